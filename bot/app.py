@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from bot.agent import Agent, AgentLimits, CallPolicy, Condenser
-from bot.commands import CommandActions, CommandAnswers, Presses
+from bot.commands import CommandActions, CommandAnswers, Presses, ReminderList
 from bot.configuration import Configuration, model_options
 from bot.context import Briefings, ChatBook, Summaries
 from bot.contract import Adapter, Clock, MessageSent, SettingsError, Surface, SystemClock
@@ -244,6 +244,7 @@ class App:
             rights=self.rights,
             surface=self._surface,
             redact=self._redact,
+            reminders=ReminderList(self.store, self.configuration.core.time_zone),
             thoughts=self.configuration.core.show_reasoning != "off",
         )
         return CommandActions(

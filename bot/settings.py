@@ -231,6 +231,12 @@ class CoreSettings(Settings):
     )
     messages_waiting: int = Field(2, ge=0, description="Messages of one person that may wait in one chat; 0: no limit.")
     turns_per_person: int = Field(5, ge=0, description="Answers to one person under way in all chats; 0: no limit.")
+    reminders_per_person: int = Field(
+        50, ge=0, description="Reminders of one person that may wait in one chat; 0: no limit."
+    )
+    reminders_per_chat: int = Field(
+        200, ge=0, description="Reminders of everybody that may wait in one chat; 0: no limit."
+    )
     tokens_per_day_person: int = Field(200_000, ge=0, description="Tokens a day (UTC) of one person; 0: no limit.")
     tokens_per_day_chat: int = Field(0, ge=0, description="Tokens a day of one chat; 0: no limit.")
     tokens_per_day: int = Field(2_000_000, ge=0, description="Tokens a day of everybody together; 0: no limit.")

@@ -201,20 +201,59 @@ class Facts(Protocol):
     async def forget(self, owners: tuple[str, ...], fact: int) -> bool: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """How often a reminder comes."""
+
+    rule: str
+    """Five cron fields, see `tools.cron`."""
+    zone: str
+    """As `tools.zones` names it."""
+    said: str
+    """How often in words, as it was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """A reminder that waits."""
+
+    number: int
+    due: float
+    """Wall-clock time at which it comes next."""
+    text: str
+    repeat: Repeat | None = None
+    """None: it comes once."""
+    paused: bool = False
+
+
 class Timers(Protocol):
     """Storage for reminders."""
 
-    async def set(self, scope: str, person: str, due: float, text: str, *, outside: bool = False) -> int:
-        """Set a reminder; `outside` as in `ToolContext`.
+    async def set(
+        self, scope: str, person: str, due: float, text: str, *, repeat: Repeat | None = None, outside: bool = False
+    ) -> int:
+        """Set a reminder and return its number; `outside` as in `ToolContext`.
 
         Raises:
-            ToolError: this chat keeps no target that lasts until then.
+            ToolError: this chat keeps no target that lasts until then, or there are too many.
         """
         ...
 
-    async def pending(self, scope: str, person: str) -> list[tuple[int, float, str]]: ...
+    async def pending(self, scope: str, person: str) -> list[Reminder]:
+        """Return the person's reminders in this scope, the earliest first."""
+        ...
 
-    async def cancel(self, scope: str, person: str, timer: int) -> bool: ...
+    async def pause(self, scope: str, person: str, timer: int) -> bool:
+        """Keep a repeated reminder from coming; False where there is none of this number."""
+        ...
+
+    async def resume(self, scope: str, person: str, timer: int) -> bool:
+        """Let a repeated reminder come again, at its next time; False where there is none of this number."""
+        ...
+
+    async def cancel(self, scope: str, person: str, timer: int) -> bool:
+        """Delete a reminder; False where there is none of this number."""
+        ...
 
 
 class Files(Protocol):

@@ -1,4 +1,4 @@
-"""Have the bot write into this chat again: at a time, or in a while."""
+"""Have the bot write into this chat again: at a time, in a while, or again and again."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import datetime
 import re
 from typing import Literal
 
-from tools import moments, zones
-from tools.base import Timers, ToolContext, ToolError, ToolResult, Unavailable
+from tools import cron, moments, repeats, zones
+from tools.base import Repeat, Timers, ToolContext, ToolError, ToolResult, Unavailable
 from tools.function import FunctionTool, tool
+from tools.zones import Zone
 
 FARTHEST = datetime.timedelta(days=5 * 366)
 _DAYTIME = datetime.time(9)
@@ -17,16 +18,20 @@ _CLOCK_ALONE = re.compile(r"[\d:.\s]+(?:[ap]\.?m\.?)?", re.IGNORECASE)
 _EXAMPLES = (
     {"text": "Call the dentist", "at": "2026-12-01 09:00"},
     {"text": "Take the cake out of the oven", "delay": "25 minutes"},
+    {"text": "Stand-up in five minutes", "every": "weekday at 9:55"},
     {"action": "list"},
-    {"action": "cancel", "number": 3},
+    {"action": "pause", "number": 3},
 )
 _ASKED = (
     "Remind me at nine on 1 December 2026 to call the dentist.",
     "In 25 minutes I must take the cake out of the oven.",
+    "Every weekday at 9:55 tell us that the stand-up begins in five minutes.",
 )
+_DONE = {"delete": "deleted", "pause": "paused", "resume": "resumed"}
 _KEYWORDS = (
     *("remind", "reminder", "alarm", "timer", "wake me", "in an hour", "tomorrow at", "don't let me forget", "notify"),
-    *("提醒", "闹钟", "定时", "叫我", "分钟后", "小时后", "到时候", "别忘了"),
+    *("every day at", "every morning", "every weekday", "every monday", "schedule", "cron"),
+    *("提醒", "闹钟", "定时", "叫我", "分钟后", "小时后", "到时候", "别忘了", "每天", "每周", "每月", "工作日"),
 )
 
 
@@ -55,49 +60,68 @@ def open_tool(settings: object = None) -> FunctionTool:
 )
 async def remind_me(
     context: ToolContext,
-    action: Literal["set", "list", "cancel"] = "set",
+    action: Literal["set", "list", "pause", "resume", "delete"] = "set",
     text: str = "",
     at: str = "",
     delay: str = "",
+    every: str = "",
     zone: str = "",
     number: int = 0,
 ) -> ToolResult | str:
-    """Set, list or cancel reminders: at the time, the bot writes the text into this chat.
+    """Set, list, pause, resume or delete reminders: at the time, once or again and again, the bot writes the text here.
 
     Use when: the person wants to be reminded, woken or told something later.
     Not for: the time now (current_time), facts to keep (remember).
 
     Args:
-        action: set a reminder, list those that wait, or cancel one.
+        action: set a reminder, list those that wait, delete one, or pause and resume one that repeats.
         text: What to write then, to the person, in their language. Example: "Call the dentist"
         at: When, as a local date and time; resolve words such as "tomorrow" first. Example: "2026-12-01 09:00"
         delay: Or in how long, instead of at. Example: "90 minutes"
-        zone: Time zone of `at`, as Europe/Paris; left out, the person's.
-        number: Which one to cancel, as list shows it.
+        every: Or how often, in words or as cron. Example: "weekday at 8", "month on the 1st at 9", "0 8 * * 1-5"
+        zone: Time zone of `at` and `every`, as Europe/Paris; left out, the person's.
+        number: Which one to pause, resume or delete, as list shows it.
     """
     timers = context.timers
     if timers is None:
         raise ToolError(
             "No reminder can be set here: there is nobody who could write later (--data FILE).", retry=False
         )
-    info = zones.find(zone or context.zone).info
+    place = zones.find(zone or context.zone)
     match action:
         case "list":
             # Words from outside may have had them set, in this conversation or in an earlier one.
-            return ToolResult(text=await _listed(timers, context, info), untrusted=True)
-        case "cancel":
-            if not await timers.cancel(context.scope, context.person, number):
-                raise ToolError(f"There is no reminder {number}. {await _listed(timers, context, info)}")
-            return f"Reminder {number} is cancelled."
+            return ToolResult(text=await _listed(timers, context, place.info), untrusted=True)
+        case "delete" | "pause" | "resume":
+            change = {"delete": timers.cancel, "pause": timers.pause, "resume": timers.resume}[action]
+            if not await change(context.scope, context.person, number):
+                kind = "reminder" if action == "delete" else "reminder that repeats with the number"
+                raise ToolError(f"There is no {kind} {number}. {await _listed(timers, context, place.info)}")
+            return f"Reminder {number} is {_DONE[action]}."
         case _:
-            return await _set(timers, context, " ".join(text.split()), at.strip(), delay.strip(), info)
+            pass
+    text, at, delay, every = " ".join(text.split()), at.strip(), delay.strip(), every.strip()
+    if not text:
+        raise ToolError("Say in text what to write then.")
+    if bool(at) + bool(delay) + bool(every) != 1:
+        raise ToolError("Say when: at (a local date and time), delay (such as '90 minutes') or every, one of them.")
+    if every:
+        return await _repeat(timers, context, text, every, place)
+    return await _set(timers, context, text, at, delay, place.info)
+
+
+async def _repeat(timers: Timers, context: ToolContext, text: str, every: str, zone: Zone) -> str:
+    now = context.now()
+    rule = repeats.read(every, zone.info, now.astimezone(zone.info))
+    due = cron.next_after(rule, zone.info, now.timestamp())
+    assert due is not None, "`read` takes no rule that never comes"
+    repeat = Repeat(rule, zone.name, " ".join(every.split()))
+    number = await timers.set(context.scope, context.person, due, text, repeat=repeat, outside=context.outside)
+    first = datetime.datetime.fromtimestamp(due, zone.info)
+    return f"Reminder {number} is set, {_often(repeat)}, first for {_written(first)}, {_in(first - now)}: {text}"
 
 
 async def _set(timers: Timers, context: ToolContext, text: str, at: str, delay: str, zone: datetime.tzinfo) -> str:
-    if not text:
-        raise ToolError("Say in text what to write then.")
-    if bool(at) == bool(delay):
-        raise ToolError("Say when: either at (a local date and time) or delay (such as '90 minutes'), not both.")
     now = context.now()
     due = _at(at, now.astimezone(zone)) if at else moments.read_span(delay).add_to(now.astimezone(zone))
     if due <= now:
@@ -112,9 +136,11 @@ async def _listed(timers: Timers, context: ToolContext, zone: datetime.tzinfo) -
     waiting = await timers.pending(context.scope, context.person)
     if not waiting:
         return "No reminders wait in this chat."
-    lines = [
-        f"- {number}: {_written(datetime.datetime.fromtimestamp(due, zone))} {text}" for number, due, text in waiting
-    ]
+    lines = []
+    for one in waiting:
+        when = "paused" if one.paused else _written(datetime.datetime.fromtimestamp(one.due, zone))
+        often = f" ({_often(one.repeat)})" if one.repeat else ""
+        lines.append(f"- {one.number}: {when}{often} {one.text}")
     return "\n".join([f"Reminders of this chat ({zone}):", *lines])
 
 
@@ -127,6 +153,10 @@ def _at(said: str, now: datetime.datetime) -> datetime.datetime:
         when += datetime.timedelta(days=1)
     # Through UTC, so that a time that the clocks skip becomes the one that they show.
     return when.astimezone(datetime.UTC).astimezone(now.tzinfo)
+
+
+def _often(repeat: Repeat) -> str:
+    return f"repeated {repeat.said!r} = {repeat.rule} {repeat.zone}"
 
 
 def _written(when: datetime.datetime) -> str:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tools.base import ToolError
+from tools.base import Reminder, Repeat, ToolError
 
 
 class Shelf:
@@ -59,6 +60,16 @@ class Shelf:
         self._write(data)
         return True
 
+    def pause(self, number: int, wanted: dict[str, str], *, paused: bool) -> bool:
+        """Pause or resume a repeated timer whose fields match `wanted`; return False if there is none."""
+        data = self._read()
+        row = data["timers"].get(str(number), {})
+        if "repeat" not in row or any(row[name] != value for name, value in wanted.items()):
+            return False
+        row["paused"] = paused
+        self._write(data)
+        return True
+
     def _read(self) -> dict[str, Any]:
         try:
             data = json.loads(self._file.read_text(encoding="utf-8"))
@@ -87,13 +98,34 @@ class ShelfTimers:
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
 
-    async def set(self, scope: str, person: str, due: float, text: str, *, outside: bool = False) -> int:
-        return self._shelf.add("timers", {"scope": scope, "person": person, "due": due, "text": text})
+    async def set(
+        self, scope: str, person: str, due: float, text: str, *, repeat: Repeat | None = None, outside: bool = False
+    ) -> int:
+        row = {"scope": scope, "person": person, "due": due, "text": text}
+        return self._shelf.add("timers", row if repeat is None else {**row, "repeat": asdict(repeat)})
 
-    async def pending(self, scope: str, person: str) -> list[tuple[int, float, str]]:
+    async def pending(self, scope: str, person: str) -> list[Reminder]:
         rows = self._shelf.rows("timers").items()
         mine = [(int(key), row) for key, row in rows if (row["scope"], row["person"]) == (scope, person)]
-        return sorted(((key, float(row["due"]), str(row["text"])) for key, row in mine), key=lambda one: one[1])
+        return sorted(
+            (
+                Reminder(
+                    key,
+                    float(row["due"]),
+                    str(row["text"]),
+                    Repeat(**row["repeat"]) if "repeat" in row else None,
+                    bool(row.get("paused")),
+                )
+                for key, row in mine
+            ),
+            key=lambda one: one.due,
+        )
+
+    async def pause(self, scope: str, person: str, timer: int) -> bool:
+        return self._shelf.pause(timer, {"scope": scope, "person": person}, paused=True)
+
+    async def resume(self, scope: str, person: str, timer: int) -> bool:
+        return self._shelf.pause(timer, {"scope": scope, "person": person}, paused=False)
 
     async def cancel(self, scope: str, person: str, timer: int) -> bool:
         return self._shelf.drop("timers", timer, {"scope": (scope,), "person": (person,)})

@@ -7,3 +7,4 @@ from bot.commands.answers import CommandAnswers
 from bot.commands.language import language_for
 from bot.commands.newest import NewestAnswer
 from bot.commands.presses import Presses
+from bot.commands.reminders import ReminderList

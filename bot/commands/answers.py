@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bot.commands.reminders import ReminderList
 from bot.commands.toolmenu import list_tools
 from bot.commands.usage import write_usage
 from bot.commands.why import write_receipt
@@ -36,6 +37,7 @@ class CommandAnswers:
     rights: ToolRights
     surface: Callable[[MessageSent], Surface]
     redact: Redact
+    reminders: ReminderList
     thoughts: bool = True
     """`/why` shows how a model's reasoning began."""
 
@@ -60,6 +62,8 @@ class CommandAnswers:
                 text = await self._busy(message, language, form)
             case "memory":
                 text = await ChatFacts(self.store.facts, message).command(message.text, language, form)
+            case "reminders":
+                text = await self.reminders.answer(message, language, form)
             case "context":
                 text = await self.briefings.report(message, language)
             case "why":

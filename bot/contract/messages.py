@@ -334,6 +334,10 @@ class TimerDue(_Delivery):
     text: str
     origin: str = OUTSIDE
     """Whose words led to it, see `bot.contract.origin`."""
+    zone: str = ""
+    """The time zone in which it was set; empty: unknown."""
+    several: bool = False
+    """It is a repeated one, and was due again before it came."""
 
 
 Incoming: TypeAlias = MessageSent | MessageEdited | MessageDeleted | ControlPressed | ConfirmPressed | TimerDue

@@ -45,6 +45,7 @@ COMMANDS = (
         argument="[forget N]",
         private=True,
     ),
+    Command("reminders", argument="[pause|resume|delete N]", private=True),
     Command("context", private=True),
     Command("forget", argument="[yes]", queued=True),
     Command("why", private=True),

@@ -33,7 +33,7 @@ from bot.policy import Access, Once, once_in_chat
 from bot.reply import Notices, Settling
 from bot.safety import redacted
 from bot.sentences import language_of, say
-from bot.store import InboxRow, InboxState, Store
+from bot.store import Claim, InboxRow, InboxState, Store
 from bot.turn import STARTS_AT_ONCE, Joins, Reminders, Running, TurnQueue
 
 log = logging.getLogger(__name__)
@@ -93,8 +93,8 @@ class Dispatcher:
     def queue(self) -> TurnQueue:
         return self._queue
 
-    async def deliver(self, incoming: Incoming) -> None:
-        """Store a delivery; return when it is safe. What was stored before is dropped.
+    async def deliver(self, incoming: Incoming, claim: Claim | None = None) -> None:
+        """Store a delivery; return when it is safe. What was stored before, or is not claimed, is dropped.
 
         Raises:
             StoreError: it could not be stored; the platform must deliver it again.
@@ -103,7 +103,7 @@ class Dispatcher:
         if await self._is_among_people(incoming):
             return  # nothing of it is kept
         try:
-            id = await self._store.intake.take_in(incoming)
+            id = await self._store.intake.take_in(incoming, claim)
         except StoreError:
             await self._regret(incoming)
             raise

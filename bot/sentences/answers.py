@@ -144,5 +144,10 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "⏰ {text}\n\n（这条提醒原定于 {when}，当时我无法发送。）",
         "⏰ {text}\n\n（這則提醒原訂於 {when}，當時我無法傳送。）",
     ),
+    "reminder_missed": (
+        "⏰ {text}\n\n(This was due several times since {when}, when I could not write. This is for all of them.)",
+        "⏰ {text}\n\n（这条提醒从 {when} 起多次到期，当时我无法发送，现在只补发这一次。）",
+        "⏰ {text}\n\n（這則提醒從 {when} 起多次到期，當時我無法傳送，現在只補送這一次。）",
+    ),
     "empty_question": ("What would you like to know?", "你想问什么？", "你想問什麼？"),
 }

@@ -136,6 +136,39 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "这里没有编号为 {number} 的内容，发送 `{command}` 可以查看全部。",
         "這裡沒有編號 {number} 的內容，輸入 `{command}` 可以查看全部。",
     ),
+    "reminders_listed": ("Your reminders here ({zone}):", "你在这里的提醒（{zone}）：", "你在這裡的提醒（{zone}）："),
+    "reminders_none": (
+        "No reminders of yours wait here. Ask me for one: remind me every weekday at 8 to stretch.",
+        "你在这里没有等待中的提醒。可以这样设置：每个工作日早上八点提醒我活动一下。",
+        "你在這裡沒有等待中的提醒。可以這樣設定：每個工作日早上八點提醒我活動一下。",
+    ),
+    "reminders_paused": ("paused", "已暂停", "已暫停"),
+    "reminders_usage": (
+        "Write `{command} pause N`, `{command} resume N` or `{command} delete N`.",
+        "发送 `{command} pause N` 暂停、`{command} resume N` 恢复、`{command} delete N` 删除。",
+        "輸入 `{command} pause N` 暫停、`{command} resume N` 恢復、`{command} delete N` 刪除。",
+    ),
+    "reminders_pause": (
+        "Reminder {number} is paused until you resume it.",
+        "提醒 {number} 已暂停，恢复前不会发送。",
+        "提醒 {number} 已暫停，恢復前不會傳送。",
+    ),
+    "reminders_resume": (
+        "Reminder {number} goes on: next {when}.",
+        "提醒 {number} 已恢复，下一次：{when}。",
+        "提醒 {number} 已恢復，下一次：{when}。",
+    ),
+    "reminders_delete": ("Reminder {number} is deleted.", "提醒 {number} 已删除。", "提醒 {number} 已刪除。"),
+    "reminders_no_such": (
+        "You have no reminder {number} here; `{command}` lists them.",
+        "你在这里没有编号为 {number} 的提醒，发送 `{command}` 可以查看。",
+        "你在這裡沒有編號 {number} 的提醒，輸入 `{command}` 可以查看。",
+    ),
+    "reminders_once": (
+        "Reminder {number} comes only once; it can be deleted, not paused.",
+        "提醒 {number} 只有一次，可以删除，不能暂停。",
+        "提醒 {number} 只有一次，可以刪除，不能暫停。",
+    ),
     "forget_sure": (
         "This deletes everything kept of this chat for good: {turns} turns, reminders and files. Write `{command} yes` "
         "to do it. What I remember about you stays; `{memory}` shows it.",
@@ -171,6 +204,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "show what I remember, or forget some of it",
         "查看或删除我记住的内容",
         "查看或刪除我記住的內容",
+    ),
+    "command_reminders": (
+        "list your reminders here, or pause, resume or delete one",
+        "查看、暂停、恢复或删除你在这里的提醒",
+        "查看、暫停、恢復或刪除你在這裡的提醒",
     ),
     "command_context": ("show what I see of this chat", "查看我能看到的对话内容", "查看我能看到的對話內容"),
     "command_forget": ("delete everything kept of this chat", "删除此聊天的全部记录", "刪除這個聊天室的所有紀錄"),
@@ -208,6 +246,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "forget and a number, to delete that entry",
         "forget 加编号，删除那一条",
         "forget 加編號，刪除那一則",
+    ),
+    "argument_reminders": (
+        "pause, resume or delete, and a number",
+        "pause（暂停）、resume（恢复）或 delete（删除）加编号",
+        "pause（暫停）、resume（恢復）或 delete（刪除）加編號",
     ),
     "argument_forget": ("yes, to really delete it", "yes：确认删除", "yes：確認刪除"),
     "argument_pair": ("the code from the console", "控制台显示的配对码", "主控台顯示的配對碼"),

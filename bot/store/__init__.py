@@ -12,7 +12,7 @@ from bot.store.facts import Fact, StoredFacts
 from bot.store.files import FILE_BYTES
 from bot.store.history import History
 from bot.store.inspection import Inspection, inspect
-from bot.store.intake import InboxRow
+from bot.store.intake import Claim, InboxRow
 from bot.store.location import database_path
 from bot.store.lock import lock_database
 from bot.store.privacy import database_files, open_to_all
@@ -31,3 +31,4 @@ from bot.store.settings import ChatSettings
 from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
 from bot.store.states import InboxState, PageState, TurnState
 from bot.store.store import Store
+from bot.store.timers import TimerLimits, zone_or_utc

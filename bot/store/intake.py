@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from sqlite3 import Connection
+from typing import TypeAlias
 
 from bot.contract import ChatId, Incoming, MessageSent
 from bot.store.incoming import incoming_from_json, incoming_to_json
 from bot.store.queries import Queries
 from bot.store.states import INBOX_ENDS, UNFINISHED, InboxState
 
+Claim: TypeAlias = Callable[[Connection], bool]
+"""Takes the source of a delivery away in the transaction that stores it; False: it is gone, and nothing is stored."""
 KEEP_SECONDS = 10 * 86_400.0
 """How long delivery keys stay: 7 days are promised, and the clock may be wrong by a day or two."""
 _STEP = 500
@@ -37,10 +40,10 @@ class InboxRow:
 class Intake(Queries):
     """Stores deliveries and their states."""
 
-    async def take_in(self, incoming: Incoming) -> int | None:
-        """Store a delivery and return its inbox id; None if it was seen before under any of its keys.
+    async def take_in(self, incoming: Incoming, claim: Claim | None = None) -> int | None:
+        """Store a delivery and return its inbox id; None if it was seen before under any of its keys, or not claimed.
 
-        Keys and row are one transaction: a key is never marked seen for a message that is not stored.
+        Claim, keys and row are one transaction: a key is never marked seen for a message that is not stored.
 
         Raises:
             StoreError: it is not stored.
@@ -51,6 +54,8 @@ class Intake(Queries):
         row = (str(chat), incoming_to_json(incoming), now, _message_of(incoming))
 
         def work(db: Connection) -> int | None:
+            if claim is not None and not claim(db):
+                return None
             added = db.executemany("INSERT OR IGNORE INTO deliveries VALUES (?, ?, ?, ?)", keys)
             if added.rowcount < len(keys):
                 return None  # the keys that were new stay: a third delivery may carry only those

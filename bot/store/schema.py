@@ -200,6 +200,15 @@ _CHANGED = (
     "CREATE INDEX turns_by_successor ON turns (superseded_by) WHERE superseded_by IS NOT NULL",
 )
 
+_REPEATS = (
+    # How often a reminder comes, see `tools.base.Repeat`; empty: once. `fired_at`: when it came last.
+    "ALTER TABLE timers ADD COLUMN rule TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE timers ADD COLUMN zone TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE timers ADD COLUMN said TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE timers ADD COLUMN paused INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE timers ADD COLUMN fired_at REAL",
+)
+
 STEPS: tuple[tuple[str, ...], ...] = (
     _INTAKE,
     _TURNS,
@@ -215,6 +224,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     _DOLLARS,
     _RATINGS,
     _CHANGED,
+    _REPEATS,
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
@@ -10,16 +11,19 @@ from sqlite3 import Connection
 
 from bot.contract import OUTSIDE, ChatId, Clock, ReplyTarget, Sender, TimerDue
 from bot.store.incoming import sender_of
+from bot.store.intake import Claim
 from bot.store.queries import Queries
 from bot.store.readers import Readers
 from bot.store.text import escape_halves, to_json, to_plain
 from bot.store.writer import Writer
-from tools.base import ToolError
+from tools import cron, zones
+from tools.base import Reminder, Repeat, ToolError
 
-TIMERS = 50
-"""Timers that one person may have waiting in one chat."""
 TIMER_CHARS = 2_000
 _AT_ONCE = 100
+_MINE = "id = ? AND scope = ? AND person = ?"
+_CLOCK_ERROR = 86_400.0
+"""What fired further than this in the future was fired by a clock that was wrong."""
 _OF_PLATFORMS = "substr(chat, 1, instr(chat, ':') - 1) IN (SELECT value FROM json_each(?))"
 
 
@@ -36,11 +40,19 @@ class Timer:
     target: ReplyTarget
     origin: str
     """Whose words led to it."""
+    repeat: Repeat | None = None
 
-    def to_delivery(self) -> TimerDue:
-        """Return its delivery, which the inbox takes only once."""
+    def find_next(self, now: float) -> float | None:
+        """Return when a repeated one is due after this time; None: it comes once, or never again."""
+        return None if self.repeat is None else next_time(self.repeat, max(now, self.due))
+
+    def to_delivery(self, now: float) -> TimerDue:
+        """Return its delivery, which the inbox takes only once for each time that it is due."""
+        again = None if self.repeat is None else next_time(self.repeat, self.due)
         return TimerDue(
-            delivery=f"timer:{self.id}",
+            delivery=f"timer:{self.id}" + ("" if self.repeat is None else f":{self.due:.0f}"),
+            zone="" if self.repeat is None else self.repeat.zone,
+            several=again is not None and again <= now,
             chat=self.chat,
             sender=self.person,
             target=self.target,
@@ -48,6 +60,15 @@ class Timer:
             text=self.text,
             origin=self.origin,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class TimerLimits:
+    """How many timers may wait in one chat; 0 is no limit. From the settings."""
+
+    person: int = 50
+    """Of one person."""
+    chat: int = 200
 
 
 class StoredTimers(Queries):
@@ -58,34 +79,55 @@ class StoredTimers(Queries):
         self.changed = asyncio.Event()
         """Set when a timer is set: the next one may be due earlier than it was."""
 
-    def bind(self, chat: ChatId, person: Sender, target: ReplyTarget | None) -> ChatTimers:
+    def bind(
+        self, chat: ChatId, person: Sender, target: ReplyTarget | None, limits: TimerLimits | None = None
+    ) -> ChatTimers:
         """`tools.base.Timers` for one turn; `target` is a lasting one, or None where the platform gave none."""
-        return ChatTimers(self._writer, self._readers, self._clock, chat, person, target, self.changed)
+        most = limits or TimerLimits()
+        return ChatTimers(self._writer, self._readers, self._clock, chat, person, target, self.changed, most)
 
     async def list_due(self, now: float, platforms: Collection[str]) -> list[Timer]:
         """Return up to 100 timers of these platforms due by `now` (wall clock), the oldest first."""
         rows = await self._readers.fetch_rows(
-            "SELECT id, due, text, chat, sender, target, origin FROM timers "
-            f"WHERE due <= ? AND {_OF_PLATFORMS} ORDER BY due, id LIMIT ?",
+            "SELECT id, due, text, chat, sender, target, origin, rule, zone, said FROM timers "
+            f"WHERE due <= ? AND NOT paused AND {_OF_PLATFORMS} ORDER BY due, id LIMIT ?",
             (now, json.dumps([*platforms]), _AT_ONCE),
         )
         return [
             Timer(
-                id, due, text, ChatId.parse(chat), sender_of(json.loads(sender)), ReplyTarget.from_json(target), origin
+                id,
+                due,
+                text,
+                ChatId.parse(chat),
+                sender_of(json.loads(sender)),
+                ReplyTarget.from_json(target),
+                origin,
+                Repeat(*repeat) if repeat[0] else None,
             )
-            for id, due, text, chat, sender, target, origin in rows
+            for id, due, text, chat, sender, target, origin, *repeat in rows
         ]
 
     async def find_next_due(self, platforms: Collection[str]) -> float | None:
         """Return when the earliest timer of these platforms is due; None without any."""
         row = await self._readers.fetch_row(
-            f"SELECT min(due) FROM timers WHERE {_OF_PLATFORMS}", (json.dumps([*platforms]),)
+            f"SELECT min(due) FROM timers WHERE NOT paused AND {_OF_PLATFORMS}", (json.dumps([*platforms]),)
         )
         return None if row is None or row[0] is None else float(row[0])
 
-    async def remove(self, id: int) -> None:
-        """Remove a timer, after its delivery was taken in."""
-        await self._writer.execute("DELETE FROM timers WHERE id = ?", (id,))
+    def claim(self, timer: Timer) -> Claim:
+        """Return what `Intake.take_in` runs beside the delivery of a due timer: it removes the timer, or moves a
+        repeated one to its next time. False: it was cancelled, paused or fired meanwhile."""
+        now = self._clock.wall()
+        due = timer.find_next(now)
+        this = "id = ? AND due = ? AND NOT paused"
+
+        def work(db: Connection) -> bool:
+            if due is None:
+                return db.execute(f"DELETE FROM timers WHERE {this}", (timer.id, timer.due)).rowcount > 0
+            sql = f"UPDATE timers SET due = ?, fired_at = ? WHERE {this}"
+            return db.execute(sql, (due, max(now, timer.due), timer.id, timer.due)).rowcount > 0
+
+        return work
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +141,11 @@ class ChatTimers:
     person: Sender
     target: ReplyTarget | None
     changed: asyncio.Event
+    limits: TimerLimits
 
-    async def set(self, scope: str, person: str, due: float, text: str, *, outside: bool = False) -> int:
+    async def set(
+        self, scope: str, person: str, due: float, text: str, *, repeat: Repeat | None = None, outside: bool = False
+    ) -> int:
         """Set a timer for a wall-clock time and return its id.
 
         Raises:
@@ -120,17 +165,20 @@ class ChatTimers:
             escape_halves(self.target.to_json()),
             self.clock.wall(),
             OUTSIDE if outside else self.person.id,
+            *(("", "", "") if repeat is None else (repeat.rule, repeat.zone, to_plain(repeat.said))),
         )
 
         def work(db: Connection) -> int:
-            [(count,)] = db.execute(
-                "SELECT count(*) FROM timers WHERE scope = ? AND person = ?", (scope, person)
+            [(own, here)] = db.execute(
+                "SELECT count(*) FILTER (WHERE person = ?), count(*) FROM timers WHERE scope = ?", (person, scope)
             ).fetchall()
-            if count >= TIMERS:
-                raise ToolError(f"{count} reminders wait already, which is the limit. Cancel one first.")
+            if 0 < self.limits.person <= own:
+                raise ToolError(f"{own} reminders wait already, which is the limit. Cancel one first.")
+            if 0 < self.limits.chat <= here:
+                raise ToolError(f"{here} reminders of all people wait in this chat, which is the limit.", retry=False)
             [(id,)] = db.execute(
-                "INSERT INTO timers (scope, person, due, text, chat, sender, target, set_at, origin) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+                "INSERT INTO timers (scope, person, due, text, chat, sender, target, set_at, origin, "
+                "rule, zone, said) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
                 row,
             ).fetchall()
             return int(id)
@@ -139,16 +187,58 @@ class ChatTimers:
         self.changed.set()
         return number
 
-    async def pending(self, scope: str, person: str) -> list[tuple[int, float, str]]:
-        """The person's timers in this scope as (id, due, text), the earliest first."""
+    async def pending(self, scope: str, person: str) -> list[Reminder]:
+        """The person's timers in this scope, the earliest first and those that are paused last."""
         rows = await self.readers.fetch_rows(
-            "SELECT id, due, text FROM timers WHERE scope = ? AND person = ? ORDER BY due, id", (scope, person)
+            "SELECT id, due, text, paused, rule, zone, said FROM timers WHERE scope = ? AND person = ? "
+            "ORDER BY paused, due, id",
+            (scope, person),
         )
-        return [(int(id), float(due), str(text)) for id, due, text in rows]
+        return [
+            Reminder(id, due, text, Repeat(*repeat) if repeat[0] else None, bool(paused))
+            for id, due, text, paused, *repeat in rows
+        ]
+
+    async def pause(self, scope: str, person: str, timer: int) -> bool:
+        """Keep a repeated timer from firing; False where this person has none of this id in this scope."""
+        sql = f"UPDATE timers SET paused = 1 WHERE {_MINE} AND rule <> ''"
+        return await self.writer.execute(sql, (timer, scope, person)) > 0
+
+    async def resume(self, scope: str, person: str, timer: int) -> bool:
+        """Let a repeated timer fire again; what it missed while it was paused does not come. False as in `pause`."""
+        now = self.clock.wall()
+
+        def work(db: Connection) -> bool:
+            found = db.execute(
+                f"SELECT paused, fired_at, rule, zone, said FROM timers WHERE {_MINE} AND rule <> ''",
+                (timer, scope, person),
+            ).fetchone()
+            if found is None or not found[0]:
+                return found is not None
+            _, fired, *repeat = found
+            # A clock that was set back does not make it come twice.
+            after = now if fired is None or fired > now + _CLOCK_ERROR else max(now, fired)
+            due = next_time(Repeat(*repeat), after)
+            db.execute("UPDATE timers SET paused = 0, due = coalesce(?, due) WHERE id = ?", (due, timer))
+            return True
+
+        found = await self.writer.run(work)
+        self.changed.set()
+        return found
 
     async def cancel(self, scope: str, person: str, timer: int) -> bool:
         """Remove a timer of this person in this scope; False where there is none of this id."""
-        gone = await self.writer.execute(
-            "DELETE FROM timers WHERE id = ? AND scope = ? AND person = ?", (timer, scope, person)
-        )
-        return gone > 0
+        return await self.writer.execute(f"DELETE FROM timers WHERE {_MINE}", (timer, scope, person)) > 0
+
+
+def next_time(repeat: Repeat, after: float) -> float | None:
+    """Return when it comes next after this wall-clock time; None: never again."""
+    return cron.next_after(repeat.rule, zone_or_utc(repeat.zone), after)
+
+
+def zone_or_utc(name: str) -> datetime.tzinfo:
+    """Return the zone of a name that was valid once; UTC where this machine does not know it."""
+    try:
+        return zones.find(name).info
+    except ToolError:
+        return datetime.UTC

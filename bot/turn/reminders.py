@@ -1,7 +1,8 @@
 """Reminders: taken into the inbox when they are due, and shown once, late if need be.
 
-A due timer becomes an inbox row before it is removed, and its delivery's name is the timer's, so that a crash at any
-moment neither loses nor doubles it. From there on it is a turn like any other, only without a model.
+A due timer becomes an inbox row in the transaction that removes it, or that moves a repeated one to its next time, so
+that a crash at any moment neither loses nor doubles it. From there on it is a turn like any other, without a model.
+A repeated one that was missed comes once, however often it was due meanwhile.
 """
 
 from __future__ import annotations
@@ -9,13 +10,12 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
-import zoneinfo
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
+from typing import TypeAlias
 
 from bot.contract import (
     AssistantEntry,
     Clock,
-    Deliver,
     MessageSent,
     StoreError,
     Surface,
@@ -27,7 +27,7 @@ from bot.contract import (
 from bot.reply import Replies, Settling
 from bot.safety import LinkPolicy, Unknown
 from bot.sentences import language_of, say
-from bot.store import InboxState, Store, TurnState
+from bot.store import Claim, InboxState, Store, TurnState, zone_or_utc
 from bot.turn.limits import MOST_REMINDER_ATTEMPTS
 
 log = logging.getLogger(__name__)
@@ -36,6 +36,10 @@ LATE_AFTER = 120.0
 """Seconds after which a reminder names the time that was meant."""
 LONGEST_SLEEP = 60.0
 """The wall clock may jump while one sleeps, so it is looked at again."""
+
+
+Fire: TypeAlias = Callable[[TimerDue, Claim], Awaitable[None]]
+"""Stores the delivery of a timer that is due, together with its claim. Raises StoreError: nothing of it was stored."""
 
 
 class Reminders:
@@ -60,8 +64,8 @@ class Reminders:
         self._zone = zone
         self._unknown_links: Unknown = unknown_links
 
-    async def watch(self, deliver: Deliver, platforms: Collection[str]) -> None:
-        """Deliver every timer of these platforms when it is due, until cancelled.
+    async def watch(self, fire: Fire, platforms: Collection[str]) -> None:
+        """Fire every timer of these platforms when it is due, until cancelled.
 
         Another process may serve other platforms from the same database: it watches their timers.
         """
@@ -70,8 +74,7 @@ class Reminders:
             timers.changed.clear()
             try:
                 for timer in await timers.list_due(self._clock.wall(), platforms):
-                    await deliver(timer.to_delivery())
-                    await timers.remove(timer.id)
+                    await fire(timer.to_delivery(self._clock.wall()), timers.claim(timer))
                 due = await timers.find_next_due(platforms)
                 left = LONGEST_SLEEP if due is None else due - self._clock.wall()
             except StoreError as error:
@@ -129,12 +132,10 @@ class Reminders:
     def _text(self, due: TimerDue, language: str) -> str:
         if not due.sent_at or self._clock.wall() - due.sent_at <= LATE_AFTER:
             return say("reminder", language, text=due.text)
-        try:
-            zone: datetime.tzinfo = zoneinfo.ZoneInfo(self._zone)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-            zone = datetime.UTC
+        zone = zone_or_utc(due.zone or self._zone)
         when = datetime.datetime.fromtimestamp(due.sent_at, zone)
-        return say("reminder_late", language, text=due.text, when=f"{when:%Y-%m-%d %H:%M} ({zone})")
+        key = "reminder_missed" if due.several else "reminder_late"
+        return say(key, language, text=due.text, when=f"{when:%Y-%m-%d %H:%M} ({zone})")
 
     async def _sleep(self, seconds: float) -> None:
         """Sleep, or wake when a timer is set."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.safety import Unknown
 from bot.settings import CoreSettings
+from bot.store import TimerLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,8 @@ class TurnOptions:
     quote_reasoning: bool = False
     """Put what the model thought under the answer, where the platform can show it collapsed."""
 
+    reminders: TimerLimits = field(default_factory=TimerLimits)
+
     @classmethod
     def from_settings(cls, core: CoreSettings, secrets: tuple[str, ...]) -> TurnOptions:
         """The options that `core` sets."""
@@ -33,4 +36,5 @@ class TurnOptions:
             unknown_links=core.unknown_links,
             show_tools=core.show_tools,
             quote_reasoning=core.show_reasoning == "quote",
+            reminders=TimerLimits(core.reminders_per_person, core.reminders_per_chat),
         )

@@ -91,8 +91,8 @@ async def test_a_reminder_taken_in_before_a_crash_is_shown_at_the_next_start(wor
     async with start("telegram", TOOL_MODE="native") as bot:
         await ask(world, bot, "please remind me of my tea in an hour")
         [timer] = await bot.store.timers.list_due(time.time() + 7200.0, ["telegram"])
-        await bot.store.intake.take_in(replace(timer, due=time.time() - 3600.0).to_delivery())
-        await bot.store.timers.remove(timer.id)
+        due = replace(timer, due=time.time() - 3600.0).to_delivery(time.time())
+        await bot.store.intake.take_in(due, bot.store.timers.claim(timer))
     with closing(sqlite3.connect(world.data / "parley.db")) as db, db:
         db.execute("UPDATE inbox SET received_at = received_at - 3600 WHERE state = 'new'")
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tools.base import Json, ToolCall, ToolContext, ToolError, ToolResult
+from tools.base import Json, Reminder, Repeat, ToolCall, ToolContext, ToolError, ToolResult
 from tools.registry import ToolRegistry
 from tools.remind_me import open_tool
 
@@ -19,19 +20,35 @@ class Noted:
     """Timers in a list."""
 
     def __init__(self) -> None:
-        self.rows: dict[int, tuple[str, str, float, str]] = {}
+        self.rows: dict[int, Reminder] = {}
+        self.owners: dict[int, tuple[str, str]] = {}
 
-    async def set(self, scope: str, person: str, due: float, text: str, *, outside: bool = False) -> int:
+    async def set(
+        self, scope: str, person: str, due: float, text: str, *, repeat: Repeat | None = None, outside: bool = False
+    ) -> int:
         if scope == "fleeting":
             raise ToolError("In this place nothing can be written later.", retry=False)
-        self.rows[len(self.rows) + 1] = (scope, person, due, text)
-        return len(self.rows)
+        number = len(self.owners) + 1
+        self.rows[number], self.owners[number] = Reminder(number, due, text, repeat), (scope, person)
+        return number
 
-    async def pending(self, scope: str, person: str) -> list[tuple[int, float, str]]:
-        return [(id, row[2], row[3]) for id, row in self.rows.items() if row[:2] == (scope, person)]
+    async def pending(self, scope: str, person: str) -> list[Reminder]:
+        return [one for one in self.rows.values() if self.owners[one.number] == (scope, person)]
+
+    async def pause(self, scope: str, person: str, timer: int) -> bool:
+        return self._mark(timer, paused=True)
+
+    async def resume(self, scope: str, person: str, timer: int) -> bool:
+        return self._mark(timer, paused=False)
+
+    def _mark(self, timer: int, *, paused: bool) -> bool:
+        if timer not in self.rows or self.rows[timer].repeat is None:
+            return False
+        self.rows[timer] = replace(self.rows[timer], paused=paused)
+        return True
 
     async def cancel(self, scope: str, person: str, timer: int) -> bool:
-        return self.rows.get(timer, ("", ""))[:2] == (scope, person) and bool(self.rows.pop(timer))
+        return self.owners.get(timer) == (scope, person) and bool(self.rows.pop(timer, None))
 
 
 @pytest.fixture
@@ -70,7 +87,7 @@ async def test_a_time_is_understood_in_the_persons_zone(timers: Noted, given: di
 
     assert result.ok, result.text
     [row] = timers.rows.values()
-    told = datetime.datetime.fromtimestamp(row[2], datetime.UTC)
+    told = datetime.datetime.fromtimestamp(row.due, datetime.UTC)
     assert told == datetime.datetime.fromisoformat(due).replace(tzinfo=datetime.UTC)
 
 
@@ -83,7 +100,7 @@ async def test_a_time_is_understood_in_the_persons_zone(timers: Noted, given: di
         ({"delay": "soon"}, "no duration"),
         ({"at": "whenever"}, "no date or time"),
         ({}, "Say when"),
-        ({"at": "15:00", "delay": "1 hour"}, "not both"),
+        ({"at": "15:00", "delay": "1 hour"}, "one of them"),
         ({"at": "15:00", "zone": "Atlantis"}, "no time zone"),
         ({"at": "15:00", "text": " "}, "Say in text"),
     ],
@@ -95,18 +112,18 @@ async def test_what_cannot_be_set_is_said_and_nothing_is_set(timers: Noted, give
     assert timers.rows == {}
 
 
-async def test_reminders_are_listed_and_cancelled_by_number(timers: Noted) -> None:
+async def test_reminders_are_listed_and_deleted_by_number(timers: Noted) -> None:
     set_one = await call(timers, {"text": "Call Mia", "at": "2026-12-01 09:00"})
     listed = await call(timers, {"action": "list"})
-    wrong = await call(timers, {"action": "cancel", "number": 7})
-    cancelled = await call(timers, {"action": "cancel", "number": 1})
+    wrong = await call(timers, {"action": "delete", "number": 7})
+    deleted = await call(timers, {"action": "delete", "number": 1})
 
     assert set_one.text == (
         "Reminder 1 is set for Tuesday 2026-12-01 09:00 (Europe/Paris), in 41 days 20 hours: Call Mia"
     )
     assert "- 1: Tuesday 2026-12-01 09:00 Call Mia" in listed.text and listed.untrusted
     assert not wrong.ok and "Call Mia" in wrong.text
-    assert cancelled.ok and timers.rows == {}
+    assert deleted.ok and timers.rows == {}
     assert (await call(timers, {"action": "list"})).text == "No reminders wait in this chat."
 
 
@@ -123,3 +140,31 @@ async def test_without_anybody_to_write_later_no_reminder_is_set() -> None:
     )
 
     assert not result.ok
+
+
+async def test_a_repeated_reminder_is_set_paused_resumed_and_deleted(timers: Noted) -> None:
+    set_one = await call(timers, {"text": "Stretch!", "every": "every weekday at 8"})
+    zoned = await call(timers, {"text": "喝水", "every": "每周一上午九点", "zone": "Tokyo"})
+    paused = await call(timers, {"action": "pause", "number": 1})
+    listed = await call(timers, {"action": "list"})
+    resumed = await call(timers, {"action": "resume", "number": 1})
+
+    assert set_one.text == (
+        "Reminder 1 is set, repeated 'every weekday at 8' = 0 8 * * 1-5 Europe/Paris, "
+        "first for Wednesday 2026-10-21 08:00, in 18 hours: Stretch!"
+    )
+    assert "2026-10-26 09:00" in zoned.text and timers.rows[2].repeat == Repeat(
+        "0 9 * * 1", "Asia/Tokyo", "每周一上午九点"
+    )
+    assert paused.ok and "- 1: paused (repeated" in listed.text and "- 2: Monday 2026-10-26 01:00 (rep" in listed.text
+    assert resumed.text == "Reminder 1 is resumed." and not timers.rows[1].paused
+    assert (await call(timers, {"action": "delete", "number": 1})).ok
+
+
+async def test_what_cannot_be_paused_is_said(timers: Noted) -> None:
+    await call(timers, {"text": "Tea!", "delay": "1 hour"})
+    result = await call(timers, {"action": "pause", "number": 1})
+
+    assert not result.ok and "no reminder that repeats with the number 1" in result.text
+    assert not (await call(timers, {"text": "x", "every": "now and then"})).ok
+    assert not (await call(timers, {"text": "x", "every": "every hour", "delay": "1 hour"})).ok

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Nursery, Told
-from tools.base import ToolError
+from tools.base import Reminder, Repeat, ToolError
 from tools.shelf import Shelf
 from tools.shell import _kept, main, read_arguments
 
@@ -167,13 +167,23 @@ async def test_facts_are_kept_in_a_file_from_one_run_to_the_next(tmp_path: Path)
 async def test_timers_are_kept_beside_them(tmp_path: Path) -> None:
     timers = Shelf(tmp_path / "data.json").timers
     late = await timers.set("chat", "me", 200.0, "late")
+    often = Repeat("0 8 * * *", "UTC", "every day at 8")
     early = await timers.set("chat", "me", 100.0, "early")
 
-    assert await timers.pending("chat", "me") == [(early, 100.0, "early"), (late, 200.0, "late")]
+    daily = await timers.set("chat", "me", 300.0, "daily", repeat=often)
+
+    assert not await timers.pause("chat", "me", late) and not await timers.pause("chat", "you", daily)
+    assert await timers.pause("chat", "me", daily)
+    assert await timers.pending("chat", "me") == [
+        Reminder(early, 100.0, "early"),
+        Reminder(late, 200.0, "late"),
+        Reminder(daily, 300.0, "daily", often, paused=True),
+    ]
+    assert await timers.resume("chat", "me", daily) and await timers.cancel("chat", "me", daily)
     assert await timers.pending("chat", "you") == []
     assert not await timers.cancel("chat", "you", late)
     assert await timers.cancel("chat", "me", late)
-    assert await timers.pending("chat", "me") == [(early, 100.0, "early")]
+    assert await timers.pending("chat", "me") == [Reminder(early, 100.0, "early")]
 
 
 async def test_a_file_that_cannot_be_written_is_an_error_for_the_model(tmp_path: Path) -> None:

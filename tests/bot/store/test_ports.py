@@ -15,7 +15,7 @@ from bot.store import Keep, PageState, Store
 from bot.store.facts import FACTS, match_expression, split_words
 from bot.store.files import FILE_BYTES
 from tests.bot.store.conftest import HandClock, Message, taken_in
-from tools.base import Facts, Files, Timers, ToolError
+from tools.base import Facts, Files, Reminder, Timers, ToolError
 
 ADA = Sender(id="telegram:1", name="Ada", language="en", groups=("slack:T1",))
 
@@ -104,16 +104,18 @@ async def test_a_timer_is_due_with_everything_needed_to_write_again(url: str, cl
         timers = store.timers.bind(chat, ADA, target)
         late = await timers.set("scope", "person", 2000.0, "later")
         soon = await timers.set("scope", "person", 1000.0, "Tea!")
-        assert await timers.pending("scope", "person") == [(soon, 1000.0, "Tea!"), (late, 2000.0, "later")]
+        assert await timers.pending("scope", "person") == [
+            Reminder(soon, 1000.0, "Tea!"),
+            Reminder(late, 2000.0, "later"),
+        ]
 
     async with Store.open(url, clock=clock) as store:
         assert await store.timers.find_next_due(["telegram"]) == 1000.0
         assert await store.timers.list_due(999.0, ["telegram"]) == []
         [timer] = await store.timers.list_due(1000.0, ["telegram"])
         assert (timer.chat, timer.person, timer.target, timer.text) == (chat, ADA, target, "Tea!")
-        assert await store.intake.take_in(timer.to_delivery())
-        assert await store.intake.take_in(timer.to_delivery()) is None, "killed before `fired`, it is still said once"
-        await store.timers.remove(timer.id)
+        assert await store.intake.take_in(timer.to_delivery(1000.0), store.timers.claim(timer))
+        assert await store.intake.take_in(timer.to_delivery(1000.0), store.timers.claim(timer)) is None
         assert [timer.text for timer in await store.timers.list_due(9999.0, ["telegram"])] == ["later"]
 
 

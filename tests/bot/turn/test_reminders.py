@@ -17,7 +17,7 @@ from bot.contract.transcript import UserEntry
 from bot.pacing.pacer import Pacer
 from bot.reply.opening import Replies
 from bot.reply.settling import Settling
-from bot.store import Store
+from bot.store import Claim, Store
 from bot.turn.limits import MOST_REMINDER_ATTEMPTS
 from bot.turn.reminders import Reminders
 from tests.bot.conftest import BareSurface
@@ -90,9 +90,9 @@ class Inbox:
         self.rows: list[tuple[int, TimerDue]] = []
         self.calls = 0
 
-    async def deliver(self, incoming: Incoming) -> None:
+    async def deliver(self, incoming: Incoming, claim: Claim | None = None) -> None:
         self.calls += 1
-        id = await self.store.intake.take_in(incoming)
+        id = await self.store.intake.take_in(incoming, claim)
         if id is not None:
             assert isinstance(incoming, TimerDue)
             self.rows.append((id, incoming))
@@ -152,12 +152,12 @@ async def test_a_reminder_of_a_platform_that_another_process_serves_is_left_to_i
     assert await store.timers.find_next_due(["telegram", "slack"]) is None
 
 
-async def test_a_crash_between_taking_in_and_removing_does_not_double_it(
+async def test_what_an_earlier_version_took_in_without_removing_it_is_not_doubled(
     store: Store, inbox: Inbox, reminders: Reminders, clock: FakeClock
 ) -> None:
     await remind(store, clock.wall() - 1.0)
     [timer] = await store.timers.list_due(clock.wall(), ["telegram"])
-    await inbox.deliver(timer.to_delivery())
+    await inbox.deliver(timer.to_delivery(clock.wall()))
 
     task = asyncio.create_task(reminders.watch(inbox.deliver, ["telegram"]))
     await until(lambda: inbox.calls == 2 and clock._sleepers)
@@ -171,7 +171,7 @@ async def test_a_crash_between_taking_in_and_removing_does_not_double_it(
 async def taken_in(store: Store, inbox: Inbox, due: float, text: str = "Tea!") -> tuple[int, TimerDue]:
     id = await remind(store, due, text)
     [timer] = [one for one in await store.timers.list_due(due, ["telegram"]) if one.id == id]
-    await inbox.deliver(timer.to_delivery())
+    await inbox.deliver(timer.to_delivery(due))
     return inbox.rows[-1]
 
 
@@ -182,7 +182,7 @@ async def test_it_holds_the_words_that_led_to_it_and_brings_no_address(
     timers = store.timers.bind(CHAT, ADA, ReplyTarget("telegram"))
     await timers.set(str(CHAT), ADA.id, clock.wall(), "open https://evil.test/?q=all", outside=outside)
     [timer] = await store.timers.list_due(clock.wall(), ["telegram"])
-    turn = await store.intake.take_in(timer.to_delivery())
+    turn = await store.intake.take_in(timer.to_delivery(clock.wall()))
     assert turn is not None
 
     [waiting] = await store.intake.list_waiting()

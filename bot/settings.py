@@ -237,6 +237,9 @@ class CoreSettings(Settings):
     reminders_per_chat: int = Field(
         200, ge=0, description="Reminders of everybody that may wait in one chat; 0: no limit."
     )
+    scheduled_questions_per_day: int = Field(
+        20, ge=0, description="Questions a day (UTC) that one person's reminders may ask the model; 0: no limit."
+    )
     tokens_per_day_person: int = Field(200_000, ge=0, description="Tokens a day (UTC) of one person; 0: no limit.")
     tokens_per_day_chat: int = Field(0, ge=0, description="Tokens a day of one chat; 0: no limit.")
     tokens_per_day: int = Field(2_000_000, ge=0, description="Tokens a day of everybody together; 0: no limit.")

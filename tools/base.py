@@ -224,13 +224,23 @@ class Reminder:
     repeat: Repeat | None = None
     """None: it comes once."""
     paused: bool = False
+    question: bool = False
+    """The model answers the text at that time; else the text itself is written."""
 
 
 class Timers(Protocol):
     """Storage for reminders."""
 
     async def set(
-        self, scope: str, person: str, due: float, text: str, *, repeat: Repeat | None = None, outside: bool = False
+        self,
+        scope: str,
+        person: str,
+        due: float,
+        text: str,
+        *,
+        repeat: Repeat | None = None,
+        question: bool = False,
+        outside: bool = False,
     ) -> int:
         """Set a reminder and return its number; `outside` as in `ToolContext`.
 

@@ -19,6 +19,7 @@ _EXAMPLES = (
     {"text": "Call the dentist", "at": "2026-12-01 09:00"},
     {"text": "Take the cake out of the oven", "delay": "25 minutes"},
     {"text": "Stand-up in five minutes", "every": "weekday at 9:55"},
+    {"text": "What is in the news on tea?", "every": "day at 7:30", "ask": True},
     {"action": "list"},
     {"action": "pause", "number": 3},
 )
@@ -26,6 +27,7 @@ _ASKED = (
     "Remind me at nine on 1 December 2026 to call the dentist.",
     "In 25 minutes I must take the cake out of the oven.",
     "Every weekday at 9:55 tell us that the stand-up begins in five minutes.",
+    "Every morning at half past seven look up the news on tea for me.",
 )
 _DONE = {"delete": "deleted", "pause": "paused", "resume": "resumed"}
 _KEYWORDS = (
@@ -66,6 +68,7 @@ async def remind_me(
     delay: str = "",
     every: str = "",
     zone: str = "",
+    ask: bool = False,
     number: int = 0,
 ) -> ToolResult | str:
     """Set, list, pause, resume or delete reminders: at the time, once or again and again, the bot writes the text here.
@@ -80,6 +83,7 @@ async def remind_me(
         delay: Or in how long, instead of at. Example: "90 minutes"
         every: Or how often, in words or as cron. Example: "weekday at 8", "month on the 1st at 9", "0 8 * * 1-5"
         zone: Time zone of `at` and `every`, as Europe/Paris; left out, the person's.
+        ask: True: the text is a question to you, answered by you at that time with your tools; else it is only written.
         number: Which one to pause, resume or delete, as list shows it.
     """
     timers = context.timers
@@ -105,30 +109,43 @@ async def remind_me(
         raise ToolError("Say in text what to write then.")
     if bool(at) + bool(delay) + bool(every) != 1:
         raise ToolError("Say when: at (a local date and time), delay (such as '90 minutes') or every, one of them.")
+    if ask and context.outside:
+        # It is asked in the person's name, with what the person may: no page or file may write it.
+        raise ToolError(
+            "A question cannot be set here: this conversation holds text from outside. Set a plain reminder, or the "
+            "person asks again in a new conversation.",
+            retry=False,
+        )
     if every:
-        return await _repeat(timers, context, text, every, place)
-    return await _set(timers, context, text, at, delay, place.info)
+        return await _repeat(timers, context, text, every, place, ask=ask)
+    return await _set(timers, context, text, at, delay, place.info, ask=ask)
 
 
-async def _repeat(timers: Timers, context: ToolContext, text: str, every: str, zone: Zone) -> str:
+async def _repeat(timers: Timers, context: ToolContext, text: str, every: str, zone: Zone, *, ask: bool) -> str:
     now = context.now()
     rule = repeats.read(every, zone.info, now.astimezone(zone.info))
     due = cron.next_after(rule, zone.info, now.timestamp())
     assert due is not None, "`read` takes no rule that never comes"
     repeat = Repeat(rule, zone.name, " ".join(every.split()))
-    number = await timers.set(context.scope, context.person, due, text, repeat=repeat, outside=context.outside)
+    number = await timers.set(
+        context.scope, context.person, due, text, repeat=repeat, question=ask, outside=context.outside
+    )
     first = datetime.datetime.fromtimestamp(due, zone.info)
     return f"Reminder {number} is set, {_often(repeat)}, first for {_written(first)}, {_in(first - now)}: {text}"
 
 
-async def _set(timers: Timers, context: ToolContext, text: str, at: str, delay: str, zone: datetime.tzinfo) -> str:
+async def _set(
+    timers: Timers, context: ToolContext, text: str, at: str, delay: str, zone: datetime.tzinfo, *, ask: bool
+) -> str:
     now = context.now()
     due = _at(at, now.astimezone(zone)) if at else moments.read_span(delay).add_to(now.astimezone(zone))
     if due <= now:
         raise ToolError(f"{_written(due)} is in the past: it is {_written(now.astimezone(zone))} now.")
     if due - now > FARTHEST:
         raise ToolError("That is too far away: at most five years are possible.")
-    number = await timers.set(context.scope, context.person, due.timestamp(), text, outside=context.outside)
+    number = await timers.set(
+        context.scope, context.person, due.timestamp(), text, question=ask, outside=context.outside
+    )
     return f"Reminder {number} is set for {_written(due)} ({zone}), {_in(due - now)}: {text}"
 
 
@@ -140,7 +157,7 @@ async def _listed(timers: Timers, context: ToolContext, zone: datetime.tzinfo) -
     for one in waiting:
         when = "paused" if one.paused else _written(datetime.datetime.fromtimestamp(one.due, zone))
         often = f" ({_often(one.repeat)})" if one.repeat else ""
-        lines.append(f"- {one.number}: {when}{often} {one.text}")
+        lines.append(f"- {one.number}: {when}{often} {'question: ' if one.question else ''}{one.text}")
     return "\n".join([f"Reminders of this chat ({zone}):", *lines])
 
 

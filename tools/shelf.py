@@ -99,9 +99,17 @@ class ShelfTimers:
         self._shelf = shelf
 
     async def set(
-        self, scope: str, person: str, due: float, text: str, *, repeat: Repeat | None = None, outside: bool = False
+        self,
+        scope: str,
+        person: str,
+        due: float,
+        text: str,
+        *,
+        repeat: Repeat | None = None,
+        question: bool = False,
+        outside: bool = False,
     ) -> int:
-        row = {"scope": scope, "person": person, "due": due, "text": text}
+        row: dict[str, Any] = {"scope": scope, "person": person, "due": due, "text": text, "question": question}
         return self._shelf.add("timers", row if repeat is None else {**row, "repeat": asdict(repeat)})
 
     async def pending(self, scope: str, person: str) -> list[Reminder]:
@@ -115,6 +123,7 @@ class ShelfTimers:
                     str(row["text"]),
                     Repeat(**row["repeat"]) if "repeat" in row else None,
                     bool(row.get("paused")),
+                    bool(row.get("question")),
                 )
                 for key, row in mine
             ),

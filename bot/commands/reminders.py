@@ -60,7 +60,8 @@ class ReminderList:
         for one in waiting:
             when = say("reminders_paused", language) if one.paused else self._when(one)
             often = f" (`{one.repeat.rule}` {one.repeat.zone})" if one.repeat else ""
-            lines.append(f"- `{one.number}` {when}{often} {clean_name(one.text)[:_TEXT_CHARS]}")
+            asks = f" {say('reminders_asks', language)}" if one.question else ""
+            lines.append(f"- `{one.number}` {when}{often}{asks} {clean_name(one.text)[:_TEXT_CHARS]}")
         return "\n".join([*lines, "", say("reminders_usage", language, command=command)])
 
     def _when(self, reminder: Reminder) -> str:

@@ -224,6 +224,8 @@ class MessageSent(_Delivery):
     """Written where no thread can be named, so that a command about an answer means the newest one of all threads."""
     awaited: bool = False
     """The platform already shows that an answer is on its way, so that saying nothing would leave it hanging."""
+    scheduled: bool = False
+    """A reminder asks it at its time; nobody writes it now. Made by the core, never by an adapter."""
     rewrites: int = 0
     """The turn whose answer this one takes the place of, in the same messages; 0: none. Set by the core."""
     replaces: int = 0
@@ -338,6 +340,8 @@ class TimerDue(_Delivery):
     """The time zone in which it was set; empty: unknown."""
     several: bool = False
     """It is a repeated one, and was due again before it came."""
+    question: bool = False
+    """The model was to answer it; it came too late for that."""
 
 
 Incoming: TypeAlias = MessageSent | MessageEdited | MessageDeleted | ControlPressed | ConfirmPressed | TimerDue

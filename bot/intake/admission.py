@@ -112,7 +112,9 @@ class Admission:
         command = BY_WORD.get(message.command)
         if not await self._access.allows(message) and not (command is not None and command.open):
             return _refuse_stranger(message, language)
-        if not again and message.command != "stop" and not await self._count(message):
+        if message.scheduled and not again and (most := await self._quotas.count_scheduled(payer_of(message))):
+            return Refuse(say("too_many_scheduled", language, limit=most, text=message.text))
+        if not again and not message.scheduled and message.command != "stop" and not await self._count(message):
             return Refuse(say("too_many", language), once_per_person("too many", message.sender.id, MINUTE))
         message = await self._newest.resolve(id, message)
         if message.command and not (command is not None and command.queued):

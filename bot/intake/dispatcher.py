@@ -111,7 +111,7 @@ class Dispatcher:
             log.debug("delivered before: %s %s", incoming.chat, incoming.delivery)
             return
         # A reminder for a platform that is not logged in yet waits for `resume`.
-        if self._open and (not isinstance(incoming, TimerDue) or incoming.chat.platform in self._resumed):
+        if self._open and (not _comes_by_itself(incoming) or incoming.chat.platform in self._resumed):
             self._route(id, incoming)
 
     async def _is_among_people(self, incoming: Incoming) -> bool:
@@ -141,7 +141,7 @@ class Dispatcher:
             if row.state == InboxState.NEW and isinstance(row.incoming, MessageSent):
                 self._signs.take_away(row.incoming)
             late = row.state == InboxState.NEW and now - row.received_at > OFFLINE_AFTER
-            if late and not isinstance(row.incoming, TimerDue):
+            if late and not _comes_by_itself(row.incoming):
                 self._queue_in_chat(row.chat, partial(self._answer_offline, row))
             else:
                 self._route(row.id, row.incoming, again=True)
@@ -309,12 +309,12 @@ class Dispatcher:
         Raises:
             StoreError: it is to be handled again.
         """
-        asks = not message.command and not message.replaces
+        asks = not message.command and not message.replaces and not message.scheduled
         if asks:
             await self._joins.interrupt(message)
         waits = self._queue.find_running(message.chat) is not None or self._queue.count_waiting(message.chat) > 0
         waits = waits and not self._queue.holds(message.chat, message.replaces)  # what waits there has its sign
-        begun = self._signs.show(message, language) if waits else lambda: None
+        begun = self._signs.show(message, language) if waits and not message.scheduled else lambda: None
 
         async def turn(running: Running) -> None:
             await self._actions.run_in_turn(id, message, language, running)
@@ -338,7 +338,9 @@ class Dispatcher:
 
     async def _regret(self, incoming: Incoming) -> None:
         """Say that a message cannot be stored now; it comes again, and is answered then."""
-        if not isinstance(incoming, MessageSent) or not await self._once.claim(once_in_chat(incoming.chat, "store")):
+        if not isinstance(incoming, MessageSent) or incoming.scheduled:
+            return
+        if not await self._once.claim(once_in_chat(incoming.chat, "store")):
             return
         try:
             allowed = await self._access.allows(incoming)
@@ -350,3 +352,8 @@ class Dispatcher:
             self._notices.soon(
                 incoming, say("store", language_of(incoming.text, incoming.sender.language), id=reference)
             )
+
+
+def _comes_by_itself(incoming: Incoming) -> bool:
+    """Whether a reminder sends it: nobody wrote it just now, and it waits for its platform."""
+    return isinstance(incoming, TimerDue) or (isinstance(incoming, MessageSent) and incoming.scheduled)

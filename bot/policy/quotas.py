@@ -45,6 +45,7 @@ class QuotaLimits:
     """The quotas; 0 is no limit. From the settings."""
 
     messages_per_minute: int = 20
+    scheduled_per_day: int = 20
     tokens_person: int = 200_000
     tokens_chat: int = 0
     tokens_all: int = 2_000_000
@@ -57,6 +58,7 @@ class QuotaLimits:
     def from_settings(cls, core: CoreSettings) -> QuotaLimits:
         return cls(
             messages_per_minute=core.messages_per_minute,
+            scheduled_per_day=core.scheduled_questions_per_day,
             tokens_person=core.tokens_per_day_person,
             tokens_chat=core.tokens_per_day_chat,
             tokens_all=core.tokens_per_day,
@@ -182,6 +184,16 @@ class Quotas:
             *(Limit(key, DAY, Amount()) for key in (person, chat, everybody)),
         ]
         return isinstance(await self._spending.reserve(limits, Amount(messages=1)), Reserved)
+
+    async def count_scheduled(self, payer: Payer) -> int:
+        """Count a question that a reminder asks; return how many a person may have in a day where it is one too many,
+        else 0."""
+        most = self._limits.scheduled_per_day
+        limits = [
+            Limit(f"scheduled {payer.person}", DAY, Amount(messages=most)),
+            *(Limit(key, DAY, Amount()) for key in payer.keys),
+        ]
+        return 0 if isinstance(await self._spending.reserve(limits, Amount(messages=1)), Reserved) else most
 
     async def find_exhausted(self, payer: Payer) -> Unaffordable | None:
         """Return the quota that leaves this payer no model call now; None while something is left of every quota."""

@@ -142,6 +142,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "你在这里没有等待中的提醒。可以这样设置：每个工作日早上八点提醒我活动一下。",
         "你在這裡沒有等待中的提醒。可以這樣設定：每個工作日早上八點提醒我活動一下。",
     ),
+    "reminders_asks": ("question:", "提问：", "提問："),
     "reminders_paused": ("paused", "已暂停", "已暫停"),
     "reminders_usage": (
         "Write `{command} pause N`, `{command} resume N` or `{command} delete N`.",

@@ -31,4 +31,4 @@ from bot.store.settings import ChatSettings
 from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
 from bot.store.states import InboxState, PageState, TurnState
 from bot.store.store import Store
-from bot.store.timers import TimerLimits, zone_or_utc
+from bot.store.timers import LATE_AFTER, TimerLimits, zone_or_utc

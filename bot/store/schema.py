@@ -209,6 +209,12 @@ _REPEATS = (
     "ALTER TABLE timers ADD COLUMN fired_at REAL",
 )
 
+_QUESTIONS = (
+    # Whether the model answers a reminder's text, and whether it was asked for in a group.
+    "ALTER TABLE timers ADD COLUMN question INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE timers ADD COLUMN grouped INTEGER NOT NULL DEFAULT 0",
+)
+
 STEPS: tuple[tuple[str, ...], ...] = (
     _INTAKE,
     _TURNS,
@@ -225,6 +231,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     _RATINGS,
     _CHANGED,
     _REPEATS,
+    _QUESTIONS,
 )
 
 

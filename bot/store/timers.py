@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from sqlite3 import Connection
 
-from bot.contract import OUTSIDE, ChatId, Clock, ReplyTarget, Sender, TimerDue
+from bot.contract import OUTSIDE, ChatId, Clock, MessageSent, ReplyTarget, Sender, TimerDue
 from bot.store.incoming import sender_of
 from bot.store.intake import Claim
 from bot.store.queries import Queries
@@ -19,6 +19,8 @@ from bot.store.writer import Writer
 from tools import cron, zones
 from tools.base import Reminder, Repeat, ToolError
 
+LATE_AFTER = 120.0
+"""Seconds after which a reminder names the time that was meant, and a question is not asked any more."""
 TIMER_CHARS = 2_000
 _AT_ONCE = 100
 _MINE = "id = ? AND scope = ? AND person = ?"
@@ -41,16 +43,34 @@ class Timer:
     origin: str
     """Whose words led to it."""
     repeat: Repeat | None = None
+    question: bool = False
+    """The model answers the text."""
+    grouped: bool = False
+    """It was set in a group."""
 
     def find_next(self, now: float) -> float | None:
         """Return when a repeated one is due after this time; None: it comes once, or never again."""
         return None if self.repeat is None else next_time(self.repeat, max(now, self.due))
 
-    def to_delivery(self, now: float) -> TimerDue:
-        """Return its delivery, which the inbox takes only once for each time that it is due."""
+    def to_delivery(self, now: float) -> TimerDue | MessageSent:
+        """Return its delivery, which the inbox takes only once for each time that it is due: a question as a message of
+        its person, where it is not too late for it."""
+        delivery = f"timer:{self.id}" + ("" if self.repeat is None else f":{self.due:.0f}")
+        if self.question and now - self.due <= LATE_AFTER:
+            return MessageSent(
+                delivery=delivery,
+                chat=self.chat,
+                sender=self.person,
+                target=self.target,
+                sent_at=self.due,
+                text=self.text,
+                group=self.grouped,
+                scheduled=True,
+            )
         again = None if self.repeat is None else next_time(self.repeat, self.due)
         return TimerDue(
-            delivery=f"timer:{self.id}" + ("" if self.repeat is None else f":{self.due:.0f}"),
+            delivery=delivery,
+            question=self.question,
             zone="" if self.repeat is None else self.repeat.zone,
             several=again is not None and again <= now,
             chat=self.chat,
@@ -80,16 +100,26 @@ class StoredTimers(Queries):
         """Set when a timer is set: the next one may be due earlier than it was."""
 
     def bind(
-        self, chat: ChatId, person: Sender, target: ReplyTarget | None, limits: TimerLimits | None = None
+        self,
+        chat: ChatId,
+        person: Sender,
+        target: ReplyTarget | None,
+        limits: TimerLimits | None = None,
+        *,
+        grouped: bool = False,
     ) -> ChatTimers:
-        """`tools.base.Timers` for one turn; `target` is a lasting one, or None where the platform gave none."""
+        """`tools.base.Timers` for one turn; `target` is a lasting one, or None where the platform gave none.
+
+        Args:
+            grouped: the chat is a group.
+        """
         most = limits or TimerLimits()
-        return ChatTimers(self._writer, self._readers, self._clock, chat, person, target, self.changed, most)
+        return ChatTimers(self._writer, self._readers, self._clock, chat, person, target, self.changed, most, grouped)
 
     async def list_due(self, now: float, platforms: Collection[str]) -> list[Timer]:
         """Return up to 100 timers of these platforms due by `now` (wall clock), the oldest first."""
         rows = await self._readers.fetch_rows(
-            "SELECT id, due, text, chat, sender, target, origin, rule, zone, said FROM timers "
+            "SELECT id, due, text, chat, sender, target, origin, question, grouped, rule, zone, said FROM timers "
             f"WHERE due <= ? AND NOT paused AND {_OF_PLATFORMS} ORDER BY due, id LIMIT ?",
             (now, json.dumps([*platforms]), _AT_ONCE),
         )
@@ -103,8 +133,10 @@ class StoredTimers(Queries):
                 ReplyTarget.from_json(target),
                 origin,
                 Repeat(*repeat) if repeat[0] else None,
+                bool(question),
+                bool(grouped),
             )
-            for id, due, text, chat, sender, target, origin, *repeat in rows
+            for id, due, text, chat, sender, target, origin, question, grouped, *repeat in rows
         ]
 
     async def find_next_due(self, platforms: Collection[str]) -> float | None:
@@ -142,9 +174,18 @@ class ChatTimers:
     target: ReplyTarget | None
     changed: asyncio.Event
     limits: TimerLimits
+    grouped: bool
 
     async def set(
-        self, scope: str, person: str, due: float, text: str, *, repeat: Repeat | None = None, outside: bool = False
+        self,
+        scope: str,
+        person: str,
+        due: float,
+        text: str,
+        *,
+        repeat: Repeat | None = None,
+        question: bool = False,
+        outside: bool = False,
     ) -> int:
         """Set a timer for a wall-clock time and return its id.
 
@@ -166,6 +207,8 @@ class ChatTimers:
             self.clock.wall(),
             OUTSIDE if outside else self.person.id,
             *(("", "", "") if repeat is None else (repeat.rule, repeat.zone, to_plain(repeat.said))),
+            question,
+            self.grouped,
         )
 
         def work(db: Connection) -> int:
@@ -178,7 +221,7 @@ class ChatTimers:
                 raise ToolError(f"{here} reminders of all people wait in this chat, which is the limit.", retry=False)
             [(id,)] = db.execute(
                 "INSERT INTO timers (scope, person, due, text, chat, sender, target, set_at, origin, "
-                "rule, zone, said) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+                "rule, zone, said, question, grouped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
                 row,
             ).fetchall()
             return int(id)
@@ -190,13 +233,13 @@ class ChatTimers:
     async def pending(self, scope: str, person: str) -> list[Reminder]:
         """The person's timers in this scope, the earliest first and those that are paused last."""
         rows = await self.readers.fetch_rows(
-            "SELECT id, due, text, paused, rule, zone, said FROM timers WHERE scope = ? AND person = ? "
+            "SELECT id, due, text, paused, question, rule, zone, said FROM timers WHERE scope = ? AND person = ? "
             "ORDER BY paused, due, id",
             (scope, person),
         )
         return [
-            Reminder(id, due, text, Repeat(*repeat) if repeat[0] else None, bool(paused))
-            for id, due, text, paused, *repeat in rows
+            Reminder(id, due, text, Repeat(*repeat) if repeat[0] else None, bool(paused), bool(question))
+            for id, due, text, paused, question, *repeat in rows
         ]
 
     async def pause(self, scope: str, person: str, timer: int) -> bool:

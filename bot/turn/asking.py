@@ -89,7 +89,9 @@ class Asking:
             zone=self._options.zone,
             facts=ChatFacts(store.facts, question),
             now=lambda: datetime.datetime.fromtimestamp(self._clock.wall(), datetime.UTC),
-            timers=store.timers.bind(question.chat, question.sender, target, self._options.reminders),
+            timers=store.timers.bind(
+                question.chat, question.sender, target, self._options.reminders, grouped=question.group
+            ),
             files=store.files,
             purse=self._purse,
         )

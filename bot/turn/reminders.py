@@ -27,18 +27,16 @@ from bot.contract import (
 from bot.reply import Replies, Settling
 from bot.safety import LinkPolicy, Unknown
 from bot.sentences import language_of, say
-from bot.store import Claim, InboxState, Store, TurnState, zone_or_utc
+from bot.store import LATE_AFTER, Claim, InboxState, Store, TurnState, zone_or_utc
 from bot.turn.limits import MOST_REMINDER_ATTEMPTS
 
 log = logging.getLogger(__name__)
 
-LATE_AFTER = 120.0
-"""Seconds after which a reminder names the time that was meant."""
 LONGEST_SLEEP = 60.0
 """The wall clock may jump while one sleeps, so it is looked at again."""
 
 
-Fire: TypeAlias = Callable[[TimerDue, Claim], Awaitable[None]]
+Fire: TypeAlias = Callable[[TimerDue | MessageSent, Claim], Awaitable[None]]
 """Stores the delivery of a timer that is due, together with its claim. Raises StoreError: nothing of it was stored."""
 
 
@@ -130,11 +128,11 @@ class Reminders:
         self._settling.begin(turn, due.chat, again)
 
     def _text(self, due: TimerDue, language: str) -> str:
-        if not due.sent_at or self._clock.wall() - due.sent_at <= LATE_AFTER:
+        if not due.question and (not due.sent_at or self._clock.wall() - due.sent_at <= LATE_AFTER):
             return say("reminder", language, text=due.text)
         zone = zone_or_utc(due.zone or self._zone)
         when = datetime.datetime.fromtimestamp(due.sent_at, zone)
-        key = "reminder_missed" if due.several else "reminder_late"
+        key = "reminder_unasked" if due.question else "reminder_missed" if due.several else "reminder_late"
         return say(key, language, text=due.text, when=f"{when:%Y-%m-%d %H:%M} ({zone})")
 
     async def _sleep(self, seconds: float) -> None:

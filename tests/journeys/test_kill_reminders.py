@@ -10,6 +10,7 @@ import random
 import sqlite3
 import time
 from contextlib import closing
+from functools import partial
 
 import pytest
 
@@ -22,12 +23,25 @@ RULE = "0 0 1 1 *"
 """Its next time is far away, so that what comes again came twice."""
 
 
-def script(body: RawJson) -> Reply:
-    """Set a reminder where one is asked for."""
+def script(body: RawJson, *, ask: bool = False) -> Reply:
+    """Set a reminder where one is asked for, and answer what one asks."""
     last = body["messages"][-1]
+    if last["role"] == "user" and "Stretch" in str(last["content"]):
+        return Reply(f"I answer what was to be asked, end-of-{str(last['content']).rsplit('-', 1)[1]}")
     if last["role"] == "user" and "tell" in str(last["content"]):
         name = str(last["content"]).rsplit(" ", 1)[1]
-        return Reply(calls=(("remind_me", {"text": f"Stretch now, end-of-{name}", "every": RULE}),))
+        return Reply(
+            calls=(
+                (
+                    "remind_me",
+                    {
+                        "text": f"Stretch now, for-{name}" if ask else f"Stretch now, end-of-{name}",
+                        "every": RULE,
+                        "ask": ask,
+                    },
+                ),
+            )
+        )
     return Reply("Done.")
 
 
@@ -37,9 +51,9 @@ def timers(world: World) -> list[tuple[float, float | None]]:
         return db.execute("SELECT due, fired_at FROM timers").fetchall()
 
 
-async def killed_at(stage: str, world: World, process: Process, seconds: float) -> None:
+async def killed_at(stage: str, world: World, process: Process, seconds: float, *, ask: bool = False) -> None:
     chats, outside = Chats(world), Outside(world)
-    world.model.script = script
+    world.model.script = partial(script, ask=ask)
     await process.start()
     await chats.ready()
     chats.ask()
@@ -82,6 +96,13 @@ async def test_a_kill_while_a_repeated_reminder_comes_neither_loses_nor_doubles_
     stage: str, world: World, process: Process
 ) -> None:
     await killed_at(stage, world, process, 0.05)
+
+
+@pytest.mark.parametrize("stage", ["before the post", "after the post"])
+async def test_a_kill_while_a_question_of_a_reminder_is_answered_neither_loses_nor_doubles_it(
+    stage: str, world: World, process: Process
+) -> None:
+    await killed_at(stage, world, process, 0.0, ask=True)
 
 
 @pytest.mark.soak

@@ -24,12 +24,20 @@ class Noted:
         self.owners: dict[int, tuple[str, str]] = {}
 
     async def set(
-        self, scope: str, person: str, due: float, text: str, *, repeat: Repeat | None = None, outside: bool = False
+        self,
+        scope: str,
+        person: str,
+        due: float,
+        text: str,
+        *,
+        repeat: Repeat | None = None,
+        question: bool = False,
+        outside: bool = False,
     ) -> int:
         if scope == "fleeting":
             raise ToolError("In this place nothing can be written later.", retry=False)
         number = len(self.owners) + 1
-        self.rows[number], self.owners[number] = Reminder(number, due, text, repeat), (scope, person)
+        self.rows[number], self.owners[number] = Reminder(number, due, text, repeat, question=question), (scope, person)
         return number
 
     async def pending(self, scope: str, person: str) -> list[Reminder]:
@@ -57,9 +65,9 @@ def timers() -> Noted:
 
 
 async def call(
-    timers: Noted, arguments: Mapping[str, Json], *, scope: str = "c", zone: str = "Europe/Paris"
+    timers: Noted, arguments: Mapping[str, Json], *, scope: str = "c", zone: str = "Europe/Paris", outside: bool = False
 ) -> ToolResult:
-    context = ToolContext(scope=scope, person="p", zone=zone, now=lambda: NOW, timers=timers)
+    context = ToolContext(scope=scope, person="p", zone=zone, now=lambda: NOW, timers=timers, outside=outside)
     return await ToolRegistry([open_tool()]).run(ToolCall("1", "remind_me", arguments), context)
 
 
@@ -168,3 +176,13 @@ async def test_what_cannot_be_paused_is_said(timers: Noted) -> None:
     assert not result.ok and "no reminder that repeats with the number 1" in result.text
     assert not (await call(timers, {"text": "x", "every": "now and then"})).ok
     assert not (await call(timers, {"text": "x", "every": "every hour", "delay": "1 hour"})).ok
+
+
+async def test_a_question_is_set_only_in_a_persons_own_words(timers: Noted) -> None:
+    asked: dict[str, Json] = {"text": "What is new?", "every": "every day at 8", "ask": True}
+    refused = await call(timers, asked, outside=True)
+    assert not refused.ok and "text from outside" in refused.text and timers.rows == {}
+
+    assert (await call(timers, asked)).ok and timers.rows[1].question
+    assert (await call(timers, {"text": "What is new?", "delay": "1 hour", "ask": True})).ok and timers.rows[2].question
+    assert "question: What is new?" in (await call(timers, {"action": "list"})).text

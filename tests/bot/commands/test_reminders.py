@@ -32,6 +32,10 @@ async def test_they_are_listed_paused_resumed_and_deleted(rig: OpenRig) -> None:
         [gone] = await it.say(f"/reminders delete {once}")
         [unclear] = await it.say("/reminders please")
         await it.say(f"/reminders delete {daily}")
+        asks = it.bot.store.timers.bind(chat, Sender(id=ADA, name="Ada"), ReplyTarget("telegram"))
+        question = await asks.set(str(chat), ADA, later, "What is new?", question=True)
+        [with_question] = await it.say("/reminders")
+        await it.say(f"/reminders delete {question}")
         [empty] = await it.say("/reminders")
 
     assert f"- `{once}` " in listed and "Mia" in listed and "](https" not in listed and "\nsoon" not in listed
@@ -41,4 +45,5 @@ async def test_they_are_listed_paused_resumed_and_deleted(rig: OpenRig) -> None:
     assert resumed.startswith(f"Reminder {daily} goes on: next 20") and resumed.endswith(" 08:00.")
     assert "comes only once" in only_once and str(once) in deleted
     assert "no reminder" in gone and "Write `/reminders pause N`" in unclear
+    assert " question: What is new?" in with_question
     assert "No reminders of yours wait here." in empty

@@ -8,7 +8,7 @@ import zoneinfo
 
 import pytest
 
-from bot.contract.messages import ReplyTarget
+from bot.contract.messages import MessageSent, ReplyTarget
 from bot.store import Store, TimerLimits
 from bot.turn.reminders import Reminders
 from tests.bot.turn.test_reminders import ADA, CHAT, Inbox, Screen, inbox, reminders, screen, until
@@ -193,3 +193,27 @@ async def test_a_chat_holds_so_many_reminders_and_no_more(store: Store) -> None:
         await timers.set("scope", "b", 1.0, "Tea!")
     unlimited = store.timers.bind(CHAT, ADA, ReplyTarget("telegram"), TimerLimits(person=0, chat=0))
     assert await unlimited.set("scope", "a", 1.0, "Tea!")
+
+
+async def test_a_question_is_a_message_of_its_person_and_too_late_one_line(
+    store: Store, inbox: Inbox, reminders: Reminders, screen: Screen, clock: FakeClock
+) -> None:
+    timers = store.timers.bind(CHAT, ADA, ReplyTarget("telegram"), grouped=True)
+    await timers.set(
+        str(CHAT), ADA.id, moment("2026-11-02 08:00"), "What is new?", repeat=Repeat("0 8 * * *", "Europe/Paris", ""),
+        question=True,
+    )  # fmt: skip
+    [timer] = await store.timers.list_due(moment("2026-11-02 08:00"), ["telegram"])
+
+    asked = timer.to_delivery(timer.due + 60.0)
+    assert isinstance(asked, MessageSent) and asked.scheduled and asked.group
+    assert (asked.text, asked.sender, asked.chat, asked.sent_at) == ("What is new?", ADA, CHAT, timer.due)
+
+    set_clock(clock, moment("2026-11-04 12:00"))
+    await start_once(reminders, inbox, clock)
+    [(turn, due)] = inbox.rows
+    await reminders.show(turn, due)
+    assert screen.pages == [
+        "⏰ I was not there at 2026-11-02 08:00 (Europe/Paris), so I did not answer this: What is new?"
+    ]
+    assert await store.timers.find_next_due(["telegram"]) == moment("2026-11-05 08:00")

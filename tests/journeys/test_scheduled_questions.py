@@ -1,0 +1,88 @@
+"""Questions that reminders ask the model: a turn of its own at its time, with an allowance of its own."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+
+from bot.contract import Incoming, StoreError
+from bot.store import Claim
+from playground.model import Reply
+from tests.journeys.conftest import Start, World
+from tests.journeys.test_tools import ADA, ask
+
+
+def setting(text: str, delay: str = "1 second") -> tuple[Reply, Reply]:
+    return Reply(calls=(("remind_me", {"text": text, "delay": delay, "ask": True}),)), Reply("I will.")
+
+
+async def test_the_model_answers_at_its_time_in_the_chat_and_only_so_often_a_day(world: World, start: Start) -> None:
+    world.model.reply(*setting("What is tea?"), Reply("Tea is a leaf."), *setting("What is milk?"))
+    async with start("telegram", TOOL_MODE="native", SCHEDULED_QUESTIONS_PER_DAY="1") as bot:
+        await ask(world, bot, "please look up in a second what tea is")
+        await world.telegram.screen.until(lambda screen: len(screen.of(str(ADA))) == 2)
+        await bot.dispatcher.wait_idle()
+        asked = world.model.requests[-1].messages[-1]["content"]
+        await ask(world, bot, "and then please what milk is, in a second")
+        await world.telegram.screen.until(lambda screen: len(screen.of(str(ADA))) == 4)
+        await bot.dispatcher.wait_idle()
+
+    texts = [message.text for message in world.telegram.screen.of(str(ADA))]
+    assert texts[:2] == ["I will.", "Tea is a leaf."] and "What is tea?" in asked
+    assert texts[3] == (
+        "Your reminders have asked me all they may in a day (1), so I leave this one out: What is milk?"
+    )
+
+
+async def test_one_that_was_missed_is_said_in_a_line_and_no_model_is_asked(world: World, start: Start) -> None:
+    world.model.reply(*setting("What is tea?"))
+    async with start("telegram", TOOL_MODE="native") as bot:
+        await ask(world, bot, "please look up in a second what tea is")
+        with closing(sqlite3.connect(world.data / "parley.db")) as db, db:
+            db.execute("UPDATE timers SET due = due - 7200")
+        bot.store.timers.changed.set()
+        await world.telegram.screen.until(lambda screen: len(screen.of(str(ADA))) == 2)
+        await bot.dispatcher.wait_idle()
+
+    assert world.telegram.screen.of(str(ADA))[1].text.endswith("so I did not answer this: What is tea?")
+    assert len(world.model.requests) == 2
+
+
+async def test_one_that_was_taken_in_before_a_crash_is_answered_at_the_next_start(world: World, start: Start) -> None:
+    """It was taken in longer ago than a person's message would still be answered."""
+    world.model.reply(*setting("What is tea?", "1 hour"), Reply("Tea is a leaf."))
+    async with start("telegram", TOOL_MODE="native") as bot:
+        await ask(world, bot, "please look up in a second what tea is")
+        [timer] = await bot.store.timers.list_due(time.time() + 7200.0, ["telegram"])
+        await bot.store.intake.take_in(timer.to_delivery(timer.due), bot.store.timers.claim(timer))
+    with closing(sqlite3.connect(world.data / "parley.db")) as db, db:
+        db.execute("UPDATE inbox SET received_at = received_at - 3600 WHERE state = 'new'")
+
+    async with start("telegram") as bot:
+        await world.telegram.screen.until(lambda screen: len(screen.of(str(ADA))) == 2)
+        await bot.dispatcher.wait_idle()
+
+    assert world.telegram.screen.of(str(ADA))[1].text == "Tea is a leaf."
+
+
+async def test_a_store_that_fails_is_not_told_of_where_nobody_wrote(world: World, start: Start) -> None:
+    world.model.reply(*setting("What is tea?"), Reply("Tea is a leaf."))
+    async with start("telegram", TOOL_MODE="native") as bot:
+        failures = 0
+        take_in = bot.store.intake.take_in
+
+        async def fails_once(incoming: Incoming, claim: Claim | None = None) -> int | None:
+            nonlocal failures
+            if claim is not None and not failures:
+                failures += 1
+                raise StoreError("The disk is full.")
+            return await take_in(incoming, claim)
+
+        bot.store.intake.take_in = fails_once  # type: ignore[method-assign]
+        await ask(world, bot, "please look up in a second what tea is")
+        await world.telegram.screen.until(lambda screen: len(screen.of(str(ADA))) == 2)
+        await bot.dispatcher.wait_idle()
+
+    texts = [message.text for message in world.telegram.screen.of(str(ADA))]
+    assert failures == 1 and texts == ["I will.", "Tea is a leaf."]

@@ -97,10 +97,10 @@ class TurnQueue:
             return
         box = self._boxes.setdefault(chat, _Mailbox())
         waiting, one = [one.id for one in box.waiting], Waiting(id, person, work, question, came_at, begun)
-        if box.running is not None and box.running.id == replaces:
+        if replaces and box.running is not None and box.running.id == replaces:
             box.running.end(Ending.REPLACED)
             box.waiting.appendleft(one)
-        elif replaces in waiting:
+        elif replaces and replaces in waiting:
             place = waiting.index(replaces)
             box.waiting[place] = replace(one, begun=box.waiting[place].begun)
         else:

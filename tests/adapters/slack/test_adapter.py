@@ -39,10 +39,11 @@ from tests.surfaces import show
 
 
 class Inbox:
-    """Keeps what is delivered; `refuse` makes the next deliveries fail."""
+    """Keeps what is delivered, each once under its keys; `refuse` makes the next deliveries fail."""
 
     def __init__(self) -> None:
         self.taken: list[Incoming] = []
+        self._keys: set[str] = set()
         self.failures: list[Exception] = []
         self.wait: asyncio.Event | None = None
         self._changed = asyncio.Event()
@@ -52,7 +53,9 @@ class Inbox:
             raise self.failures.pop(0)
         if self.wait is not None:
             await self.wait.wait()
-        self.taken.append(incoming)
+        if self._keys.isdisjoint(incoming.also):  # a mention comes as two events
+            self.taken.append(incoming)
+        self._keys.update(incoming.also)
         self._changed.set()
 
     async def until(self, count: int) -> None:

@@ -39,6 +39,8 @@ async def server(clock: Clock) -> AsyncIterator[SlackServer]:
         # Everything it can do, not only what an app with our manifest asks for.
         server.scopes.update(ALL_SCOPES)
         server.subscriptions.update({"agent_session_stopped", "app_home_opened"})
+        # Each test asks for the channels that it listens to.
+        server.subscriptions.difference_update({"message.channels", "message.groups", "message.mpim"})
         server.person("U1", "ann")
         server.person("U2", "bob")
         server.channel("C1", "general")

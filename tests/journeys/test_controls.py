@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 
 import pytest
 
@@ -164,6 +165,11 @@ async def test_regenerate_rewrites_the_same_message_and_an_old_button_does_nothi
         assert message.text == "Second answer." and len(world.model.requests) == 3
 
 
+def heard_by(room: Room, people: int) -> bool:
+    """Whether so many were told something that only they see."""
+    return len(room.heard()) >= people
+
+
 async def test_presses_of_200_strangers_have_no_effect_and_each_hears_it_once(
     room: Room, start: Start, world: World
 ) -> None:
@@ -176,7 +182,9 @@ async def test_presses_of_200_strangers_have_no_effect_and_each_hears_it_once(
             room.person(100 + number, f"Stranger {number}")
             for button in (AGAIN, BAD):
                 room.press(message, button, 100 + number)
-        await room.until(lambda: len(room.heard()) >= 200)
+            if number % 20 == 19:
+                # More at once than a busy machine acknowledges in Discord's three seconds would be refused.
+                await room.until(partial(heard_by, room, number + 1))
         await bot.dispatcher.wait_idle()
 
         assert room.heard() == [NOT_YOURS] * 200

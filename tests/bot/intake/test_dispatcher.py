@@ -541,6 +541,8 @@ async def test_a_reminder_is_shown_and_one_for_a_platform_that_is_not_there_wait
         away = replace(timer, delivery="away", chat=ChatId("slack", "T1", "C1"), target=ReplyTarget("slack", {}))
 
         await it.deliver(timer, away)
+        # The platform may be taken up only now; the reminder waits for that.
+        await it.until(lambda: it.shown())
         await it.idle()
 
         assert len(it.shown()) == 1 and "tea" in it.shown()[0]

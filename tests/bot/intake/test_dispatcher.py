@@ -542,7 +542,7 @@ async def test_a_reminder_is_shown_and_one_for_a_platform_that_is_not_there_wait
 
         await it.deliver(timer, away)
         # The platform may be taken up only now; the reminder waits for that.
-        await it.until(lambda: it.shown())
+        await it.until(lambda: bool(it.shown()))
         await it.idle()
 
         assert len(it.shown()) == 1 and "tea" in it.shown()[0]

@@ -66,10 +66,11 @@ class Joins:
 
     async def steer(self, run: Run) -> list[UserEntry]:
         """Let the questions join that came meanwhile, where the chat wants it so; return what the model is told."""
-        told: list[UserEntry] = []
-        if self._running_of(run) is None or not await self._wants(run, Busy.STEER):
+        chat, told = run.question.chat, list[UserEntry]()
+        # What waits is looked at first: it is seldom anything, and what the chat wants is read from the database.
+        if self._queue.peek(chat) is None or self._running_of(run) is None or not await self._wants(run, Busy.STEER):
             return told
-        while (following := self._queue.peek(run.question.chat)) is not None and following.question is not None:
+        while (following := self._queue.peek(chat)) is not None and following.question is not None:
             if not await self._join(run, following):
                 break
             told.append(user_entry(following.question))

@@ -98,9 +98,7 @@ class Intake(Queries):
 
         def work(db: Connection) -> None:
             db.execute("UPDATE inbox SET incoming = ? WHERE id = ?", row)
-            db.execute(
-                f"UPDATE inbox SET state = ?, ended_at = ? WHERE id = ? AND {UNFINISHED}", (InboxState.DONE, now, other)
-            )
+            end_row(db, other, InboxState.DONE, now)
 
         await self._writer.run(work)
 
@@ -118,10 +116,8 @@ class Intake(Queries):
         """
         if state not in INBOX_ENDS:
             raise ValueError(f"{state!r} is no end of an inbox row; those are {', '.join(sorted(INBOX_ENDS))}")
-        await self._writer.execute(
-            f"UPDATE inbox SET state = ?, ended_at = ? WHERE id = ? AND {UNFINISHED}",
-            (state, self._clock.wall(), id),
-        )
+        now = self._clock.wall()
+        await self._writer.run(lambda db: end_row(db, id, state, now))
 
     async def find_question(self, chat: ChatId, message_id: str) -> tuple[int, MessageSent] | None:
         """Return a person's message as it reads now, with its inbox id; None if it is not known or was forgotten."""
@@ -141,10 +137,7 @@ class Intake(Queries):
 
         def work(db: Connection) -> None:
             db.execute("UPDATE inbox SET incoming = ?, message = ? WHERE id = ?", row)
-            db.execute(
-                f"UPDATE inbox SET state = ?, ended_at = ? WHERE id = ? AND {UNFINISHED}",
-                (InboxState.STOPPED, now, changed.replaces),
-            )
+            end_row(db, changed.replaces, InboxState.STOPPED, now)
 
         await self._writer.run(work)
 
@@ -173,6 +166,11 @@ def count_unfinished(db: Connection) -> Mapping[str, int]:
     for chat, count in rows:
         found[ChatId.parse(chat).platform] += count
     return dict(sorted(found.items()))
+
+
+def end_row(db: Connection, id: int, state: InboxState, now: float) -> None:
+    """Store how a row ended; the first end counts."""
+    db.execute(f"UPDATE inbox SET state = ?, ended_at = ? WHERE id = ? AND {UNFINISHED}", (state, now, id))
 
 
 def count_attempt(db: Connection, id: int) -> int:

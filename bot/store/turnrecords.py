@@ -10,9 +10,10 @@ from typing import Any
 from bot.contract import ChatId, Entry, ToolEntry
 from bot.store.history import add_entries, rough_tokens
 from bot.store.incoming import incoming_from_json
+from bot.store.intake import end_row
 from bot.store.readers import Readers, Row
 from bot.store.records import TurnRecord
-from bot.store.states import TURN_ENDS, UNFINISHED, InboxState, PageState, TurnState
+from bot.store.states import TURN_ENDS, InboxState, PageState, TurnState
 from bot.store.text import entry_json, to_plain, usage_from_json
 from bot.store.writer import Writer
 from tools.base import ToolStatus
@@ -68,9 +69,7 @@ async def close_turn(
             f"{columns} WHERE id = :turn",
             {**record, "state": state, "now": now, "first": first, "last": last, "turn": turn},
         )
-        db.execute(
-            f"UPDATE inbox SET state = ?, ended_at = ? WHERE id = ? AND {UNFINISHED}", (InboxState(state), now, turn)
-        )
+        end_row(db, turn, InboxState(state), now)
         db.execute("DELETE FROM passes WHERE turn = ?", (turn,))
         db.execute("UPDATE pages SET body = '', ends = 0 WHERE turn = ?", (turn,))
         ends = [(end, turn, number) for number, end in enumerate(cuts)]

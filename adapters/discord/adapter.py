@@ -34,6 +34,7 @@ from bot.contract import (
     Surface,
     SystemClock,
     Unreachable,
+    done_within,
     origin_of,
     time_limit,
 )
@@ -41,6 +42,8 @@ from bot.contract import (
 log = logging.getLogger(__name__)
 
 LOGIN_SECONDS: Final = 20.0
+CANCEL_AGAIN: Final = 0.2
+"""Seconds after which a connection that goes on is cancelled again."""
 _DEFAULT_BASE: Final = str(DiscordSettings.model_fields["discord_api_base_url"].default)
 _INTENTS: Final = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
 """None of these is privileged: Discord shows what is written to the bot, and withholds the rest."""
@@ -227,9 +230,9 @@ class DiscordAdapter:
         client.greeted = False
         client.intake = intake = Intake(deliver, self._clock, self._slots, self._rivals)
         announcing = asyncio.create_task(self._announce(), name="discord commands")
+        connecting = asyncio.create_task(self._connect(), name="discord gateway")
         try:
-            await self._find_gateway()
-            await client.connect(reconnect=True)
+            await asyncio.shield(connecting)
         except discord.PrivilegedIntentsRequired as error:
             raise SettingsError(
                 "Discord refuses the bot's intents: none is privileged, look at the bot's page"
@@ -244,12 +247,27 @@ class DiscordAdapter:
         finally:
             client.intake = None
             announcing.cancel()
+            await self._disconnect(connecting)
             if client.ws is not None and not client.is_closed():
                 await client.ws.close(code=1000)
             await client.sockets.close()
             await intake.close()
             await asyncio.gather(announcing, return_exceptions=True)
         raise Unreachable("the connection to Discord's gateway ended")
+
+    async def _connect(self) -> None:
+        await self._find_gateway()
+        await self._client.connect(reconnect=True)
+
+    async def _disconnect(self, connecting: asyncio.Task[None]) -> None:
+        """End the connection, however often that takes.
+
+        The library opens its websocket within `asyncio.wait_for`, which up to Python 3.11 loses a cancellation that
+        comes as it opens: https://github.com/python/cpython/issues/86296.
+        """
+        connecting.cancel()
+        while not await done_within(self._clock, {connecting}, CANCEL_AGAIN):
+            connecting.cancel()
 
     async def _find_gateway(self) -> None:
         if self._base == _DEFAULT_BASE:

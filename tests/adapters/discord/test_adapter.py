@@ -37,6 +37,32 @@ async def test_surfaces_work_when_nothing_is_taken_in_any_more(stage: Stage) -> 
     assert stage.said() == ["Because", "hi"]
 
 
+async def test_a_cancellation_that_the_library_loses_is_repeated(
+    stage: Stage, wait: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As its websocket opens, up to Python 3.11."""
+    lost: list[bool] = []
+
+    async def connect(client: discord.Client, *, reconnect: bool) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            lost.append(True)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(discord.Client, "connect", connect)
+    adapter = await stage.enter()
+    listening = asyncio.create_task(adapter.listen(stage.mailbox))
+    await wait(lambda: puts(stage))
+    listening.cancel()
+    await wait(lambda: lost and stage.clock._sleepers)
+    assert not listening.done()
+    await stage.clock.advance(adapter_module.CANCEL_AGAIN)
+
+    await asyncio.wait({listening})
+    assert listening.cancelled() and lost == [True]
+
+
 async def test_an_event_after_the_end_is_left_out(stage: Stage) -> None:
     """The library tells that it is ready up to two seconds after its greeting, closed or not."""
     adapter = await stage.listen()

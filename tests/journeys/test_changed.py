@@ -234,8 +234,9 @@ async def ready(world: World, platform: str, times: int) -> None:
     if platform == "telegram":
         await until(lambda: sum(call.method == "getMe" for call in world.telegram.calls) >= times)
     elif platform == "slack":
-        await world.slack.sockets.until_connected(1)
+        await world.slack.sockets.until_connected(since=times)
     else:
+        await until(lambda: len(world.discord.gateway.identified) >= times)
         await world.discord.gateway.until_ready(1)
 
 

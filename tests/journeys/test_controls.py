@@ -97,7 +97,7 @@ class Room:
                 await self.until(lambda: len(self.world.discord.gateway.identified) >= starts)
                 await self.world.discord.gateway.until_ready(1)
             case _:
-                await self.world.slack.sockets.until_connected(1)
+                await self.world.slack.sockets.until_connected(since=starts)
 
     async def until(self, seen: Callable[[], object]) -> None:
         async with asyncio.timeout(30):

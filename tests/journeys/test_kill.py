@@ -49,7 +49,7 @@ class Chats:
         gateway = self.world.discord.gateway
         await self.until(lambda: len(gateway.identified) >= starts)
         await self.until(lambda: sum(call.method == "getMe" for call in self.world.telegram.calls) >= starts)
-        await self.world.slack.sockets.until_connected(1)
+        await self.world.slack.sockets.until_connected(since=starts)
         await gateway.until_ready(1)
 
     def ask(self) -> None:

@@ -50,7 +50,7 @@ class Chats:
     async def ready(self, starts: int = 1) -> None:
         await self.until(lambda: len(self.world.discord.gateway.identified) >= starts)
         await self.until(lambda: sum(call.method == "getMe" for call in self.world.telegram.calls) >= starts)
-        await self.world.slack.sockets.until_connected(1)
+        await self.world.slack.sockets.until_connected(since=starts)
         await self.world.discord.gateway.until_ready(1)
 
     async def until(self, seen: Callable[[], object], seconds: float = 30.0) -> None:

@@ -42,8 +42,10 @@ async def test_a_cancellation_that_the_library_loses_is_repeated(
 ) -> None:
     """As its websocket opens, up to Python 3.11."""
     lost: list[bool] = []
+    connecting = asyncio.Event()
 
     async def connect(client: discord.Client, *, reconnect: bool) -> None:
+        connecting.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -53,7 +55,7 @@ async def test_a_cancellation_that_the_library_loses_is_repeated(
     monkeypatch.setattr(discord.Client, "connect", connect)
     adapter = await stage.enter()
     listening = asyncio.create_task(adapter.listen(stage.mailbox))
-    await wait(lambda: puts(stage))
+    await asyncio.wait_for(connecting.wait(), 10)
     listening.cancel()
 
     await asyncio.wait({listening})

@@ -148,7 +148,7 @@ class CallSlots:
             if arguments:
                 slot.parts.append(arguments)
                 self.size += len(arguments)
-        elif isinstance(arguments, Mapping) and (arguments or slot.given is None):
+        elif isinstance(arguments, dict) and (arguments or slot.given is None):
             slot.given = dict(arguments)
         for source, known, kept in (
             (piece, ("index", "id", "type", "function"), slot.extras),
@@ -221,7 +221,7 @@ class CallSlots:
 def _begins_object(arguments: object) -> bool:
     if isinstance(arguments, str):
         return arguments.lstrip()[:1] == "{"
-    return isinstance(arguments, Mapping)
+    return isinstance(arguments, dict)
 
 
 class Assembly(ABC):
@@ -283,7 +283,7 @@ class ChatAssembly(Assembly):
         if error:
             raise StreamFault(error)
         usage = event.get("usage")
-        if isinstance(usage, Mapping):
+        if isinstance(usage, dict):
             self.usage = _usage(usage)
         choices = event.get("choices")
         if not isinstance(choices, list):
@@ -291,12 +291,12 @@ class ChatAssembly(Assembly):
                 raise StreamFault(event)
             return
         for choice in choices:
-            if not isinstance(choice, Mapping) or choice.get("index") not in (0, None):
+            if not isinstance(choice, dict) or choice.get("index") not in (0, None):
                 continue
             if choice.get("error"):
                 raise StreamFault(choice["error"])
             said = choice.get("delta") or choice.get("message")
-            if isinstance(said, Mapping):
+            if isinstance(said, dict):
                 self._say(said, delta)
             finish = choice.get("finish_reason")
             if finish and isinstance(finish, str):
@@ -341,7 +341,7 @@ class ChatAssembly(Assembly):
             for piece in tables_in(calls):
                 delta.progress |= self._slots.add(piece)
         old = said.get("function_call")
-        if isinstance(old, Mapping) and self._older.add({"index": 0, "function": old}):
+        if isinstance(old, dict) and self._older.add({"index": 0, "function": old}):
             delta.progress = True
 
     def _parts(self, content: list[Any], delta: Delta) -> None:
@@ -398,17 +398,17 @@ def _joined(pieces: Mapping[str, Sequence[str]]) -> dict[str, Json]:
 
 def table_in(value: object) -> Mapping[str, Any]:
     """The object that a server sent; empty for whatever is none."""
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def tables_in(value: object) -> list[Mapping[str, Any]]:
     """The objects in a list that a server sent; none for whatever is no list."""
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def count_of(details: object, name: str) -> int:
     """A number of tokens that a server reports; 0 for whatever is none."""
-    value = details.get(name) if isinstance(details, Mapping) else None
+    value = details.get(name) if isinstance(details, dict) else None
     return int(value) if isinstance(value, int | float) and 0 < value < 1e12 else 0
 
 

@@ -20,10 +20,11 @@ _READS = 1_000
 """Reads a second, over all streams."""
 _LONGEST = 0.5
 """Seconds a stream collects at most where many are open, plus one tick."""
-_CALM = 0.1
-"""Seconds a stream collects at most where few are open: nobody sees that an edit is so much older."""
-_SHARE = 0.1
-"""Of the time that a stream has run, the part that it collects at most: first words come with the first tokens."""
+_CALM = 0.2
+"""Seconds a stream collects at most where few are open: of the words of an edit, its reader reads one meanwhile."""
+_SHARE = 0.2
+"""Of the time that a stream has run, the part that it collects at most: first words come with the first tokens, and
+what was shown since lasts its reader several times as long."""
 _TICK = 0.025
 """Seconds between two checks of which streams are due: one timer serves all, and shorter times are not collected."""
 

@@ -76,7 +76,7 @@ async def history(folder: str, rows: int) -> None:
     alone = []
     for number in range(300):
         began = time.perf_counter()
-        connection.execute(NEWEST, (f"telegram:42/{number * 37 % CHATS}", 50)).fetchall()
+        connection.execute(NEWEST, (number * 37 % CHATS + 1, 0, rows, 50)).fetchall()
         alone.append(time.perf_counter() - began)
     connection.close()
     p99 = statistics.quantiles(times, n=100)[98]

@@ -89,6 +89,7 @@ def message_sent(
         message_id=str(message.id),
         group=not direct,
         quoted=quoted,
+        replies_to=_replied(message),
         enclosed=enclosed,
     )
 
@@ -264,6 +265,14 @@ def _quoted(message: discord.Message, bot: int) -> Quoted | None:
         return None
     replied = message.reference.resolved
     return read_as_quoted(replied, bot) if isinstance(replied, discord.Message) else None
+
+
+def _replied(message: discord.Message) -> str:
+    """Return the id of the message that it replies to, also where Discord does not tell that message; else empty."""
+    reference = message.reference
+    if message.type is not discord.MessageType.reply or reference is None:
+        return ""
+    return str(reference.message_id or "")
 
 
 def read_as_quoted(message: discord.Message, bot: int) -> Quoted:

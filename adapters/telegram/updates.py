@@ -146,6 +146,7 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
         command=word,
         group=not direct,
         quoted=_quoted(message, bot),
+        replies_to=_replied(message),
         enclosed=() if forwarded else _enclosed(message),
     )
 
@@ -289,6 +290,12 @@ def _quoted(message: Message, bot: Bot) -> Quoted | None:
         bot,
         Quoted(text=part or _words(replied), message_id=str(replied.message_id), enclosed=_enclosed(replied)),
     )
+
+
+def _replied(message: Message) -> str:
+    """Return the id of the message that it replies to; empty for a forward, and what just stands in a topic."""
+    replied = message.reply_to_message
+    return "" if _is_forward(message) or replied is None or replied.forum_topic_created else str(replied.message_id)
 
 
 def _by_author(message: Message, bot: Bot, quoted: Quoted) -> Quoted:

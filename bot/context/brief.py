@@ -67,9 +67,13 @@ class Briefings:
         """Return how many tokens of conversation this model is sent at most."""
         return self.models.window(model, self.context_tokens)
 
-    async def load_past(self, question: MessageSent) -> Past:
-        """Load the history of this chat since the last `/new`."""
-        summary, rows = await self.store.history.load(question.chat)
+    async def load_past(self, question: MessageSent, turn: int = 0) -> Past:
+        """Load the history that a question continues, since the last `/new` of its chat.
+
+        Args:
+            turn: its turn; 0: a question that replies to nothing.
+        """
+        summary, rows = await self.store.history.load(question.chat, turn=turn)
         entries = tuple(_without_reasoning(row.entry) for row in rows)
         quoted = question.quoted
         if quoted is None or not quoted.from_bot or not quoted.message_id or quoted.forwarded:

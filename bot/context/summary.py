@@ -75,7 +75,8 @@ class _OldTurns:
 
     before: str
     after: int
-    """Up to where `before` stands; 0 without one."""
+    """Up to where the summary stands that the new one takes the place of: `before`, or one of another branch; 0 without
+    one."""
     turns: tuple[tuple[HistoryRow, ...], ...]
     upto: int
     origin: str
@@ -179,6 +180,7 @@ class Summaries:
 
     async def _choose(self, chat: ChatId, model: str, threshold: int) -> _OldTurns | None:
         """Choose the turns to summarise: all but the newest third of the threshold and the last two."""
+        after = await self.history.get_summary_end(chat)
         before = await self.history.get_summary(chat)
         rows, more = await self.history.list_oldest(chat, after=before.upto if before else 0)
         turns = [tuple(group) for _, group in groupby(rows, key=lambda row: row.turn)]
@@ -198,8 +200,7 @@ class Summaries:
             return None
         origins = [row.entry.origin for turn in chosen for row in turn]
         origin = join_origins([*origins, before.origin] if before else origins)
-        earlier = (before.text, before.upto) if before else ("", 0)
-        return _OldTurns(*earlier, tuple(chosen), chosen[-1][-1].sequence, origin)
+        return _OldTurns(before.text if before else "", after, tuple(chosen), chosen[-1][-1].sequence, origin)
 
     async def _ask(self, model: Model, old: _OldTurns, words: int) -> str:
         marker = new_marker()

@@ -210,6 +210,8 @@ class MessageSent(_Delivery):
     group: bool = False
     """Several people read and write here: the model is told who speaks."""
     quoted: Quoted | None = None
+    replies_to: str = ""
+    """The platform's id of the message that it replies to: where that is an answer, the question continues from it."""
     earlier: tuple[Quoted, ...] = ()
     """What others wrote before it in its thread, oldest first, looked up when its turn begins; never stored with it."""
     left_out: int = 0

@@ -22,7 +22,8 @@ async def export_chat(readers: Readers, chat: ChatId) -> AsyncIterator[dict[str,
     while True:
         turns = await readers.fetch_rows(
             "SELECT t.id, t.person, i.incoming, t.state, t.visible, t.reasoning, t.model, t.usage, t.dollars, t.error, "
-            "t.started_at, t.ended_at, t.superseded_by, t.rating, t.chat, t.first_sequence, t.last_sequence "
+            "t.started_at, t.ended_at, t.superseded_by, t.rating, (SELECT h.turn FROM history h WHERE h.chat = t.chat "
+            "AND h.sequence = t.continues), t.chat, t.first_sequence, t.last_sequence "
             "FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question "
             "WHERE c.chat = ? AND t.id > ? ORDER BY t.id LIMIT ?",
             (str(chat), done, _AT_ONCE),
@@ -75,6 +76,7 @@ def _turn(columns: list[Any]) -> dict[str, Any]:
         "ended_at",
         "replaced_by",
         "rating",
+        "continues",
     )
     turn = dict(zip(names, columns, strict=True))
     turn["question"] = json.loads(turn["question"])

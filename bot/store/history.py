@@ -7,6 +7,7 @@ from sqlite3 import Connection
 from typing import Any
 
 from bot.contract import OUTSIDE, ChatId, Entry, ToolEntry, entry_from_json, entry_to_json
+from bot.store.branches import Branch, find_branch
 from bot.store.export import export_chat
 from bot.store.forgetting import forget_chat
 from bot.store.queries import Queries
@@ -18,20 +19,20 @@ _ASIDE = 2048
 
 _ROWS = """
     SELECT h.sequence, h.turn, coalesce(h.body, b.body), h.tokens, h.at
-    FROM chats c JOIN history h ON h.chat = c.id AND h.sequence > c.since_sequence AND h.superseded = 0
-    LEFT JOIN bodies b ON b.id = h.aside
+    FROM history h LEFT JOIN bodies b ON b.id = h.aside
+    WHERE h.chat = ? AND h.sequence > ? AND h.sequence <= ? AND h.superseded = 0
 """
-NEWEST = _ROWS + "WHERE c.chat = ? ORDER BY h.sequence DESC LIMIT ?"
-"""A chat's newest rows, the newest first."""
-_NEWEST_AFTER = _ROWS + "WHERE c.chat = ? AND h.sequence > ? ORDER BY h.sequence DESC LIMIT ?"
-_OLDEST_AFTER = _ROWS + "WHERE c.chat = ? AND h.sequence > ? ORDER BY h.sequence LIMIT ?"
+NEWEST = _ROWS + "ORDER BY h.sequence DESC LIMIT ?"
+"""The newest rows of one range of a chat, the newest first."""
+_OLDEST = _ROWS + "ORDER BY h.sequence LIMIT ?"
 
 
 class History(Queries):
     """The entries of every chat, newest last."""
 
     async def list_entries(self, chat: ChatId, *, limit: int = 400, after: int = 0) -> list[HistoryRow]:
-        """The newest `limit` entries since the last `/new`, in order, without answers that were replaced.
+        """The newest `limit` entries since the last `/new`, in order, without answers that were replaced and without
+        other branches than the newest answer's.
 
         They begin with a whole turn; only where one turn alone is longer than `limit` with a part of it, and even
         then never between a call and its result.
@@ -39,24 +40,30 @@ class History(Queries):
         Args:
             after: only those behind this sequence, up to which a summary stands in their place.
         """
-        return await self._readers.read(lambda db: _newest(db, str(chat), limit, after))
+        return await self._readers.read(lambda db: _newest(db, find_branch(db, str(chat)), limit, after))
 
-    async def load(self, chat: ChatId, *, limit: int = 400) -> tuple[Summary | None, list[HistoryRow]]:
-        """Return the summary of older entries, and the newer entries as `entries` does."""
+    async def load(self, chat: ChatId, *, turn: int = 0, limit: int = 400) -> tuple[Summary | None, list[HistoryRow]]:
+        """Return the summary of older entries, and the newer entries as `list_entries` does.
+
+        Args:
+            turn: what it continues is returned, also where it is not opened yet; 0: a question that replies to nothing.
+        """
 
         def read(db: Connection) -> tuple[Summary | None, list[HistoryRow]]:
+            branch = find_branch(db, str(chat), turn)
             # The summary first: one that is made meanwhile stands for turns that are read as well, which loses nothing.
-            summary = _summary(db, str(chat))
-            return summary, _newest(db, str(chat), limit, summary.upto if summary else 0)
+            summary = _summary(db, branch)
+            return summary, _newest(db, branch, limit, summary.upto if summary else 0)
 
         return await self._readers.read(read)
 
     async def list_oldest(self, chat: ChatId, *, after: int, limit: int = 400) -> tuple[list[HistoryRow], bool]:
-        """Return the oldest entries after a sequence, in whole turns, and whether there are more than `limit`.
+        """Return the oldest entries after a sequence on the newest answer's branch, in whole turns, and whether there
+        are more than `limit`.
 
         One turn that is longer than `limit` alone comes as a part of it.
         """
-        rows = await self._readers.fetch_rows(_OLDEST_AFTER, (str(chat), after, limit + 1))
+        rows = await self._readers.read(lambda db: _oldest(db, str(chat), after, limit + 1))
         more = len(rows) > limit
         if more:
             cut = rows.pop()[1]
@@ -100,8 +107,13 @@ class History(Queries):
         await self._writer.run(work)
 
     async def get_summary(self, chat: ChatId) -> Summary | None:
-        """Return the summary of older entries, if there is one."""
-        return await self._readers.read(lambda db: _summary(db, str(chat)))
+        """Return the summary of older entries on the newest answer's branch, if there is one."""
+        return await self._readers.read(lambda db: _summary(db, find_branch(db, str(chat))))
+
+    async def get_summary_end(self, chat: ChatId) -> int:
+        """Return up to where the summary of a chat stands, on whatever branch; 0 without one."""
+        row = await self._readers.fetch_row("SELECT summary_upto FROM chats WHERE chat = ?", (str(chat),))
+        return 0 if row is None else int(row[0])
 
     async def set_summary(
         self, chat: ChatId, text: str, upto_sequence: int, origin: str = OUTSIDE, *, first: int, after: int
@@ -111,7 +123,7 @@ class History(Queries):
 
         Args:
             first: the first entry that it was made from.
-            after: up to where the summary stood that it was made from, too; 0 without one.
+            after: up to where the summary stood that it takes the place of; 0 without one.
         """
         await self._writer.execute(
             "UPDATE chats SET summary = ?, summary_upto = ?, summary_origin = ? WHERE chat = ? "
@@ -121,13 +133,8 @@ class History(Queries):
         )
 
     async def count_summarised(self, chat: ChatId) -> int:
-        """Return how many turns a summary replaces."""
-        row = await self._readers.fetch_row(
-            "SELECT count(DISTINCT h.turn) FROM chats c JOIN history h ON h.chat = c.id "
-            "AND h.sequence > c.since_sequence AND h.sequence <= c.summary_upto AND h.superseded = 0 WHERE c.chat = ?",
-            (str(chat),),
-        )
-        return 0 if row is None else int(row[0])
+        """Return how many turns the summary on the newest answer's branch replaces."""
+        return await self._readers.read(lambda db: _count_summarised(db, str(chat)))
 
     async def count_turns(self, chat: ChatId) -> int:
         """Return how many turns of a chat are stored."""
@@ -157,18 +164,24 @@ class History(Queries):
         return export_chat(self._readers, chat)
 
 
-def _summary(db: Connection, chat: str) -> Summary | None:
+def _summary(db: Connection, branch: Branch | None) -> Summary | None:
+    """Return the summary of a chat, if all that it was made from is on the branch."""
+    if branch is None:
+        return None
     row = db.execute(
-        "SELECT summary, summary_upto, summary_origin FROM chats WHERE chat = ? AND summary IS NOT NULL", (chat,)
+        "SELECT summary, summary_upto, summary_origin FROM chats WHERE id = ? AND summary IS NOT NULL", (branch.chat,)
     ).fetchone()
-    return None if row is None else Summary(*row)
+    return None if row is None or (row[1] and not branch.holds(db, row[1])) else Summary(*row)
 
 
-def _newest(db: Connection, chat: str, limit: int, after: int) -> list[HistoryRow]:
-    if after:
-        rows = db.execute(_NEWEST_AFTER, (chat, after, limit + 1)).fetchall()
-    else:
-        rows = db.execute(NEWEST, (chat, limit + 1)).fetchall()
+def _newest(db: Connection, branch: Branch | None, limit: int, after: int) -> list[HistoryRow]:
+    if branch is None:
+        return []
+    rows: list[Any] = []
+    for low, high in branch.list_spans(db, after):
+        rows += db.execute(NEWEST, (branch.chat, low, high, limit + 1 - len(rows))).fetchall()
+        if len(rows) > limit:
+            break
     rows.reverse()
     if len(rows) > limit:
         cut = rows.pop(0)[1]
@@ -177,6 +190,33 @@ def _newest(db: Connection, chat: str, limit: int, after: int) -> list[HistoryRo
     while found and isinstance(found[0].entry, ToolEntry):
         found.pop(0)
     return found
+
+
+def _oldest(db: Connection, chat: str, after: int, limit: int) -> list[Any]:
+    branch, rows = find_branch(db, chat), list[Any]()
+    if branch is None:
+        return rows
+    for low, high in reversed([*branch.list_spans(db, after)]):
+        rows += db.execute(_OLDEST, (branch.chat, low, high, limit - len(rows))).fetchall()
+        if len(rows) == limit:
+            break
+    return rows
+
+
+def _count_summarised(db: Connection, chat: str) -> int:
+    branch = find_branch(db, chat)
+    summary = _summary(db, branch)
+    if branch is None or summary is None:
+        return 0
+    counts = (
+        db.execute(
+            "SELECT count(DISTINCT turn) FROM history WHERE chat = ? AND sequence > ? AND sequence <= ? "
+            "AND superseded = 0",
+            (branch.chat, low, min(high, summary.upto)),
+        ).fetchone()[0]
+        for low, high in branch.list_spans(db)
+    )
+    return sum(counts)
 
 
 def _read(rows: Iterable[Sequence[Any]]) -> list[HistoryRow]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from sqlite3 import Connection
 
 from bot.contract import BEFORE_FIRST_PASS, OUTSIDE, AssistantEntry, ChatId, Entry, MessageSent, Usage, join_origins
+from bot.store.branches import CHAIN, find_newest_answer
 from bot.store.incoming import incoming_from_json
 from bot.store.records import CallRecord
 from bot.store.retention import BYTES_OF_TURN, remove_turn
@@ -15,11 +16,6 @@ from tools.base import ToolCall, ToolStatus
 
 _FILES = 1000
 """Added to the number of a file's message of the old reply: as a page that the new reply does not need, it goes."""
-_CHAIN = """
-    WITH RECURSIVE chain (id) AS (
-        SELECT :turn UNION SELECT t.id FROM turns o JOIN chain ON chain.id = o.id JOIN turns t ON t.id = o.superseded_by
-    )
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +24,7 @@ class Replaced:
 
     question: MessageSent
     later: bool
-    """Other questions were answered after it."""
-
-
-def find_newest_answer(db: Connection, turn: int) -> int:
-    """Return the turn that answered the question of `turn` last: itself, or the last that replaced it."""
-    return int(db.execute(f"{_CHAIN} SELECT max(id) FROM chain", {"turn": turn}).fetchone()[0])
+    """The turn continues what was answered after it."""
 
 
 def find_standing_answer(db: Connection, turn: int) -> int:
@@ -132,10 +123,12 @@ def keep_effects(db: Connection, new: int, calls: list[CallRecord], told: list[E
 def load_replaced(db: Connection, turn: int) -> Replaced | None:
     """Return what the question of a turn was before; None where nothing was answered of it."""
     row = db.execute(
-        "SELECT i.incoming, EXISTS (SELECT 1 FROM turns l WHERE l.chat = o.chat AND l.id > o.id AND l.id <> ? "
-        "AND l.superseded_by IS NULL AND l.ended_at IS NOT NULL) "
-        "FROM turns o JOIN inbox i ON i.id = o.question WHERE o.superseded_by = ? ORDER BY o.id DESC LIMIT 1",
-        (turn, turn),
+        "SELECT i.incoming, EXISTS (SELECT 1 FROM turns l WHERE l.chat = o.chat AND l.id > o.id AND l.id <> n.id "
+        "AND l.superseded_by IS NULL AND l.ended_at IS NOT NULL "
+        "AND (n.continues IS NULL OR l.last_sequence <= n.continues)) "
+        "FROM turns o JOIN turns n ON n.id = o.superseded_by JOIN inbox i ON i.id = o.question "
+        "WHERE n.id = ? ORDER BY o.id DESC LIMIT 1",
+        (turn,),
     ).fetchone()
     if row is None:
         return None
@@ -148,7 +141,7 @@ def forget_question(db: Connection, chat: ChatId, message_id: str) -> None:
     question = (str(chat), message_id)
     for (turn,) in db.execute("SELECT id FROM inbox WHERE chat = ? AND message = ?", question).fetchall():
         found = db.execute(
-            f"{_CHAIN} SELECT t.id, t.chat, t.first_sequence, t.last_sequence, t.ended_at IS NOT NULL, "
+            f"{CHAIN} SELECT t.id, t.chat, t.first_sequence, t.last_sequence, t.ended_at IS NOT NULL, "
             f"({BYTES_OF_TURN}) FROM turns t JOIN chain ON chain.id = t.id",
             {"turn": turn},
         ).fetchall()

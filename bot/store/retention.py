@@ -9,6 +9,7 @@ from functools import partial
 from sqlite3 import Connection
 
 from bot.contract import Clock
+from bot.store.branches import leave_out
 from bot.store.queries import Queries
 from bot.store.readers import Readers
 from bot.store.writer import Writer
@@ -138,6 +139,7 @@ def remove_turn(
         size: bytes of its entries.
     """
     first, last = sequences
+    leave_out(db, chat, turn, first, last)
     entries = "FROM history WHERE chat = ? AND sequence BETWEEN ? AND ?"
     db.execute(f"DELETE FROM bodies WHERE id IN (SELECT aside {entries})", (chat, first, last))
     db.execute(f"DELETE {entries}", (chat, first, last))

@@ -215,6 +215,13 @@ _QUESTIONS = (
     "ALTER TABLE timers ADD COLUMN grouped INTEGER NOT NULL DEFAULT 0",
 )
 
+_BRANCHES = (
+    # The last entry that a turn continues; NULL: the one before its own, see bot/store/branches.py.
+    "ALTER TABLE turns ADD COLUMN continues INTEGER",
+    "CREATE INDEX turns_branched ON turns (chat, first_sequence) WHERE continues IS NOT NULL",
+    "CREATE INDEX attachments_by_message ON attachments (message) WHERE message IS NOT NULL",
+)
+
 STEPS: tuple[tuple[str, ...], ...] = (
     _INTAKE,
     _TURNS,
@@ -232,6 +239,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     _CHANGED,
     _REPEATS,
     _QUESTIONS,
+    _BRANCHES,
 )
 
 

@@ -8,6 +8,7 @@ from sqlite3 import Connection
 from typing import Any
 
 from bot.contract import ChatId, Entry, ToolEntry
+from bot.store.branches import place_turn
 from bot.store.history import add_entries, rough_tokens
 from bot.store.incoming import incoming_from_json
 from bot.store.intake import end_row
@@ -27,18 +28,20 @@ TURN = """
 
 
 def open_turn(db: Connection, turn: int, chat: ChatId, person: str, now: float) -> None:
-    """Create a turn's row and its chat's, unless they exist."""
+    """Create a turn's row and its chat's, unless they exist; what it continues is found then."""
     for (incoming,) in db.execute("SELECT incoming FROM inbox WHERE id = ?", (turn,)).fetchall():
         db.execute(
             "INSERT INTO chats (chat, title, last_at) VALUES (?, ?, ?) "
             "ON CONFLICT DO UPDATE SET title = excluded.title, last_at = excluded.last_at",
             (str(chat), to_plain(json.loads(incoming)["sender"]["name"]), now),
         )
-    db.execute(
+    opened = db.execute(
         "INSERT INTO turns (id, chat, person, question, started_at) "
         "SELECT i.id, c.id, ?, i.id, ? FROM inbox i, chats c WHERE i.id = ? AND c.chat = ? ON CONFLICT DO NOTHING",
         (to_plain(person), now, turn, str(chat)),
     )
+    if opened.rowcount:
+        place_turn(db, turn)
 
 
 async def close_turn(
@@ -126,13 +129,13 @@ async def replace_last_turn(writer: Writer, readers: Readers, chat: ChatId, by: 
         for (replaced,) in db.execute("SELECT id FROM turns WHERE superseded_by = ? LIMIT 1", (by,)).fetchall():
             return int(replaced)
         found = db.execute(
-            "SELECT t.id, t.question, t.chat, t.first_sequence, t.last_sequence FROM turns t "
+            "SELECT t.id, t.question, t.continues, t.chat, t.first_sequence, t.last_sequence FROM turns t "
             "JOIN chats c ON c.id = t.chat WHERE c.chat = ? AND t.id > c.since_turn AND t.id <> ? "
             "AND t.superseded_by IS NULL AND t.ended_at IS NOT NULL "
             "AND EXISTS (SELECT 1 FROM turns b WHERE b.id = ? AND b.chat = t.chat) ORDER BY t.id DESC LIMIT 1",
             (str(chat), by, by),
         ).fetchall()
-        for replaced, question, key, first, last in found:
+        for replaced, question, continues, key, first, last in found:
             if only and replaced != only:
                 return None
             if only:
@@ -142,7 +145,7 @@ async def replace_last_turn(writer: Writer, readers: Readers, chat: ChatId, by: 
                     (by, replaced),
                 )
             db.execute("UPDATE turns SET superseded_by = ? WHERE id = ?", (by, replaced))
-            db.execute("UPDATE turns SET question = ? WHERE id = ?", (question, by))
+            db.execute("UPDATE turns SET question = ?, continues = ? WHERE id = ?", (question, continues, by))
             db.execute(
                 "UPDATE history SET superseded = 1 WHERE chat = ? AND sequence BETWEEN ? AND ?", (key, first, last)
             )

@@ -22,6 +22,7 @@ from bot.contract import (
     entry_from_json,
     join_origins,
 )
+from bot.store.branches import find_newest_answer, place_turn
 from bot.store.files import FILE_BYTES, attachments_of, keep_file, produced_files
 from bot.store.incoming import incoming_from_json
 from bot.store.intake import count_attempt
@@ -29,7 +30,6 @@ from bot.store.queries import Queries
 from bot.store.records import CallRecord, PageRecord, PassRecord, ReplyRecord, StoredTurn, TurnRecord, message_ref
 from bot.store.replacing import (
     Replaced,
-    find_newest_answer,
     find_standing_answer,
     forget_question,
     keep_effects,
@@ -305,6 +305,7 @@ class Turns(Queries):
             newest = find_standing_answer(db, old)
             calls, told = _load(db, newest).calls, _passes_of(db, newest)
             supersede(db, newest, turn, now)
+            place_turn(db, turn, newest)
             keep_effects(db, turn, list(calls), told)
             return newest
 

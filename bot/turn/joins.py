@@ -92,7 +92,9 @@ class Joins:
     async def _join(self, run: Run, following: Waiting) -> bool:
         """Let what comes next join the question of a turn; return whether it could."""
         before, after = run.question, following.question
-        if after is None or following.person != before.sender.id or after.quoted is not None or after.awaited:
+        if after is None or following.person != before.sender.id or after.awaited:
+            return False
+        if after.quoted is not None or after.replies_to:
             return False
         text = f"{before.text}\n\n{after.text}".strip()
         if len(text) > LONGEST_TEXT:

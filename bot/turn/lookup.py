@@ -77,7 +77,7 @@ class Lookup:
                 run.limits.count(lambda: store.turns.begin(run.turn, question.chat, question.sender.id)),
                 store.turns.load(run.turn),
                 self._book.options_of(question.chat),
-                self._briefings.load_past(question),
+                self._briefings.load_past(question, run.turn),
                 ChatFacts(store.facts, question).load_pinned(),
                 self._quotas.payer_for(question),
             )

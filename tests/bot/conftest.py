@@ -44,6 +44,8 @@ class MessageDetails(TypedDict, total=False):
     message_id: str
     group: bool
     quoted: Quoted | None
+    replies_to: str
+    replaces: int
     earlier: tuple[Quoted, ...]
     left_out: int
     enclosed: tuple[Enclosure, ...]

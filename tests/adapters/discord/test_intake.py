@@ -109,6 +109,7 @@ async def test_a_reply_to_the_bot_brings_what_it_replies_to(stage: Stage) -> Non
     sent = await stage.mailbox.next()
     assert sent.text == "and now?" and sent.quoted is not None
     assert (sent.quoted.text, sent.quoted.from_bot, sent.quoted.message_id) == ("Hello **Ada**", True, ref.id)
+    assert sent.replies_to == ref.id
 
 
 async def test_a_reply_to_somebody_else_says_whose_words_they_are(stage: Stage) -> None:
@@ -134,6 +135,7 @@ async def test_forwarded_words_are_quoted_and_never_obeyed(stage: Stage) -> None
     sent = await stage.mailbox.next()
     assert (sent.command, sent.text, sent.sender.id, sent.message_id) == ("", "", "discord:1", id)
     assert sent.quoted == Quoted(text="/allow discord:666 admin :wave:", message_id=said, forwarded=True)
+    assert not sent.replies_to
 
 
 async def test_a_forward_to_a_channel_speaks_to_nobody_until_somebody_replies_to_it(stage: Stage) -> None:

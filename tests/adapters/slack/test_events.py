@@ -233,7 +233,9 @@ def test_a_message_whose_link_stands_in_the_question_is_quoted_and_not_forwarded
     payload = sample("forwarded")
     del payload["event"]["attachments"][0]["is_share"]
 
-    assert not read(payload).quoted.forwarded
+    read_as = read(payload)
+
+    assert not read_as.quoted.forwarded and not read_as.replies_to
 
 
 def test_a_command_carries_its_question_and_a_target_that_may_expire() -> None:

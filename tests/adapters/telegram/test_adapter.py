@@ -298,6 +298,7 @@ async def test_a_reply_to_the_bot_needs_no_mention_and_quotes_it(reader: Reader)
         True,
         str(sent.message_id),
     )
+    assert said.replies_to == str(sent.message_id)
 
 
 async def test_a_part_that_is_quoted_stands_for_the_whole(reader: Reader) -> None:
@@ -385,7 +386,7 @@ async def test_a_reply_to_a_message_of_another_chat_quotes_it(reader: Reader) ->
     said = message_of(reader.read(update))
 
     assert said.text == "is this so?"
-    assert said.quoted == Quoted(text="tea is blue", author="Eve")
+    assert said.quoted == Quoted(text="tea is blue", author="Eve") and not said.replies_to
 
 
 async def test_a_command_for_another_bot_is_not_ours(reader: Reader) -> None:
@@ -422,7 +423,7 @@ async def test_the_first_message_of_a_topic_is_no_quotation(reader: Reader) -> N
 
     said = message_of(reader.changed(f"{reader.name} hi", FORUM, reply_to_message=created, message_thread_id=5))
 
-    assert said.quoted is None
+    assert said.quoted is None and not said.replies_to
 
 
 async def test_an_edited_message_is_told_as_such(server: TelegramServer, reader: Reader) -> None:

@@ -295,7 +295,7 @@ async def test_the_newest_rows_are_read_by_their_place_however_much_history_ther
     """The plan touches the chat's newest rows only: no table is scanned and nothing is sorted."""
     await say(store, message, 1)
 
-    plan = await store.writer.run(lambda db: db.execute(f"EXPLAIN QUERY PLAN {NEWEST}", ("x", 50)).fetchall())
+    plan = await store.writer.run(lambda db: db.execute(f"EXPLAIN QUERY PLAN {NEWEST}", (1, 0, 9, 50)).fetchall())
 
     assert [step[3] for step in plan if "SCAN" in step[3] or "TEMP" in step[3]] == []
 

@@ -39,6 +39,7 @@ def view(window: Window, message: Shown) -> Json:
         "buttons": message.buttons,
         "files": [{"name": name, "media": media} for name, media, _ in message.files],
         "replyTo": message.reply_to,
+        "written": "" if message.author == "bot" else window.written(message),
         "at": time.time() - (window.screen.now() - at),
     }
 

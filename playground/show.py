@@ -154,6 +154,7 @@ class Playground:
             {
                 "name": window.name,
                 "title": window.title,
+                "offers": window.offers,
                 "places": [
                     {"id": place.id, "name": place.name, "mention": bool(place.mention)} for place in window.places
                 ],

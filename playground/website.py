@@ -12,6 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from playground.feed import Feed, Json
+from playground.screen import Shown
 from playground.windows import Impossible, Window
 
 _FOLDER = Path(__file__).resolve().parent / "page"
@@ -55,7 +56,8 @@ class Website:
         self._feed = feed
         self._start = start
         self._connected = connected
-        self._acts = {"say": self._say, "press": self._press, **acts}
+        own: dict[str, Act] = {"say": self._say, "press": self._press, "edit": self._edit, "delete": self._delete}
+        self._acts = {**own, **acts}
         self.app = web.Application(middlewares=[_guard], client_max_size=4 * _LONGEST_TEXT)
         for path in _FILES:
             self.app.router.add_get(path, self._file)
@@ -95,7 +97,7 @@ class Website:
             return _problem(415, "send JSON")
         try:
             body = json.loads(await request.read())
-            if request.match_info["act"] == "say":
+            if request.match_info["act"] in ("say", "edit"):
                 await self._connected(str(body["platform"]))
             act(body)
         except Impossible as error:
@@ -105,19 +107,27 @@ class Website:
         return web.json_response({"ok": True}, headers=_HEADERS)
 
     def _say(self, body: Mapping[str, Any]) -> None:
-        window, text = self._window(body), str(body["text"]).strip()
+        window = self._window(body)
         place = next((one for one in window.places if one.id == body["place"]), None)
         if place is None:
             raise Impossible("there is no such chat")
-        if not text:
-            raise Impossible("an empty message cannot be sent")
-        if len(text) > _LONGEST_TEXT:
-            raise Impossible(f"at most {_LONGEST_TEXT:,} characters at once")
-        mention = next((one.mention for one in (place, *window.places) if one.mention), "")
-        text, typed = _TYPED_MENTION.subn(lambda _: mention, text)
+        text, typed = _typed(window, body)
         if body.get("mention") and place.mention and not typed and not text.startswith("/"):
             text = f"{place.mention} {text}"
-        window.say(place.id, text, str(body.get("thread") or ""))
+        thread, reply_to = str(body.get("thread") or ""), ""
+        if body.get("id") and "reply" in window.offers:
+            reply_to = _standing(window, body).id
+        window.say(place.id, text, thread, reply_to)
+
+    def _edit(self, body: Mapping[str, Any]) -> None:
+        window = self._window(body)
+        message, (text, _) = _own(window, body), _typed(window, body)
+        if str(body["text"]).strip() != window.written(message):
+            window.edit(message, text)
+
+    def _delete(self, body: Mapping[str, Any]) -> None:
+        window = self._window(body)
+        window.delete(_own(window, body))
 
     def _press(self, body: Mapping[str, Any]) -> None:
         self._window(body).press(str(body["chat"]), str(body["id"]), str(body["button"]))
@@ -145,6 +155,33 @@ class Website:
         return web.Response(
             body=content, content_type=media if picture else "application/octet-stream", headers=headers
         )
+
+
+def _typed(window: Window, body: Mapping[str, Any]) -> tuple[str, int]:
+    """What was typed, with mentions as the platform writes them, and how many of those there are."""
+    text = str(body["text"]).strip()
+    if not text:
+        raise Impossible("an empty message cannot be sent")
+    if len(text) > _LONGEST_TEXT:
+        raise Impossible(f"at most {_LONGEST_TEXT:,} characters at once")
+    mention = next((place.mention for place in window.places if place.mention), "")
+    return _TYPED_MENTION.subn(lambda _: mention, text)
+
+
+def _standing(window: Window, body: Mapping[str, Any]) -> Shown:
+    """The message that is meant."""
+    message = window.screen.get(str(body["chat"]), str(body["id"]))
+    if message is None or message.deleted:
+        raise Impossible("that message is gone")
+    return message
+
+
+def _own(window: Window, body: Mapping[str, Any]) -> Shown:
+    """The same, of the person's own."""
+    message = _standing(window, body)
+    if message.author == "bot":
+        raise Impossible("only its author can do that")
+    return message
 
 
 @web.middleware

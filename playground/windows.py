@@ -14,6 +14,9 @@ from playground.telegram import TelegramServer
 NAME = "Ada"
 """Whom the bot believes to write: the person in front of the page."""
 
+MENTION = "@Parley"
+"""What a person types to mention the bot; the platforms keep it in their own way."""
+
 
 class Impossible(Exception):
     """What the person wanted cannot be done there; the text says why."""
@@ -34,7 +37,7 @@ class Sign:
     """What a notice of the screen means for somebody who looks."""
 
     kind: str
-    """`typing`, `status` (stays until the next message), `clear`, or `remark`."""
+    """`typing`, `status` (stays until the next message), `clear`, `remark`, or `aside` (for who pressed alone)."""
     text: str = ""
 
 
@@ -44,6 +47,8 @@ class Window(Protocol):
     name: str
     title: str
     places: tuple[Place, ...]
+    offers: tuple[str, ...]
+    """What the platform lets a person do with messages, and tells bots of: `edit`, `delete`, `reply`."""
 
     @property
     def screen(self) -> Screen: ...
@@ -53,12 +58,27 @@ class Window(Protocol):
         """The settings that lead the bot here."""
         ...
 
-    def say(self, place: str, text: str, thread: str) -> None:
+    def say(self, place: str, text: str, thread: str, reply_to: str = "") -> None:
         """Write as the person; a text beginning with `/` is a command where the platform has them.
+
+        Args:
+            reply_to: the message that it replies to, which stands in the same place or thread.
 
         Raises:
             Impossible: it has no such command, or no such place.
         """
+        ...
+
+    def written(self, message: Shown) -> str:
+        """What the person wrote in a message of their own, as they would type it again."""
+        ...
+
+    def edit(self, message: Shown, text: str) -> None:
+        """Change a message of the person's own."""
+        ...
+
+    def delete(self, message: Shown) -> None:
+        """Delete a message of the person's own, where `offers` has it."""
         ...
 
     def press(self, place: str, message: str, button: str) -> None:
@@ -86,6 +106,8 @@ class TelegramWindow:
     """A private chat and a group."""
 
     name, title = "telegram", "Telegram"
+    offers: tuple[str, ...] = ("edit", "reply")
+    """Bots are never told of a deletion."""
 
     def __init__(self, server: TelegramServer) -> None:
         self._server = server
@@ -105,8 +127,18 @@ class TelegramWindow:
     def environment(self) -> Mapping[str, str]:
         return {"TELEGRAM_BOT_TOKEN": self._server.token, "TELEGRAM_API_BASE_URL": self._server.base_url}
 
-    def say(self, place: str, text: str, thread: str) -> None:
-        self._server.say(int(place), text, person=self._person, thread=int(thread or 0))
+    def say(self, place: str, text: str, thread: str, reply_to: str = "") -> None:
+        where, reply = int(thread or 0), int(reply_to or 0)
+        self._server.say(int(place), text, person=self._person, thread=where, reply_to=reply)
+
+    def written(self, message: Shown) -> str:
+        return message.text
+
+    def edit(self, message: Shown, text: str) -> None:
+        self._server.edit(int(message.chat), int(message.id), text)
+
+    def delete(self, message: Shown) -> None:
+        raise Impossible("Telegram tells no bot that a message was deleted")
 
     def press(self, place: str, message: str, button: str) -> None:
         try:
@@ -121,6 +153,9 @@ class TelegramWindow:
         return message.chat, message.thread
 
     def sign(self, what: str) -> Sign | None:
+        kind, _, text = what.partition(": ")
+        if kind == "answer":
+            return Sign("aside", text)
         return Sign("remark", what) if what.startswith("reaction") else Sign("typing")
 
 
@@ -128,6 +163,7 @@ class SlackWindow:
     """A channel with threads, and a direct message."""
 
     name, title = "slack", "Slack"
+    offers: tuple[str, ...] = ("edit", "delete")
     person = "U0ADA"
 
     def __init__(self, server: SlackServer) -> None:
@@ -152,7 +188,7 @@ class SlackWindow:
             "SLACK_API_BASE_URL": self._server.base_url,
         }
 
-    def say(self, place: str, text: str, thread: str) -> None:
+    def say(self, place: str, text: str, thread: str, reply_to: str = "") -> None:
         if text.startswith("/"):
             name, _, rest = text.partition(" ")
             if name not in self.commands():
@@ -160,6 +196,15 @@ class SlackWindow:
             self._server.command(name, rest.strip(), place, self.person)
             return
         self._server.say(place, text, person=self.person, thread_ts=thread)
+
+    def written(self, message: Shown) -> str:
+        return message.versions[-1].markup.replace(self.places[0].mention, MENTION)
+
+    def edit(self, message: Shown, text: str) -> None:
+        self._server.edit(message.chat, message.id, text)
+
+    def delete(self, message: Shown) -> None:
+        self._server.delete(message.chat, message.id)
 
     def press(self, place: str, message: str, button: str) -> None:
         try:
@@ -186,6 +231,7 @@ class DiscordWindow:
     """A channel of a server with slash commands, and direct messages."""
 
     name, title = "discord", "Discord"
+    offers: tuple[str, ...] = ("edit", "delete", "reply")
     _guild, _channel = "800000000000000001", "800000000000000002"
 
     def __init__(self, server: DiscordServer) -> None:
@@ -207,10 +253,10 @@ class DiscordWindow:
     def environment(self) -> Mapping[str, str]:
         return {"DISCORD_BOT_TOKEN": self._server.token, "DISCORD_API_BASE_URL": self._server.base_url}
 
-    def say(self, place: str, text: str, thread: str) -> None:
+    def say(self, place: str, text: str, thread: str, reply_to: str = "") -> None:
         where = thread or place
         if not text.startswith("/"):
-            self._server.say(where, text, person=self._person)
+            self._server.say(where, text, person=self._person, reply_to=reply_to)
             return
         words, _, rest = text[1:].partition(" ")
         guild = self._guild if place == self._channel else ""
@@ -227,6 +273,15 @@ class DiscordWindow:
             self._server.slash(words, {names[0]: rest.strip()} if names and rest.strip() else {}, where, self._person)
         except (LookupError, ValueError) as error:
             raise Impossible(str(error)) from None
+
+    def written(self, message: Shown) -> str:
+        return message.versions[-1].markup.replace(self.places[0].mention, MENTION)
+
+    def edit(self, message: Shown, text: str) -> None:
+        self._server.edit(message.id, text)
+
+    def delete(self, message: Shown) -> None:
+        self._server.delete(message.id)
 
     def press(self, place: str, message: str, button: str) -> None:
         try:

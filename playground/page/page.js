@@ -4,6 +4,8 @@ const $ = (selector, root = document) => root.querySelector(selector);
 const windows = new Map(); // platform → Chat
 const chinese = navigator.language.toLowerCase().startsWith("zh");
 const TYPING_SECONDS = 6;
+const ASIDE_SECONDS = 8;
+const ACTS = { reply: "Reply", edit: "Edit", delete: "Delete" };
 
 const TRIES = chinese
   ? ["你好", "搜索太阳能的最新新闻", "画函数 sin(x) + x/3", "画一只红狐狸", "北京天气", "10秒后提醒我站起来", "长文", "帮助"]
@@ -42,6 +44,9 @@ class Chat {
     this.name = told.name;
     this.title = told.title;
     this.places = told.places;
+    this.offers = told.offers;
+    this.aim = null; // the message one is about to change, or to reply to: {kind, view}
+    this.draft = ""; // what stood in the field before a message was to be changed
     this.messages = new Map(); // "chat id" → the newest view
     this.articles = new Map(); // "chat id" → its element
     this.threads = new Map(); // place → the thread being written in
@@ -80,16 +85,21 @@ class Chat {
   listen() {
     $("form", this.root).addEventListener("submit", (event) => {
       event.preventDefault();
-      this.send(this.field.value).then((sent) => {
+      const text = this.field.value;
+      const { kind, view } = this.aim ?? {};
+      (kind === "edit" ? this.change(view, text) : this.send(text, view)).then((sent) => {
         if (!sent) return;
-        this.field.value = "";
-        this.grow();
+        this.write("");
+        if (kind) this.leave();
       });
     });
     this.field.addEventListener("keydown", (event) => {
       // While an input method composes Chinese, Enter chooses a word and must not send.
       const composing = event.isComposing || event.keyCode === 229;
-      if (event.key === "Enter" && !event.shiftKey && !composing) {
+      if (composing) return;
+      if (event.key === "Escape" && this.aim) this.leave();
+      if (event.key === "ArrowUp" && !this.field.value && !this.aim) this.takeLast(event);
+      if (event.key === "Enter" && !event.shiftKey) {
         event.preventDefault();
         $("form", this.root).requestSubmit();
       }
@@ -111,16 +121,74 @@ class Chat {
     this.field.style.height = `${this.field.scrollHeight + 2}px`;
   }
 
-  async send(text) {
+  write(text) {
+    this.field.value = text;
+    this.grow();
+  }
+
+  async send(text, replied = null) {
     if (!text.trim()) return false;
     const body = { platform: this.name, place: this.here, text, mention: this.mention };
     this.pinned = true;
     this.end = null;
+    if (replied) return act("say", { ...body, thread: replied.thread, chat: replied.chat, id: replied.id });
     return act("say", { ...body, thread: this.threads.get(this.here) ?? "" });
+  }
+
+  async change(view, text) {
+    if (!text.trim()) return false;
+    return text.trim() === view.written || act("edit", { platform: this.name, chat: view.chat, id: view.id, text });
+  }
+
+  /** What one may do with a message, as its platform lets one. */
+  mayDo(view) {
+    if (view.ephemeral || view.live) return [];
+    return Object.keys(ACTS).filter((kind) => this.offers.includes(kind) && (kind === "reply" || view.written));
+  }
+
+  does(kind, view) {
+    if (kind !== "delete") return this.take(kind, view);
+    act("delete", { platform: this.name, chat: view.chat, id: view.id });
+    this.field.focus();
+  }
+
+  /** Take a message, to change it or to reply to it with what is written next. */
+  take(kind, view) {
+    this.leave();
+    this.aim = { kind, view };
+    if (kind === "edit") {
+      this.draft = this.field.value;
+      this.write(view.written);
+    }
+    this.articles.get(`${view.chat} ${view.id}`)?.toggleAttribute("data-aimed", true);
+    this.chips();
+    this.field.focus();
+  }
+
+  /** Take one's last message with the arrow key, as the platforms' own fields do. */
+  takeLast(event) {
+    const mine = (view) => view.place === this.here && this.mayDo(view).includes("edit");
+    const last = [...this.messages.values()].filter(mine).at(-1);
+    if (!last) return;
+    event.preventDefault();
+    this.take("edit", last);
+  }
+
+  /** Let go of it again; what was being written before stands in the field once more. */
+  leave() {
+    if (!this.aim) return;
+    const { kind, view } = this.aim;
+    this.aim = null;
+    if (kind === "edit") this.write(this.draft);
+    this.draft = "";
+    this.articles.get(`${view.chat} ${view.id}`)?.toggleAttribute("data-aimed", false);
+    this.chips();
   }
 
   /** Show another place of this platform. */
   go(place) {
+    this.leave();
+    this.aside("");
     this.here = place;
     this.tabs.forEach((tab, index) => {
       const chosen = this.places[index].id === place;
@@ -137,7 +205,20 @@ class Chat {
   /** The small buttons over the field: the mention, and the thread one writes in. */
   chips() {
     const chips = [];
-    if (this.place.mention) {
+    const changing = this.aim?.kind === "edit";
+    $("button[type=submit]", this.root).textContent = changing ? "Save" : "Send";
+    if (this.aim) {
+      const { kind, view } = this.aim;
+      const text = changing ? "Editing ✕" : `Replying to “${plain(view.html).slice(0, 30)}” ✕`;
+      const aim = element("button", text, { type: "button", title: kind === "edit" ? "Leave it as it was" : "Reply to nothing" });
+      aim.setAttribute("aria-pressed", "true");
+      aim.addEventListener("click", () => {
+        this.leave();
+        this.field.focus();
+      });
+      chips.push(aim);
+    }
+    if (this.place.mention && !changing) {
       const mention = element("button", "@Parley", { type: "button", title: "Mention the bot: in here it hears nothing else" });
       mention.setAttribute("aria-pressed", String(this.mention));
       mention.addEventListener("click", () => {
@@ -146,7 +227,7 @@ class Chat {
       });
       chips.push(mention);
     }
-    if (this.threads.get(this.here)) {
+    if (this.threads.get(this.here) && !this.aim) {
       const thread = element("button", "In the thread ✕", { type: "button", title: "Leave the thread and begin a new one" });
       thread.setAttribute("aria-pressed", "true");
       thread.addEventListener("click", () => this.enter(""));
@@ -195,10 +276,8 @@ class Chat {
       return;
     }
     this.pinned = this.inSight(60) || this.pinned;
-    if (view.deleted) {
-      this.articles.get(key)?.remove();
-      this.articles.delete(key);
-    } else this.draw(view);
+    if (view.deleted) this.erase(view);
+    else this.draw(view);
     // The thread one writes in may stand far above the newest message.
     if (view.thread && view.thread === this.threads.get(this.here)) this.end = this.articles.get(key) ?? null;
     this.welcome.hidden = this.articles.size > 0;
@@ -214,6 +293,17 @@ class Chat {
       this.threads.set(view.place, view.thread);
       if (view.place === this.here) this.chips();
     }
+  }
+
+  /** Take a message off the page. What stands below it in its thread stays; nobody writes there any more. */
+  erase(view) {
+    const key = `${view.chat} ${view.id}`;
+    const article = this.articles.get(key);
+    article?.replaceWith(...$(".replies", article).children);
+    this.articles.delete(key);
+    if (this.threads.get(this.here) === view.id) this.threads.delete(this.here);
+    if (this.aim?.view.id === view.id && this.aim.view.chat === view.chat) this.leave();
+    this.chips();
   }
 
   draw(view) {
@@ -246,6 +336,7 @@ class Chat {
       for (const link of body.querySelectorAll("a")) Object.assign(link, { target: "_blank", rel: "noreferrer noopener" });
       for (const hidden of body.querySelectorAll(".spoiler")) hidden.tabIndex = 0;
     }
+    this.acts(article, view);
     this.keys(article, view);
     this.files(article, view);
   }
@@ -254,6 +345,21 @@ class Chat {
   home(view) {
     const parent = view.thread && this.articles.get(`${view.chat} ${view.thread}`);
     return parent ? $(".replies", parent) : this.log;
+  }
+
+  acts(article, view) {
+    const kinds = this.mayDo(view);
+    const text = plain(view.html).slice(0, 60);
+    const shown = kinds.length ? `${kinds.join(" ")}: ${text}` : "";
+    if ((article.dataset.acts ?? "") === shown) return;
+    article.dataset.acts = shown;
+    const buttons = kinds.map((kind) => {
+      const button = element("button", ACTS[kind], { type: "button" });
+      button.setAttribute("aria-label", `${ACTS[kind]}: ${text}`);
+      button.addEventListener("click", () => this.does(kind, this.messages.get(`${view.chat} ${view.id}`) ?? view));
+      return button;
+    });
+    $(".acts", article).replaceChildren(...buttons);
   }
 
   keys(article, view) {
@@ -287,12 +393,20 @@ class Chat {
   /** A sign of work: typing fades, a status stays until the next message. */
   sign({ kind, text = "", place = this.here }) {
     if (place !== this.here) return;
+    if (kind === "aside") return this.aside(text);
     clearTimeout(this.fading);
     const line = $(".sign", this.root);
     line.classList.toggle("busy", kind === "typing" || kind === "status");
     line.textContent = kind === "typing" ? "Parley is typing…" : kind === "clear" ? "" : text;
     if (kind !== "status") this.fading = setTimeout(() => this.sign({ kind: "clear" }), TYPING_SECONDS * 1000);
     if (kind === "clear") clearTimeout(this.fading);
+  }
+
+  /** Show what was told to who pressed a button, and to nobody else. */
+  aside(text) {
+    clearTimeout(this.asideFading);
+    $(".aside", this.root).textContent = text && `Parley tells you alone: ${text}`;
+    if (text) this.asideFading = setTimeout(() => this.aside(""), ASIDE_SECONDS * 1000);
   }
 
   state(told) {

@@ -208,7 +208,7 @@ class People:
                 if button in (one["text"], one.get("callback_data")) and "callback_data" in one:
                     self._queries += 1
                     query = str(4_000_000_000_000 + self._queries)
-                    self.world.callbacks[query] = None
+                    self.world.callbacks[query], self.world.pressed_in[query] = None, str(chat)
                     content: Json = {
                         "id": query,
                         "from": self._sender(message.chat, person).json(),

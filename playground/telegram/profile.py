@@ -142,7 +142,10 @@ async def answer_callback_query(world: World, arguments: Arguments) -> bool:
         raise bad_request("query is too old and response timeout expired or query ID is invalid")
     if len(arguments.text("text")) > 200:
         raise bad_request("MESSAGE_TOO_LONG")
-    world.callbacks[query] = {"text": arguments.text("text"), "show_alert": arguments.flag("show_alert")}
+    text = arguments.text("text")
+    world.callbacks[query] = {"text": text, "show_alert": arguments.flag("show_alert")}
+    if text:
+        world.screen.notice(world.pressed_in[query], f"answer: {text}")
     return True
 
 

@@ -175,6 +175,8 @@ class World:
         self.files: dict[str, StoredFile] = {}
         self.callbacks: dict[str, Json | None] = {}
         """Pressed buttons by query id; the answer once there is one."""
+        self.pressed_in: dict[str, str] = {}
+        """The chat of each."""
         self.profile: dict[str, Any] = {}
         """What the bot said about itself: commands, descriptions, menu button."""
         self.reactions: dict[tuple[int, int], list[Json]] = {}

@@ -1,0 +1,114 @@
+"""The page in a real browser: a tab that tests drive, on a playground with a bot that does nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from playground.show import Playground
+from tests.conftest import RawJson, RawObject
+
+BROWSER = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), "")
+NEEDS_BROWSER = pytest.mark.skipif(
+    not BROWSER, reason="no Chromium is installed, so the page cannot be tried in a browser"
+)
+
+IDLE = (sys.executable, "-c", "input()")
+"""A bot that does nothing: what it would show is put on the screens by the tests."""
+
+
+class Tab:
+    """One browser tab, driven over the DevTools protocol."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket = socket
+        self._number = 0
+        self.errors: list[str] = []
+
+    async def send(self, method: str, **parameters: RawJson) -> RawObject:
+        self._number += 1
+        await self._socket.send_json({"id": self._number, "method": method, "params": parameters})
+        while True:
+            told = await self._socket.receive_json(timeout=30)
+            if told.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
+                self.errors.append(json.dumps(told["params"])[:500])
+            if told.get("id") == self._number:
+                assert "error" not in told, told
+                result: RawObject = told["result"]
+                return result
+
+    async def value(self, expression: str) -> Any:
+        """What a JavaScript expression comes to; promises are waited for."""
+        told = await self.send("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in told, told
+        return told["result"].get("value")
+
+    async def until(self, expression: str) -> None:
+        """Wait until an expression holds, looking again at each frame the browser draws."""
+        look = f"const look = () => ({expression}) ? done(1) : requestAnimationFrame(look)"
+        await self.value(f"new Promise((done) => {{ {look}; look() }})")
+
+    async def press(self, key: str) -> None:
+        text = {"Enter": "\r"}.get(key, "")
+        code = {"Enter": 13}.get(key, 0)
+        await self.send("Input.dispatchKeyEvent", type="keyDown", key=key, text=text, windowsVirtualKeyCode=code)
+        await self.send("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
+
+
+@pytest.fixture
+async def playground(tmp_path: Path) -> AsyncIterator[Playground]:
+    async with Playground(port=0, data=tmp_path / "data", command=IDLE, environ={}) as playground:
+        yield playground
+
+
+@pytest.fixture
+async def tab(playground: Playground, tmp_path: Path) -> AsyncIterator[Tab]:
+    async with opened(playground.url, tmp_path) as tab:
+        yield tab
+
+
+@asynccontextmanager
+async def opened(url: str, folder: Path) -> AsyncIterator[Tab]:
+    """A browser that shows the page at `url`."""
+    profile = folder / "profile"
+    process = await asyncio.create_subprocess_exec(
+        *(BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage"),
+        *(f"--user-data-dir={profile}", "--remote-debugging-port=0", "--window-size=1400,900", "about:blank"),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert process.stderr is not None
+        async with asyncio.timeout(60):
+            while b"DevTools listening on" not in (line := await process.stderr.readline()):
+                assert line, "the browser ended"
+        port = int(line.split(b":")[2].split(b"/")[0])
+        draining = asyncio.create_task(process.stderr.read())
+        async with aiohttp.ClientSession() as session:
+            async with session.get(f"http://127.0.0.1:{port}/json/list") as answer:
+                address = next(one["webSocketDebuggerUrl"] for one in await answer.json() if one["type"] == "page")
+            async with session.ws_connect(address, max_msg_size=0) as socket:
+                tab = Tab(socket)
+                for domain in ("Page", "Runtime", "Log"):
+                    await tab.send(f"{domain}.enable")
+                await tab.send("Page.navigate", url=url)
+                await tab.until("document.querySelectorAll('.window').length === 3")
+                yield tab
+    finally:
+        process.kill()
+        await process.wait()
+        draining.cancel()
+        await asyncio.gather(draining, return_exceptions=True)
+
+
+def texts(window: str) -> str:
+    """JavaScript for the bodies of a window's messages."""
+    return f"[...document.querySelectorAll('[data-name={window}] .body')].map((body) => body.innerText)"

@@ -1,0 +1,165 @@
+"""What a person does with messages on the page, in a real browser: presses, changes, deletes, replies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import aiohttp
+
+from playground.child import BOT
+from playground.show import Playground
+from tests.playground.conftest import NEEDS_BROWSER, Tab, opened, texts
+
+pytestmark = NEEDS_BROWSER
+
+PLATFORMS = ("telegram", "slack", "discord")
+
+
+class Sight:
+    """One platform's window in the browser."""
+
+    def __init__(self, tab: Tab, name: str) -> None:
+        self.tab, self.name = tab, name
+        self.root = f"document.querySelector('[data-name={name}]')"
+
+    async def until(self, expression: str) -> None:
+        """Wait until something holds of the window, which the expression calls `root`."""
+        await self.tab.until(f"((root) => ({expression}))({self.root})")
+
+    async def value(self, expression: str) -> object:
+        return await self.tab.value(f"((root) => ({expression}))({self.root})")
+
+    async def write(self, text: str, *, over: bool = False) -> None:
+        """Type into the field, in the place of what stands there or behind it, and send it."""
+        await self.value("root.querySelector('textarea').focus()")
+        if over:
+            await self.value("root.querySelector('textarea').select()")
+        await self.tab.send("Input.insertText", text=text)
+        await self.tab.press("Enter")
+        await self.until(f"root.querySelector('textarea').value !== {json.dumps(text)}")
+
+    async def act(self, label: str, text: str) -> None:
+        """Use a control of the message that begins with a text, with the keyboard: it is not in sight before."""
+        button = f"[...root.querySelectorAll('.acts button')].find((one) => one.ariaLabel === '{label}: {text}')"
+        await self.until(button)
+        await self.value(f"{button}.focus()")
+        assert float(str(await self.value(f"getComputedStyle({button}.parentElement).opacity"))) == 1
+        await self.tab.press("Enter")
+
+    async def bodies(self) -> object:
+        return await self.tab.value(texts(self.name))
+
+
+async def test_a_newcomer_presses_changes_and_deletes_with_the_real_bot_behind_the_page(tmp_path: Path) -> None:
+    async with (
+        Playground(port=0, data=tmp_path / "data", command=BOT, environ={}) as playground,
+        opened(playground.url, tmp_path) as tab,
+    ):
+        await tab.until("[...document.querySelectorAll('.link')].every((one) => one.textContent === 'connected')")
+        for name in PLATFORMS:
+            sight = Sight(tab, name)
+            keys = "[...root.querySelectorAll('[data-author=bot] .keys button')]"
+            await sight.write("hello")
+            await sight.until(f"{keys}.length === 3")
+            await sight.value(f"{keys}[1].click()")
+            # Where the platform has messages for one person it is one, else a line above the field.
+            told = "[...root.querySelectorAll('.aside, [data-ephemeral=true] .body')]"
+            await sight.until(f"{told}.some((one) => one.textContent.includes('Noted, thank you.'))")
+
+            mention = "" if name == "telegram" else ("@parley " if name == "slack" else "@Parley ")
+            await sight.act("Edit", f"{mention}hello")
+            await sight.write(f"{mention}long", over=True)
+            answer = "root.querySelector('[data-author=bot] .body').textContent"
+            await sight.until(f"!{answer}.includes('Hello!') && {answer}.length > 300")
+            await sight.until("root.querySelector('[data-author=you] .edits').textContent === 'edited 1×'")
+            if name != "telegram":
+                await sight.act("Delete", f"{mention}long")
+                await sight.until("!root.querySelector('[data-author=bot]:not([data-ephemeral=true])')")
+
+    assert tab.errors == []
+
+
+async def test_a_reply_quotes_its_message_and_reaches_the_bot_as_one(playground: Playground, tab: Tab) -> None:
+    for name in ("telegram", "discord"):
+        sight = Sight(tab, name)
+        await sight.write("first")
+        text = "first" if name == "telegram" else "@Parley first"
+        await sight.act("Reply", text)
+        assert await sight.value("root.querySelector('.chips').textContent.includes('Replying to “')")
+        await sight.write("and second")
+        await sight.until(f"[...root.querySelectorAll('.quote')].at(-1)?.textContent === '{text}'")
+        assert not await sight.value("root.querySelector('.chips').textContent.includes('Replying')")
+        first, second = playground.windows[name].screen.messages
+        assert second.reply_to == first.id
+    assert await Sight(tab, "slack").value("root.querySelectorAll('.acts button').length") == 0
+    assert tab.errors == []
+
+
+async def test_the_last_message_is_changed_with_the_arrow_key_and_escape_lets_go_of_it(
+    playground: Playground, tab: Tab
+) -> None:
+    sight, field = Sight(tab, "telegram"), "root.querySelector('textarea')"
+    await sight.write("a qestion")
+    await sight.until("root.querySelectorAll('.message').length === 1")
+    await tab.press("ArrowUp")
+    assert await sight.value(f"{field}.value") == "a qestion"
+    assert await sight.value("root.querySelector('form button[type=submit]').textContent") == "Save"
+    await tab.press("Escape")
+    assert await sight.value(f"{field}.value") == ""
+
+    await tab.send("Input.insertText", text="half a sentence")
+    await sight.act("Edit", "a qestion")
+    await sight.write("a question", over=True)
+    await sight.until("root.querySelector('.body').textContent === 'a question'")
+    assert await sight.value(f"{field}.value") == "half a sentence"
+    assert await sight.value("root.querySelectorAll('[data-aimed]').length") == 0
+    edits = [one for one in playground.telegram.world.updates.all.values() if "edited_message" in one]
+    assert [one["edited_message"]["text"] for one in edits] == ["a question"]
+
+    await sight.act("Edit", "a question")
+    await tab.press("Enter")
+    await sight.until(f"{field}.value === 'half a sentence'")
+    assert len(playground.telegram.screen.messages[0].versions) == 2, "what stays as it was is no change"
+    assert tab.errors == []
+
+
+async def test_a_thread_whose_first_message_is_deleted_keeps_the_others(playground: Playground, tab: Tab) -> None:
+    slack, sight = playground.slack, Sight(tab, "slack")
+    first = slack.say("C0GENERAL", "question", person="U0ADA")
+    slack.say("C0GENERAL", "more", person="U0ADA", thread_ts=first)
+    await sight.until("root.querySelector('.replies .message')")
+    await sight.value("root.querySelector('.answer').click()")
+    await sight.act("Delete", "question")
+    await sight.until("root.querySelectorAll('.message').length === 1")
+    assert await sight.bodies() == ["more"]
+    assert not await sight.value("root.querySelector('.chips').textContent.includes('thread')")
+    assert tab.errors == []
+
+
+async def test_the_bots_messages_can_be_replied_to_and_not_changed(playground: Playground, tab: Tab) -> None:
+    discord = playground.discord
+    channel = playground.windows["discord"].places[0].id
+    posts = f"{discord.base_url}/channels/{channel}/messages"
+    async with (
+        aiohttp.ClientSession(headers={"Authorization": f"Bot {discord.token}"}) as bot,
+        bot.post(posts, json={"content": "Hi"}) as posted,
+    ):
+        assert posted.status == 200
+    sight = Sight(tab, "discord")
+    await sight.until("root.querySelector('.acts button')")
+    assert await sight.value("[...root.querySelectorAll('.acts button')].map((one) => one.textContent)") == ["Reply"]
+    message = discord.screen.messages[0]
+    async with aiohttp.ClientSession() as page:
+        for act in ("edit", "delete"):
+            asked = {"platform": "discord", "chat": channel, "id": message.id, "text": "Ho"}
+            async with page.post(f"{playground.url}do/{act}", json=asked) as answer:
+                assert (answer.status, await answer.json()) == (409, {"problem": "only its author can do that"})
+        gone = {"platform": "slack", "chat": "C0GENERAL", "id": "1", "text": "Ho"}
+        async with page.post(f"{playground.url}do/edit", json=gone) as answer:
+            assert (answer.status, await answer.json()) == (409, {"problem": "that message is gone"})
+        mine = playground.telegram.message_id(playground.telegram.say(1001, "mine"))
+        asked = {"platform": "telegram", "chat": "1001", "id": str(mine)}
+        async with page.post(f"{playground.url}do/delete", json=asked) as answer:
+            assert "tells no bot" in (await answer.json())["problem"]
+    assert message.text == "Hi"

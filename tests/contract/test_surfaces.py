@@ -1,6 +1,6 @@
 """What every surface promises, whatever platform it writes to: one suite, asserted on what a person sees.
 
-A platform joins with a function that opens a `Scene` on its emulator, and its line in `SCENES`.
+What happens to it arrives in `test_events.py`.
 """
 
 from __future__ import annotations
@@ -8,201 +8,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import pytest
-from pydantic import SecretStr
 
-from adapters.discord.adapter import DiscordAdapter
-from adapters.settings import DiscordSettings, SlackSettings, TelegramSettings
-from adapters.slack.adapter import SlackAdapter
-from adapters.telegram.adapter import TelegramAdapter
 from bot.contract.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable
-from bot.contract.messages import Button, Control, ControlPressed, File, Incoming, MessageRef, Page, ReplyTarget, Status
-from bot.contract.surface import Adapter, Surface
+from bot.contract.messages import Button, Control, File, MessageRef, Page, ReplyTarget, Status
 from bot.pacing import Pacer
 from bot.reply.record import Unrecorded
 from bot.reply.stream import ReplyStream
-from playground.discord import DiscordServer
-from playground.faults import Fault, Faults
-from playground.screen import Screen, Shown
-from playground.slack import SlackServer
-from playground.telegram import TelegramServer
+from playground.faults import Fault
 from tests.conftest import FakeClock
+from tests.contract.scenes import SCENES, Scene
 from tests.surfaces import cost_of, show
-
-
-@dataclass
-class Scene:
-    """One place a reply is shown at, and the screen it is shown on."""
-
-    surface: Surface
-    target: ReplyTarget
-    screen: Screen
-    chat: str
-    delete: Callable[[MessageRef], object]
-    """Somebody takes a message of the bot away."""
-    previews: Callable[[], Sequence[object]]
-    """The addresses the platform would have fetched."""
-    pings: Callable[[], Sequence[object]]
-    """Whom the bot's messages would have woken."""
-    enter: Callable[[], Awaitable[Adapter]]
-    """Another process of the same bot."""
-    faults: Faults
-    """What goes wrong on this platform."""
-    calls: Sequence[object]
-    """The calls that reached the platform."""
-    press: Callable[[str, str], object]
-    """Ada presses a button under a message, by the message's id and the label."""
-    told: Callable[[], Sequence[str]]
-    """What was told to who pressed, and to nobody else."""
-
-    @property
-    def shown(self) -> list[Shown]:
-        """The bot's messages that stand, oldest first."""
-        return self.screen.of(self.chat)
-
-    @property
-    def texts(self) -> list[str]:
-        """What a person reads: signs without width are how Slack tells text from notation."""
-        return [one.text.replace("\u200b", "") for one in self.shown]
-
-
-@asynccontextmanager
-async def telegram() -> AsyncIterator[Scene]:
-    async with TelegramServer(limits=False) as server, AsyncExitStack() as stack:
-        server.person(1, "Ada")
-        settings = TelegramSettings(
-            _env_file=None,  # type: ignore[call-arg]  # what pydantic-settings takes, unknown to mypy
-            telegram_bot_token=SecretStr(server.token),
-            telegram_api_base_url=server.base_url,
-        )
-
-        async def enter() -> Adapter:
-            adapter = await stack.enter_async_context(TelegramAdapter(settings))
-            assert adapter._greeting is not None
-            await adapter._greeting  # or it would meet the faults that are meant for what is shown
-            return adapter
-
-        target = ReplyTarget("telegram", {"chat": 1, "thread": None, "reply_to": None, "group": False})
-        yield Scene(
-            surface=(await enter()).surface(target),
-            target=target,
-            screen=server.screen,
-            chat="1",
-            delete=lambda ref: server.delete(1, int(ref.id)),
-            previews=lambda: server.screen.previews,
-            pings=list,
-            enter=enter,
-            faults=server.faults,
-            calls=server.calls,
-            press=lambda id, label: server.press(1, int(id), label, person=1),
-            told=lambda: [str(one["text"]) for one in server.world.callbacks.values() if one is not None],
-        )
-
-
-@asynccontextmanager
-async def discord(answer: bool = False) -> AsyncIterator[Scene]:
-    async with DiscordServer(limits=False) as server, AsyncExitStack() as stack:
-        server.guild(10)
-        server.permit(10, "MENTION_EVERYONE")
-        server.person(1, "Ada")
-        place = server.channel(20, 10)
-        settings = DiscordSettings(
-            _env_file=None,  # type: ignore[call-arg]  # what pydantic-settings takes, unknown to mypy
-            discord_bot_token=SecretStr(server.token),
-            discord_api_base_url=server.base_url,
-        )
-
-        async def enter() -> DiscordAdapter:
-            return await stack.enter_async_context(DiscordAdapter(settings))
-
-        adapter = await enter()
-        target = ReplyTarget("discord", {"channel": 20, "group": True, "reply_to": None})
-        if answer:
-            target = await _acknowledged(server, adapter, place, stack)
-        yield Scene(
-            surface=adapter.surface(target),
-            target=target,
-            screen=server.screen,
-            chat="20",
-            delete=lambda ref: server.delete(ref.id),
-            previews=lambda: server.previews,
-            pings=lambda: server.pings,
-            enter=enter,
-            faults=server.faults,
-            calls=server.calls,
-            press=lambda id, label: server.press(id, label, 1),
-            told=lambda: [one.text for one in server.screen.of("20") if one.ephemeral],
-        )
-
-
-@asynccontextmanager
-async def slack(direct: bool = False) -> AsyncIterator[Scene]:
-    async with SlackServer(limits=False) as server, AsyncExitStack() as stack:
-        server.person("U1", "Ada")
-        server.channel("C1", "general")
-        settings = SlackSettings(
-            _env_file=None,  # type: ignore[call-arg]  # what pydantic-settings takes, unknown to mypy
-            slack_bot_token=SecretStr(server.bot_token),
-            slack_app_token=SecretStr(server.app_token),
-            slack_api_base_url=server.base_url,
-        )
-
-        async def enter() -> Adapter:
-            return await stack.enter_async_context(SlackAdapter(settings))
-
-        chat = server.direct("U1") if direct else "C1"
-        asked = server.say(chat, f"<@{server.bot_user_id}> why?", person="U1")
-        data = {"team": server.team_id, "channel": chat, "thread": "" if direct else asked, "user": "U1"}
-        target = ReplyTarget("slack", {**data, "asked": asked})
-        yield Scene(
-            surface=(await enter()).surface(target),
-            target=target,
-            screen=server.screen,
-            chat=chat,
-            delete=lambda ref: server.delete(chat, ref.id),
-            previews=lambda: server.previews,
-            pings=lambda: server.pings,
-            enter=enter,
-            faults=server.faults,
-            calls=server.calls,
-            press=lambda id, label: server.press(chat, id, label, "U1"),
-            told=lambda: [one.text for one in server.screen.of(chat) if one.ephemeral],
-        )
-
-
-async def _acknowledged(
-    server: DiscordServer, adapter: DiscordAdapter, place: Any, stack: AsyncExitStack
-) -> ReplyTarget:
-    """Somebody used a slash command, and reads that the bot thinks."""
-    stored: asyncio.Queue[Incoming] = asyncio.Queue()
-    listening = asyncio.create_task(adapter.listen(stored.put))
-
-    async def end() -> None:
-        listening.cancel()
-        await asyncio.gather(listening, return_exceptions=True)
-
-    stack.push_async_callback(end)
-    async with asyncio.timeout(60):
-        await server.gateway.until_ready()
-        while not server.commands.registered.get(""):
-            await asyncio.sleep(0.001)
-        server.slash("ask", {"question": "why?"}, place, 1)
-        await server.screen.until(lambda screen: screen.of("20"))
-        return (await stored.get()).target
-
-
-SCENES: dict[str, Callable[[], AbstractAsyncContextManager[Scene]]] = {
-    "telegram": telegram,
-    "discord": discord,
-    "discord-answer": lambda: discord(answer=True),
-    "slack": slack,
-    "slack-direct": lambda: slack(direct=True),
-}
-
 
 POSTS = {
     "telegram": ("sendMessage", "editMessageText", "sendDocument"),
@@ -331,33 +149,6 @@ async def test_buttons_alone_make_no_page_another_one_and_leave_its_text_as_it_i
     await scene.surface.show(pressable, None, "t1-1")
     assert scene.shown[0].versions[-1].markup == scene.shown[1].versions[-1].markup
     assert scene.texts[0] == scene.texts[1]
-
-
-@pytest.mark.parametrize("place", [name for name in SCENES if name != "discord-answer"])
-async def test_a_press_is_handed_on_and_answered_for_who_pressed_alone(place: str) -> None:
-    async with SCENES[place]() as scene:
-        adapter = await scene.enter()
-        heard: asyncio.Queue[Incoming] = asyncio.Queue()
-        listening = asyncio.create_task(adapter.listen(heard.put))
-        try:
-            async with asyncio.timeout(60):
-                while not adapter.listening:
-                    await asyncio.sleep(0.001)
-                ref = await show(scene.surface, Page("It rains", buttons=(STOP, GOOD)), None, "t1-0")
-                scene.press(ref.id, "Good")
-                press = await heard.get()
-        finally:
-            listening.cancel()
-            await asyncio.gather(listening, return_exceptions=True)
-
-        assert isinstance(press, ControlPressed)
-        assert (press.control, press.turn) == (Control.GOOD, 12)
-        aside = adapter.surface(ReplyTarget.from_json(press.aside.target.to_json()))
-        await show(aside, Page("Only for Ada", final=True), None, "p1-0")
-        below = adapter.surface(press.target)
-        await show(below, Page("For everybody", final=True), None, "t2-0")
-        assert scene.told() == ["Only for Ada"]
-        assert [one.text for one in scene.shown if not one.ephemeral] == ["It rains", "For everybody"]
 
 
 DRAWN = (

@@ -1,0 +1,167 @@
+"""What every adapter tells of a message after it was sent: changes, deletions, and presses of the buttons below ours.
+
+A platform whose scene passes here rewrites changed questions and has working buttons; the core does the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from bot.contract.messages import (
+    Button,
+    Control,
+    ControlPressed,
+    Incoming,
+    MessageDeleted,
+    MessageEdited,
+    MessageSent,
+    Page,
+    ReplyTarget,
+)
+from bot.contract.surface import Adapter
+from tests.contract.scenes import SCENES, Scene
+from tests.surfaces import show
+
+PLACES = tuple(name for name in SCENES if name != "discord-answer")
+"""Where people write messages; behind a slash command there is none to change."""
+UNTOLD = frozenset({"telegram"})
+"""Where no bot hears of deletions."""
+
+
+@pytest.fixture(params=PLACES)
+async def scene(request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
+    async with SCENES[request.param]() as scene:
+        yield scene
+
+
+class Ear:
+    """An adapter that listens, and what it heard."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self.adapter = adapter
+        self.heard: asyncio.Queue[Incoming] = asyncio.Queue()
+        self._known: set[str] = set()
+
+    async def next(self) -> Incoming:
+        """What is told next; what is told twice, as a mention in a channel of Slack, has a key in common."""
+        async with asyncio.timeout(60):
+            while (told := await self.heard.get()) and not self._known.isdisjoint({told.delivery, *told.also}):
+                pass
+        self._known |= {told.delivery, *told.also}
+        return told
+
+    async def asked(self, scene: Scene, text: str) -> MessageSent:
+        """What is told of a question, as Ada writes it."""
+        id = scene.say(text)
+        sent = await self.next()
+        assert isinstance(sent, MessageSent) and (sent.message_id, sent.text) == (id, text)
+        return sent
+
+
+@asynccontextmanager
+async def listening(scene: Scene) -> AsyncIterator[Ear]:
+    ear = Ear(await scene.enter())
+    task = asyncio.create_task(ear.adapter.listen(ear.heard.put))
+    try:
+        async with asyncio.timeout(60):
+            while not ear.adapter.listening:
+                await asyncio.sleep(0.001)
+        yield ear
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_change_of_a_text_is_told_with_all_of_the_new_text(scene: Scene) -> None:
+    async with listening(scene) as ear:
+        sent = await ear.asked(scene, "why does it rain?")
+        scene.edit(sent.message_id, "why does it snow?")
+        first = await ear.next()
+        scene.edit(sent.message_id, "why does it hail?")
+        second = await ear.next()
+
+    edits = [one for one in (first, second) if isinstance(one, MessageEdited)]
+    assert [one.text for one in edits] == ["why does it snow?", "why does it hail?"]
+    for edit in edits:
+        assert (edit.message_id, edit.chat, edit.sender.id) == (sent.message_id, sent.chat, sent.sender.id)
+        assert (edit.target, edit.command) == (sent.target, "")
+        assert edit.enclosed in ((), None) and edit.sent_at >= sent.sent_at
+    assert len({sent.delivery, *sent.also, *(one.delivery for one in edits)}) == 3 + len(sent.also)
+
+
+async def test_a_change_that_no_reader_sees_is_none(scene: Scene) -> None:
+    async with listening(scene) as ear:
+        sent = await ear.asked(scene, "why does it rain?")
+        scene.touch(sent.message_id)
+        scene.edit(sent.message_id, "why does it snow?")
+        told = [await ear.next()]
+        if isinstance(told[0], MessageEdited) and told[0].text == sent.text:
+            told.append(await ear.next())
+        await ear.asked(scene, "and hail?")
+
+    # The core takes what reads as before for no change; see tests/bot/intake/test_changes.py.
+    edits = [(one.text, one.enclosed) for one in told if isinstance(one, MessageEdited)]
+    assert edits[-1] == ("why does it snow?", ())
+    assert edits[:-1] in ([], [(sent.text, sent.enclosed)]) and len(edits) == len(told)
+
+
+async def test_a_question_that_is_a_command_after_its_change_says_so(scene: Scene) -> None:
+    async with listening(scene) as ear:
+        sent = await ear.asked(scene, "why does it rain?")
+        scene.edit(sent.message_id, "/new")
+        edit = await ear.next()
+
+    assert isinstance(edit, MessageEdited) and (edit.command, edit.text) == ("new", "")
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_deletion_is_told_where_the_platform_tells_it(place: str) -> None:
+    async with SCENES[place]() as scene, listening(scene) as ear:
+        assert (scene.withdraw is None) == (place in UNTOLD)
+        if scene.withdraw is None:
+            return
+        sent = await ear.asked(scene, "why does it rain?")
+        scene.withdraw(sent.message_id)
+        deleted = await ear.next()
+
+    assert isinstance(deleted, MessageDeleted)
+    assert (deleted.message_id, deleted.chat) == (sent.message_id, sent.chat)
+    assert deleted.sender.id in ("", sent.sender.id) and deleted.delivery != sent.delivery
+
+
+STOP, GOOD = Button(Control.STOP, 12, "Stop"), Button(Control.GOOD, 12, "Good")
+
+
+async def test_a_press_says_what_is_asked_of_which_turn_and_by_whom(scene: Scene) -> None:
+    async with listening(scene) as ear:
+        sent = await ear.asked(scene, "why does it rain?")
+        ref = await show(scene.surface, Page("It rains", buttons=(STOP, GOOD)), None, "t1-0")
+        scene.press(ref.id, "Good")
+        good = await ear.next()
+        scene.press(ref.id, "Stop")
+        stop = await ear.next()
+
+    assert isinstance(good, ControlPressed) and isinstance(stop, ControlPressed)
+    assert [(one.control, one.turn) for one in (good, stop)] == [(Control.GOOD, 12), (Control.STOP, 12)]
+    for press in (good, stop):
+        assert (press.sender.id, press.chat.place, press.group) == (sent.sender.id, sent.chat.place, sent.group)
+    assert good.delivery != stop.delivery
+
+
+async def test_a_press_is_answered_for_who_pressed_alone_or_for_everybody(scene: Scene) -> None:
+    async with listening(scene) as ear:
+        ref = await show(scene.surface, Page("It rains", buttons=(STOP, GOOD)), None, "t1-0")
+        scene.press(ref.id, "Good")
+        press = await ear.next()
+        assert isinstance(press, ControlPressed)
+        aside = ear.adapter.surface(ReplyTarget.from_json(press.aside.target.to_json()))
+        await show(aside, Page("Only for Ada", final=True), None, "p1-0")
+        below = ear.adapter.surface(press.target)
+        await show(below, Page("For everybody", final=True), None, "t2-0")
+
+    assert scene.told() == ["Only for Ada"]
+    assert [one.text for one in scene.shown if not one.ephemeral] == ["It rains", "For everybody"]

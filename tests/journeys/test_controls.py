@@ -146,6 +146,27 @@ async def test_stop_closes_the_models_connection_and_what_was_shown_stays(
         assert below is not message and message.text.endswith("Stopped.")
 
 
+@pytest.mark.soak
+async def test_of_twenty_stops_nineteen_close_the_connection_within_a_second(
+    room: Room, start: Start, world: World
+) -> None:
+    world.model.script = lambda _: Reply(LONG, words_per_second=20)
+    seconds = []
+    async with start(room.platform) as bot:
+        for number in range(20):
+            room.ask("tell me much")
+            await room.until(lambda: len(room.shown) > number and "word9" in room.shown[-1].text)  # noqa: B023
+            request, pressed = world.model.requests[-1], asyncio.get_running_loop().time()
+            room.press(room.shown[-1], STOP)
+            await room.until(lambda: request.closed_early)  # noqa: B023
+            seconds.append(asyncio.get_running_loop().time() - pressed)
+            await bot.dispatcher.wait_idle()
+            # Telegram takes 20 messages a minute in a group.
+            await asyncio.sleep(12)
+    print(f"{room.platform}: closed after {sorted(seconds)[9]:.2f} s (p50), {sorted(seconds)[18]:.2f} s (p95)")
+    assert sorted(seconds)[18] <= 1.0
+
+
 async def test_regenerate_rewrites_the_same_message_and_an_old_button_does_nothing(
     room: Room, start: Start, world: World
 ) -> None:

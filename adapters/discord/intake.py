@@ -103,7 +103,7 @@ def message_edited(message: discord.Message, application: int, bot: int) -> Mess
     if sent is None or message.edited_at is None:
         return None
     return MessageEdited(
-        delivery=f"{message.id}:{int(message.edited_at.timestamp() * 1000)}",
+        delivery=f"{message.id}:{message.edited_at.isoformat()}",
         chat=sent.chat,
         sender=sent.sender,
         target=sent.target,

@@ -234,7 +234,7 @@ class Dispatcher:
             elif not await self._access.allows(incoming):
                 await self._store.intake.end(id, InboxState.REFUSED)
             elif isinstance(incoming, MessageEdited):
-                await self._change(id, incoming)
+                await self._change(id, incoming, again)
             elif isinstance(incoming, TimerDue):
                 self._queue.put(incoming.chat, id, incoming.sender.id, lambda _: self._reminders.show(id, incoming))
             else:
@@ -256,13 +256,13 @@ class Dispatcher:
         if said:
             self._notices.soon(press.aside, said)
 
-    async def _change(self, id: int, edited: MessageEdited) -> None:
+    async def _change(self, id: int, edited: MessageEdited, again: bool) -> None:
         """Ask the question anew that its person changed, in the place of its former turn."""
         changed = await self._changes.find_change(edited)
         if changed is None:
             await self._store.intake.end(id, InboxState.DONE)
             return
-        verdict = await self._admission.decide(id, changed)
+        verdict = await self._admission.decide(id, changed, again=again)
         if isinstance(verdict, Begin):
             await self._store.intake.revise_question(id, changed)
         await self._act(id, changed, verdict)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bot.contract.messages import Enclosure, EnclosureKind, MessageDeleted, MessageEdited, MessageSent, Sender
+from bot.intake.admission import Begin
 from playground.faults import Fault
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
@@ -116,6 +117,24 @@ async def test_the_model_is_told_what_was_changed_where_others_were_answered_aft
         assert it.shown() == ["You said two.", "You said later."]
         assert "has changed an earlier message" in told(it) and "> one" in told(it)
         assert "You said later." in told(it) and "You said one." not in told(it)
+
+
+async def test_a_change_that_a_killed_process_had_counted_is_not_counted_again(rig: OpenRig) -> None:
+    async with rig(MESSAGES_PER_MINUTE="2") as it:
+        it.model.script = script
+        sent = question(it, "one")
+        await it.deliver(sent)
+        await it.idle()
+        id = await it.bot.store.intake.take_in(told_of := edit(sent, "two"))
+        changed = await it.bot.dispatcher._changes.find_change(told_of)
+        assert id is not None and changed is not None
+        assert isinstance(await it.bot.dispatcher._admission.decide(id, changed), Begin)
+
+    async with rig(MESSAGES_PER_MINUTE="2") as it:
+        it.model.script = script
+        await it.idle()
+
+        assert it.shown() == ["You said two."]
 
 
 @pytest.mark.parametrize("text", ["one", "/new", "/forget yes"])

@@ -11,7 +11,7 @@ from bot.store.incoming import incoming_from_json
 from bot.store.records import CallRecord
 from bot.store.retention import BYTES_OF_TURN, remove_turn
 from bot.store.states import PageState, TurnState
-from bot.store.text import entry_json, to_json, usage_json
+from bot.store.text import entry_json, result_json, to_json, usage_json
 from tools.base import ToolCall, ToolStatus
 
 _FILES = 1000
@@ -91,16 +91,8 @@ def keep_effects(db: Connection, new: int, calls: list[CallRecord], told: list[E
     for record, one in zip(named, kept, strict=True):
         facts, text, status = None, None, ToolStatus.RUNNING
         if one.result is not None:
-            facts = to_json(
-                {
-                    "ok": True,
-                    "retry": one.result.retry,
-                    "untrusted": one.result.untrusted,
-                    "own_words": one.result.own_words,
-                    "sources": [],
-                    "files": [],
-                }
-            )
+            # What it cost was paid in the other turn, and its sources are numbered there.
+            facts = result_json(replace(one.result, dollars=0.0, sources=()))
             text, status = one.result.text, one.status
         call = record.call
         db.execute(

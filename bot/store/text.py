@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 
 from bot.contract import Entry, Usage, entry_to_json
-from tools.base import Json
+from tools.base import Json, Source, ToolResult, ToolStatus
 
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -41,3 +42,38 @@ def usage_json(usage: Usage) -> str:
 
 def usage_from_json(text: str) -> Usage:
     return Usage(*json.loads(text))
+
+
+def result_json(result: ToolResult, files: Sequence[int] = ()) -> str:
+    """Write what a call came to, without its text, which lies apart.
+
+    Args:
+        files: the ids in `store.files` of those that it produced.
+    """
+    return to_json(
+        {
+            "ok": result.ok,
+            "retry": result.retry,
+            "untrusted": result.untrusted,
+            "own_words": result.own_words,
+            "dollars": result.dollars,
+            "sources": [[source.title, source.url, source.number] for source in result.sources],
+            "files": [*files],
+        }
+    )
+
+
+def result_from_json(document: str, text: str, status: ToolStatus, seconds: float) -> ToolResult:
+    """Read what `result_json` wrote, in whatever version, with what lies apart; its files are not read."""
+    facts = json.loads(document)
+    return ToolResult(
+        text=text,
+        ok=facts["ok"],
+        status=status,
+        sources=tuple(Source(*source) for source in facts["sources"]),
+        retry=facts["retry"],
+        untrusted=facts["untrusted"],
+        own_words=facts.get("own_words", False),
+        seconds=seconds,
+        dollars=facts.get("dollars", 0.0),
+    )

@@ -37,7 +37,7 @@ from bot.store.replacing import (
     supersede,
 )
 from bot.store.states import PageState, TurnState
-from bot.store.text import entry_json, to_json, to_plain, usage_from_json, usage_json
+from bot.store.text import entry_json, result_from_json, result_json, to_json, to_plain, usage_from_json, usage_json
 from bot.store.turnrecords import (
     TURN,
     close_turn,
@@ -47,7 +47,7 @@ from bot.store.turnrecords import (
     replace_last_turn,
     turn_record,
 )
-from tools.base import Json, Source, ToolCall, ToolResult, ToolStatus
+from tools.base import ToolCall, ToolResult, ToolStatus
 
 
 class Turns(Queries):
@@ -127,18 +127,10 @@ class Turns(Queries):
         """Store what a call came to, with the files it produced: the newest of this id, and of several the first that
         still runs. A file over the limit of `store.files` is left out.
         """
-        facts: dict[str, Json] = {
-            "ok": result.ok,
-            "retry": result.retry,
-            "untrusted": result.untrusted,
-            "own_words": result.own_words,
-            "dollars": result.dollars,
-            "sources": [[source.title, source.url, source.number] for source in result.sources],
-        }
         now = self._clock.wall()
 
         def work(db: Connection) -> None:
-            files: list[Json] = []
+            files: list[int] = []
             for file in result.files:
                 for (scope,) in db.execute(
                     "SELECT c.chat FROM turns t JOIN chats c ON c.id = t.chat WHERE t.id = ?", (turn,)
@@ -151,7 +143,7 @@ class Turns(Queries):
                 "ORDER BY pass DESC, CASE status WHEN ? THEN 0 WHEN ? THEN 1 ELSE 2 END, position LIMIT 1)",
                 (
                     result.status,
-                    to_json({**facts, "files": files}),
+                    result_json(result, files),
                     to_plain(result.text),
                     result.seconds,
                     turn,
@@ -426,18 +418,7 @@ def _call(row: tuple[Any, ...], texts: dict[str, list[str]]) -> CallRecord:
     call, status = ToolCall(call_id, name, json.loads(arguments), problem), ToolStatus(status)
     if result is None:
         return CallRecord(passnumber, position, call, bool(effects), status, started_at)
-    facts = json.loads(result)
     if text is None:
         text = kept.pop(0) if (kept := texts.get(call_id)) else ""
-    outcome = ToolResult(
-        text=text,
-        ok=facts["ok"],
-        status=status,
-        sources=tuple(Source(*source) for source in facts["sources"]),
-        retry=facts["retry"],
-        untrusted=facts["untrusted"],
-        own_words=facts.get("own_words", False),
-        seconds=seconds,
-        dollars=facts.get("dollars", 0.0),
-    )
+    outcome = result_from_json(result, text, status, seconds)
     return CallRecord(passnumber, position, call, bool(effects), status, started_at, seconds, outcome)

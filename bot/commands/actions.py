@@ -125,20 +125,21 @@ class CommandActions:
 
     async def _retry(self, id: int, message: MessageSent, language: str, running: Running) -> None:
         """Ask the last question again; its former answer leaves the history, and with a button the screen as well."""
+        turns, button = self.store.turns, bool(message.replaces)
         # What a former process began was allowed then, and has taken the last answer out already.
-        if await self.store.turns.find_record(id) is None:
-            last = await self.store.turns.find_last(message.chat)
+        if await turns.find_record(id) is None:
+            last = await turns.find_last(message.chat)
             refused = await self._refuse_retry(message, last, language)
             if refused:
-                if message.rewrites or await self._may_refuse(message):
+                if button or await self._may_refuse(message):
                     await self.notices.tell(message, refused, private=True)
                 await self.store.intake.end(id, InboxState.REFUSED)
                 return
-            if last is not None:
-                person = last.person if message.rewrites else message.sender.id
-                await self.store.turns.open(id, message.chat, person)
-        replaced = await self.store.turns.replace_last(message.chat, id, only=message.rewrites)
-        asked = None if replaced is None else replaced.incoming
+            if last is not None and isinstance(last.incoming, MessageSent | ControlPressed):
+                person = last.person if button else message.sender.id
+                await turns.take_over(id, last.id, message.chat, person, asks_again=True, messages=button)
+        record = await turns.find_record(id)
+        asked = None if record is None else record.incoming
         if isinstance(asked, ControlPressed):
             asked = question_of(asked, message.chat, language)
         if not isinstance(asked, MessageSent):
@@ -146,15 +147,15 @@ class CommandActions:
             await self.store.intake.end(id, InboxState.DONE)
             return
         # A command from outside the thread is answered in it, a button where the answer stands.
-        elsewhere = (message.rewrites and asked.target.lasts) or (message.whole_channel and message.chat.thread)
+        elsewhere = (button and asked.target.lasts) or (message.whole_channel and message.chat.thread)
         target = asked.target if elsewhere else message.target
-        again = replace(asked, target=target, delivery=message.delivery, chat=message.chat)
+        again = replace(asked, target=target, delivery=message.delivery, chat=message.chat, replaces=message.replaces)
         await self.conversation.run(id, again, await language_for(self.store, again), lambda: running.ending)
 
     async def _refuse_retry(self, message: MessageSent, last: TurnRecord | None, language: str) -> str:
         """Return why the last question is not asked again; empty where it may be."""
-        if message.rewrites:
-            return "" if last is not None and last.id == message.rewrites else say("button_old", language)
+        if message.replaces:
+            return "" if last is not None and last.id == message.replaces else say("button_old", language)
         if last is None or last.person == message.sender.id or await self.access.is_admin(message.sender):
             return ""
         return say("not_yours", language)

@@ -100,5 +100,5 @@ def question_of(press: ControlPressed, chat: ChatId, language: str) -> MessageSe
         group=press.group,
         text="" if again else say("button_go_on", language),
         command="retry" if again else "",
-        rewrites=press.turn if again else 0,
+        replaces=press.turn if again else 0,
     )

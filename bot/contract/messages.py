@@ -228,10 +228,9 @@ class MessageSent(_Delivery):
     """The platform already shows that an answer is on its way, so that saying nothing would leave it hanging."""
     scheduled: bool = False
     """A reminder asks it at its time; nobody writes it now. Made by the core, never by an adapter."""
-    rewrites: int = 0
-    """The turn whose answer this one takes the place of, in the same messages; 0: none. Set by the core."""
     replaces: int = 0
-    """The turn that answered it before its person changed it, which this one replaces; 0: it is as first written."""
+    """The turn whose answer this one takes the place of, in the same messages, because its question was changed or is
+    asked again; 0: none. Set by the core."""
     joined: bool = False
     """Later messages of its person stand in it."""
     before_change: str = ""

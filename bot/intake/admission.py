@@ -135,7 +135,7 @@ class Admission:
             sentence = say("too_big", language, length=len(message.text), limit=most.message_chars)
         elif not message.command and not subject_of(message).strip() and not enclosed_in(message):
             sentence = say("empty_question", language)
-        elif message.replaces and self._queue.holds(message.chat, message.replaces):
+        elif not message.command and message.replaces and self._queue.holds(message.chat, message.replaces):
             return None  # it takes the place of one that was let through
         elif self._queue.count_waiting(message.chat) >= MOST_WAITING_IN_CHAT:
             sentence = say("queue_full_chat", language)

@@ -313,7 +313,9 @@ class Dispatcher:
         if asks:
             await self._joins.interrupt(message)
         waits = self._queue.find_running(message.chat) is not None or self._queue.count_waiting(message.chat) > 0
-        waits = waits and not self._queue.holds(message.chat, message.replaces)  # what waits there has its sign
+        # What waits in that place has its sign; an answer that is asked for again ends first.
+        replaces = 0 if message.command else message.replaces
+        waits = waits and not self._queue.holds(message.chat, replaces)
         begun = self._signs.show(message, language) if waits and not message.scheduled else lambda: None
 
         async def turn(running: Running) -> None:
@@ -327,7 +329,7 @@ class Dispatcher:
             question=message if asks else None,
             came_at=self._clock.monotonic(),
             begun=begun,
-            replaces=message.replaces,
+            replaces=replaces,
         )
 
     async def _answer_offline(self, row: InboxRow) -> None:

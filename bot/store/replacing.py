@@ -41,9 +41,12 @@ def find_standing_answer(db: Connection, turn: int) -> int:
         turn = int(row[0])
 
 
-def supersede(db: Connection, old: int, new: int, now: float) -> None:
-    """Take a turn out of the history that the model sees, in favour of the open turn `new`, which goes on in its
-    messages."""
+def supersede(db: Connection, old: int, new: int, now: float, *, messages: bool = True) -> None:
+    """Take a turn out of the history that the model sees, in favour of the open turn `new`.
+
+    Args:
+        messages: `new` goes on in its messages.
+    """
     found = db.execute(
         "SELECT o.chat, o.first_sequence, o.last_sequence, o.ended_at IS NOT NULL FROM turns o "
         "JOIN turns n ON n.id = ? AND n.chat = o.chat WHERE o.id = ? AND o.id < n.id AND o.superseded_by IS NOT n.id",
@@ -60,16 +63,21 @@ def supersede(db: Connection, old: int, new: int, now: float) -> None:
             stopped = (TurnState.STOPPED, now, old)
             db.execute("UPDATE turns SET state = ?, ended_at = ? WHERE id = ?", stopped)
             db.execute("DELETE FROM passes WHERE turn = ?", (old,))
-        gone = (old, PageState.GONE, PageState.LOST)
-        db.execute("DELETE FROM pages WHERE turn = ? AND state IN (?, ?)", gone)
-        db.execute("UPDATE pages SET turn = ?, body = '', ends = 0 WHERE turn = ?", (new, old))
-        db.execute(
-            "INSERT INTO pages SELECT ?, a.number + max(?, coalesce((SELECT max(number) + 1 FROM pages "
-            "WHERE turn = ?), 0)), ?, 0, '', a.message, a.form, ?, a.nonce FROM attachments a "
-            "WHERE a.turn = ? AND a.message IS NOT NULL",
-            (new, _FILES, new, chat, PageState.SHOWN, old),
-        )
-        db.execute("DELETE FROM attachments WHERE turn = ?", (old,))
+        if messages:
+            _pass_messages(db, chat, old, new)
+
+
+def _pass_messages(db: Connection, chat: int, old: int, new: int) -> None:
+    gone = (old, PageState.GONE, PageState.LOST)
+    db.execute("DELETE FROM pages WHERE turn = ? AND state IN (?, ?)", gone)
+    db.execute("UPDATE pages SET turn = ?, body = '', ends = 0 WHERE turn = ?", (new, old))
+    db.execute(
+        "INSERT INTO pages SELECT ?, a.number + max(?, coalesce((SELECT max(number) + 1 FROM pages "
+        "WHERE turn = ?), 0)), ?, 0, '', a.message, a.form, ?, a.nonce FROM attachments a "
+        "WHERE a.turn = ? AND a.message IS NOT NULL",
+        (new, _FILES, new, chat, PageState.SHOWN, old),
+    )
+    db.execute("DELETE FROM attachments WHERE turn = ?", (old,))
 
 
 def keep_effects(db: Connection, new: int, calls: list[CallRecord], told: list[Entry]) -> None:

@@ -14,7 +14,7 @@ from bot.store.incoming import incoming_from_json
 from bot.store.intake import end_row
 from bot.store.readers import Readers, Row
 from bot.store.records import TurnRecord
-from bot.store.states import TURN_ENDS, InboxState, PageState, TurnState
+from bot.store.states import TURN_ENDS, InboxState, TurnState
 from bot.store.text import entry_json, to_plain, usage_from_json
 from bot.store.writer import Writer
 from tools.base import ToolStatus
@@ -119,41 +119,6 @@ async def find_last_turn_of_channel(readers: Readers, chat: ChatId, person: str)
         "AND t.superseded_by IS NULL AND t.ended_at IS NOT NULL ORDER BY t.person = ? DESC, t.id DESC LIMIT 1",
         (channel, f"{channel}/", f"{channel}0", to_plain(person)),
     )
-    return None if row is None else turn_record(row)
-
-
-async def replace_last_turn(writer: Writer, readers: Readers, chat: ChatId, by: int, only: int) -> TurnRecord | None:
-    """See `Turns.replace_last`."""
-
-    def work(db: Connection) -> int | None:
-        for (replaced,) in db.execute("SELECT id FROM turns WHERE superseded_by = ? LIMIT 1", (by,)).fetchall():
-            return int(replaced)
-        found = db.execute(
-            "SELECT t.id, t.question, t.continues, t.chat, t.first_sequence, t.last_sequence FROM turns t "
-            "JOIN chats c ON c.id = t.chat WHERE c.chat = ? AND t.id > c.since_turn AND t.id <> ? "
-            "AND t.superseded_by IS NULL AND t.ended_at IS NOT NULL "
-            "AND EXISTS (SELECT 1 FROM turns b WHERE b.id = ? AND b.chat = t.chat) ORDER BY t.id DESC LIMIT 1",
-            (str(chat), by, by),
-        ).fetchall()
-        for replaced, question, continues, key, first, last in found:
-            if only and replaced != only:
-                return None
-            if only:
-                db.execute(
-                    f"UPDATE OR IGNORE pages SET turn = ?, ends = 0, state = '{PageState.FINAL}' WHERE turn = ? "
-                    "AND message IS NOT NULL",
-                    (by, replaced),
-                )
-            db.execute("UPDATE turns SET superseded_by = ? WHERE id = ?", (by, replaced))
-            db.execute("UPDATE turns SET question = ?, continues = ? WHERE id = ?", (question, continues, by))
-            db.execute(
-                "UPDATE history SET superseded = 1 WHERE chat = ? AND sequence BETWEEN ? AND ?", (key, first, last)
-            )
-            return int(replaced)
-        return None
-
-    replaced = await writer.run(work)
-    row = None if replaced is None else await readers.fetch_row(f"{TURN} WHERE t.id = ?", (replaced,))
     return None if row is None else turn_record(row)
 
 

@@ -44,7 +44,6 @@ from bot.store.turnrecords import (
     find_last_turn,
     find_last_turn_of_channel,
     open_turn,
-    replace_last_turn,
     turn_record,
 )
 from tools.base import ToolCall, ToolResult, ToolStatus
@@ -261,17 +260,6 @@ class Turns(Queries):
         row = await self._readers.fetch_row("SELECT coalesce(max(id), 0) FROM turns")
         return 0 if row is None else int(row[0])
 
-    async def replace_last(self, chat: ChatId, by: int, *, only: int = 0) -> TurnRecord | None:
-        """Take the last turn out of the history the model sees, because the open turn `by` answers its question again.
-
-        The rows are kept, marked. Returns the turn that was replaced; called again for the same `by` (a resumed
-        turn), the same one; None where the chat has no such turn.
-
-        Args:
-            only: the turn that must be the last; `by` then takes over its messages as well. 0: whichever is the last.
-        """
-        return await replace_last_turn(self._writer, self._readers, chat, by, only)
-
     async def rate(self, turn: int, rating: str) -> None:
         """Keep what the person thought of a turn's answer; the latest word counts."""
         await self._writer.execute("UPDATE turns SET rating = ? WHERE id = ?", (rating, turn))
@@ -284,9 +272,16 @@ class Turns(Queries):
         """Return the turn whose reply stands under the question of `turn`."""
         return await self._readers.read(lambda db: _load(db, find_standing_answer(db, turn)))
 
-    async def take_over(self, turn: int, old: int, chat: ChatId, person: str) -> int:
-        """Open a turn in the place of `old`, whose question was changed: its answer leaves the history that the model
-        sees, its messages are this turn's from now on, and so are its calls with effects. Return the turn replaced.
+    async def take_over(
+        self, turn: int, old: int, chat: ChatId, person: str, *, asks_again: bool = False, messages: bool = True
+    ) -> int:
+        """Open a turn in the place of `old`, whose question was changed or is asked again: its answer leaves the
+        history that the model sees, its messages are this turn's from now on, and so are its calls with effects.
+        Return the turn replaced; called again for the same turn (a resumed one), the same.
+
+        Args:
+            asks_again: the turn answers the question of `old`; else one of its own.
+            messages: False: what stands on screen stays.
         """
         now = self._clock.wall()
 
@@ -296,7 +291,10 @@ class Turns(Queries):
                 return int(done)
             newest = find_standing_answer(db, old)
             calls, told = _load(db, newest).calls, _passes_of(db, newest)
-            supersede(db, newest, turn, now)
+            supersede(db, newest, turn, now, messages=messages)
+            if asks_again:
+                asked = "UPDATE turns SET question = (SELECT question FROM turns WHERE id = ?) WHERE id = ?"
+                db.execute(asked, (newest, turn))
             place_turn(db, turn, newest)
             keep_effects(db, turn, list(calls), told)
             return newest

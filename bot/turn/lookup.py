@@ -54,7 +54,7 @@ class Lookup:
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
 
     async def take_over(self, run: Run) -> int:
-        """Open a turn in the place of the one that its changed question replaces, and return that.
+        """Open a turn in the place of the one that it replaces, unless that is done, and return that.
 
         Raises:
             StoreError: the store does not work now.
@@ -83,6 +83,6 @@ class Lookup:
             )
         question = await self._earlier.complete(question, options.model or self._models.name)
         replaced = await store.turns.load_replaced(run.turn) if question.replaces else None
-        if replaced is not None and (replaced.later or before.passes):
+        if replaced is not None and replaced.question.text != question.text and (replaced.later or before.passes):
             question = replace(question, before_change=replaced.question.text)
         return Known(before, options, past, facts, payer, question, user_entry(question, past.quoted_origin))

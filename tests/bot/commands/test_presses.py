@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.contract import Button, ChatId, Control, ControlPressed, Page, Sender, parse_button
+import pytest
+
+from bot.contract import Button, ChatId, Control, ControlPressed, Page, Sender, TimerDue, parse_button
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
 
@@ -208,3 +210,39 @@ async def test_a_notice_has_none(rig: OpenRig) -> None:
     async with rig() as it:
         await it.say("/help")
         assert page(it).buttons == ()
+
+
+@pytest.mark.parametrize("again", ["button", "/retry"])
+async def test_what_an_answer_changed_is_not_changed_once_more_when_it_is_asked_for_again(
+    rig: OpenRig, again: str
+) -> None:
+    call = ("remind_me", {"text": "the tea", "delay": "1 hour"})
+
+    async with rig() as it:
+        it.model.reply(Reply(calls=(call,)), Reply("It is set."), Reply(calls=(call,)), Reply("It is still set."))
+        await it.say("Remind me of the tea")
+        if again == "button":
+            await press(it, Control.REGENERATE)
+            assert [page.body for page in it.memory.pages["7"].values()] == ["It is still set."]
+        else:
+            assert await it.say("/retry") == ["It is still set."]
+        told = str(it.model.requests[-1].body["messages"])
+        chat = it.message("").chat
+        timers = it.bot.store.timers.bind(chat, Sender(id=ADA), None)
+
+        assert len(await timers.pending(str(chat), ADA)) == 1
+        assert "has changed an earlier message" not in told
+
+
+async def test_a_reminder_that_came_last_is_no_question_to_ask_again_and_stays(rig: OpenRig) -> None:
+    async with rig() as it:
+        asked = it.message("the tea")
+        due = TimerDue(delivery="t1", chat=asked.chat, sender=asked.sender, target=asked.target, text="the tea")
+        await it.bot.store.intake.take_in(due)
+        await it.bot.dispatcher.suspend("telegram")
+        await it.bot.dispatcher.resume("telegram")
+        await it.idle()
+
+        assert await it.say("/retry") == ["There is no question to answer again."]
+        last = await it.bot.store.turns.find_last(asked.chat)
+        assert last is not None and isinstance(last.incoming, TimerDue)

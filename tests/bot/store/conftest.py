@@ -66,6 +66,13 @@ async def taken_in(store: Store, incoming: Incoming) -> int:
     return id
 
 
+async def ask_again(store: Store, chat: ChatId, turn: int, person: str = "telegram:1") -> int:
+    """Let a turn answer the chat's last question again; the turn it replaces."""
+    last = await store.turns.find_last(chat)
+    assert last is not None
+    return await store.turns.take_over(turn, last.id, chat, person, asks_again=True, messages=False)
+
+
 @pytest.fixture
 def chat() -> ChatId:
     return ChatId("telegram", "42", "7")

@@ -12,7 +12,7 @@ from bot.contract.messages import ChatId, MessageRef
 from bot.contract.transcript import AssistantEntry, Usage, UserEntry
 from bot.store import PageState, Store, Summary, TurnState
 from bot.store.branches import NEWEST_BRANCHED
-from tests.bot.store.conftest import HandClock, Message, taken_in
+from tests.bot.store.conftest import HandClock, Message, ask_again, taken_in
 
 ADA, BOB = "telegram:1", "telegram:2"
 
@@ -60,8 +60,7 @@ class Talk:
 
     async def retry(self, name: str) -> str:
         turn = self.turns[name] = await taken_in(self.store, self.message(f"d{name}", command="retry"))
-        await self.store.turns.open(turn, self.chat, ADA)
-        await self.store.turns.replace_last(self.chat, turn)
+        await ask_again(self.store, self.chat, turn)
         return await self.told(turn)
 
     async def told(self, turn: int = 0) -> str:

@@ -11,7 +11,7 @@ from bot.contract.messages import ChatId, MessageRef, ReplyTarget, Sender
 from bot.contract.transcript import AssistantEntry, ToolEntry, Usage, UserEntry
 from bot.store import InboxState, PageState, Store, TurnState
 from bot.store.personal import Holding
-from tests.bot.store.conftest import Message, taken_in
+from tests.bot.store.conftest import Message, ask_again, taken_in
 from tools.base import ToolCall, ToolResult
 
 GROUP = ChatId("telegram", "42", "-100")
@@ -32,7 +32,7 @@ def say(store: Store, message: Message) -> Say:
         turn = await taken_in(store, message(f"m{number}", text, where=where, sender=who, group=group))
         await store.turns.begin(turn, where, who.id)
         if again:
-            await store.turns.replace_last(where, turn)
+            await ask_again(store, where, turn, who.id)
         call = ToolCall("c", "search", {"query": text})
         await store.turns.save_pass(turn, 1, AssistantEntry("", (call,)), "m", Usage(1, 1))
         await store.turns.start_call(turn, call, passnumber=1, position=0, effects=False)

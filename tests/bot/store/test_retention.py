@@ -16,7 +16,7 @@ from bot.contract.messages import ChatId, MessageRef, MessageSent, ReplyTarget, 
 from bot.contract.transcript import AssistantEntry, ToolEntry, Usage, UserEntry
 from bot.store import InboxState, Keep, PageState, Store, TurnState
 from bot.store.retention import _ANSWERED, _ENDED, _STEP_BYTES, _STEP_ROWS, DAY, split_portions
-from tests.bot.store.conftest import HandClock, Message, taken_in
+from tests.bot.store.conftest import HandClock, Message, ask_again, taken_in
 from tools.base import ToolCall, ToolResult
 
 OTHER = ChatId("telegram", "42", "8")
@@ -38,7 +38,7 @@ def say(store: Store, message: Message) -> Say:
         turn = await taken_in(store, incoming)
         await store.turns.begin(turn, incoming.chat, "telegram:1")
         if again:
-            await store.turns.replace_last(incoming.chat, turn)
+            await ask_again(store, incoming.chat, turn)
         call = ToolCall("c", "search", {"query": text})
         await store.turns.save_pass(turn, 1, AssistantEntry("", (call,)), "m", Usage(1, 1))
         await store.turns.start_call(turn, call, passnumber=1, position=0, effects=False)

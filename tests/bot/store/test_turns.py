@@ -8,7 +8,7 @@ from bot.contract.messages import ChatId, MessageRef, MessageSent
 from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
 from bot.store import FILE_BYTES, InboxState, PageState, Store, StoredTurn, TurnState
-from tests.bot.store.conftest import HandClock, Message, taken_in
+from tests.bot.store.conftest import HandClock, Message, ask_again, taken_in
 from tools.base import ProducedFile, Source, ToolCall, ToolResult, ToolStatus
 
 SEARCH = ToolCall("call_0", "search_web", {"query": "weather"})
@@ -230,16 +230,15 @@ async def test_a_retry_takes_the_answer_out_of_history_and_keeps_the_question(
     store: Store, chat: ChatId, turn: int, message: Message
 ) -> None:
     await close(store, turn, UserEntry("weather?"), answer("Sun."))
-    retry = await begin(store, message("q2", command="retry"))
+    retry = await taken_in(store, message("q2", command="retry"))
 
-    replaced = await store.turns.replace_last(chat, retry)
-    resumed = await store.turns.replace_last(chat, retry)
+    replaced = await ask_again(store, chat, retry)
+    resumed = await store.turns.take_over(retry, replaced, chat, "telegram:1", asks_again=True, messages=False)
+    await store.intake.begin(retry)
     before = await store.history.list_entries(chat)
     await close(store, retry, UserEntry("weather?"), answer("Rain."))
 
-    assert replaced is not None
-    assert replaced.id == turn
-    assert resumed == replaced, "a retry that was killed and resumed does not eat another turn"
+    assert resumed == replaced == turn, "a retry that was killed and resumed does not eat another turn"
     assert before == []
     assert [row.entry for row in await store.history.list_entries(chat)] == [UserEntry("weather?"), answer("Rain.")]
     last = await store.turns.find_last(chat)
@@ -247,13 +246,11 @@ async def test_a_retry_takes_the_answer_out_of_history_and_keeps_the_question(
     assert (last.id, last.incoming) == (retry, message("q1", "What is the weather?")), "to be asked a third time"
 
 
-async def test_there_is_nothing_to_retry_after_new(store: Store, chat: ChatId, turn: int, message: Message) -> None:
+async def test_there_is_nothing_to_retry_after_new(store: Store, chat: ChatId, turn: int) -> None:
     await close(store, turn, UserEntry("a"), answer("b"))
     await store.history.begin_anew(chat)
-    retry = await begin(store, message("q2", command="retry"))
 
     assert await store.turns.find_last(chat) is None
-    assert await store.turns.replace_last(chat, retry) is None
 
 
 async def test_whose_words_a_message_of_ours_holds_is_that_of_its_turn(
@@ -367,7 +364,7 @@ async def test_a_question_that_is_answered_again_is_shown_where_it_was_asked_aga
     first = await begin(store, message("q1", "What is the weather?"))
     await close(store, first)
     again = await begin(store, message("q2", "retry"))
-    await store.turns.replace_last(chat, again)
+    await ask_again(store, chat, again)
     await close(store, again, visible="It rains.")
 
     record = await store.turns.load_shown(again)

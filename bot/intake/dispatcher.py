@@ -225,7 +225,9 @@ class Dispatcher:
             StoreError: it is to be handled again.
         """
         async with self._starts:
-            if isinstance(incoming, MessageSent):
+            if _comes_by_itself(incoming) and not await self._access.allows(incoming):
+                await self._refuse_reminder(id, incoming)
+            elif isinstance(incoming, MessageSent):
                 await self._act(id, incoming, await self._admission.decide(id, incoming, again=again))
             elif isinstance(incoming, ControlPressed):
                 await self._press(id, incoming, again)
@@ -239,6 +241,21 @@ class Dispatcher:
                 self._queue.put(incoming.chat, id, incoming.sender.id, lambda _: self._reminders.show(id, incoming))
             else:
                 await self._store.intake.end(id, InboxState.DONE)
+
+    async def _refuse_reminder(self, id: int, due: Incoming) -> None:
+        """Leave out what is due of somebody who may not ask any more. A repeated one is paused, and in a private chat
+        its person is told so, this once."""
+        paused = await self._store.timers.pause_refused(due.delivery)
+        await self._store.intake.end(id, InboxState.REFUSED)
+        if paused is None:
+            return
+        log.warning("%s: reminder %d is paused: %s may not ask any more", due.chat, paused.number, due.sender.id)
+        if not paused.grouped:
+            message = MessageSent(
+                delivery=due.delivery, chat=due.chat, sender=due.sender, target=due.target, text="", scheduled=True
+            )
+            said = say("reminder_forbidden", await language_for(self._store, message), number=paused.number)
+            self._notices.soon(message, said, private=True)
 
     async def _press(self, id: int, press: ControlPressed, again: bool) -> None:
         """Do what a button asks; only who pressed it is told more than the reply shows."""

@@ -149,6 +149,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "⏰ {when} 时我不在线，没有回答这个定时提问：{text}",
         "⏰ {when} 時我不在線上，沒有回答這個定時提問：{text}",
     ),
+    "reminder_forbidden": (
+        "Reminder {number} is paused, since the operator of this bot does not let me answer you any more.",
+        "提醒 {number} 已暂停：管理员不再允许我回答你。",
+        "提醒 {number} 已暫停：管理員不再允許我回答你。",
+    ),
     "reminder_missed": (
         "⏰ {text}\n\n(This was due several times since {when}, when I could not write. This is for all of them.)",
         "⏰ {text}\n\n（这条提醒从 {when} 起多次到期，当时我无法发送，现在只补发这一次。）",

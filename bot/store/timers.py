@@ -161,6 +161,23 @@ class StoredTimers(Queries):
 
         return work
 
+    async def pause_refused(self, delivery: str) -> Paused | None:
+        """Pause the repeated timer that a delivery came from, because its person may not ask any more; None where it
+        comes once, is paused already, or is gone."""
+        number = delivery.removeprefix("timer:").partition(":")[0]
+        sql = "UPDATE timers SET paused = 1 WHERE id = ? AND rule <> '' AND NOT paused RETURNING id, grouped"
+        rows = await self._writer.run(lambda db: db.execute(sql, (number,)).fetchall())
+        return next((Paused(int(id), bool(grouped)) for id, grouped in rows), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """A repeated timer that the core paused."""
+
+    number: int
+    grouped: bool
+    """It was set in a group."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChatTimers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
+import time
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
@@ -33,6 +34,7 @@ from playground.faults import Fault
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
 from tests.conftest import RawObject
+from tools.base import Repeat
 
 ADA, BOB = "telegram:7", "telegram:8"
 
@@ -547,6 +549,31 @@ async def test_a_reminder_is_shown_and_one_for_a_platform_that_is_not_there_wait
 
         assert len(it.shown()) == 1 and "tea" in it.shown()[0]
         assert await states(it, tmp_path) == {"done": 1, "new": 1}
+
+
+@pytest.mark.parametrize("question", [False, True])
+@pytest.mark.parametrize("group", [False, True])
+async def test_a_repeated_reminder_of_somebody_who_may_not_ask_any_more_is_paused_and_that_is_said_once(
+    rig: OpenRig, group: bool, question: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with rig(ALLOW_ALL="false", ALLOWED_USERS=ADA) as it:
+        asked, daily = it.message("", person=BOB), Repeat("0 8 * * *", "UTC", "daily")
+        scope, store = str(asked.chat), it.bot.store
+        timers = store.timers.bind(asked.chat, asked.sender, asked.target, grouped=group)
+        now = time.time()
+        number = await timers.set(scope, BOB, now, "tea", repeat=daily, question=question)
+        await timers.set(scope, BOB, now, "once", question=question)
+        due = await store.timers.list_due(now, ["telegram"])
+        for timer in due:
+            await it.bot.dispatcher.deliver(timer.to_delivery(now), store.timers.claim(timer))
+        await it.idle()
+
+        said = f"Reminder {number} is paused, since the operator of this bot does not let me answer you any more."
+        assert it.shown() == ([] if group else [said])
+        assert [one.paused for one in await timers.pending(scope, BOB)] == [True]
+        assert await store.timers.pause_refused(f"timer:{number}:1") is None, "it is paused once"
+        assert f"reminder {number} is paused: {BOB} may not ask" in caplog.text
+        assert it.model.requests == []
 
 
 async def test_a_platform_that_is_taken_up_twice_shows_everything_once(rig: OpenRig) -> None:

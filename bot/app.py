@@ -279,7 +279,9 @@ class App:
             queue=self._queue,
             admission=admission,
             actions=actions,
-            presses=Presses(store=self.store, access=self.access, once=self._once, queue=self._queue),
+            presses=Presses(
+                store=self.store, access=self.access, once=self._once, queue=self._queue, answers=actions.answers
+            ),
             notices=self._notices,
             reminders=self.reminders,
             clock=self._clock,

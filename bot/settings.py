@@ -186,7 +186,7 @@ class CoreSettings(Settings):
     )
     reply_buttons: bool = Field(
         True,
-        description="Put buttons under answers: Stop, then Regenerate, Continue, good and bad.",
+        description="Put buttons under answers (Stop, then Regenerate, Continue, good and bad) and lists of reminders.",
     )
     show_reasoning: Literal["off", "why", "quote"] = Field(
         "why",

@@ -293,10 +293,11 @@ class SlackSurface:
         if not drawn.whole:
             return at or MessageRef("", HELD)
         if self._address:
-            body = {"text": drawn.text, "response_type": "ephemeral", "parse": "none", "link_names": False}
+            body: dict[str, Any] = {"text": drawn.text, "response_type": "ephemeral", "parse": "none"}
+            body |= {"link_names": False, "attachments": _attachments(drawn.buttons)}
             if self._pressed:
                 body |= {"replace_original": False, "thread_ts": self._thread}
-            await self._use({name: value for name, value in body.items() if value != ""})
+            await self._use({name: value for name, value in body.items() if value not in ("", [])})
             return MessageRef("", PRIVATE)
         # Into a thread that nobody has answered in yet, Slack takes it and shows it to nobody.
         thread = self._thread if self._thread != self._asked else ""
@@ -308,6 +309,7 @@ class SlackSurface:
                 thread_ts=thread or None,
                 parse="none",
                 link_names=False,
+                attachments=_attachments(drawn.buttons) or None,
             )
         except Exception as error:
             raise translate(error, f"slack:{self._team}/chat.postEphemeral") from error

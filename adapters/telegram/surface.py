@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from itertools import groupby
 from typing import Final
 
 from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, ReplyParameters
@@ -215,7 +216,11 @@ class TelegramPressSurface(TelegramSurface):
 def _keyboard(buttons: tuple[Button, ...]) -> InlineKeyboardMarkup | None:
     if not buttons:
         return None
-    return InlineKeyboardMarkup([[InlineKeyboardButton(one.label, callback_data=one.data) for one in buttons]])
+    # What can be done with one thing stands in one row.
+    rows = [[*row] for _, row in groupby(buttons, key=lambda one: one.turn)]
+    return InlineKeyboardMarkup(
+        [[InlineKeyboardButton(one.label, callback_data=one.data) for one in row] for row in rows]
+    )
 
 
 _GONE: Final = ("message to edit not found", "message can't be edited", "message_id_invalid", "message to delete")

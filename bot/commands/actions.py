@@ -10,7 +10,7 @@ from bot.commands.answers import CommandAnswers
 from bot.commands.language import language_for
 from bot.commands.presses import question_of
 from bot.context import Summaries
-from bot.contract import ControlPressed, MessageSent, Surface, is_private
+from bot.contract import Button, ControlPressed, MessageSent, Surface, is_private
 from bot.policy import Access, Once, may_be_told
 from bot.reply import Notices
 from bot.sentences import refuses, say
@@ -30,6 +30,8 @@ class Said:
     """Markdown; empty: nothing is said."""
     private: bool
     """For who asked alone, where the platform can."""
+    buttons: tuple[Button, ...] = ()
+    """What can be pressed below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,7 @@ class CommandActions:
 
     async def run_at_once(self, message: MessageSent, language: str) -> Said:
         """Do what a command asks that waits for no turn, and return what to say."""
-        private = is_private(message.command)
+        private, buttons = is_private(message.command), await self.answers.buttons(message, language)
         if message.command == "stop":
             said = await self.stop(message)
             private = said != "stopped"
@@ -60,7 +62,7 @@ class CommandActions:
         if refuses(text, language):
             private = True
             text = text if await self._may_refuse(message) else ""
-        return Said(text, private)
+        return Said(text, private, buttons)
 
     async def stop(self, message: MessageSent) -> str:
         """End the chat's running turn, if the sender may; return the outcome as a key of `bot.sentences`."""

@@ -10,7 +10,7 @@ from bot.commands.toolmenu import list_tools
 from bot.commands.usage import write_usage
 from bot.commands.why import write_receipt
 from bot.context import PERSONA_CHARS, Briefings, Busy, ChatBook, ChatFacts
-from bot.contract import OFF, MessageSent, Surface, help_text
+from bot.contract import OFF, Button, ControlPressed, MessageSent, Surface, help_text
 from bot.markdown import quote
 from bot.model import Models
 from bot.policy import Access, Quotas, ToolRights, payer_of
@@ -90,6 +90,17 @@ class CommandAnswers:
             case word:
                 text = say("unknown_command", language, word=word, help=form.format(word="help"))
         return text
+
+    async def buttons(self, message: MessageSent, language: str) -> tuple[Button, ...]:
+        """Return what can be pressed below the reply to a command."""
+        if message.command != "reminders" or message.text.strip():
+            return ()
+        return await self.reminders.buttons(message, language)
+
+    async def press(self, press: ControlPressed, language: str) -> str:
+        """Do what such a button says, as if who pressed it had written the command, and return what came of it."""
+        form = self.surface(press.aside).limits.command_form
+        return await self.reminders.change(press.aside, press.control, press.turn, language, form)
 
     async def _usage(self, message: MessageSent, language: str) -> str:
         """Return what this person and this chat used today; in private, an admin reads of everybody."""

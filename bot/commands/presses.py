@@ -1,15 +1,16 @@
 """Presses of the buttons under a reply: who may press, and what each does.
 
-What a button holds is believed of nobody: the turn is looked up, and must be one of the place where it was pressed.
+What a button holds is believed of nobody: the turn is looked up, and must be one of the place where it was pressed; a
+reminder must be one of who pressed, in this chat.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import assert_never
 
+from bot.commands.answers import CommandAnswers
 from bot.commands.language import language_for
-from bot.contract import ChatId, Control, ControlPressed, MessageSent
+from bot.contract import OF_REMINDERS, ChatId, Control, ControlPressed, MessageSent
 from bot.policy import Access, Once, may_be_told
 from bot.sentences import say
 from bot.store import Store, TurnRecord
@@ -31,11 +32,12 @@ class PressVerdict:
 class Presses:
     """Decides about presses; one for the process."""
 
-    def __init__(self, *, store: Store, access: Access, once: Once, queue: TurnQueue) -> None:
+    def __init__(self, *, store: Store, access: Access, once: Once, queue: TurnQueue, answers: CommandAnswers) -> None:
         self._store = store
         self._access = access
         self._once = once
         self._queue = queue
+        self._answers = answers
 
     async def decide(self, id: int, press: ControlPressed) -> PressVerdict:
         """Do what a press asks that can be done at once, and return what is left to do.
@@ -47,13 +49,16 @@ class Presses:
             StoreError: it cannot be decided now.
         """
         language = await language_for(self._store, press.aside)
+        allowed = await self._access.allows(press)
+        if press.control in OF_REMINDERS and allowed:
+            return PressVerdict(await self._answers.press(press, language))
+        if press.control in OF_REMINDERS:
+            return await self._refuse(press, language)
         turn = await self._store.turns.find_record(press.turn)
         known = turn is not None and turn.chat.place == press.chat.place
         asker = known and turn is not None and turn.person == press.sender.id
-        allowed = await self._access.allows(press)
         if not (allowed and (asker or not known)) and not await self._access.is_admin(press.sender):
-            told = await self._once.claim(may_be_told(press.chat.place, press.sender.id))
-            return PressVerdict(say("not_yours", language) if told else "", refused=True)
+            return await self._refuse(press, language)
         if turn is None or not known:
             return PressVerdict(say("button_old", language), refused=True)
         match press.control:
@@ -62,10 +67,13 @@ class Presses:
             case Control.GOOD | Control.BAD:
                 await self._store.turns.rate(turn.id, press.control)
                 return PressVerdict(say("button_noted", language))
-            case Control.REGENERATE | Control.CONTINUE:
-                return await self._ask(id, turn, press, language)
             case _:
-                assert_never(press.control)
+                return await self._ask(id, turn, press, language)
+
+    async def _refuse(self, press: ControlPressed, language: Language) -> PressVerdict:
+        """Tell somebody once in a while that a button is not theirs."""
+        told = await self._once.claim(may_be_told(press.chat.place, press.sender.id))
+        return PressVerdict(say("not_yours", language) if told else "", refused=True)
 
     def _stop(self, turn: TurnRecord, press: ControlPressed, language: Language) -> PressVerdict:
         running = self._queue.find_running(turn.chat)

@@ -37,7 +37,9 @@ from bot.contract.logthrottle import LogThrottle
 from bot.contract.measures import utf16_length
 from bot.contract.messages import (
     LONGEST_TEXT,
+    MOST_BUTTONS,
     MOST_QUOTED,
+    OF_REMINDERS,
     Button,
     ChatId,
     ConfirmPressed,

@@ -264,21 +264,30 @@ class MessageDeleted(_Delivery):
 
 
 class Control(StrEnum):
-    """What a button under a reply does."""
+    """What a button does: the first five with the turn of a reply, the others with a reminder of a list."""
 
     STOP = "stop"
     REGENERATE = "regenerate"
     CONTINUE = "continue"
     GOOD = "good"
     BAD = "bad"
+    PAUSE = "pause"
+    RESUME = "resume"
+    DELETE = "delete"
+
+
+OF_REMINDERS: Final = frozenset({Control.PAUSE, Control.RESUME, Control.DELETE})
+MOST_BUTTONS: Final = 24
+"""Buttons under one message; Discord shows 25, and so does a block of Slack."""
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button under a reply: it says which turn it is about, and nothing else that is believed when it is pressed."""
+    """A button under a reply: it says what it is about, and nothing else that is believed when it is pressed."""
 
     control: Control
     turn: int
+    """The turn, or for what is done with reminders the number of one."""
     label: str
 
     @property
@@ -302,7 +311,7 @@ class ControlPressed(_Delivery):
 
     control: Control
     turn: int
-    """As the platform sent it: not known yet to be a turn of this chat."""
+    """As the platform sent it: not known yet to be a turn of this chat, or a reminder of this person."""
     group: bool = False
     """Several people can press here."""
     awaited: bool = False

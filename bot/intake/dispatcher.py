@@ -308,7 +308,7 @@ class Dispatcher:
             case Answer(meant, language):
                 said = await self._actions.run_at_once(meant, language)
                 if said.text:
-                    self._notices.soon(meant, said.text, private=said.private)
+                    self._notices.soon(meant, said.text, private=said.private, buttons=said.buttons)
                 # It was answered already: its end is written down however long the store takes.
                 await self._retry_patiently(meant.chat, lambda: self._store.intake.end(id, InboxState.DONE))
             case Begin(meant, language):

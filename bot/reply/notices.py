@@ -7,7 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 
-from bot.contract import ChatId, DeliveryError, MessageSent, SettingsError, Surface
+from bot.contract import Button, ChatId, DeliveryError, MessageSent, SettingsError, Surface
 from bot.reply.opening import Replies
 
 log = logging.getLogger(__name__)
@@ -38,20 +38,20 @@ class Notices:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def soon(self, message: MessageSent, text: str, *, private: bool = False) -> None:
+    def soon(self, message: MessageSent, text: str, *, private: bool = False, buttons: tuple[Button, ...] = ()) -> None:
         """Show `text` as `tell` does, without holding anything up; what cannot be shown is logged."""
         too_many = self._telling[message.chat] >= MOST_TOLD and not message.awaited
         if too_many or len(self._tasks) >= MOST_TOLD_OVER_ALL:
             log.info("%s: too many sentences wait there already", message.chat)
             return
         self._telling[message.chat] += 1
-        task = asyncio.create_task(self._tell_logged(message, text, private), name=f"tell {message.chat}")
+        task = asyncio.create_task(self._tell_logged(message, text, private, buttons), name=f"tell {message.chat}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _tell_logged(self, message: MessageSent, text: str, private: bool) -> None:
+    async def _tell_logged(self, message: MessageSent, text: str, private: bool, buttons: tuple[Button, ...]) -> None:
         try:
-            await self.tell(message, text, private=private)
+            await self.tell(message, text, private=private, buttons=buttons)
         except (DeliveryError, SettingsError) as error:
             log.warning("%s: %s", message.chat, error)
         except Exception:
@@ -61,18 +61,27 @@ class Notices:
             if not self._telling[message.chat]:
                 del self._telling[message.chat]
 
-    async def tell(self, question: MessageSent, text: str, *, turn: str = "", private: bool = False) -> None:
+    async def tell(
+        self,
+        question: MessageSent,
+        text: str,
+        *,
+        turn: str = "",
+        private: bool = False,
+        buttons: tuple[Button, ...] = (),
+    ) -> None:
         """Show `text` below a message, and return when it stands.
 
         Args:
             turn: names the notice for good; the nonces of its messages are made from it.
             private: for who asked alone, where the platform can.
+            buttons: what can be pressed below it.
 
         Raises:
             DeliveryError: it cannot be shown there.
         """
         surface = self._surface(question.for_asker() if private else question)
-        async with self._replies.notice(surface, turn or question.delivery) as reply:
+        async with self._replies.notice(surface, turn or question.delivery, buttons) as reply:
             reply.append(text)
 
     async def apologise(self, question: MessageSent, text: str) -> None:

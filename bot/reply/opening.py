@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count, takewhile
 
 from bot.context import write_preamble
-from bot.contract import ChatId, Clock, MessageRef, MessageSent, Surface
+from bot.contract import Button, ChatId, Clock, MessageRef, MessageSent, Surface
 from bot.pacing import Pacer
 from bot.reply.buttons import ReplyButtons, buttons_when_done
 from bot.reply.closing import take_away
@@ -36,7 +36,7 @@ class Replies:
         self._secrets = secrets
         self._buttons = buttons
 
-    def notice(self, surface: Surface, turn: str) -> ReplyStream:
+    def notice(self, surface: Surface, turn: str, buttons: tuple[Button, ...] = ()) -> ReplyStream:
         """Open a reply for a sentence of our own, which no other process goes on with."""
         return ReplyStream(
             surface,
@@ -46,6 +46,7 @@ class Replies:
             turn=turn,
             filters=self._filters(LinkPolicy()),
             careful=False,
+            buttons=ReplyButtons(buttons, buttons) if self._buttons else None,
         )
 
     def answer(

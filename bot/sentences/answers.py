@@ -100,6 +100,9 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "button_continue": ("▶️ Continue", "▶️ 继续", "▶️ 繼續"),
     "button_good": ("👍", "👍", "👍"),
     "button_bad": ("👎", "👎", "👎"),
+    "button_pause": ("⏸ Pause {number}", "⏸ 暂停 {number}", "⏸ 暫停 {number}"),
+    "button_resume": ("▶️ Resume {number}", "▶️ 恢复 {number}", "▶️ 恢復 {number}"),
+    "button_delete": ("🗑 Delete {number}", "🗑 删除 {number}", "🗑 刪除 {number}"),
     "button_noted": ("Noted, thank you.", "已记录，谢谢。", "已記錄，謝謝。"),
     "button_begun": ("On it.", "好的。", "好的。"),
     "button_old": (

@@ -145,7 +145,7 @@ async def answer_callback_query(world: World, arguments: Arguments) -> bool:
     text = arguments.text("text")
     world.callbacks[query] = {"text": text, "show_alert": arguments.flag("show_alert")}
     if text:
-        world.screen.notice(world.pressed_in[query], f"answer: {text}")
+        world.screen.notice(world.pressed_in.get(query, ""), f"answer: {text}")
     return True
 
 

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
 
-from bot.contract import Button, ChatId, Control, ControlPressed, Page, Sender, TimerDue, parse_button
+from bot.contract import (
+    Button,
+    ChatId,
+    Control,
+    ControlPressed,
+    Page,
+    ReplyTarget,
+    Sender,
+    TimerDue,
+    parse_button,
+)
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
 
@@ -186,6 +197,27 @@ async def test_who_may_not_ask_any_more_may_not_press_either(rig: OpenRig) -> No
 
         assert await press(it, Control.REGENERATE) == [NOT_YOURS]
         assert len(it.model.requests) == 1
+
+
+async def test_who_may_not_ask_any_more_keeps_no_hand_on_reminders(rig: OpenRig) -> None:
+    async with rig(ADMINS="telegram:9") as it:
+        timers = it.bot.store.timers.bind(it.message("").chat, Sender(id=ADA), ReplyTarget("telegram"))
+        scope = str(it.message("").chat)
+        number = await timers.set(scope, ADA, time.time() + 9_000.0, "Stretch!")
+        await it.say(f"/forbid {ADA}", person="telegram:9", chat="9")
+
+        assert await press(it, Control.DELETE, number) == [NOT_YOURS]
+        assert await press(it, Control.DELETE, number) == []
+        assert [one.number for one in await timers.pending(scope, ADA)] == [number]
+
+
+async def test_below_many_reminders_stand_as_many_buttons_as_every_platform_shows(rig: OpenRig) -> None:
+    async with rig() as it:
+        timers = it.bot.store.timers.bind(it.message("").chat, Sender(id=ADA), ReplyTarget("telegram"))
+        for number in range(30):
+            await timers.set(str(it.message("").chat), ADA, time.time() + 9_000.0 + number, "Stretch!")
+        await it.say("/reminders")
+        assert [one.turn for one in page(it).buttons] == list(range(1, 25))
 
 
 async def test_regenerate_counts_as_a_question(rig: OpenRig) -> None:

@@ -68,6 +68,8 @@ class ChatMethods:
         message = self._workspace.message(channel.id, sent.required("ts"))
         if message.author != self._workspace.bot_user_id:
             raise Refused("cant_delete_message")
+        if message.stream and not message.stream.over:
+            raise Refused("cant_delete_message")
         self._workspace.delete(message)
         return {"channel": channel.id, "ts": message.ts}
 

@@ -144,7 +144,7 @@ async def test_blocks_of_the_stop_stand_below_the_text(
     assert stopped["message"]["metadata"] == metadata
 
 
-async def test_an_open_stream_cannot_be_edited_the_other_way(
+async def test_an_open_stream_can_neither_be_edited_the_other_way_nor_deleted(
     server: SlackServer, client: AsyncWebClient, reader: dict[str, str], refusal: Refusal
 ) -> None:
     ts = (await client.chat_startStream(markdown_text="a", **reader))["ts"]
@@ -152,6 +152,7 @@ async def test_an_open_stream_cannot_be_edited_the_other_way(
     theirs = server.say("C1", "y")
 
     assert await refusal(client.chat_update(channel="C1", ts=ts, text="b")) == "streaming_state_conflict"
+    assert await refusal(client.chat_delete(channel="C1", ts=ts)) == "cant_delete_message"
     append = client.chat_appendStream
     assert await refusal(append(channel="C1", ts=plain, markdown_text="b")) == "message_not_in_streaming_state"
     assert await refusal(append(channel="C1", ts=theirs, markdown_text="b")) == "message_not_owned_by_app"

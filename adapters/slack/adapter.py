@@ -29,6 +29,7 @@ from adapters.slack.counted import Looks
 from adapters.slack.errors import REFUSED_TOKEN, error_code, field
 from adapters.slack.events import Me, incoming, people_in
 from adapters.slack.people import People
+from adapters.slack.streams import Streams
 from adapters.slack.surface import SlackSurface
 from adapters.slack.threads import SlackThread
 from bot.contract import (
@@ -141,6 +142,7 @@ class SlackAdapter:
         except BaseException:
             await self._http.close()
             raise
+        self._streams = Streams(self._web, self._clock, self.me.user)
         return self
 
     async def __aexit__(
@@ -162,7 +164,14 @@ class SlackAdapter:
 
     def surface(self, target: ReplyTarget) -> Surface:
         return SlackSurface(
-            self._web, self._http, target, self._clock, joined=self._joined, scopes=self.scopes, looks=self._looks
+            self._web,
+            self._http,
+            target,
+            self._clock,
+            joined=self._joined,
+            scopes=self.scopes,
+            looks=self._looks,
+            streams=self._streams,
         )
 
     def earlier(self, message: MessageSent) -> SlackThread | None:

@@ -23,6 +23,13 @@ LIMITS = SurfaceLimits(
 UPDATE_WINDOW: Final = Window(48, 60.0)
 POST_WINDOW: Final = Window(290, 60.0)
 STATUS_WINDOW: Final = Window(570, 60.0)
+STREAM_WINDOW: Final = Window(19, 60.0)
+"""Streams that are started, and as many that are stopped."""
+APPEND_WINDOW: Final = Window(95, 60.0)
+STREAM_BYTES: Final = 10_000
+"""What one holds: Slack refuses more than about 10,600."""
+STREAM_SECONDS: Final = 300.0
+"""Slack ends one after so long."""
 SIGN_WINDOW: Final = Window(48, 60.0)
 UNSIGN_WINDOW: Final = Window(19, 60.0)
 PRIVATE_WINDOW: Final = Window(95, 60.0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import math
 import re
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,6 +12,7 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.counted import Looks
+from adapters.slack.drawing import DrawnMrkdwn, attachments_of, blocks_of, drawn_of
 from adapters.slack.errors import NOT_INSIDE, error_code, field, file_refused, refused, translate
 from adapters.slack.limits import (
     CHANNEL_RATE,
@@ -25,10 +25,9 @@ from adapters.slack.limits import (
     UNSIGN_WINDOW,
     UPDATE_WINDOW,
 )
-from adapters.slack.marks import look_alike
-from adapters.slack.mrkdwn import escaped, render
+from adapters.slack.streams import Growing, Streams, fits
 from bot.contract import (
-    Button,
+    GROWS,
     CallCost,
     Clock,
     DeliveryError,
@@ -64,17 +63,6 @@ FILE: Final = "file"
 
 _HISTORY: Final = frozenset({"channels:history", "groups:history", "mpim:history"})
 _LOOK_AGAIN: Final = (0.5, 1.0, 2.0)
-_MARK = re.compile(r"[*_~]")
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class DrawnMrkdwn(Drawn):
-    """A page as Slack is sent it."""
-
-    text: str
-    whole: bool
-    """The page need not be held back until it is final, as where a message can be changed hardly ever, or never."""
-    buttons: tuple[Button, ...] = dataclasses.field(default=(), compare=False)
 
 
 class SlackSurface:
@@ -89,10 +77,11 @@ class SlackSurface:
         joined: Callable[[str], None] = lambda channel: None,
         scopes: frozenset[str] | None = None,
         looks: Looks | None = None,
+        streams: Streams | None = None,
     ) -> None:
         """
         Args:
-            looks: shared by all surfaces of the workspace, as what Slack allows is.
+            looks, streams: shared by all surfaces of the workspace, as what Slack allows is.
             scopes: what the token may do; None: not known.
             joined: told a channel's id when a post there proved that the bot is inside.
         """
@@ -136,6 +125,14 @@ class SlackSurface:
         # A message that is never edited is whole at once, so it has to be found again when its post is unclear.
         limits = LIMITS if self._shows_status else _NO_STATUS
         self._limits = dataclasses.replace(limits, pieces=finds and not self._reader and not self._address)
+        self._growing_limits = dataclasses.replace(self._limits, grows=self._limits.pieces)
+        self._growing = Growing(
+            streams or Streams(web, clock, bot=""),
+            team=team,
+            channel=self._channel,
+            thread=self._thread,
+            reader=str(data.get("user") or ""),
+        )
         private = RateBudget(f"slack:{team}/chat.postEphemeral", windows=(PRIVATE_WINDOW,), shared=True)
         self._private_cost = CallCost(() if self._address else (private,), repeats_safely=False)
         self._update_cost = CallCost((update,))
@@ -143,10 +140,10 @@ class SlackSurface:
 
     @property
     def limits(self) -> SurfaceLimits:
-        return self._limits
+        return self._growing_limits if self._growing.possible else self._limits
 
     def draw(self, page: Page) -> DrawnMrkdwn:
-        return DrawnMrkdwn(_rendered(page), page.final or not (self._reader or self._address), page.buttons)
+        return drawn_of(page, whole=page.final or not (self._reader or self._address))
 
     def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
         if drawn is None:
@@ -156,7 +153,9 @@ class SlackSurface:
             return self._private_cost if drawn.whole and (at is None or at.form == HELD) else CallCost()
         if self._responding or (at is not None and at.form in (RESPONSE, HELD)):
             return CallCost(repeats_safely=at is not None and at.form == RESPONSE)
-        return self._post_cost if at is None else self._update_cost
+        if at is None:
+            return self._post_cost
+        return self._growing.cost if self._growing.knows(at.id) else self._update_cost
 
     async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
         assert isinstance(drawn, DrawnMrkdwn)
@@ -164,9 +163,16 @@ class SlackSurface:
             return await self._show_privately(drawn, at)
         if self._responding if at is None else at.form in (RESPONSE, HELD):
             return await self._respond(drawn, at)
-        if at is not None:
+        if at is None:
+            return await self._begin(drawn, nonce) if drawn.grows else await self._post(drawn, nonce)
+        if self._growing.knows(at.id):
+            last, blocks = not drawn.grows, blocks_of(drawn.buttons)
+            await self._growing.add(at.id, drawn.text, last=last, metadata=_metadata(nonce), blocks=blocks)
+            return MessageRef(at.id) if last else at
+        if at.form != GROWS:
             return await self._update(drawn, at)
-        return await self._post(drawn, nonce)
+        await self._growing.end(at.id)
+        return await self._update(drawn, MessageRef(at.id), nonce)
 
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
         if len(file.content) > LIMITS.attachment_bytes:
@@ -194,6 +200,8 @@ class SlackSurface:
                 case "response":
                     await self._use({"delete_original": True})
                 case _:
+                    if at.form == GROWS:
+                        await self._growing.end(at.id)
                     await self._web.chat_delete(channel=self._channel, ts=at.id)
         except Exception as error:
             if not isinstance(problem := translate(error), MessageGone):
@@ -244,7 +252,7 @@ class SlackSurface:
             await self._clock.sleep(pause)
 
     async def _look_up(self, nonce: str) -> MessageRef | None:
-        cursor = ""
+        cursor, nameless = "", None
         while True:
             wanted: dict[str, Any] = {"channel": self._channel, "include_all_metadata": True, "limit": 100}
             if self._asked:
@@ -259,9 +267,23 @@ class SlackSurface:
                 metadata = message.get("metadata") or {}
                 if (metadata.get("event_payload") or {}).get("nonce") == nonce:
                     return MessageRef(str(message["ts"]))
+                if self._growing.left_by_another(message):
+                    # One reply at a time is written in a thread, and metadata comes with the stop of a stream.
+                    nameless = MessageRef(str(message["ts"]), GROWS)
             cursor = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
             if not cursor:
-                return None
+                return nameless
+
+    async def _begin(self, drawn: DrawnMrkdwn, nonce: str) -> MessageRef:
+        """Start a stream; where Slack takes none, post."""
+        if not self.limits.grows or not fits(drawn.text):
+            return await self._post(drawn, nonce)
+        if ts := await self._growing.start(drawn.text):
+            self._joined(self._channel)
+            return MessageRef(ts, GROWS)
+        ref = await self._post(drawn, nonce)
+        self._growing.posted()
+        return ref
 
     async def _post(self, drawn: DrawnMrkdwn, nonce: str) -> MessageRef:
         try:
@@ -274,8 +296,8 @@ class SlackSurface:
                 link_names=False,
                 unfurl_links=False,
                 unfurl_media=False,
-                attachments=_attachments(drawn.buttons) or None,
-                metadata={"event_type": "parley_reply", "event_payload": {"nonce": nonce}} if nonce else None,
+                attachments=attachments_of(drawn.buttons) or None,
+                metadata=_metadata(nonce),
             )
             ref = MessageRef(field(sent, "ts"))
         except Exception as error:
@@ -294,7 +316,7 @@ class SlackSurface:
             return at or MessageRef("", HELD)
         if self._address:
             body: dict[str, Any] = {"text": drawn.text, "response_type": "ephemeral", "parse": "none"}
-            body |= {"link_names": False, "attachments": _attachments(drawn.buttons)}
+            body |= {"link_names": False, "attachments": attachments_of(drawn.buttons)}
             if self._pressed:
                 body |= {"replace_original": False, "thread_ts": self._thread}
             await self._use({name: value for name, value in body.items() if value not in ("", [])})
@@ -309,13 +331,13 @@ class SlackSurface:
                 thread_ts=thread or None,
                 parse="none",
                 link_names=False,
-                attachments=_attachments(drawn.buttons) or None,
+                attachments=attachments_of(drawn.buttons) or None,
             )
         except Exception as error:
             raise translate(error, f"slack:{self._team}/chat.postEphemeral") from error
         return MessageRef(str(sent.get("message_ts") or ""), PRIVATE)
 
-    async def _update(self, drawn: DrawnMrkdwn, at: MessageRef) -> MessageRef:
+    async def _update(self, drawn: DrawnMrkdwn, at: MessageRef, nonce: str = "") -> MessageRef:
         try:
             # There are no flags against previews here: those of the post stay. So would attachments that are not named.
             await self._web.chat_update(
@@ -324,7 +346,8 @@ class SlackSurface:
                 text=drawn.text,
                 parse="none",
                 link_names=False,
-                attachments=_attachments(drawn.buttons),
+                attachments=attachments_of(drawn.buttons),
+                metadata=_metadata(nonce),
             )
         except Exception as error:
             raise translate(error, self._update_scope) from error
@@ -369,16 +392,9 @@ class SlackSurface:
         raise _final(refused(status, code, retry_after), status)
 
 
-def _attachments(buttons: tuple[Button, ...]) -> list[dict[str, Any]]:
-    """Return the buttons as an attachment: blocks of the message itself would be shown in place of its text.
-
-    https://docs.slack.dev/messaging/formatting-message-text
-    """
-    elements = [
-        {"type": "button", "action_id": one.data, "text": {"type": "plain_text", "text": one.label, "emoji": True}}
-        for one in buttons
-    ]
-    return [{"blocks": [{"type": "actions", "elements": elements}]}] if elements else []
+def _metadata(nonce: str) -> dict[str, Any] | None:
+    """Return what a message is found by again."""
+    return {"event_type": "parley_reply", "event_payload": {"nonce": nonce}} if nonce else None
 
 
 def _final(problem: DeliveryError, status: int) -> DeliveryError:
@@ -386,33 +402,3 @@ def _final(problem: DeliveryError, status: int) -> DeliveryError:
     if type(problem) is DeliveryError and status in (403, 404, 410):
         return Unreachable("the answer slot of the command has closed")
     return problem
-
-
-def _rendered(page: Page) -> str:
-    """Return the text as it is sent.
-
-    Raises:
-        TooLong: it is longer than Slack lets an edit be; counted in signs of the page, of which some grow fourfold.
-        Unrenderable: nothing of it can be seen.
-    """
-    body = escaped(page.body) if page.plain else render(page.body, final=page.final).text
-    if not body.strip() and not page.status and not page.final:
-        body = render(page.body).text  # all of it is a beginning of something: it is shown as it stands
-    status = "\n".join(_set_off(line.text) for line in page.status if line.text.strip())
-    gap = "\n\n" if status and body.strip() else ""
-    text = body + gap + status
-    if len(text) > LIMITS.hard_length:
-        over = len(text) - LIMITS.hard_length
-        by = math.ceil(over * min(1.0, len(page.body) / max(1, len(body))))
-        raise TooLong(f"a page has {len(text)} characters", by=max(1, by))
-    if not text.strip():
-        raise Unrenderable("the page shows nothing")
-    return text
-
-
-def _set_off(line: str) -> str:
-    """Write a status line in italics; as code if it contains marks, which Slack cannot escape."""
-    safe = escaped(" ".join(line.split()))
-    if "`" in safe:
-        return look_alike(safe)
-    return f"`{safe}`" if _MARK.search(safe) else f"_{safe}_"

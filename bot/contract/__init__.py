@@ -13,6 +13,7 @@ from bot.contract.errors import (
     Contested,
     ContextTooLong,
     DeliveryError,
+    Full,
     MessageGone,
     ModelAway,
     ModelBusy,
@@ -36,6 +37,7 @@ from bot.contract.identity import ADMINS
 from bot.contract.logthrottle import LogThrottle
 from bot.contract.measures import utf16_length
 from bot.contract.messages import (
+    GROWS,
     LONGEST_TEXT,
     MOST_BUTTONS,
     MOST_QUOTED,

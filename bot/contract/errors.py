@@ -7,6 +7,7 @@ BotError
 │   ├── Closed          until → nobody waits so long: show it another way, or then
 │   ├── Unclear         it may have arrived → repeat only what repeats safely, else look it up
 │   ├── TooLong         by → cut the page again, shorter
+│   │   └── Full        what stands stays for good → the rest goes into a further message
 │   ├── MessageGone     somebody deleted the reply → no more progress; the final text once, as a new message
 │   ├── Unreachable     blocked, kicked, slot expired → end the turn quietly, keep the history
 │   │   └── Contested   another program receives with the same token → say so, wait, receive again
@@ -104,6 +105,10 @@ class TooLong(DeliveryError):
         super().__init__(message)
         self.by = by
         """Units over the limit, as the platform counts."""
+
+
+class Full(TooLong):
+    """A message that grows takes no more text; what stands in it stays for good."""
 
 
 class MessageGone(DeliveryError):

@@ -108,13 +108,17 @@ class ReplyTarget:
         return cls(value["platform"], value["data"])
 
 
+GROWS: Final = "stream"
+"""Form of a message that takes more text at its end, and no edit."""
+
+
 @dataclass(frozen=True, slots=True)
 class MessageRef:
     """One message of ours on a platform: what a page is shown in."""
 
     id: str
     form: str = "message"
-    """How it is shown, in the adapter's own words (`message`, `draft`, `stream`, `interaction`)."""
+    """How it is shown, in the adapter's own words (`message`, `draft`, `interaction`), or `GROWS`."""
 
     def to_json(self) -> str:
         return json.dumps([self.id, self.form])
@@ -378,6 +382,8 @@ class Page:
     differ from what stands is worth no call."""
     plain: bool = False
     """Show the body as plain text, as written: the platform refused our notation once."""
+    grows: bool = False
+    """No edit is left for its end: show it where text can be added without one, if that can be."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,8 @@ class SurfaceLimits:
     """How long one `typing` lasts; 0 when the platform has no such sign."""
     pieces: bool = False
     """Edits are scarcer than posts, so an answer may stand in several messages that are never edited."""
+    grows: bool = False
+    """A message could be begun now that takes more text without an edit."""
     collapses: bool = False
     """It can show a quote collapsed, so that only who opens it reads it."""
     command_form: str = "/{word}"
@@ -118,6 +120,7 @@ class Surface(Protocol):
         Raises:
             RateLimited: try again after `retry_after` seconds, with whatever is newest by then.
             TooLong: the platform finds it too long, by about `by` units; cut its page again, shorter.
+            Full: a message of the form `GROWS` cannot show it, and keeps what it shows for good.
             MessageGone: somebody deleted the message.
             Unrenderable: the platform refused our notation; show the same page with `plain=True`.
             Unreachable: blocked, kicked or expired: nothing more can be shown here.

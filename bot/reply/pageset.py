@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from bot.contract import Button, MessageRef, Page, Status, SurfaceLimits, TooLong
+from bot.contract import GROWS, Button, Full, MessageRef, Page, Status, SurfaceLimits, TooLong
 from bot.reply.buttons import ReplyButtons
 from bot.reply.pages import PageNow, ShownBefore
 from bot.reply.paging import PageText, Paginator, beginning, whole_words, worth_showing
@@ -34,6 +34,8 @@ class PageSet:
         """Lines about what tools do, below the text, by their keys."""
         self.buttons = ReplyButtons()
         """What a person may press below the last page."""
+        self._growing: set[int] = set()
+        """Pages whose messages take more text at their ends, and no edits."""
         self.finished = False
         """The text is whole."""
         self.stands_still = False
@@ -97,15 +99,18 @@ class PageSet:
         last = number == len(pages) - 1
         shown = self._shown.get(number)
         live, body = last and not self.finished, pages[number].body
-        if live and not self.status and not self.stands_still:  # while a tool works its last word is whole, too
+        if (grows := number in self._growing) and live:
+            body = max(self.sentences(number), shown.page.body if shown and shown.page else "", key=len)
+        elif live and not self.status and not self.stands_still:  # while a tool works its last word is whole, too
             stands = len(shown.page.body) if shown is not None and shown.page is not None else 0
             body = body[: max(len(whole_words(body)), stands)]
         return Page(
             body=body,
-            status=tuple(Status(line) for line in self.status.values()) if last else (),
+            status=tuple(Status(line) for line in self.status.values()) if last and not grows else (),
             final=not live,
-            buttons=self._buttons(body == pages[number].body, body) if last else (),
+            buttons=self._buttons(body == pages[number].body, body) if last and not (grows and live) else (),
             plain=shown.plain if shown else False,
+            grows=grows,
         )
 
     def _buttons(self, all_of_it: bool, body: str) -> tuple[Button, ...]:
@@ -122,9 +127,22 @@ class PageSet:
         """The whole sentences of page `number`, while it grows."""
         return self._paginator.sentences(number)
 
-    def cut(self, number: int) -> None:
-        """End page `number`, while it grows, after its last whole sentence."""
-        self._paginator.cut(number)
+    def begin_piece(self, number: int, *, grows: bool) -> None:
+        """Show page `number` in whole sentences: in a message that `grows`, or in one that stands as it is posted."""
+        if grows and number not in self.refs and not self._upto(number)[number].opened:
+            self._growing.add(number)
+        elif number not in self._growing:
+            self._paginator.cut(number)
+
+    def end_piece(self, number: int) -> None:
+        """Leave page `number` as it stands; what follows is the next page."""
+        shown = self.now(number)
+        self._growing.discard(number)
+        assert shown.ref is not None
+        shown.ref = MessageRef(shown.ref.id)
+        if shown.page is not None:
+            self._paginator.end(number, len(shown.page.body))
+            shown.page = self.page(number)
 
     def next(self, may_begin: Callable[[int], bool]) -> int | None:
         """The first page that does not look as it should; pages are shown in order.
@@ -132,6 +150,10 @@ class PageSet:
         Args:
             may_begin: whether a page may be shown that nobody sees yet, before the text is whole.
         """
+        for number in sorted(self._growing):
+            grown = self.now(number)
+            if grown.ref is not None and grown.ref.form != GROWS and grown.page is not None and not grown.page.final:
+                self.end_piece(number)  # it could only be posted, or had to be edited
         number = -1
         while True:
             number += 1
@@ -158,6 +180,9 @@ class PageSet:
 
     def shorten(self, number: int, error: TooLong) -> float:
         """Cut page `number` shorter, which was too long, if it still can be: the seconds before the next try."""
+        if isinstance(error, Full):
+            self.end_piece(number)
+            return 0.0
         later = any(one.ref is not None for other, one in self._shown.items() if other > number)
         return self.now(number).too_long(not later and self._paginator.shrink(error.by, number))
 

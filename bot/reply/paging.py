@@ -173,6 +173,19 @@ class Paginator:
             self._open = [text[at:]]
             self._seal(text, at, border_at(text, at, self._length, text[at]))
 
+    def end(self, page: int, length: int) -> None:
+        """Seal a page after so many characters of its body; what follows flows anew, as after `shrink`."""
+        target = self.upto(page)[page]
+        opener = target.body[: target.opened]
+        text = opener + "".join((*(later.source for later in self._sealed[page:]), *self._open))
+        self._sealed = self._sealed[:page]
+        self._start, self._opener, self._closer, self._border = target.start, opener, "", None
+        following = text[length : length + 1]
+        self._size, self._open = self._measure(text), [text[length:]] if following else []
+        self._closed = self._stuck = False
+        self._seal(text, length, border_at(text, length, self._length, following or "x"))
+        self._border = None if following else (text, length)
+
     def _sentences(self, page: int) -> tuple[str, str]:
         """The whole sentences of a page, and all of its text."""
         pages = self.upto(page)

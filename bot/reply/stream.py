@@ -337,7 +337,7 @@ class ReplyStream:
                 return 0.0
             try:
                 if self._cadence.in_pieces and not self._pages.finished:
-                    self._pages.cut(number)
+                    self._pages.begin_piece(number, grows=self._surface.limits.grows)
                 async with self._calling:
                     grant.made = await self._show(number, shown, cost)
             except RateLimited as error:

@@ -512,3 +512,34 @@ def test_a_block_of_code_that_is_cut_is_closed_and_opened_again() -> None:
     first, second = pages.pages
     assert first.body.endswith("```") or first.body.endswith("this. ")
     assert "".join(page.source for page in (first, second)).count("```") == 2
+
+
+@given(DOCUMENTS, st.integers(32, 120), st.integers(0, 3), st.floats(0, 1), st.booleans())
+def test_a_page_ends_where_it_is_told_to_and_nothing_is_lost(
+    text: str, length: int, number: int, share: float, finished: bool
+) -> None:
+    pages = paginated(text, length, len)
+    if finished:
+        pages.finish()
+    before = pages.upto(number)
+    if number >= len(before):
+        return
+    target = before[number]
+    at = target.opened + int(len(target.source) * share)
+
+    pages.end(number, at)
+
+    after = pages.pages
+    assert after[:number] == before[:number]
+    assert after[number].source == target.source[: at - target.opened]
+    assert "".join(page.source for page in after) == text
+
+
+def test_a_page_that_ended_goes_on_as_a_new_one_when_text_comes() -> None:
+    pages = paginated("One. Two.", 100, len)
+    pages.end(0, len("One. Two."))
+    assert [page.body for page in pages.pages] == ["One. Two."]
+
+    pages.extend(" Three.")
+
+    assert [page.body for page in pages.pages] == ["One. Two.", " Three."]

@@ -1,0 +1,183 @@
+"""Slack's streams: messages that take more text at their end and draw on no edit.
+
+Slack reads Markdown in them, fetches what an address in them names, and may end one at any time. So only text goes into
+one that Markdown shows letter for letter, and what does not follows in a further message.
+
+https://docs.slack.dev/reference/methods/chat.startStream
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.slack.errors import error_code, field, translate
+from adapters.slack.limits import APPEND_WINDOW, STREAM_BYTES, STREAM_SECONDS, STREAM_WINDOW
+from bot.contract import CallCost, Clock, DeliveryError, Full, MessageGone, RateBudget, RateLimited, Unclear
+
+log = logging.getLogger(__name__)
+
+_NOT_PLAIN: Final = re.compile(
+    r"[*_~`<>&\[\]\\|@#^]"  # marks, mentions, entities
+    r"|[^\W\d]\.[^\W\d]|://"  # addresses
+    r"|:[\w+-]+:"  # emoji by name
+    r"|(?<!\n)\n(?!\n)|\n{3}"  # lines and gaps that Markdown may join
+    r"|^(?:[^\S\n]|[-+=•]|\d+[.)]\s)",  # lists, lines under a heading, indented code
+    re.MULTILINE,
+)
+
+
+def fits(text: str) -> bool:
+    """Return True if a stream shows `text` as a message does, and has room for it."""
+    return not _NOT_PLAIN.search(text) and len(text.encode()) <= STREAM_BYTES
+
+
+class Streams:
+    """How many streams a workspace has, shared by all its surfaces."""
+
+    def __init__(self, web: AsyncWebClient, clock: Clock, bot: str) -> None:
+        """
+        Args:
+            bot: our user there, whose messages they are.
+        """
+        self.web = web
+        self.bot = bot
+        self._clock = clock
+        self._numbers = itertools.count()
+        self._counts_until: dict[int, float] = {}
+        self._closed_until = float("-inf")
+
+    @property
+    def free(self) -> bool:
+        """One may be started now, and stopped at any time: a minute has as many stops as starts."""
+        now = self._clock.monotonic()
+        self._counts_until = {one: until for one, until in self._counts_until.items() if until > now}
+        return now >= self._closed_until and len(self._counts_until) < STREAM_WINDOW.calls
+
+    def count(self) -> int:
+        """Count a stream from now on, for as long as it may be open and its stop counts."""
+        number = next(self._numbers)
+        self._counts_until[number] = self._clock.monotonic() + STREAM_SECONDS + STREAM_WINDOW.seconds
+        return number
+
+    def ended(self, number: int) -> None:
+        """Count a stream for as long as its last call does."""
+        self._counts_until[number] = self._clock.monotonic() + STREAM_WINDOW.seconds
+
+    def refused(self, seconds: float) -> None:
+        """Start none for so long."""
+        self._closed_until = max(self._closed_until, self._clock.monotonic() + seconds)
+
+
+class Growing:
+    """The streams of one surface, each named by its timestamp."""
+
+    def __init__(self, streams: Streams, *, team: str, channel: str, thread: str, reader: str) -> None:
+        self._streams = streams
+        self._web = streams.web
+        self._channel = channel
+        self._place = {"channel": channel, "thread_ts": thread, "recipient_team_id": team, "recipient_user_id": reader}
+        self._scope = f"slack:{team}/chat.appendStream"
+        # A stop draws on none: `Streams` has counted it.
+        self.cost = CallCost((RateBudget(self._scope, windows=(APPEND_WINDOW,), shared=True),))
+        self._numbers: dict[str, int] = {}
+        self._stands: dict[str, str] = {}
+        """What stands in those that take more, as far as that is known."""
+        self._refusal = ""
+
+    @property
+    def possible(self) -> bool:
+        """One may be started now."""
+        return all(self._place.values()) and self._streams.free
+
+    def knows(self, ts: str) -> bool:
+        """It takes more text, and it is known what stands in it."""
+        return ts in self._stands
+
+    def left_by_another(self, message: Mapping[str, Any]) -> bool:
+        """Return True for a stream of ours that nobody stopped, and that was not started here."""
+        ours = bool(message.get("streaming_state")) and message.get("user") == self._streams.bot
+        return ours and not message.get("metadata") and message.get("ts") not in self._numbers
+
+    async def start(self, text: str) -> str:
+        """Begin one with `text`, and return its timestamp; empty where Slack takes none.
+
+        Raises:
+            DeliveryError: it cannot be reached, or did not answer.
+        """
+        number = self._streams.count()
+        try:
+            ts = field(await self._web.chat_startStream(**self._place, markdown_text=text), "ts")
+        except Exception as error:
+            self._streams.ended(number)
+            problem, self._refusal = translate(error), error_code(error)
+            if isinstance(problem, RateLimited):
+                self._refusal = ""
+                self._streams.refused(problem.retry_after)
+                return ""
+            if not self._refusal or isinstance(problem, Unclear):
+                raise problem from error
+            return ""
+        self._numbers[ts], self._stands[ts] = number, text
+        return ts
+
+    def posted(self) -> None:
+        """Slack took as a post what it may have refused as a stream: then it takes none, and is asked for no more."""
+        if self._refusal:
+            log.info("slack: streams are refused (%s), so all answers are shown by posts and edits", self._refusal)
+            self._streams.refused(float("inf"))
+
+    async def add(
+        self, ts: str, text: str, *, last: bool, metadata: dict[str, Any] | None, blocks: Sequence[dict[str, Any]]
+    ) -> None:
+        """Make one that is known show `text`; the `last` one stops it, with `blocks` below.
+
+        Raises:
+            Full: it cannot show that, and is stopped as it stood.
+            DeliveryError: it has ended, or its end is not known: it takes edits once it is stopped.
+        """
+        stands = self._stands[ts]
+        goes_on = text.startswith(stands) and fits(text)
+        more = text[len(stands) :] if goes_on else ""
+        try:
+            if goes_on and not last:
+                await self._web.chat_appendStream(channel=self._channel, ts=ts, markdown_text=more)
+                self._stands[ts] = text
+                return
+            await self._stop(ts, markdown_text=more or None, metadata=metadata, blocks=blocks if goes_on else None)
+        except Exception as error:
+            problem = translate(error, self._scope)
+            if not isinstance(problem, RateLimited) and (error_code(error) or isinstance(problem, Unclear)):
+                del self._stands[ts]  # it has ended, or nobody knows what arrived
+            if isinstance(problem, RateLimited | Unclear | MessageGone):
+                raise problem from error
+            raise DeliveryError(f"a stream takes no more ({problem})") from error
+        del self._stands[ts]
+        if not goes_on:
+            raise Full("a stream cannot show what comes next", by=0)
+
+    async def end(self, ts: str) -> None:
+        """Let one take edits; one that has ended does already.
+
+        Raises:
+            DeliveryError: Slack does not answer.
+        """
+        self._stands.pop(ts, None)
+        try:
+            await self._stop(ts)
+        except Exception as error:
+            problem = translate(error, self._scope)
+            if not error_code(error) or isinstance(problem, RateLimited | Unclear):
+                raise problem from error
+
+    async def _stop(self, ts: str, **more: Any) -> None:
+        try:
+            await self._web.chat_stopStream(channel=self._channel, ts=ts, **more)
+        finally:
+            if (number := self._numbers.get(ts)) is not None:
+                self._streams.ended(number)

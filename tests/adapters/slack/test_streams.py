@@ -1,0 +1,391 @@
+"""Replies in Slack's streams, where no edit is left for their ends: what people see, whatever Slack does to them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from adapters.slack.adapter import SlackAdapter, open_adapter
+from adapters.slack.limits import STREAM_BYTES, STREAM_WINDOW
+from adapters.slack.streams import fits
+from bot.contract.errors import DeliveryError, Full, MessageGone, RateLimited, Unclear
+from bot.contract.messages import GROWS, Button, Control, MessageRef, Page, ReplyTarget
+from bot.contract.surface import Surface
+from bot.pacing import Purpose
+from bot.pacing.pacer import Pacer
+from bot.reply.buttons import ReplyButtons
+from bot.reply.record import Unrecorded
+from bot.reply.stream import ReplyStream
+from playground.faults import Fault
+from playground.slack import SlackServer
+from tests.adapters.slack.test_surface import direct_target, settings_of, thread_target
+from tests.conftest import FakeClock
+from tests.surfaces import cost_of, show
+
+SENTENCES = "".join(
+    f"This is sentence number {number}, and it takes a moment to read. " for number in range(30)
+).strip()
+PARAGRAPHS = SENTENCES.replace("7, and it takes a moment to read. ", "7, and it takes a moment to read.\n\n")
+CHINESE = "这是一个很长的句子，读起来需要一点时间。" * 40
+RICH = f"{SENTENCES}\n\n- **weight**\n- `code` & <angles>\n\nSee [the page](https://example.com/a). The end."
+REFUSED = '{"ok": false, "error": "%s"}'
+
+
+@pytest.fixture
+async def slack(clock: FakeClock) -> AsyncIterator[SlackServer]:
+    async with SlackServer(now=clock.monotonic) as server:
+        server.person("U1", "ann")
+        server.channel("C1", "general")
+        yield server
+
+
+@pytest.fixture
+async def adapter(slack: SlackServer, clock: FakeClock) -> AsyncIterator[SlackAdapter]:
+    async with open_adapter(settings_of(slack), clock) as adapter:
+        yield adapter
+
+
+@pytest.fixture
+def surface(slack: SlackServer, adapter: SlackAdapter) -> Surface:
+    return adapter.surface(thread_target(slack))
+
+
+def piece(body: str) -> Page:
+    """A page that is to grow without an edit."""
+    return Page(body, grows=True)
+
+
+def end(body: str, *buttons: Button) -> Page:
+    return Page(body, final=True, grows=True, buttons=buttons)
+
+
+def methods(slack: SlackServer) -> list[str]:
+    """What was called to show something, and how often in a row it was not refused."""
+    shown = [call.method for call in slack.calls if call.method.startswith("chat.")]
+    return [method.removeprefix("chat.") for method in shown]
+
+
+def texts(slack: SlackServer) -> list[str]:
+    return [message.text for message in slack.screen.of("C1", author="bot")]
+
+
+def squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+async def pass_(clock: FakeClock, seconds: float) -> None:
+    for _ in range(int(seconds * 10)):
+        await clock.advance(0.1)
+        await asyncio.sleep(0.0005)
+
+
+async def write(surface: Surface, clock: FakeClock, text: str, *, edits: int = 0, step: int = 40) -> None:
+    """Let a reply be written where so many edits are left in this minute."""
+    pacer = Pacer(clock)
+    edit = cost_of(surface, Page("x"), MessageRef("1.2"))
+    for _ in range(48 - edits):
+        assert pacer.take(edit, Purpose.FINAL)
+        pacer.answered(edit)
+    buttons = ReplyButtons(whole=(Button(Control.GOOD, 1, "Good"),))
+    async with ReplyStream(surface, pacer, Unrecorded(), clock, turn="t1", buttons=buttons) as reply:
+        for at in range(0, len(text), step):
+            reply.append(text[at : at + step])
+            await pass_(clock, 1.0)
+        reply.offer(buttons.whole)
+        finishing = asyncio.create_task(reply.finish())
+        async with asyncio.timeout(60):
+            while not finishing.done():
+                await pass_(clock, 1.0)
+        await finishing
+    await pacer.close()
+
+
+@pytest.mark.parametrize("text", [SENTENCES, PARAGRAPHS, CHINESE, "One word after the other " * 40 + "and no end"])
+async def test_a_reply_without_an_edit_for_its_end_is_one_message_that_grows(
+    slack: SlackServer, adapter: SlackAdapter, clock: FakeClock, text: str
+) -> None:
+    """Also one without a line break, and one without a full stop; its text is that of an edited message."""
+    await write(adapter.surface(thread_target(slack)), clock, text)
+    [streamed] = slack.screen.of("C1", author="bot")
+    assert "chat.update" not in methods(slack) and methods(slack).count("startStream") == 1
+    assert len(streamed.versions) > 2 and streamed.buttons == ["Good"] and not streamed.live
+
+    await write(adapter.surface(thread_target(slack)), clock, text, edits=48)
+
+    assert texts(slack) == [text, text]
+    assert slack.refusals == 0
+
+
+@pytest.mark.parametrize("text", [PARAGRAPHS, RICH])
+@pytest.mark.parametrize("method", ["startStream", "appendStream", "stopStream"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(status=200, body=REFUSED % "channel_type_not_supported"),
+        Fault(status=200, body=REFUSED % "message_not_in_streaming_state"),
+        Fault(status=200, body=REFUSED % "stopped_by_user"),
+        Fault(status=200, body=REFUSED % "msg_too_long"),
+        Fault(status=429, retry_after=3),
+        Fault(status=503),
+        Fault(drop="before"),
+        Fault(drop="after"),
+    ],
+    ids=["type", "state", "stopped", "long", "limited", "away", "lost", "unanswered"],
+)
+async def test_whatever_a_stream_meets_the_whole_text_stands_once(
+    slack: SlackServer, adapter: SlackAdapter, clock: FakeClock, text: str, method: str, fault: Fault
+) -> None:
+    slack.faults.add(f"chat.{method}", fault)
+
+    await write(adapter.surface(thread_target(slack)), clock, text, edits=0, step=150)
+
+    await write(adapter.surface(thread_target(slack)), clock, text, edits=48, step=400)
+    *pieces, edited = texts(slack)
+    assert squeezed("".join(pieces)) == squeezed(edited)
+    assert not any(message.live for message in slack.screen.of("C1"))
+
+
+async def test_an_unclear_start_is_found_by_the_next_process_and_completed_in_place(
+    slack: SlackServer, adapter: SlackAdapter, surface: Surface, clock: FakeClock
+) -> None:
+    target = thread_target(slack)
+    slack.faults.add("chat.startStream", Fault(drop="after"))
+    with pytest.raises(Unclear):
+        await show(adapter.surface(target), piece("Some words."), None, "t1-0")
+
+    async with open_adapter(settings_of(slack), clock) as other:
+        next_one = other.surface(target)
+        found = await next_one.find("t1-0")
+        assert found is not None and found.form == GROWS
+        at = await show(next_one, Page("Some words, and more.", final=True), found, "t1-0")
+        assert await next_one.find("t1-0") == at, "now by its metadata"
+
+    assert texts(slack) == ["Some words, and more."]
+    assert at == MessageRef(found.id)
+
+
+async def test_only_a_stream_of_ours_that_nobody_knows_is_taken_for_one_whose_start_was_unclear(
+    slack: SlackServer, adapter: SlackAdapter
+) -> None:
+    """Not one that was stopped, nor one that was started here, nor a message of another program."""
+    target = thread_target(slack)
+    surface = adapter.surface(target)
+    thread = str(target.data["thread"])
+    at = await show(surface, piece("Some words."), None, "t1-0")
+    assert await surface.find("t1-1") is None
+    await show(surface, end("Some words."), at, "t1-0")
+    slack.say("C1", "hello", person="U1", thread_ts=thread)
+
+    assert await adapter.surface(target).find("t1-1") is None
+    assert await adapter.surface(target).find("t1-0") == MessageRef(at.id)
+
+
+async def test_where_slack_takes_no_stream_but_a_post_it_is_asked_once(
+    slack: SlackServer, adapter: SlackAdapter, clock: FakeClock
+) -> None:
+    slack.faults.add("chat.startStream", Fault(status=200, body=REFUSED % "channel_type_not_supported"), 9)
+
+    for _ in range(2):
+        surface = adapter.surface(thread_target(slack))
+        assert (await show(surface, piece("Some words."), None)).form == "message"
+        assert not surface.limits.grows
+        await clock.advance(10.0)
+
+    assert methods(slack) == ["startStream", "postMessage", "postMessage"]
+
+
+async def test_a_start_that_is_refused_as_a_post_would_be_says_nothing_of_streams(
+    slack: SlackServer, adapter: SlackAdapter
+) -> None:
+    target = thread_target(slack)
+    slack.delete("C1", str(target.data["thread"]))
+    with pytest.raises(DeliveryError):
+        await show(adapter.surface(target), piece("Some words."), None)
+
+    assert adapter.surface(thread_target(slack)).limits.grows
+
+
+async def test_a_refused_start_is_a_post_and_none_is_tried_before_slack_says(
+    slack: SlackServer, adapter: SlackAdapter, clock: FakeClock
+) -> None:
+    surface = adapter.surface(thread_target(slack))
+    slack.faults.add("chat.startStream", Fault(status=429, retry_after=30))
+
+    assert (await show(surface, piece("Some words."), None)).form == "message"
+    assert not surface.limits.grows
+    await clock.advance(31.0)
+    assert surface.limits.grows
+
+
+async def test_no_more_streams_are_started_than_can_be_stopped_in_a_minute(
+    slack: SlackServer, adapter: SlackAdapter, clock: FakeClock
+) -> None:
+    started = []
+    for _ in range(STREAM_WINDOW.calls):
+        surface = adapter.surface(thread_target(slack))
+        started.append((surface, await show(surface, piece("Some words."), None)))
+    assert not surface.limits.grows
+    await clock.advance(61.0)
+    assert not surface.limits.grows, "their stops would come together"
+
+    for one, at in started:
+        await show(one, end("Some words."), at)
+    assert not surface.limits.grows
+    await clock.advance(61.0)
+
+    assert surface.limits.grows
+    assert slack.refusals == 0
+
+
+@pytest.mark.parametrize("way", ["five minutes", "idle", "stop"])
+async def test_a_stream_that_slack_ended_goes_on_as_a_message(
+    slack: SlackServer, adapter: SlackAdapter, clock: FakeClock, way: str
+) -> None:
+    target = thread_target(slack)
+    surface = adapter.surface(target)
+    at = await show(surface, piece("Some words."), None, "n")
+    match way:
+        case "five minutes":
+            for number in range(5):
+                await clock.advance(61.0)
+                text = "Some words." + " And more." * (number + 1)
+                if number < 4:
+                    at = await show(surface, piece(text), at, "n")
+        case "idle":
+            await clock.advance(121.0)
+        case _:
+            slack.stop_session("C1", str(target.data["thread"]), "U1")
+
+    with pytest.raises(DeliveryError) as caught:
+        await show(surface, piece("Some words. And more. And more. And more. And more. And still more."), at, "n")
+    assert type(caught.value) is DeliveryError, "it may be tried again"
+    assert "chat.update" in cost_of(surface, piece("x"), at).budgets[0].scope
+    at = await show(surface, Page("All words.", final=True), at, "n")
+
+    assert texts(slack) == ["All words."]
+    assert at.form == "message"
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["Other words.", "Some words. **Bold** ones.", "Some words.\nA line.", "Some words. See example.com for it."],
+)
+async def test_what_a_stream_cannot_show_is_refused_and_what_stands_stays(
+    slack: SlackServer, surface: Surface, body: str
+) -> None:
+    at = await show(surface, piece("Some words."), None, "n")
+
+    with pytest.raises(Full):
+        await show(surface, end(body, Button(Control.GOOD, 1, "Good")), at, "n")
+
+    [shown] = slack.screen.of("C1")
+    assert (shown.text, shown.buttons, shown.live) == ("Some words.", [], False)
+    assert await surface.find("n") == MessageRef(at.id)
+
+
+async def test_a_stream_is_full_before_slack_says_so(slack: SlackServer, surface: Surface) -> None:
+    at = await show(surface, piece("汉" * 3_300), None)
+
+    with pytest.raises(Full):
+        await show(surface, piece("汉" * 3_350), at)
+
+    assert len("汉".encode()) * 3_350 > STREAM_BYTES
+    assert texts(slack) == ["汉" * 3_300]
+
+
+async def test_an_append_without_an_answer_is_not_made_again(slack: SlackServer, surface: Surface) -> None:
+    at = await show(surface, piece("Some words."), None, "n")
+    slack.faults.add("chat.appendStream", Fault(drop="after"))
+    with pytest.raises(Unclear):
+        await show(surface, piece("Some words. And more."), at, "n")
+    assert cost_of(surface, piece("x"), at).repeats_safely
+
+    await show(surface, piece("Some words. And more."), at, "n")
+
+    assert texts(slack) == ["Some words. And more."]
+    assert methods(slack)[-2:] == ["stopStream", "update"]
+
+
+async def test_a_refused_append_is_made_again_and_a_deleted_stream_is_gone(
+    slack: SlackServer, surface: Surface
+) -> None:
+    at = await show(surface, piece("Some words."), None, "n")
+    slack.faults.add("chat.appendStream", Fault(status=429, retry_after=7))
+    with pytest.raises(RateLimited) as caught:
+        await show(surface, piece("Some words. And more."), at, "n")
+    assert caught.value.scope in {budget.scope for budget in cost_of(surface, piece("x"), at).budgets}
+
+    at = await show(surface, piece("Some words. And more."), at, "n")
+    assert texts(slack) == ["Some words. And more."]
+
+    slack.faults.add("chat.appendStream", Fault(status=200, body=REFUSED % "message_not_found"))
+    with pytest.raises(MessageGone):
+        await show(surface, piece("Some words. And more. And more."), at, "n")
+
+
+async def test_a_stream_is_taken_back(slack: SlackServer, surface: Surface) -> None:
+    at = await show(surface, piece("Some words."), None)
+
+    await surface.remove(at)
+
+    assert texts(slack) == []
+
+
+async def test_a_stream_that_cannot_be_stopped_now_is_edited_later(slack: SlackServer, adapter: SlackAdapter) -> None:
+    target = thread_target(slack)
+    at = await show(adapter.surface(target), piece("Some words."), None)
+    other = adapter.surface(target)
+    slack.faults.add("chat.stopStream", Fault(status=429, retry_after=7))
+
+    with pytest.raises(RateLimited):
+        await show(other, Page("All words.", final=True), at)
+    await show(other, Page("All words.", final=True), at)
+
+    assert texts(slack) == ["All words."]
+
+
+async def test_streams_are_for_threads_in_which_somebody_asked(slack: SlackServer, adapter: SlackAdapter) -> None:
+    """Slack asks for both; and who only sees what is shown in private is shown nothing that grows."""
+    data = thread_target(slack).data
+    assert adapter.surface(ReplyTarget("slack", data)).limits.grows
+    assert not adapter.surface(ReplyTarget("slack", {**data, "user": ""})).limits.grows
+    assert not adapter.surface(ReplyTarget("slack", {**data, "private": True})).limits.grows
+    assert not adapter.surface(direct_target(slack)).limits.grows
+
+
+PLAIN: Sequence[str] = (
+    "Plain words, 3.5 of them; (a few) at 5:30 - and so on … 100 %!",
+    "One paragraph.\n\nAnd another: 1 or 2.",
+    "没有换行。也没有标记！",
+)
+NOT_PLAIN: Sequence[str] = (
+    *("*a*", "a_b", "~a~", "`a`", "a < b", "a > b", "a & b", "[a]", "a\\", "a | b", "@here", "#general", "x^2"),
+    *(
+        "see example.com",
+        "https://x",
+        ":smile:",
+        "a\nb",
+        "a\n\n\nb",
+        " a",
+        "a\n\n b",
+        "- a",
+        "+ a",
+        "• a",
+        "1. a",
+        "2) a",
+    ),
+    *("===", "---"),
+)
+
+
+async def test_only_what_both_notations_show_alike_goes_into_a_stream(slack: SlackServer, surface: Surface) -> None:
+    assert [text for text in PLAIN if not fits(text)] == []
+    assert [text for text in NOT_PLAIN if fits(text)] == []
+
+    for text in (*PLAIN, SENTENCES, PARAGRAPHS, CHINESE):
+        at = await show(surface, piece(text), None)
+        streamed = slack.screen.of("C1")[-1]
+        assert (at.form, streamed.text) == (GROWS, text)
+        await show(surface, end(text), at)

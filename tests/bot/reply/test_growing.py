@@ -1,0 +1,120 @@
+"""Replies without an edit for their ends, where a message can take more text without one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from bot.contract.errors import Full
+from bot.contract.messages import GROWS, MessageRef
+from bot.contract.surface import CallCost, Drawn, RateBudget, SurfaceLimits, Window
+from bot.pacing.pacer import Pacer
+from bot.reply.pageset import PageSet
+from bot.reply.stream import ReplyStream
+from tests.bot.reply.test_stream import Log, Screen, finish
+from tests.conftest import FakeClock
+from tests.surfaces import page_of
+
+
+@dataclass
+class Streaming(Screen):
+    """A screen whose edits are all taken, and that shows what grows in messages of their own kind."""
+
+    finds: bool = True
+    repeats: bool = False
+    budgets: tuple[RateBudget, ...] = ()
+    edit_budgets: tuple[RateBudget, ...] | None = (RateBudget("edits", windows=(Window(1, 60.0),), shared=True),)
+    takes: bool = True
+    """A message that grows is begun where one is wanted."""
+
+    @property
+    def limits(self) -> SurfaceLimits:
+        return replace(super().limits, pieces=True, grows=True)
+
+    def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
+        return CallCost() if at is not None and at.form == GROWS else super().cost(drawn, at)
+
+    async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        ref = await super().show(drawn, at, nonce)
+        page = page_of(drawn)
+        return MessageRef(ref.id, GROWS) if self.takes and page.grows and not page.final else ref
+
+
+GROWN = "This is the first sentence of it. "
+
+
+async def grown(screen: Streaming, clock: FakeClock, *later: str, finish_it: bool = True) -> ReplyStream:
+    """A reply without an edit for its end, whose first sentence stands; then comes the rest."""
+    reply = ReplyStream(screen, Pacer(clock), Log(), clock, turn="t1")
+    await reply.__aenter__()
+    reply.append(GROWN + "An")
+    await clock.advance(30)
+    for text in later:
+        reply.append(text)
+        await clock.advance(30)
+    if finish_it:
+        await finish(reply, clock)
+        await reply.__aexit__(None, None, None)
+    return reply
+
+
+async def test_without_an_edit_for_its_end_a_reply_grows_by_sentences_in_one_message(clock: FakeClock) -> None:
+    screen = Streaming()
+    reply = await grown(screen, clock, "other one. And", " the last one", finish_it=False)
+    reply.status("tool", "looking")
+    await clock.advance(30)
+    assert [page.body for page in screen.shown["m0"]] == [GROWN, f"{GROWN}Another one. "]
+    assert not any(page.status or page.buttons for page in screen.shown["m0"])
+
+    await finish(reply, clock)
+    await reply.__aexit__(None, None, None)
+
+    assert [kind for kind, _ in screen.calls] == ["post", "edit", "edit"]
+    assert screen.now() == f"{GROWN}Another one. And the last one"
+    assert screen.shown["m0"][-1].final
+
+
+async def test_what_could_only_be_posted_stands_and_the_rest_follows(clock: FakeClock) -> None:
+    screen = Streaming(takes=False)
+
+    await grown(screen, clock, "other one. And", " the last one")
+
+    assert [kind for kind, _ in screen.calls] == ["post", "post"]
+    assert [screen.now(id) for id in screen.shown] == [GROWN, "Another one. And the last one"]
+
+
+@pytest.mark.parametrize("final", [False, True])
+async def test_what_a_message_that_grows_cannot_show_follows_in_a_further_one(clock: FakeClock, final: bool) -> None:
+    screen = Streaming(faults=[None, Full("not that", by=0)])
+    later = ("other one. And the last one.",) if final else ("other one. And", " the last one.")
+
+    reply = await grown(screen, clock, *(() if final else later), finish_it=False)
+    if final:
+        reply.append(later[0])
+    await finish(reply, clock)
+    await reply.__aexit__(None, None, None)
+
+    assert [kind for kind, _ in screen.calls][:3] == ["post", "edit", "post"]
+    assert "".join(screen.now(id) for id in screen.shown) == f"{GROWN}Another one. And the last one."
+    assert reply.refs[0] == MessageRef("m0"), "it takes edits from now on"
+
+
+async def test_a_message_that_grew_before_this_reply_is_not_cut(clock: FakeClock) -> None:
+    """What stands in it is not known here: it is left as it is, and edited."""
+    pages = PageSet("t1", SurfaceLimits(200, 400, len))
+    pages.extend("All of it.")
+    pages.now(0).ref = MessageRef("m0", GROWS)
+
+    assert pages.shorten(0, Full("not that", by=0)) == 0.0
+
+    assert pages.refs == {0: MessageRef("m0")} and pages.cuts == ()
+
+
+async def test_a_page_that_opens_inside_of_code_does_not_grow(clock: FakeClock) -> None:
+    pages = PageSet("t1", SurfaceLimits(60, 120, len))
+    pages.extend("```\n" + "a line of code\n" * 5 + "and one more. And")
+
+    pages.begin_piece(len(pages.cuts), grows=True)
+
+    assert not any(pages.page(number).grows for number in range(3))

@@ -148,8 +148,8 @@ def _find_former(db: Connection, newest: Branch, old: int) -> int | None:
     if row is None:
         return None
     first, continues = row
-    if first is None or first > newest.head:
-        return None if continues is None else int(continues)
-    if first <= newest.since or newest.holds(db, first):
+    if first is not None and (first <= newest.since or newest.holds(db, first)):
         return None
-    return first - 1 if continues is None else int(continues)
+    if continues is None:
+        return None if first is None else int(first) - 1
+    return int(continues)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -36,8 +38,9 @@ class Talk:
     async def end(self, name: str, pages: int = 1) -> None:
         turn = self.turns[name]
         for number in range(pages):
-            ref = MessageRef(f"r{name}{number or ''}")
-            await self.store.turns.save_page(turn, number, body="", ref=ref, state=PageState.FINAL, nonce="")
+            if not (await self.store.turns.load(turn)).pages[number:]:
+                ref = MessageRef(f"r{name}{number or ''}")
+                await self.store.turns.save_page(turn, number, body="", ref=ref, state=PageState.FINAL, nonce="")
         entries = (UserEntry(name), AssistantEntry(name.lower()))
         done, usage = TurnState.DONE, Usage()
         await self.store.turns.close(turn, done, entries, visible="", reasoning="", model="", usage=usage)
@@ -296,3 +299,107 @@ async def test_the_way_back_is_found_by_its_index(talk: Talk, tmp_path: Path) ->
         plan = db.execute(f"EXPLAIN QUERY PLAN {NEWEST_BRANCHED}", (1, 9)).fetchall()
 
     assert [step[3] for step in plan] == ["SEARCH turns USING INDEX turns_branched (chat=? AND first_sequence<?)"]
+
+
+@dataclass
+class Node:
+    """One answered question of the plain model below."""
+
+    name: str
+    message: str
+    """In which it is shown."""
+    person: str
+    replies_to: str
+    parent: Node | None
+    question: str
+    """The name of the message, in whatever version, that it answers."""
+    stands: bool = True
+    next: Node | None = None
+
+
+class Model:
+    """The same conversation as a tree of parents, without any of the store's economies."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        """In the order in which they ended."""
+        self.since = 0
+
+    def standing(self) -> list[Node]:
+        return [node for node in self.nodes[self.since :] if node.stands]
+
+    def newest(self) -> Node | None:
+        return self.standing()[-1] if self.standing() else None
+
+    def answer(self, name: str) -> Node | None:
+        """The answer that a reply to a message means."""
+        node = next((one for one in self.nodes if one.message == name), None)
+        while node is not None and node.next is not None:
+            node = node.next
+        return node if node is not None and node in self.standing() else None
+
+    def way(self, node: Node | None) -> list[Node]:
+        found = []
+        while node is not None:
+            found.append(node)
+            node = node.parent
+        return found[::-1]
+
+    def told(self, parent: Node | None) -> str:
+        return "".join(node.name for node in self.way(parent) if node in self.standing())
+
+    def former(self, old: Node) -> Node | None:
+        """What a turn in the place of another one continues, where its question replies to nothing."""
+        newest = self.newest()
+        if newest is None or self.nodes.index(old) < self.since or old in self.way(newest):
+            return newest
+        return old.parent
+
+    def remove(self, question: str) -> None:
+        for gone in [node for node in self.nodes if node.question == question]:
+            for node in self.nodes:
+                if node.parent is gone:
+                    node.parent = gone.parent
+            self.since -= self.nodes.index(gone) < self.since
+            self.nodes.remove(gone)
+
+
+@pytest.mark.parametrize("seed", range(40))
+async def test_whatever_people_do_the_same_is_told_as_of_a_tree(talk: Talk, store: Store, seed: int) -> None:
+    chance, model = Random(seed), Model()
+    for number in range(18):
+        name, person = chr(ord("A") + number), chance.choice([ADA, BOB])
+        known = [node.message for node in model.nodes]
+        replies_to = chance.choice([*known, "", ""])
+        act = chance.choice(["ask"] * 6 + ["change", "change", "retry", "forget", "own", "new"])
+        if act == "new" and chance.random() < 0.5:
+            await store.history.begin_anew(talk.chat)
+            model.since = len(model.nodes)
+        elif act == "own":
+            await store.history.begin_anew_for(talk.chat, person, 10_000 + number)
+            for node in model.standing():
+                node.stands = node.stands and node.person != person
+        elif act == "forget" and model.nodes:
+            gone = chance.choice(model.nodes).question
+            await store.turns.forget(talk.chat, f"m{gone}")
+            model.remove(gone)
+        elif act == "retry" and (last := model.newest()) is not None:
+            last.stands = False
+            parent = model.answer(last.replies_to) or model.former(last)
+            assert await talk.retry(name) == model.told(parent), (seed, number)
+            await talk.end(name)
+            last.next = Node(name, f"r{name}", ADA, last.replies_to, parent, last.question)
+            model.nodes.append(last.next)
+        elif act == "change" and (able := [node for node in model.nodes if node.stands]):
+            old = chance.choice(able)
+            old.stands = False
+            parent = model.answer(old.replies_to) or model.former(old)
+            assert await talk.change(name, old.question, old.replies_to) == model.told(parent), (seed, number)
+            await talk.end(name)
+            old.next = Node(name, old.message, ADA, old.replies_to, parent, old.question)
+            model.nodes.append(old.next)
+        else:
+            parent = model.answer(replies_to) or model.newest()
+            assert await talk.ask(name, replies_to, person) == model.told(parent), (seed, number)
+            model.nodes.append(Node(name, f"r{name}", person, replies_to, parent, name))
+        assert await talk.told() == model.told(model.newest()), (seed, number, act)

@@ -114,6 +114,11 @@ class StreamMethods:
         stream, limits = message.stream, self._workspace.limits
         assert stream is not None
         text = sent.text("markdown_text")
+        mode = "markdown_text" if text else "chunks" if sent.has(("chunks",)) else ""
+        if text and sent.has(("chunks",)):
+            raise Refused("cannot_provide_both_markdown_text_and_chunks")
+        if mode and stream.mode not in ("", mode):
+            raise Refused("streaming_mode_mismatch")
         if len(text) > limits.markdown_text:
             raise Refused("msg_too_long")
         size, plan = len(text.encode()), stream.plan
@@ -141,6 +146,7 @@ class StreamMethods:
         message.text += text
         message.blocks += blocks
         stream.bytes += size
+        stream.mode = stream.mode or mode
         stream.tasks, stream.plan, stream.touched = tasks, plan, self._workspace.now()
 
 

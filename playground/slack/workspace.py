@@ -83,6 +83,8 @@ class Stream:
     tasks: dict[str, Json] = field(default_factory=dict)
     plan: str = ""
     bytes: int = 0
+    mode: str = ""
+    """What its text came in first, `markdown_text` or `chunks`: it takes no other."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -183,7 +183,8 @@ async def test_a_delayed_call_is_done_in_the_end(server: SlackServer, client: As
 async def test_a_stream_takes_blocks_between_its_text(server: SlackServer, client: AsyncWebClient) -> None:
     channel = server.direct("U1")
     root = server.say(channel, "x", person="U1")
-    ts = (await client.chat_startStream(channel=channel, thread_ts=root, markdown_text="text"))["ts"]
+    text = {"type": "markdown_text", "text": "text"}
+    ts = (await client.chat_startStream(channel=channel, thread_ts=root, chunks=[text]))["ts"]
     chunk = {"type": "blocks", "blocks": [{"type": "section", "text": plain("below")}]}
 
     await client.chat_appendStream(channel=channel, ts=ts, chunks=[chunk])

@@ -197,3 +197,19 @@ async def test_the_edit_of_a_stopped_stream_fetches_nothing(
     await client.chat_update(channel="C1", ts=ts, text="<https://a.example|a>")
 
     assert server.previews == []
+
+
+async def test_a_stream_takes_its_text_in_one_form_alone(
+    client: AsyncWebClient, reader: dict[str, str], refusal: Refusal
+) -> None:
+    chunks = [{"type": "markdown_text", "text": "b"}]
+    both = client.chat_startStream(markdown_text="a", chunks=chunks, **reader)
+    assert await refusal(both) == "cannot_provide_both_markdown_text_and_chunks"
+
+    ts = (await client.chat_startStream(markdown_text="a", **reader))["ts"]
+    other = client.chat_appendStream(channel="C1", ts=ts, chunks=chunks)
+    assert await refusal(other) == "streaming_mode_mismatch"
+    await client.chat_appendStream(channel="C1", ts=ts, markdown_text="b")
+    ts = (await client.chat_startStream(chunks=chunks, **reader))["ts"]
+    other = client.chat_stopStream(channel="C1", ts=ts, markdown_text="c")
+    assert await refusal(other) == "streaming_mode_mismatch"

@@ -1,7 +1,7 @@
 """Slack's streams: messages that take more text at their end and draw on no edit.
 
 Slack reads Markdown in them, fetches what an address in them names, and may end one at any time. So only text goes into
-one that Markdown shows letter for letter, and what does not follows in a further message.
+one that Markdown shows letter for letter, bold words apart, and what does not follows in a further message.
 
 https://docs.slack.dev/reference/methods/chat.startStream
 """
@@ -22,6 +22,8 @@ from bot.contract import CallCost, Clock, DeliveryError, Full, MessageGone, Rate
 
 log = logging.getLogger(__name__)
 
+_BOLD: Final = re.compile(r"\*(\w(?:[^*\n]*\w)?)\*")
+"""Bold words in mrkdwn, of which Markdown surely knows where they end."""
 _NOT_PLAIN: Final = re.compile(
     r"[*_~`<>&\[\]\\|@#^]"  # marks, mentions, entities
     r"|[^\W\d]\.[^\W\d]|://"  # addresses
@@ -32,9 +34,10 @@ _NOT_PLAIN: Final = re.compile(
 )
 
 
-def fits(text: str) -> bool:
-    """Return True if a stream shows `text` as a message does, and has room for it."""
-    return not _NOT_PLAIN.search(text) and len(text.encode()) <= STREAM_BYTES
+def in_markdown(text: str) -> str:
+    """Return the Markdown that shows what `text` does in mrkdwn; empty where a stream cannot, or has no room for it."""
+    written = _BOLD.sub(r"**\1**", text)
+    return "" if _NOT_PLAIN.search(_BOLD.sub(r"\1", text)) or len(written.encode()) > STREAM_BYTES else written
 
 
 class Streams:
@@ -105,14 +108,17 @@ class Growing:
         return ours and not message.get("metadata") and message.get("ts") not in self._numbers
 
     async def start(self, text: str) -> str:
-        """Begin one with `text`, and return its timestamp; empty where Slack takes none.
+        """Begin one with `text`, and return its timestamp; empty where it cannot show that, or Slack takes none.
 
         Raises:
             DeliveryError: it cannot be reached, or did not answer.
         """
+        self._refusal = ""
+        if not (written := in_markdown(text)):
+            return ""
         number = self._streams.count()
         try:
-            ts = field(await self._web.chat_startStream(**self._place, markdown_text=text), "ts")
+            ts = field(await self._web.chat_startStream(**self._place, markdown_text=written), "ts")
         except Exception as error:
             self._streams.ended(number)
             problem, self._refusal = translate(error), error_code(error)
@@ -123,7 +129,7 @@ class Growing:
             if not self._refusal or isinstance(problem, Unclear):
                 raise problem from error
             return ""
-        self._numbers[ts], self._stands[ts] = number, text
+        self._numbers[ts], self._stands[ts] = number, written
         return ts
 
     def posted(self) -> None:
@@ -131,6 +137,7 @@ class Growing:
         if self._refusal:
             log.info("slack: streams are refused (%s), so all answers are shown by posts and edits", self._refusal)
             self._streams.refused(float("inf"))
+            self._refusal = ""
 
     async def add(
         self, ts: str, text: str, *, last: bool, metadata: dict[str, Any] | None, blocks: Sequence[dict[str, Any]]
@@ -141,15 +148,16 @@ class Growing:
             Full: it cannot show that, and is stopped as it stood.
             DeliveryError: it has ended, or its end is not known: it takes edits once it is stopped.
         """
-        stands = self._stands[ts]
-        goes_on = text.startswith(stands) and fits(text)
-        more = text[len(stands) :] if goes_on else ""
+        stands, written = self._stands[ts], in_markdown(text)
+        goes_on = written.startswith(stands)
+        more = written[len(stands) :]
         try:
             if goes_on and not last:
                 await self._web.chat_appendStream(channel=self._channel, ts=ts, markdown_text=more)
-                self._stands[ts] = text
+                self._stands[ts] = written
                 return
-            await self._stop(ts, markdown_text=more or None, metadata=metadata, blocks=blocks if goes_on else None)
+            rest = {"markdown_text": more or None, "blocks": blocks} if goes_on else {}
+            await self._stop(ts, metadata=metadata, **rest)
         except Exception as error:
             problem = translate(error, self._scope)
             if not isinstance(problem, RateLimited) and (error_code(error) or isinstance(problem, Unclear)):

@@ -25,7 +25,7 @@ from adapters.slack.limits import (
     UNSIGN_WINDOW,
     UPDATE_WINDOW,
 )
-from adapters.slack.streams import Growing, Streams, fits
+from adapters.slack.streams import Growing, Streams
 from bot.contract import (
     GROWS,
     CallCost,
@@ -276,9 +276,7 @@ class SlackSurface:
 
     async def _begin(self, drawn: DrawnMrkdwn, nonce: str) -> MessageRef:
         """Start a stream; where Slack takes none, post."""
-        if not self.limits.grows or not fits(drawn.text):
-            return await self._post(drawn, nonce)
-        if ts := await self._growing.start(drawn.text):
+        if self.limits.grows and (ts := await self._growing.start(drawn.text)):
             self._joined(self._channel)
             return MessageRef(ts, GROWS)
         ref = await self._post(drawn, nonce)

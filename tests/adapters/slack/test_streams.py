@@ -9,7 +9,7 @@ import pytest
 
 from adapters.slack.adapter import SlackAdapter, open_adapter
 from adapters.slack.limits import STREAM_BYTES, STREAM_WINDOW
-from adapters.slack.streams import fits
+from adapters.slack.streams import in_markdown
 from bot.contract.errors import DeliveryError, Full, MessageGone, RateLimited, Unclear
 from bot.contract.messages import GROWS, Button, Control, MessageRef, Page, ReplyTarget
 from bot.contract.surface import Surface
@@ -29,6 +29,7 @@ SENTENCES = "".join(
 ).strip()
 PARAGRAPHS = SENTENCES.replace("7, and it takes a moment to read. ", "7, and it takes a moment to read.\n\n")
 CHINESE = "这是一个很长的句子，读起来需要一点时间。" * 40
+BOLD = SENTENCES.replace("sentence number 7", "**sentence** number **seven of** all")
 RICH = f"{SENTENCES}\n\n- **weight**\n- `code` & <angles>\n\nSee [the page](https://example.com/a). The end."
 REFUSED = '{"ok": false, "error": "%s"}'
 
@@ -102,7 +103,9 @@ async def write(surface: Surface, clock: FakeClock, text: str, *, edits: int = 0
     await pacer.close()
 
 
-@pytest.mark.parametrize("text", [SENTENCES, PARAGRAPHS, CHINESE, "One word after the other " * 40 + "and no end"])
+@pytest.mark.parametrize(
+    "text", [SENTENCES, PARAGRAPHS, BOLD, CHINESE, "One word after the other " * 40 + "and no end"]
+)
 async def test_a_reply_without_an_edit_for_its_end_is_one_message_that_grows(
     slack: SlackServer, adapter: SlackAdapter, clock: FakeClock, text: str
 ) -> None:
@@ -114,7 +117,9 @@ async def test_a_reply_without_an_edit_for_its_end_is_one_message_that_grows(
 
     await write(adapter.surface(thread_target(slack)), clock, text, edits=48)
 
-    assert texts(slack) == [text, text]
+    whole = text.replace("**", "")
+    assert texts(slack) == [whole, whole]
+    assert len({message.versions[-1].html for message in slack.screen.of("C1")}) == 1
     assert slack.refusals == 0
 
 
@@ -270,7 +275,7 @@ async def test_a_stream_that_slack_ended_goes_on_as_a_message(
 
 @pytest.mark.parametrize(
     "body",
-    ["Other words.", "Some words. **Bold** ones.", "Some words.\nA line.", "Some words. See example.com for it."],
+    ["Other words.", "Some words. _Slanting_ ones.", "Some words.\nA line.", "Some words. See example.com for it."],
 )
 async def test_what_a_stream_cannot_show_is_refused_and_what_stands_stays(
     slack: SlackServer, surface: Surface, body: str
@@ -359,9 +364,27 @@ PLAIN: Sequence[str] = (
     "Plain words, 3.5 of them; (a few) at 5:30 - and so on … 100 %!",
     "One paragraph.\n\nAnd another: 1 or 2.",
     "没有换行。也没有标记！",
+    "No: *bold words*, *b* and \u200b*重点*\u200b内容",
 )
 NOT_PLAIN: Sequence[str] = (
-    *("*a*", "a_b", "~a~", "`a`", "a < b", "a > b", "a & b", "[a]", "a\\", "a | b", "@here", "#general", "x^2"),
+    *(
+        "*a",
+        "a * b",
+        "*重点。*内容",
+        "*a _b_*",
+        "a_b",
+        "~a~",
+        "`a`",
+        "a < b",
+        "a > b",
+        "a & b",
+        "[a]",
+        "a\\",
+        "a | b",
+        "@here",
+        "#general",
+        "x^2",
+    ),
     *(
         "see example.com",
         "https://x",
@@ -380,12 +403,17 @@ NOT_PLAIN: Sequence[str] = (
 )
 
 
-async def test_only_what_both_notations_show_alike_goes_into_a_stream(slack: SlackServer, surface: Surface) -> None:
-    assert [text for text in PLAIN if not fits(text)] == []
-    assert [text for text in NOT_PLAIN if fits(text)] == []
+async def test_only_what_both_notations_show_alike_goes_into_a_stream(
+    slack: SlackServer, surface: Surface, clock: FakeClock
+) -> None:
+    assert [text for text in PLAIN if not in_markdown(text)] == []
+    assert [text for text in NOT_PLAIN if in_markdown(text)] == []
 
-    for text in (*PLAIN, SENTENCES, PARAGRAPHS, CHINESE):
+    for text in (*PLAIN[:-1], SENTENCES, PARAGRAPHS, BOLD, CHINESE, "It is **bold**, 有**重点**的."):
         at = await show(surface, piece(text), None)
-        streamed = slack.screen.of("C1")[-1]
-        assert (at.form, streamed.text) == (GROWS, text)
+        await show(surface, Page(text, final=True), None)
+        streamed, posted = slack.screen.of("C1")[-2:]
+        assert (at.form, streamed.text) == (GROWS, posted.text)
+        assert streamed.versions[-1].html == posted.versions[-1].html
         await show(surface, end(text), at)
+        await clock.advance(2.0)

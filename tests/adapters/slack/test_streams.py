@@ -417,3 +417,9 @@ async def test_only_what_both_notations_show_alike_goes_into_a_stream(
         assert streamed.versions[-1].html == posted.versions[-1].html
         await show(surface, end(text), at)
         await clock.advance(2.0)
+
+
+async def test_what_a_stream_cannot_show_is_posted_at_once(slack: SlackServer, surface: Surface) -> None:
+    assert (await show(surface, piece("See `code`."), None)).form == "message"
+
+    assert methods(slack) == ["postMessage"]

@@ -19,7 +19,7 @@ from adapters.discord import limits as discord
 from adapters.slack import limits as slack
 from adapters.telegram import limits as telegram
 from bot.contract.errors import RateLimited
-from bot.contract.messages import MessageRef
+from bot.contract.messages import GROWS, MessageRef
 from bot.contract.surface import CallCost, Drawn, RateBudget, SurfaceLimits, Window
 from bot.pacing.pacer import Pacer
 from bot.pacing.reader import seconds_to_read
@@ -171,6 +171,56 @@ class ShortPages(Screen):
         return at or MessageRef(str(len(self.looks)))
 
 
+class Workspace:
+    """Places for a hundred questions at once in Slack, which has few edits, few streams, and more posts."""
+
+    def __init__(self, clock: LoopClock) -> None:
+        self.clock = clock
+        self.service = Service()
+        self.streams = 0
+
+    def place(self, number: int) -> SlackScreen:
+        return SlackScreen(number, self)
+
+
+class SlackScreen(Screen):
+    """One thread: all of its messages one after the other."""
+
+    def __init__(self, number: int, workspace: Workspace) -> None:
+        super().__init__(in_slack(number), workspace.service, workspace.clock)
+        self._workspace = workspace
+        self._append = CallCost((RateBudget("append", windows=(slack.APPEND_WINDOW,), shared=True),))
+        self._bodies: list[str] = []
+
+    @property
+    def limits(self) -> SurfaceLimits:  # type: ignore[override]  # it changes
+        grows = self._workspace.streams < slack.STREAM_WINDOW.calls
+        return SurfaceLimits(3_600, 4_000, len, typing_seconds=0.0, pieces=True, grows=grows)
+
+    def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
+        return self._append if at is not None and at.form == GROWS else super().cost(drawn, at)
+
+    async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        page = page_of(drawn)
+        starts = at is None and page.grows and not page.final and self.limits.grows
+        self._workspace.streams += starts
+        await self._clock.sleep(WAY)
+        if starts:
+            limits = {"start": Window(20, 60.0)}
+        elif at is not None and at.form == GROWS:
+            limits = {"stop": Window(20, 60.0)} if page.final else {"append": Window(100, 60.0)}
+        else:
+            limits = dict(self._rules.posts if at is None else self._rules.edits)
+        self._service.take(limits, self._clock.monotonic())
+        if at is None:
+            self._bodies.append("")
+            at = MessageRef(str(len(self._bodies) - 1), GROWS if starts else "message")
+        self._bodies[int(at.id)] = page.body
+        self.looks.append((self._clock.monotonic(), "".join(self._bodies)))
+        await self._clock.sleep(WAY)
+        return MessageRef(at.id) if page.final else at
+
+
 def waited(looks: Sequence[tuple[float, str]], since: float) -> float:
     """Return the seconds in which a reader, who began to wait at `since`, had nothing new to read."""
     out_at, waits, before = since, 0.0, ""
@@ -252,6 +302,41 @@ def test_a_hundred_at_once_wait_about_as_long_as_the_limit_makes_them() -> None:
 
     assert service.refused == 0
     assert sum(waits) / len(waits) <= 1.15 * 1.61
+
+
+async def hundred_in_slack() -> tuple[list[float], list[float], Workspace]:
+    """How long the readers waited and how long after its last word each answer was whole, the shortest first."""
+    clock = LoopClock()
+    workspace, pacer = Workspace(clock), Pacer(clock)
+    places = [workspace.place(number) for number in range(100)]
+
+    async def one(number: int, begins: float) -> tuple[float, float]:
+        await clock.sleep(begins + 0.1)
+        since = clock.monotonic()
+        async with ReplyStream(places[number], pacer, Unrecorded(), clock, turn=f"t{number}") as reply:
+            for word in range(WORDS):
+                reply.append(f"word{word}{'.' if word % 10 == 9 else ''} ")
+                await clock.sleep(1 / WORDS_A_SECOND)
+            written = clock.monotonic()
+            await reply.finish()
+        looks = places[number].looks
+        assert looks[-1][1] == reply.text
+        return waited(looks, since), looks[-1][0] - written
+
+    found = await asyncio.gather(*(one(number, at) for number, at in enumerate(at_once(100))))
+    await pacer.close()
+    return sorted(waits for waits, _ in found), sorted(lag for _, lag in found), workspace
+
+
+def test_a_hundred_at_once_in_slack_are_read_by_all_its_ways() -> None:
+    """Edits, then streams, then further posts."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        waits, lags, workspace = runner.run(hundred_in_slack())
+
+    assert workspace.service.refused == 0
+    assert workspace.streams == slack.STREAM_WINDOW.calls
+    assert waits[50] <= 0.3 and waits[95] <= 0.5
+    assert lags[95] <= 0.1
 
 
 async def lag_of_a_long_answer(rules: Rules) -> float:

@@ -70,8 +70,9 @@ def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.Abstrac
     return {"swift": SwiftLoop}
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
+@asynccontextmanager
+async def outside(data: Path) -> AsyncIterator[World]:
+    """A world of its own, whose bot keeps its database in this folder."""
     now = asyncio.get_running_loop().time
     async with AsyncExitStack() as stack:
         yield World(
@@ -80,8 +81,14 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
             discord=await stack.enter_async_context(DiscordServer(now=now)),
             model=await stack.enter_async_context(ModelServer()),
             tavily=await stack.enter_async_context(TavilyServer()),
-            data=tmp_path,
+            data=data,
         )
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with outside(tmp_path) as world:
+        yield world
 
 
 class Process:
@@ -162,6 +169,11 @@ class Start(Protocol):
 @pytest.fixture
 def start(world: World, monkeypatch: pytest.MonkeyPatch) -> Start:
     """`async with start("telegram", MAX_TOOL_ROUNDS="2") as bot:` runs the bot on these platforms in this process."""
+    return starter(world, monkeypatch)
+
+
+def starter(world: World, monkeypatch: pytest.MonkeyPatch) -> Start:
+    """The same in another world than the test's own."""
 
     @asynccontextmanager
     async def start(*platforms: str, **settings: str) -> AsyncIterator[app.App]:

@@ -32,6 +32,7 @@ from adapters.slack import errors as slack_errors
 from adapters.slack import events as slack_events
 from adapters.slack import marks as slack_marks
 from adapters.slack import mrkdwn as slack_mrkdwn
+from adapters.slack import streams as slack_streams
 from adapters.telegram import html as telegram_html
 from adapters.telegram import live as telegram_live
 from adapters.telegram import updates as telegram_updates
@@ -475,6 +476,7 @@ FED: dict[str, Callable[[str], object]] = {
     "adapters.slack.marks.as_text": lambda text: slack_marks.as_text(slack_marks.held(text)),
     "adapters.slack.marks.look_alike": slack_marks.look_alike,
     "adapters.slack.mrkdwn.render": slack_mrkdwn.render,
+    "adapters.slack.streams.in_markdown": slack_streams.in_markdown,
     "adapters.telegram.html.render": telegram_html.render,
     "adapters.telegram.html.visible_length": telegram_html.visible_length,
     "adapters.telegram.live.defang": telegram_live.defang,
@@ -730,6 +732,8 @@ INSIDE: dict[str, str] = {
     "adapters.slack.mrkdwn.escaped": "adapters.slack.mrkdwn.render",
     "adapters.telegram.live": "adapters.telegram.live.defang",
     "adapters.slack.events": "adapters.slack.events.incoming",
+    "adapters.slack.drawing.drawn_of": "adapters.slack.mrkdwn.render",
+    "adapters.slack.streams.Growing": "adapters.slack.streams.in_markdown",
     "adapters.slack.surface.SlackSurface": "adapters.slack.mrkdwn.render",
     "adapters.slack.threads": "adapters.slack.events.incoming",
     "adapters.telegram.surface.TelegramSurface": "adapters.telegram.pages.draw",

@@ -7,10 +7,11 @@ reminder must be one of who pressed, in this chat.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import assert_never
 
 from bot.commands.answers import CommandAnswers
 from bot.commands.language import language_for
-from bot.contract import OF_REMINDERS, ChatId, Control, ControlPressed, MessageSent
+from bot.contract import ChatId, Control, ControlPressed, MessageSent
 from bot.policy import Access, Once, may_be_told
 from bot.sentences import say
 from bot.store import Store, TurnRecord
@@ -50,10 +51,11 @@ class Presses:
         """
         language = await language_for(self._store, press.aside)
         allowed = await self._access.allows(press)
-        if press.control in OF_REMINDERS and allowed:
-            return PressVerdict(await self._answers.press(press, language))
-        if press.control in OF_REMINDERS:
-            return await self._refuse(press, language)
+        match press.control:
+            case Control.PAUSE | Control.RESUME | Control.DELETE:
+                if not allowed:
+                    return await self._refuse(press, language)
+                return PressVerdict(await self._answers.press(press, language))
         turn = await self._store.turns.find_record(press.turn)
         known = turn is not None and turn.chat.place == press.chat.place
         asker = known and turn is not None and turn.person == press.sender.id
@@ -67,8 +69,10 @@ class Presses:
             case Control.GOOD | Control.BAD:
                 await self._store.turns.rate(turn.id, press.control)
                 return PressVerdict(say("button_noted", language))
-            case _:
+            case Control.REGENERATE | Control.CONTINUE:
                 return await self._ask(id, turn, press, language)
+            case _:
+                assert_never(press.control)
 
     async def _refuse(self, press: ControlPressed, language: Language) -> PressVerdict:
         """Tell somebody once in a while that a button is not theirs."""

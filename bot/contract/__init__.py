@@ -41,7 +41,6 @@ from bot.contract.messages import (
     LONGEST_TEXT,
     MOST_BUTTONS,
     MOST_QUOTED,
-    OF_REMINDERS,
     Button,
     ChatId,
     ConfirmPressed,

@@ -280,7 +280,6 @@ class Control(StrEnum):
     DELETE = "delete"
 
 
-OF_REMINDERS: Final = frozenset({Control.PAUSE, Control.RESUME, Control.DELETE})
 MOST_BUTTONS: Final = 24
 """Buttons under one message; Discord shows 25, and so does a block of Slack."""
 

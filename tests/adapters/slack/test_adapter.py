@@ -13,7 +13,6 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters import slack as slack_package
-from adapters.settings import SlackSettings
 from adapters.slack import events as slack_events
 from adapters.slack import threads as slack_threads
 from adapters.slack.adapter import (
@@ -34,6 +33,7 @@ from bot.store import Store
 from playground.faults import Fault
 from playground.slack import SlackServer
 from playground.slack.limits import Limits
+from tests.adapters.slack.conftest import settings_of
 from tests.conftest import FakeClock, RawObject
 from tests.surfaces import show
 
@@ -71,25 +71,6 @@ class Inbox:
     @property
     def texts(self) -> list[str]:
         return [one.text for one in self.sent]
-
-
-@pytest.fixture
-async def slack(clock: FakeClock) -> AsyncIterator[SlackServer]:
-    async with SlackServer(now=clock.monotonic) as server:
-        server.person("U1", "ann")
-        server.person("U2", "bob")
-        server.channel("C1", "general")
-        server.channel("C2", "elsewhere", member=False)
-        yield server
-
-
-def settings_of(server: SlackServer, **changes: str) -> SlackSettings:
-    values = {
-        "slack_bot_token": server.bot_token,
-        "slack_app_token": server.app_token,
-        "slack_api_base_url": server.base_url,
-    }
-    return SlackSettings.model_validate(values | changes)
 
 
 @asynccontextmanager

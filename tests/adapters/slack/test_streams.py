@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -20,7 +20,7 @@ from bot.reply.record import Unrecorded
 from bot.reply.stream import ReplyStream
 from playground.faults import Fault
 from playground.slack import SlackServer
-from tests.adapters.slack.test_surface import direct_target, settings_of, thread_target
+from tests.adapters.slack.conftest import direct_target, settings_of, thread_target
 from tests.conftest import FakeClock
 from tests.surfaces import cost_of, show
 
@@ -32,20 +32,6 @@ CHINESE = "这是一个很长的句子，读起来需要一点时间。" * 40
 BOLD = SENTENCES.replace("sentence number 7", "**sentence** number **seven of** all")
 RICH = f"{SENTENCES}\n\n- **weight**\n- `code` & <angles>\n\nSee [the page](https://example.com/a). The end."
 REFUSED = '{"ok": false, "error": "%s"}'
-
-
-@pytest.fixture
-async def slack(clock: FakeClock) -> AsyncIterator[SlackServer]:
-    async with SlackServer(now=clock.monotonic) as server:
-        server.person("U1", "ann")
-        server.channel("C1", "general")
-        yield server
-
-
-@pytest.fixture
-async def adapter(slack: SlackServer, clock: FakeClock) -> AsyncIterator[SlackAdapter]:
-    async with open_adapter(settings_of(slack), clock) as adapter:
-        yield adapter
 
 
 @pytest.fixture

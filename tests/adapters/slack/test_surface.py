@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
 
 import aiohttp
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.settings import SlackSettings
 from adapters.slack.adapter import SlackAdapter, open_adapter
 from adapters.slack.limits import LOOK_HISTORY_WINDOW, LOOK_REPLIES_WINDOW
 from adapters.slack.surface import SlackSurface
@@ -32,48 +31,11 @@ from bot.reply.record import Unrecorded
 from bot.reply.stream import ReplyStream
 from playground.faults import Fault
 from playground.slack import SlackServer
+from tests.adapters.slack.conftest import direct_target, settings_of, thread_target
 from tests.conftest import FakeClock
 from tests.surfaces import cost_of, show
 
 ANSWER = "An answer with `code`, **weight** and <angles> & signs."
-
-
-@pytest.fixture
-async def slack(clock: FakeClock) -> AsyncIterator[SlackServer]:
-    async with SlackServer(now=clock.monotonic) as server:
-        server.person("U1", "ann")
-        server.channel("C1", "general")
-        server.channel("C2", "elsewhere", member=False)
-        yield server
-
-
-def settings_of(server: SlackServer) -> SlackSettings:
-    return SlackSettings.model_validate(
-        {
-            "slack_bot_token": server.bot_token,
-            "slack_app_token": server.app_token,
-            "slack_api_base_url": server.base_url,
-        }
-    )
-
-
-@pytest.fixture
-async def adapter(slack: SlackServer, clock: FakeClock) -> AsyncIterator[SlackAdapter]:
-    async with open_adapter(settings_of(slack), clock) as adapter:
-        yield adapter
-
-
-def thread_target(server: SlackServer, question: str = "why?") -> ReplyTarget:
-    """Where the answer to a mention goes."""
-    ts = server.say("C1", f"<@{server.bot_user_id}> {question}", person="U1")
-    data = {"team": server.team_id, "channel": "C1", "thread": ts, "user": "U1", "asked": ts}
-    return ReplyTarget("slack", data)
-
-
-def direct_target(server: SlackServer) -> ReplyTarget:
-    channel = server.direct("U1")
-    ts = server.say(channel, "why?", person="U1")
-    return ReplyTarget("slack", {"team": server.team_id, "channel": channel, "thread": "", "user": "U1", "asked": ts})
 
 
 def command_target(server: SlackServer, channel: str = "C2") -> ReplyTarget:

@@ -2,39 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
-from adapters.settings import SlackSettings
 from adapters.slack.adapter import SlackAdapter
 from adapters.slack.threads import PAGE, SlackThread
 from bot.contract import ChatId, DeliveryError, MessageSent, RateLimited, ReplyTarget, Sender
 from playground.faults import Fault
 from playground.slack import SlackServer
-from tests.conftest import FakeClock
-
-
-@pytest.fixture
-async def slack(clock: FakeClock) -> AsyncIterator[SlackServer]:
-    async with SlackServer(now=clock.monotonic) as server:
-        server.person("U1", "ann")
-        server.person("U2", "bob")
-        server.channel("C1", "general")
-        yield server
-
-
-@pytest.fixture
-async def adapter(slack: SlackServer, clock: FakeClock) -> AsyncIterator[SlackAdapter]:
-    settings = SlackSettings.model_validate(
-        {
-            "slack_bot_token": slack.bot_token,
-            "slack_app_token": slack.app_token,
-            "slack_api_base_url": slack.base_url,
-        }
-    )
-    async with SlackAdapter(settings, clock) as adapter:
-        yield adapter
 
 
 def question(slack: SlackServer, thread: str, id: str) -> MessageSent:

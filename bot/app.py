@@ -36,7 +36,17 @@ from bot.reply import Notices, Replies, Settling
 from bot.safety import Redactor, wrapper_length
 from bot.store import Keep, Store
 from bot.toolchoice import Chooser, ToolDescriber, small_model
-from bot.turn import Conversation, EarlierWords, Joins, Offers, Reminders, TurnOptions, TurnQueue
+from bot.turn import (
+    ApprovalOptions,
+    Approvals,
+    Conversation,
+    EarlierWords,
+    Joins,
+    Offers,
+    Reminders,
+    TurnOptions,
+    TurnQueue,
+)
 from tools.base import Json
 
 log = logging.getLogger(__name__)
@@ -185,6 +195,7 @@ class App:
             redact=self._redact,
         )
         self._queue = TurnQueue()
+        self._approvals = Approvals(self.store, self.settling, self._clock, ApprovalOptions.from_settings(core))
         self._joins = Joins(self.store, self._book, self._queue, self._clock)
         self.conversation = Conversation(
             store=self.store,
@@ -205,6 +216,7 @@ class App:
             book=self._book,
             offers=self._offers(),
             joins=self._joins,
+            approvals=self._approvals,
             metrics=self.metrics,
         )
         self.reminders = Reminders(
@@ -222,7 +234,9 @@ class App:
         limits = AgentLimits(
             rounds=core.max_tool_rounds, calls_per_pass=core.max_calls_per_pass, output_chars=core.max_output_chars
         )
-        policy = CallPolicy(hosts=core.trusted_hosts, tools=core.trusted_tools, words=core.instructions)
+        policy = CallPolicy(
+            hosts=core.trusted_hosts, tools=core.trusted_tools, words=core.instructions, confirm=core.confirm_tools
+        )
         return Agent(self.registry, limits, self._redact, policy)
 
     def _offers(self) -> Offers:
@@ -255,6 +269,7 @@ class App:
             answers=answers,
             conversation=self.conversation,
             notices=self._notices,
+            approvals=self._approvals,
             summaries=self.summaries,
             earlier=self._earlier,
             surface=self._surface,
@@ -273,6 +288,7 @@ class App:
         self.dispatcher = Dispatcher(
             store=self.store,
             settling=self.settling,
+            approvals=self._approvals,
             access=self.access,
             once=self._once,
             joins=self._joins,
@@ -280,7 +296,12 @@ class App:
             admission=admission,
             actions=actions,
             presses=Presses(
-                store=self.store, access=self.access, once=self._once, queue=self._queue, answers=actions.answers
+                store=self.store,
+                access=self.access,
+                once=self._once,
+                queue=self._queue,
+                approvals=self._approvals,
+                answers=actions.answers,
             ),
             notices=self._notices,
             reminders=self.reminders,

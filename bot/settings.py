@@ -179,6 +179,18 @@ class CoreSettings(Settings):
         description="Tools of MCP servers that are not withheld while a conversation holds text from outside, as "
         "calendar__list,github__*.",
     )
+    confirm_tools: Words = Field(
+        (),
+        description="Tools that ask before they run, as generate_image,github__*; a tool behind a - never does, as "
+        "-memory__*.",
+    )
+    confirm_by: Literal["asker", "admins"] = Field(
+        "asker",
+        description="Who decides about a tool that asks: the person whose question it is and admins, or admins.",
+    )
+    confirm_seconds: float = Field(
+        3600.0, gt=0, le=604_800, description="Seconds that a tool which asks waits for the decision."
+    )
     show_tools: Literal["off", "line", "full"] = Field(
         "off",
         description="What stands under an answer of the tools it used: nothing, a line for each call, or also "

@@ -152,6 +152,8 @@ class ToolSpec:
     """The argument shown after the verb; empty: the first string argument."""
     effects: bool = False
     """It changes something outside the turn; such calls run one after another."""
+    asks: bool = False
+    """It acts beyond the chat: a person is shown the call, and decides, before it runs."""
     outside: bool = False
     """What it is given may reach others, and nobody here knows whom: it pays, sends, or is another program's."""
     address: str = ""

@@ -15,7 +15,18 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, TypeAlias
 
-from tools.base import Proven, Tool, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus, Unavailable
+from tools.base import (
+    Json,
+    Proven,
+    Tool,
+    ToolCall,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    ToolSpec,
+    ToolStatus,
+    Unavailable,
+)
 from tools.cancelling import end_tasks, is_cancelled
 from tools.conversion import converted
 from tools.descriptions import Description, told_apart
@@ -219,6 +230,14 @@ class ToolRegistry:
         room = STATUS_CHARS - len(head)
         return head + (line if len(line) <= room else line[: max(0, room - 1)] + "…")
 
+    def prepare(self, call: ToolCall) -> ToolCall | ToolResult:
+        """Return a call as it would be made, with its arguments as the tool gets them; or why it would fail."""
+        spec = self.spec(call.name)
+        if spec is None:
+            return _failed(f"There is no tool {call.name[:100]!r}.")
+        checked = _checked(spec, call)
+        return checked if isinstance(checked, ToolResult) else replace(call, arguments=checked[0])
+
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         """Run a call. Every error is in the result; only cancellation is raised."""
         started = self._now()
@@ -227,17 +246,10 @@ class ToolRegistry:
             names = ", ".join(spec.name for spec in self.specs()) or "none"
             return _failed(f"There is no tool {call.name[:100]!r}. Available tools: {names}.")
         spec = tool.spec
-        size = len(json.dumps(call.arguments, ensure_ascii=False))
-        if size > spec.most_chars:
-            return _failed(
-                f"{call.name} was not run: its arguments have {size:,} characters, and it takes {spec.most_chars:,}."
-            )
-        given = converted(spec.parameters, dict(call.arguments))
-        arguments, unknown = without_unknown(spec.parameters, given if isinstance(given, dict) else {})
-        problems = check(spec.parameters, arguments)
-        if problems:
-            schema = json.dumps(spec.parameters, ensure_ascii=False)
-            return _failed(f"{call.name} was not run: {'; '.join(problems)}. Its parameters: {schema[:1500]}")
+        checked = _checked(spec, call)
+        if isinstance(checked, ToolResult):
+            return checked
+        arguments, unknown = checked
         wait = self._wait(context.scope, spec)
         if wait > 0:
             return _failed(f"{call.name} was called too often in this chat; it may be called again in {wait:.0f} s.")
@@ -363,6 +375,22 @@ def _try(attempt: int, language: str) -> str:
         return ""
     ordinal = f"{attempt}{ {2: 'nd', 3: 'rd'}.get(attempt, 'th') }"
     return in_language(_TRY, language).format(count=attempt, ordinal=ordinal)
+
+
+def _checked(spec: ToolSpec, call: ToolCall) -> tuple[dict[str, Json], list[str]] | ToolResult:
+    """Return the arguments as the tool gets them, and the names of those left out; or why the call fails."""
+    size = len(json.dumps(call.arguments, ensure_ascii=False))
+    if size > spec.most_chars:
+        return _failed(
+            f"{call.name} was not run: its arguments have {size:,} characters, and it takes {spec.most_chars:,}."
+        )
+    given = converted(spec.parameters, dict(call.arguments))
+    arguments, unknown = without_unknown(spec.parameters, given if isinstance(given, dict) else {})
+    problems = check(spec.parameters, arguments)
+    if problems:
+        schema = json.dumps(spec.parameters, ensure_ascii=False)
+        return _failed(f"{call.name} was not run: {'; '.join(problems)}. Its parameters: {schema[:1500]}")
+    return arguments, unknown
 
 
 def _failed(

@@ -165,7 +165,6 @@ def button_pressed(interaction: discord.Interaction[Any]) -> ControlPressed | No
     read = parse_button(str(cast(Mapping[str, Any], interaction.data or {}).get("custom_id")))
     if read is None:
         return None
-    control, turn = read
     group = interaction.guild_id is not None or interaction.context.private_channel
     return ControlPressed(
         delivery=str(interaction.id),
@@ -173,8 +172,9 @@ def button_pressed(interaction: discord.Interaction[Any]) -> ControlPressed | No
         sender=_sender(interaction.user, language=interaction.locale.value),
         target=_target_of(interaction, group, {"pressed": True}),
         sent_at=interaction.created_at.timestamp(),
-        control=control,
-        turn=turn,
+        control=read.control,
+        turn=read.turn,
+        mark=read.mark,
         group=group,
     )
 

@@ -204,7 +204,6 @@ def _pressed(payload: Json, me: Me, names: Names, now: float) -> ControlPressed 
     channel = str(place.get("channel_id") or "")
     if read is None or not channel or not user.get("id"):
         return None
-    control, turn = read
     id, message = str(user["id"]), payload.get("message") or {}
     thread = str(place.get("thread_ts") or message.get("thread_ts") or "")
     data: dict[str, Scalar] = {
@@ -224,8 +223,9 @@ def _pressed(payload: Json, me: Me, names: Names, now: float) -> ControlPressed 
         sender=_of_team(str(user.get("team_id") or ""), id, known if known != id else str(user.get("name") or id), me),
         target=ReplyTarget("slack", data),
         sent_at=now,
-        control=control,
-        turn=turn,
+        control=read.control,
+        turn=read.turn,
+        mark=read.mark,
         group=not channel.startswith("D"),
     )
 

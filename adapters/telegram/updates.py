@@ -156,14 +156,14 @@ def _pressed(update: Update, query: CallbackQuery, bot: Bot) -> ControlPressed |
     message, read = query.message, parse_button(query.data or "")
     if not isinstance(message, Message) or read is None or query.from_user.is_bot:
         return None
-    control, turn = read
     return ControlPressed(
         delivery=str(update.update_id),
         chat=ChatId("telegram", str(bot.id), str(message.chat.id), str(_topic(message) or "")),
         sender=_sender(query.from_user),
         target=ReplyTarget("telegram", {**_target(message).data, "reply_to": None, "query": query.id}),
-        control=control,
-        turn=turn,
+        control=read.control,
+        turn=read.turn,
+        mark=read.mark,
         group=message.chat.type != "private",
         awaited=True,
     )

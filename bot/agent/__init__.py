@@ -6,6 +6,7 @@ from bot.agent.brought import learn_result, policy_for
 from bot.agent.callpolicy import CallPolicy
 from bot.agent.condensing import Condenser
 from bot.agent.events import (
+    Asked,
     EarlyCall,
     Event,
     Failed,
@@ -22,4 +23,4 @@ from bot.agent.events import (
 from bot.agent.loop import Agent, AgentLimits
 from bot.agent.modelpass import GAP
 from bot.agent.sources import Citations, source_line
-from bot.agent.task import CallKey, Task
+from bot.agent.task import CallKey, Decision, Task

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from bot.agent.brought import SpecOf, brings, stands_in
 from bot.contract import Entry, is_from_outside, join_origins
 from bot.markdown import host_of
-from bot.policy import Permits, allow_everything
+from bot.policy import Permits, allow_everything, matches
 from tools.base import ToolCall, ToolSpec
 from tools.fetch.guard import wire_form
 
@@ -41,8 +41,16 @@ class Refuse:
     """The error that the model reads as the result of the call."""
 
 
-Verdict: TypeAlias = Run | Refuse
-"""The decision about a call. Asking the person would be a third member."""
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The call is made when a person allows it."""
+
+    outside: bool = False
+    """Because the conversation holds words from outside."""
+
+
+Verdict: TypeAlias = Run | Refuse | Ask
+"""The decision about a call."""
 
 _HOST_CHARS = 100
 _WITHHELD = (
@@ -52,6 +60,14 @@ _WITHHELD = (
 _NOT_PERMITTED = (
     "{name} was not run: the operator does not leave it to the person who asks here. Answer without it, and do not try "
     "to do the same in another way."
+)
+_CANNOT_ASK = (
+    "{name} was not run: a person must allow it first, and cannot be asked here. Answer without it, and say that it "
+    "can be used where this bot's answers have buttons."
+)
+_DENIED = (
+    "{name} was not run: the person was shown the call and refused it. Do not try it again or in another way unless "
+    "the person asks for it."
 )
 _NOT_BROUGHT = (
     "{name} did not open this address: this conversation holds text from outside, so only addresses are opened that "
@@ -63,9 +79,18 @@ _NOT_BROUGHT = (
 class CallPolicy:
     """Decides about calls by what the model was told; one for the process."""
 
-    def __init__(self, *, hosts: Sequence[str] = (), tools: Sequence[str] = (), words: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        hosts: Sequence[str] = (),
+        tools: Sequence[str] = (),
+        words: str = "",
+        confirm: Sequence[str] = (),
+    ) -> None:
         """
         Args:
+            confirm: a person is asked before these run; names or patterns, behind a `-` those that run unasked though
+                they act beyond the chat.
             hosts: any page of these is opened; `*.example.org` stands for all under it.
             tools: these are never withheld; names, or patterns as `github_*`.
             words: the operator's own, whose addresses are opened.
@@ -73,10 +98,18 @@ class CallPolicy:
         self._hosts = tuple(host.lower() for host in hosts)
         self._tools = tuple(tools)
         self._words = words
+        self._confirm = tuple(one for one in confirm if not one.startswith("-"))
+        self._unasked = tuple(one[1:] for one in confirm if one.startswith("-"))
+
+    def asks_first(self, spec: ToolSpec) -> bool:
+        """Tell whether a person is asked before this tool runs."""
+        if matches(spec.name, self._confirm):
+            return True
+        return spec.asks and not matches(spec.name, self._unasked)
 
     def trusts_tool(self, name: str) -> bool:
         """Tell whether the operator lets this tool run in any case."""
-        return any(fnmatchcase(name, pattern) for pattern in self._tools)
+        return matches(name, self._tools)
 
     def trusts_address(self, address: str) -> bool:
         """Tell whether the operator lets any page of this address's host be opened."""
@@ -115,13 +148,30 @@ class Clearance:
             return True
         return spec.outside and self.outside and not self._policy.trusts_tool(spec.name)
 
-    def judge(self, spec: ToolSpec, call: ToolCall) -> Verdict:
-        """Decide about one call that the model asks for."""
+    def judge(self, spec: ToolSpec, call: ToolCall, *, allowed: bool | None = None, may_ask: bool = True) -> Verdict:
+        """Decide about one call that the model asks for.
+
+        Args:
+            allowed: what a person decided about this very call; None: nobody was asked.
+            may_ask: a person can be asked.
+        """
         if not self._permits(spec.name):
             log.info("%s was not run: %s may not use it there", spec.name, self._person)
             return Refuse(_NOT_PERMITTED.format(name=spec.name))
+        if allowed is False:
+            return Refuse(_DENIED.format(name=spec.name))
+        if allowed:
+            return self._run_allowed(spec, call)
         if self.withholds(spec):
             return Refuse(_WITHHELD.format(name=spec.name))
+        verdict = self._judge_address(spec, call)
+        if isinstance(verdict, Run) and self._policy.asks_first(spec):
+            verdict = Ask()
+        if isinstance(verdict, Ask) and not may_ask:
+            return Refuse(_CANNOT_ASK.format(name=spec.name))
+        return verdict
+
+    def _judge_address(self, spec: ToolSpec, call: ToolCall) -> Verdict:
         address = call.arguments.get(spec.address) if spec.address else None
         if address is None:
             return Run()
@@ -135,6 +185,14 @@ class Clearance:
             return Run(self._may_follow)
         log.warning("%s opens nothing at %r: nobody brought the address that the model wrote", spec.name, host)
         return Refuse(_NOT_BROUGHT.format(name=spec.name))
+
+    def _run_allowed(self, spec: ToolSpec, call: ToolCall) -> Run:
+        """Run a call that a person allowed; a page that it opens may send it on within its host only."""
+        address = call.arguments.get(spec.address) if spec.address else None
+        if address is None or not self.outside:
+            return Run()
+        host = host_of(str(address))
+        return Run(lambda next: host_of(next) == host or self._may_follow(next))
 
     def _may_follow(self, address: str) -> bool:
         return self._policy.trusts_address(address) or self._is_brought(address)

@@ -15,11 +15,12 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from bot.agent.callpolicy import CallPolicy, Clearance, Refuse, Run, Verdict
+from bot.agent.callpolicy import Ask, CallPolicy, Clearance, Refuse, Run, Verdict
 from bot.agent.earlycalls import EarlyCalls
-from bot.agent.events import EarlyCall, FileProduced, ToolFinished, ToolStarted
+from bot.agent.events import Asked, EarlyCall, FileProduced, ToolFinished, ToolStarted
 from bot.agent.nudges import describe_problem
 from bot.agent.sources import number_sources
+from bot.agent.task import Decision
 from bot.contract import Entry, File, ToolEntry
 from bot.policy import Permits, allow_everything
 from bot.safety import clean_name, redacted, tool_entry
@@ -35,6 +36,12 @@ AT_ONCE = 4
 """Calls of one pass that run side by side."""
 CORRECTIONS = 2
 """Passes in which one tool failed, after which the model may still try again in this turn."""
+
+
+_ONE_AT_A_TIME = (
+    "{name} was not run: the person is asked about another call first. When that is decided, call it again if it is "
+    "still needed."
+)
 
 
 def signature_of(call: ToolCall) -> str:
@@ -53,6 +60,8 @@ class _Plan:
     twins: dict[str, list[ToolCall]] = field(default_factory=dict)
     """Signature of a call that runs → further calls of this pass with the same signature."""
     cleared: dict[str, Run] = field(default_factory=dict)
+    allowed: set[str] = field(default_factory=set)
+    """Signatures of the calls that a person allowed."""
 
 
 class CallRunner:
@@ -69,10 +78,14 @@ class CallRunner:
         redact: redacted.Redact = redacted.redact_nothing,
         policy: CallPolicy | None = None,
         permits: Permits = allow_everything,
+        decision: Decision | None = None,
+        may_ask: bool = True,
     ) -> None:
         """
         Args:
             permits: what the person who asked may use.
+            decision: what a person decided about one call that has not run yet.
+            may_ask: a person can be asked about further calls.
         """
         self._registry = registry
         self._policy = policy or CallPolicy()
@@ -83,6 +96,8 @@ class CallRunner:
         self._offered = set(offered)
         self._calls_per_pass = calls_per_pass
         self._redact = redact
+        self._decided = {signature_of(decision.call): decision.allowed} if decision is not None else {}
+        self._may_ask = may_ask
         self._gate = asyncio.Semaphore(AT_ONCE)
         self._early = EarlyCalls()
         self._results: dict[str, ToolResult] = {}
@@ -96,6 +111,8 @@ class CallRunner:
         """Sources numbered so far."""
         self.used: list[str] = []
         """Names of the tools that ran, in order."""
+        self.asked: Asked | None = None
+        """The call that a person has to allow: the turn ends with that question."""
         self.over = False
         """The model repeats itself: the next pass is the last."""
         self.added: list[ToolSpec] = []
@@ -209,17 +226,21 @@ class CallRunner:
             self.over = self.over or self._seen[key] >= 3
             spec = self._registry.spec(call.name)
             judged = key in self._early
-            verdict = Run() if spec is None or judged else self._clearance.judge(spec, call)
+            verdict = Run() if spec is None or judged else self._judge(spec, call)
             if (problem := self._find_problem(call, number, verdict)) is not None:
                 plan.finished.append(ToolFinished(call, problem))
             elif key in self._results:
                 plan.finished.append(ToolFinished(call, self._repeat(key)))
+            elif isinstance(verdict, Ask):
+                plan.finished.extend(self._ask(call, verdict))
             elif key in plan.twins:
                 plan.twins[key].append(call)
             else:
                 plan.twins[key] = []
                 if isinstance(verdict, Run):
                     plan.cleared[key] = verdict
+                if self._decided.pop(key, False):  # allowed once
+                    plan.allowed.add(key)
                 if spec is not None and spec.effects:
                     in_order.append(call)
                 else:
@@ -228,6 +249,20 @@ class CallRunner:
             plan.groups.append(in_order)
         return plan
 
+    def _judge(self, spec: ToolSpec, call: ToolCall) -> Verdict:
+        return self._clearance.judge(spec, call, allowed=self._decided.get(signature_of(call)), may_ask=self._may_ask)
+
+    def _ask(self, call: ToolCall, verdict: Ask) -> Sequence[ToolFinished]:
+        """Keep a call to ask a person about; of several calls the first one, and never one that would fail at once."""
+        prepared = self._registry.prepare(call)
+        if isinstance(prepared, ToolResult):
+            self._count_failure(call.name)
+            return [ToolFinished(call, prepared)]
+        if self.asked is not None:
+            return [ToolFinished(call, _error(_ONE_AT_A_TIME.format(name=call.name)))]
+        self.asked = Asked(prepared, self.origin, verdict.outside)
+        return []
+
     async def _run_group(self, group: Iterable[ToolCall], plan: _Plan, report: Callable[[CallEvent], None]) -> None:
         """Run calls one after another, and report of each what happens."""
         for call in group:
@@ -235,7 +270,7 @@ class CallRunner:
             begun = self._early.take(key)
             gate: AbstractAsyncContextManager[None] = self._gate if begun is None else nullcontext()
             async with gate:
-                report(ToolStarted(call, begun.status if begun else self._status_of(call)))
+                report(ToolStarted(call, begun.status if begun else self._status_of(call), key in plan.allowed))
                 result = await (begun.task if begun else self._run_call(call, plan.cleared[key]))
             result, self._numbers = number_sources(result, self._numbers)
             self._record(call, result)

@@ -53,6 +53,8 @@ class ToolStarted:
 
     call: ToolCall
     status: str
+    allowed: bool = False
+    """A person allowed it, this once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +79,25 @@ class FileProduced:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A call that a person has to allow before it runs."""
+
+    call: ToolCall
+    """As the tool would get it, under the id that the model gave it."""
+    origin: str
+    """Whose words led to it."""
+    outside: bool = False
+    """It is asked about because the conversation holds words from outside."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The answer is complete."""
 
     cut: str = ""
     """Why it stops short, as a key of `bot.sentences`; empty when it is whole."""
+    asks: Asked | None = None
+    """It ends with a question to the person; what is decided begins another turn."""
 
 
 @dataclass(frozen=True, slots=True)

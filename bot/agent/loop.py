@@ -14,7 +14,7 @@ from bot.agent.calls import CallEvent, CallRunner
 from bot.agent.events import Event, Failed, Finished, PassEnded, ToolFinished
 from bot.agent.modelpass import ModelPass
 from bot.agent.nudges import CALL_CUT_OFF, CALL_UNREADABLE, LAST_PASS, announces_search, remind_to_search
-from bot.agent.task import Task
+from bot.agent.task import Decision, Task
 from bot.contract import BEFORE_FIRST_PASS, AssistantEntry, Entry, ToolEntry, Usage, UserEntry
 from bot.model import Answer, Request
 from bot.safety import new_marker, redacted
@@ -62,6 +62,8 @@ class Agent:
             redact=self.redact,
             policy=self.policy,
             permits=task.permits,
+            decision=_live_decision(task),
+            may_ask=task.may_ask,
         )
         async with aclosing(runner), aclosing(self._work(task, runner)) as events:
             async for event in events:
@@ -77,6 +79,9 @@ class Agent:
         async with aclosing(_begin(task, runner, entries)) as events:
             async for event in events:
                 yield event
+        if runner.asked is not None:
+            yield Finished(asks=runner.asked)
+            return
         number = sum(1 for entry in task.passes if entry.provider != BEFORE_FIRST_PASS)
         reminder, reminded = "", False
         while True:
@@ -111,6 +116,9 @@ class Agent:
                 async with aclosing(_call(runner, entry, entries, {}, cut=_is_cut(made.answer))) as happenings:
                     async for happening in happenings:
                         yield happening
+                if runner.asked is not None:
+                    yield Finished(asks=runner.asked)
+                    return
                 continue
             reminder = "" if reminded or last else _remind(made, made.answer)
             if not reminder:
@@ -184,8 +192,8 @@ async def _begin(task: Task, runner: CallRunner, entries: list[Entry]) -> AsyncG
             if result is not None:
                 known[call.id] = runner.entry_of(call, result, entry.origin)
     elif task.begin_with is not None:
-        person = task.context.person
-        entry = AssistantEntry(text="", calls=(task.begin_with,), provider=BEFORE_FIRST_PASS, origin=person)
+        origin = task.decision.origin if task.decision is not None else task.context.person
+        entry = AssistantEntry(text="", calls=(task.begin_with,), provider=BEFORE_FIRST_PASS, origin=origin)
         runner.update_clearance(_prompt_of(entry, entries))
         yield PassEnded(entry, "", Usage())
         entries.append(entry)
@@ -205,7 +213,16 @@ async def _call(
             if isinstance(happening, ToolFinished):
                 known[happening.call.id] = runner.entry_of(happening.call, happening.result, entry.origin)
             yield happening
-    entries.extend(known[call.id] for call in entry.calls)
+    entries.extend(known[call.id] for call in entry.calls if call.id in known)
+
+
+def _live_decision(task: Task) -> Decision | None:
+    """Return what was decided about a call, unless it was acted upon before a restart: an allowed call runs once."""
+    if task.decision is None:
+        return None
+    key = (1, task.decision.call.id)
+    done = bool(task.passes) and (key in task.results or key in task.outcome_unknown)
+    return None if task.decision.allowed and done else task.decision
 
 
 def _prompt_of(entry: AssistantEntry, entries: Sequence[Entry]) -> Sequence[Entry]:

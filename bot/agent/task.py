@@ -21,6 +21,16 @@ async def nothing_more() -> Sequence[Entry]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What a person decided about one call."""
+
+    call: ToolCall
+    allowed: bool
+    origin: str
+    """Whose words led to the call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """One question, ready to be asked."""
 
@@ -37,6 +47,10 @@ class Task:
     tool_choice: str = "auto"
     begin_with: ToolCall | None = None
     """A call that is made before the first pass: the person named it, or the question plainly needs it."""
+    decision: Decision | None = None
+    """What was decided about `begin_with`."""
+    may_ask: bool = True
+    """A person can be asked here whether a call may be made."""
     passes: tuple[AssistantEntry, ...] = ()
     """Passes already made before a restart, in order."""
     results: Mapping[CallKey, ToolResult] = field(default_factory=dict)

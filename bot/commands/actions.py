@@ -15,7 +15,7 @@ from bot.policy import Access, Once, may_be_told
 from bot.reply import Notices
 from bot.sentences import refuses, say
 from bot.store import InboxState, Store, TurnRecord
-from bot.turn import Conversation, EarlierWords, Ending, Running, TurnQueue
+from bot.turn import Approvals, Conversation, EarlierWords, Ending, Running, TurnQueue
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +45,7 @@ class CommandActions:
     answers: CommandAnswers
     conversation: Conversation
     notices: Notices
+    approvals: Approvals
     summaries: Summaries
     earlier: EarlierWords
     surface: Callable[[MessageSent], Surface]
@@ -65,12 +66,15 @@ class CommandActions:
         return Said(text, private, buttons)
 
     async def stop(self, message: MessageSent) -> str:
-        """End the chat's running turn, if the sender may; return the outcome as a key of `bot.sentences`."""
+        """End the chat's running turn and what waits there for a decision, if the sender may; return the outcome as a
+        key of `bot.sentences`."""
+        admin = await self.access.is_admin(message.sender)
+        withdrawn = await self.approvals.withdraw(message.chat, "" if admin else message.sender.id)
         running = self.queue.find_running(message.chat)
         if running is None:
-            return "stopped_nothing"
-        if running.person != message.sender.id and not await self.access.is_admin(message.sender):
-            return "not_yours"
+            return "stopped" if withdrawn else "stopped_nothing"
+        if running.person != message.sender.id and not admin:
+            return "stopped" if withdrawn else "not_yours"
         running.end(Ending.STOPPED)
         return "stopped"
 
@@ -102,6 +106,7 @@ class CommandActions:
             return say("admins_only", language)
         await self.summaries.drop(message.chat)
         await self.earlier.begin_anew(message)
+        await self.approvals.withdraw(message.chat, "" if everything else message.sender.id)
         if everything:
             await self.store.history.begin_anew(message.chat)
             return say("new", language)
@@ -140,6 +145,7 @@ class CommandActions:
             if last is not None and isinstance(last.incoming, MessageSent | ControlPressed):
                 person = last.person if button else message.sender.id
                 await turns.take_over(id, last.id, message.chat, person, asks_again=True, messages=button)
+                await self.approvals.show(last.id, message.chat)
         record = await turns.find_record(id)
         asked = None if record is None else record.incoming
         if isinstance(asked, ControlPressed):

@@ -7,16 +7,18 @@ reminder must be one of who pressed, in this chat.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Final, assert_never
 
 from bot.commands.answers import CommandAnswers
 from bot.commands.language import language_for
-from bot.contract import ChatId, Control, ControlPressed, MessageSent
+from bot.contract import ChatId, Control, ControlPressed, MessageSent, Sender
 from bot.policy import Access, Once, may_be_told
 from bot.sentences import say
 from bot.store import Store, TurnRecord
-from bot.turn import Ending, TurnQueue
+from bot.turn import Approvals, Ending, TurnQueue
 from tools.languages import Language
+
+_DECIDES: Final = frozenset({Control.ALLOW, Control.DENY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,22 @@ class PressVerdict:
 class Presses:
     """Decides about presses; one for the process."""
 
-    def __init__(self, *, store: Store, access: Access, once: Once, queue: TurnQueue, answers: CommandAnswers) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        access: Access,
+        once: Once,
+        queue: TurnQueue,
+        answers: CommandAnswers,
+        approvals: Approvals,
+    ) -> None:
         self._store = store
         self._access = access
         self._once = once
         self._queue = queue
         self._answers = answers
+        self._approvals = approvals
 
     async def decide(self, id: int, press: ControlPressed) -> PressVerdict:
         """Do what a press asks that can be done at once, and return what is left to do.
@@ -59,8 +71,10 @@ class Presses:
         turn = await self._store.turns.find_record(press.turn)
         known = turn is not None and turn.chat.place == press.chat.place
         asker = known and turn is not None and turn.person == press.sender.id
-        if not (allowed and (asker or not known)) and not await self._access.is_admin(press.sender):
-            return await self._refuse(press, language)
+        for_admins = press.control in _DECIDES and self._approvals.options.admins
+        may = allowed and (asker or not known) and not for_admins
+        if not may and not await self._access.is_admin(press.sender):
+            return await self._refuse(press, language, "admins_only" if for_admins else "not_yours")
         if turn is None or not known:
             return PressVerdict(say("button_old", language), refused=True)
         match press.control:
@@ -69,15 +83,17 @@ class Presses:
             case Control.GOOD | Control.BAD:
                 await self._store.turns.rate(turn.id, press.control)
                 return PressVerdict(say("button_noted", language))
+            case Control.ALLOW | Control.DENY:
+                return await self._decide(id, turn, press, language)
             case Control.REGENERATE | Control.CONTINUE:
                 return await self._ask(id, turn, press, language)
             case _:
                 assert_never(press.control)
 
-    async def _refuse(self, press: ControlPressed, language: Language) -> PressVerdict:
+    async def _refuse(self, press: ControlPressed, language: Language, why: str = "not_yours") -> PressVerdict:
         """Tell somebody once in a while that a button is not theirs."""
         told = await self._once.claim(may_be_told(press.chat.place, press.sender.id))
-        return PressVerdict(say("not_yours", language) if told else "", refused=True)
+        return PressVerdict(say(why, language) if told else "", refused=True)
 
     def _stop(self, turn: TurnRecord, press: ControlPressed, language: Language) -> PressVerdict:
         running = self._queue.find_running(turn.chat)
@@ -86,6 +102,34 @@ class Presses:
         running.end(Ending.STOPPED)
         # Everybody reads it in the reply.
         return PressVerdict(say("stopped", language) if press.awaited else "")
+
+    async def _decide(self, id: int, turn: TurnRecord, press: ControlPressed, language: Language) -> PressVerdict:
+        """Take a decision, and return the message that begins the turn which acts on it; the first decision counts."""
+        approval = await self._approvals.decide(id, press)
+        if approval is None:
+            return PressVerdict(say("button_old", language), refused=True)
+        if approval.press != id:
+            return PressVerdict(say(f"approval_{approval.state}", language), refused=True)
+        word = "approval_yes" if press.control is Control.ALLOW else "approval_no"
+        message = MessageSent(
+            delivery=press.delivery,
+            chat=turn.chat,
+            sender=press.sender if press.sender.id == turn.person else await self._find_asker(turn),
+            target=press.target,
+            sent_at=press.sent_at,
+            group=press.group,
+            text=say(word, approval.language),
+            decides=turn.id,
+        )
+        return PressVerdict(say("button_begun", language) if press.awaited else "", asks=message)
+
+    async def _find_asker(self, turn: TurnRecord) -> Sender:
+        """Return who asked: what an admin decided is done with the rights of the person who wanted it."""
+        found: TurnRecord | None = turn
+        while found is not None and found.incoming.sender.id != turn.person:
+            pressed = found.incoming
+            found = await self._store.turns.find_record(pressed.turn) if isinstance(pressed, ControlPressed) else None
+        return found.incoming.sender if found is not None else Sender(id=turn.person)
 
     async def _ask(self, id: int, turn: TurnRecord, press: ControlPressed, language: Language) -> PressVerdict:
         """Return the message that a press stands for: it is about the newest answer of its chat, or about none.
@@ -101,8 +145,10 @@ class Presses:
 
 
 def question_of(press: ControlPressed, chat: ChatId, language: str) -> MessageSent:
-    """Return the message that a press of Regenerate or Continue stands for, as if the person had written it."""
+    """Return the message that a press of Regenerate, Continue, Allow or Refuse stands for, as if the person had written
+    it; of a decision only the words, since what it allowed was done or not."""
     again = press.control is Control.REGENERATE
+    words = {Control.ALLOW: "approval_yes", Control.DENY: "approval_no"}.get(press.control, "button_go_on")
     return MessageSent(
         delivery=press.delivery,
         chat=chat,
@@ -110,7 +156,7 @@ def question_of(press: ControlPressed, chat: ChatId, language: str) -> MessageSe
         target=press.target,
         sent_at=press.sent_at,
         group=press.group,
-        text="" if again else say("button_go_on", language),
+        text="" if again else say(words, language),
         command="retry" if again else "",
         replaces=press.turn if again else 0,
     )

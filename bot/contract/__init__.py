@@ -39,11 +39,11 @@ from bot.contract.measures import utf16_length
 from bot.contract.messages import (
     GROWS,
     LONGEST_TEXT,
+    MARK_CHARS,
     MOST_BUTTONS,
     MOST_QUOTED,
     Button,
     ChatId,
-    ConfirmPressed,
     Control,
     ControlPressed,
     Enclosure,

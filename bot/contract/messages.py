@@ -7,6 +7,7 @@ In comes one of the `Incoming` union; out goes a `Page`, shown by a `bot.contrac
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -237,6 +238,8 @@ class MessageSent(_Delivery):
     asked again; 0: none. Set by the core."""
     joined: bool = False
     """Later messages of its person stand in it."""
+    decides: int = 0
+    """The turn that asked whether a tool may be used, which was decided with a button; 0: none. Set by the core."""
     before_change: str = ""
     """What it said then, where the model has to know; looked up when its turn begins, never stored with it."""
 
@@ -268,13 +271,16 @@ class MessageDeleted(_Delivery):
 
 
 class Control(StrEnum):
-    """What a button does: the first five with the turn of a reply, the others with a reminder of a list."""
+    """What a button does: the first seven with the turn of a reply, the others with a reminder of a list."""
 
     STOP = "stop"
     REGENERATE = "regenerate"
     CONTINUE = "continue"
     GOOD = "good"
     BAD = "bad"
+    ALLOW = "allow"
+    """Let a tool do what the reply shows."""
+    DENY = "deny"
     PAUSE = "pause"
     RESUME = "resume"
     DELETE = "delete"
@@ -291,20 +297,32 @@ class Button:
     control: Control
     turn: int
     """The turn, or for what is done with reminders the number of one."""
-    label: str
+    label: str = ""
+    mark: str = ""
+    """The beginning of the digest of what is allowed or refused; empty for every other control."""
 
     @property
     def data(self) -> str:
-        """What the platform keeps with the button and sends when it is pressed; at most 32 ASCII characters."""
-        return f"{self.control}:{self.turn}"
+        """What the platform keeps with the button and sends when it is pressed; at most 48 ASCII characters."""
+        return f"{self.control}:{self.turn}" + (f":{self.mark}" if self.mark else "")
 
 
-def parse_button(data: str) -> tuple[Control, int] | None:
+MARK_CHARS: Final = 16
+"""Hexadecimal digits of a button's mark."""
+_DECIDES: Final = frozenset({Control.ALLOW, Control.DENY})
+_MARK: Final = re.compile(rf"[0-9a-f]{{{MARK_CHARS}}}")
+
+
+def parse_button(data: str) -> Button | None:
     """Read `Button.data`; None for what is no button of ours."""
-    name, _, turn = data.partition(":")
+    name, _, rest = data.partition(":")
+    turn, _, mark = rest.partition(":")
     if name not in set(Control) or not (turn.isascii() and turn.isdecimal() and len(turn) < 20):
         return None
-    return Control(name), int(turn)
+    control = Control(name)
+    if not (_MARK.fullmatch(mark) if control in _DECIDES else rest == turn):
+        return None
+    return Button(control, int(turn), mark=mark)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,6 +333,8 @@ class ControlPressed(_Delivery):
     control: Control
     turn: int
     """As the platform sent it: not known yet to be a turn of this chat, or a reminder of this person."""
+    mark: str = ""
+    """As the platform sent it, see `Button`."""
     group: bool = False
     """Several people can press here."""
     awaited: bool = False
@@ -335,14 +355,6 @@ class ControlPressed(_Delivery):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConfirmPressed(_Delivery):
-    """The person allowed or refused what a tool wants to do."""
-
-    question: str
-    allowed: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TimerDue(_Delivery):
     """A reminder set earlier in this chat is due. Made by the core, never by an adapter."""
 
@@ -357,7 +369,7 @@ class TimerDue(_Delivery):
     """The model was to answer it; it came too late for that."""
 
 
-Incoming: TypeAlias = MessageSent | MessageEdited | MessageDeleted | ControlPressed | ConfirmPressed | TimerDue
+Incoming: TypeAlias = MessageSent | MessageEdited | MessageDeleted | ControlPressed | TimerDue
 
 
 @dataclass(frozen=True, slots=True)

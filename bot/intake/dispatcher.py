@@ -34,7 +34,7 @@ from bot.reply import Notices, Settling
 from bot.safety import redacted
 from bot.sentences import language_of, say
 from bot.store import Claim, InboxRow, InboxState, Store
-from bot.turn import STARTS_AT_ONCE, Joins, Reminders, Running, TurnQueue
+from bot.turn import STARTS_AT_ONCE, Approvals, Joins, Reminders, Running, TurnQueue
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +59,7 @@ class Dispatcher:
         presses: Presses,
         notices: Notices,
         settling: Settling,
+        approvals: Approvals,
         signs: WaitingSigns,
         joins: Joins,
         redact: redacted.Redact = redacted.redact_nothing,
@@ -70,6 +71,7 @@ class Dispatcher:
         self._redact = redact
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
         self._settling = settling
+        self._approvals = approvals
         self._signs = signs
         self._joins = joins
         self._store = store
@@ -130,6 +132,7 @@ class Dispatcher:
         now = self._clock.wall()
         try:
             await self._settling.resume(platform)
+            await self._approvals.resume(platform)
             waiting = await self._store.intake.list_waiting()
         except BaseException:
             # Asked again, it has all of it to do.
@@ -150,6 +153,7 @@ class Dispatcher:
         """Begin nothing more on a platform that is of no use in this run; what is unfinished there goes on at a start
         that has it, and the attempts that failed for want of it do not count."""
         self._resumed.discard(platform)
+        await self._approvals.rest(platform)
         await self._settling.rest(platform)
         for turn in await self._queue.leave(platform):
             await self._retry_patiently(platform, partial(self._store.intake.pause, turn))
@@ -166,6 +170,7 @@ class Dispatcher:
         """Take in nothing more, and end what runs; unfinished turns go on at the next start."""
         self._open = False
         await self._queue.close(grace)
+        await self._approvals.close()
         await self._settling.close()
         await self._signs.close()
         for task in (routes := list(self._routes.values())):
@@ -240,7 +245,7 @@ class Dispatcher:
             elif isinstance(incoming, TimerDue):
                 self._queue.put(incoming.chat, id, incoming.sender.id, lambda _: self._reminders.show(id, incoming))
             else:
-                await self._store.intake.end(id, InboxState.DONE)
+                assert_never(incoming)
 
     async def _refuse_reminder(self, id: int, due: Incoming) -> None:
         """Leave out what is due of somebody who may not ask any more. A repeated one is paused, and in a private chat
@@ -260,6 +265,8 @@ class Dispatcher:
     async def _press(self, id: int, press: ControlPressed, again: bool) -> None:
         """Do what a button asks; only who pressed it is told more than the reply shows."""
         decided, said = await self._presses.decide(id, press), ""
+        # What a decision leads to was counted and let in with the question that it belongs to.
+        again = again or (decided.asks is not None and bool(decided.asks.decides))
         match decided.asks and await self._admission.decide(id, decided.asks, again=again):
             case Begin(meant, language):
                 said = decided.said
@@ -326,7 +333,7 @@ class Dispatcher:
         Raises:
             StoreError: it is to be handled again.
         """
-        asks = not message.command and not message.replaces and not message.scheduled
+        asks = not (message.command or message.replaces or message.scheduled or message.decides)
         if asks:
             await self._joins.interrupt(message)
         waits = self._queue.find_running(message.chat) is not None or self._queue.count_waiting(message.chat) > 0

@@ -9,4 +9,12 @@ from bot.policy.once import Once, OncePer, may_be_told, once_in_chat, once_per_p
 from bot.policy.prices import Prices, read_prices
 from bot.policy.purse import DayPurse
 from bot.policy.quotas import DAY, MINUTE, Day, Payer, QuotaLimits, Quotas, Report, charge, once_per_window, payer_of
-from bot.policy.toolrights import SERVERS_SECONDS, Permit, Permits, ToolRights, allow_everything, find_misnamed
+from bot.policy.toolrights import (
+    SERVERS_SECONDS,
+    Permit,
+    Permits,
+    ToolRights,
+    allow_everything,
+    find_misnamed,
+    matches,
+)

@@ -7,6 +7,7 @@ from itertools import count, takewhile
 from bot.context import write_preamble
 from bot.contract import Button, ChatId, Clock, MessageRef, MessageSent, Surface
 from bot.pacing import Pacer
+from bot.reply.approvalcard import approval_buttons, text_with_outcome
 from bot.reply.buttons import ReplyButtons, buttons_when_done
 from bot.reply.closing import take_away
 from bot.reply.pages import ShownBefore, TextFilter
@@ -107,6 +108,9 @@ class Replies:
             head = self._head(question, language)
             if record.newest and self._has_buttons(question):
                 buttons = ReplyButtons(buttons_when_done(stored.turn, language, goes_on=record.goes_on))
+        text = record.visible
+        if (approval := record.approval) is not None:
+            buttons, text = ReplyButtons(approval_buttons(approval)), text_with_outcome(text, approval)
         ends = {page.number: page.end for page in stored.pages if page.end}
         reply = ReplyStream(
             surface,
@@ -114,7 +118,7 @@ class Replies:
             Reshown(self._store, stored.turn, str(record.chat)),
             self._clock,
             turn=f"t{stored.turn}",
-            preamble=head + record.visible,
+            preamble=head + text,
             cuts=[ends[number] for number in takewhile(ends.__contains__, count())],
             shown={page.number: ShownBefore(page.ref, page.state, page.nonce) for page in stored.pages},
             attached={
@@ -132,7 +136,11 @@ class Replies:
 
     def _has_buttons(self, question: MessageSent | None) -> bool:
         # Where the target expires, nothing could be written for a press.
-        return self._buttons and question is not None and question.target.lasts and not question.target.private
+        return self._buttons and question is not None and self.can_ask(question)
+
+    def can_ask(self, question: MessageSent) -> bool:
+        """Return True if a reply to `question` can carry buttons that work as long as they stand."""
+        return question.target.lasts and not question.target.private
 
     async def take_back(self, surface: Surface, stored: StoredTurn) -> None:
         """Delete the messages of a reply whose question was deleted; one that resists stays.

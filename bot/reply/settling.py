@@ -99,6 +99,13 @@ class Settling:
         self._tasks[turn] = _Waiting(chat, due.stale, task)
         task.add_done_callback(lambda _: self._tasks.pop(turn, None))
 
+    async def refresh(self, turn: int, chat: ChatId) -> None:
+        """Show the reply of an ended turn again now: what stands in it has changed."""
+        waiting = self._tasks.get(turn)
+        await self.drop(turn)
+        stale = waiting is not None and waiting.stale
+        self.begin(turn, chat, Due(0.0, stale, self._clock.wall()))
+
     async def resume(self, platform: str) -> None:
         """Show the unsettled replies of a former process again; call it once the platform is logged in."""
         for turn, chat, at, ended in await self._store.turns.list_unsettled():

@@ -8,6 +8,7 @@ What was awaited is durable. Errors of SQLite reach nobody as such: what cannot 
 
 from __future__ import annotations
 
+from bot.store.approvals import Approval, digest_of
 from bot.store.facts import Fact, StoredFacts
 from bot.store.files import FILE_BYTES
 from bot.store.history import History
@@ -29,6 +30,6 @@ from bot.store.records import (
 from bot.store.retention import Keep
 from bot.store.settings import ChatSettings
 from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
-from bot.store.states import InboxState, PageState, TurnState
+from bot.store.states import ApprovalState, InboxState, PageState, TurnState
 from bot.store.store import Store
 from bot.store.timers import LATE_AFTER, TimerLimits, zone_or_utc

@@ -8,7 +8,6 @@ from typing import Any
 
 from bot.contract import (
     ChatId,
-    ConfirmPressed,
     Control,
     ControlPressed,
     Enclosure,
@@ -29,7 +28,6 @@ _KINDS: dict[str, type[Incoming]] = {
     "edited": MessageEdited,
     "deleted": MessageDeleted,
     "control": ControlPressed,
-    "confirm": ConfirmPressed,
     "timer": TimerDue,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}

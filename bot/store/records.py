@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.contract import OUTSIDE, AssistantEntry, ChatId, Entry, Incoming, MessageRef, ReplyTarget, Usage
+from bot.store.approvals import Approval
 from bot.store.states import PageState, TurnState
 from tools.base import ToolCall, ToolResult, ToolStatus
 
@@ -115,6 +116,8 @@ class ReplyRecord:
     """No later turn of its chat was begun."""
     goes_on: bool = False
     """It was stopped, and more can be written."""
+    approval: Approval | None = None
+    """What it asked a person."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from sqlite3 import Connection
 
 from bot.contract import BEFORE_FIRST_PASS, OUTSIDE, AssistantEntry, ChatId, Entry, MessageSent, Usage, join_origins
+from bot.store.approvals import withdraw_replaced
 from bot.store.branches import CHAIN, find_newest_answer
 from bot.store.incoming import incoming_from_json
 from bot.store.records import CallRecord
@@ -53,6 +54,7 @@ def supersede(db: Connection, old: int, new: int, now: float, *, messages: bool 
         (new, old),
     ).fetchall()
     for chat, first, last, ended in found:
+        withdraw_replaced(db, old, now)
         db.execute("UPDATE turns SET superseded_by = ?, again_at = NULL WHERE id = ?", (new, old))
         db.execute("UPDATE history SET superseded = 1 WHERE chat = ? AND sequence BETWEEN ? AND ?", (chat, first, last))
         if first is not None:  # a summary may speak of it

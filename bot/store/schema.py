@@ -222,6 +222,18 @@ _BRANCHES = (
     "CREATE INDEX attachments_by_message ON attachments (message) WHERE message IS NOT NULL",
 )
 
+_APPROVALS = (
+    # Calls that a turn asked a person about; bot/store/approvals.py. `press`: the inbox row that decided.
+    """
+    CREATE TABLE approvals (
+        turn INTEGER PRIMARY KEY REFERENCES turns (id) ON DELETE CASCADE, call TEXT NOT NULL, digest TEXT NOT NULL,
+        origin TEXT NOT NULL, language TEXT NOT NULL, line TEXT NOT NULL, expires_at REAL NOT NULL,
+        state TEXT NOT NULL DEFAULT 'waiting', press INTEGER NOT NULL DEFAULT 0, ended_at REAL
+    ) STRICT
+    """,
+    "CREATE INDEX approvals_waiting ON approvals (turn) WHERE state = 'waiting'",
+)
+
 STEPS: tuple[tuple[str, ...], ...] = (
     _INTAKE,
     _TURNS,
@@ -240,6 +252,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     _REPEATS,
     _QUESTIONS,
     _BRANCHES,
+    _APPROVALS,
 )
 
 

@@ -45,6 +45,18 @@ class InboxState(StrEnum):
     """It came while the program was not running, too long ago to be answered."""
 
 
+class ApprovalState(StrEnum):
+    """What became of a call that a person was asked about."""
+
+    WAITING = "waiting"
+    ALLOWED = "allowed"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    """Nobody decided in time."""
+    WITHDRAWN = "withdrawn"
+    """It is not asked any more."""
+
+
 TURN_ENDS = frozenset(TurnState) - {TurnState.RUNNING}
 INBOX_ENDS = frozenset(InboxState) - {InboxState.NEW, InboxState.RUNNING}
 UNFINISHED = f"state IN ('{InboxState.NEW}', '{InboxState.RUNNING}')"

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from bot.contract import Clock
 from bot.store.access import Access
+from bot.store.approvals import Approvals
 from bot.store.database import Database
 from bot.store.descriptions import ToolDescriptions
 from bot.store.facts import StoredFacts
@@ -43,6 +44,7 @@ class Store:
         self.writer = writer
         self.intake = Intake(writer, readers, clock)
         self.turns = Turns(writer, readers, clock)
+        self.approvals = Approvals(writer, readers, clock)
         self.history = History(writer, readers, clock)
         self.access = Access(writer, readers, clock)
         self.settings = ChatSettings(writer, readers, clock)

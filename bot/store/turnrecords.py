@@ -14,7 +14,7 @@ from bot.store.incoming import incoming_from_json
 from bot.store.intake import end_row
 from bot.store.readers import Readers, Row
 from bot.store.records import TurnRecord
-from bot.store.states import TURN_ENDS, InboxState, TurnState
+from bot.store.states import TURN_ENDS, ApprovalState, InboxState, TurnState
 from bot.store.text import entry_json, to_plain, usage_from_json
 from bot.store.writer import Writer
 from tools.base import ToolStatus
@@ -71,6 +71,11 @@ async def close_turn(
             f"UPDATE turns SET state = :state, ended_at = :now, first_sequence = :first, last_sequence = :last, "
             f"{columns} WHERE id = :turn",
             {**record, "state": state, "now": now, "first": first, "last": last, "turn": turn},
+        )
+        db.execute(
+            "UPDATE turns SET again_at = coalesce(again_at, ?) WHERE id = ? "
+            f"AND EXISTS (SELECT 1 FROM approvals WHERE turn = turns.id AND state <> '{ApprovalState.WAITING}')",
+            (now, turn),
         )
         end_row(db, turn, InboxState(state), now)
         db.execute("DELETE FROM passes WHERE turn = ?", (turn,))

@@ -22,6 +22,7 @@ from bot.contract import (
     entry_from_json,
     join_origins,
 )
+from bot.store.approvals import load_approval
 from bot.store.branches import find_newest_answer, place_turn
 from bot.store.files import FILE_BYTES, attachments_of, keep_file, produced_files
 from bot.store.incoming import incoming_from_json
@@ -357,7 +358,14 @@ def _shown(db: Connection, turn: int) -> ReplyRecord | None:
     chat, question, own, visible, state, newest = row
     asked, target = incoming_from_json(question), incoming_from_json(own).target
     return ReplyRecord(
-        ChatId.parse(chat), asked, target, visible, _load(db, turn), bool(newest), state == TurnState.STOPPED
+        ChatId.parse(chat),
+        asked,
+        target,
+        visible,
+        _load(db, turn),
+        bool(newest),
+        state == TurnState.STOPPED,
+        load_approval(db, turn),
     )
 
 

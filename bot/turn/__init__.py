@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.turn.approvals import ApprovalOptions, Approvals
 from bot.turn.conversation import Conversation
 from bot.turn.earlier import EarlierWords
 from bot.turn.joins import Joins

@@ -12,6 +12,7 @@ from bot.model import Models
 from bot.policy import DayPurse, Permit, Quotas, meter
 from bot.store import Store
 from bot.toolchoice import NamedCall
+from bot.turn.approvals import Approvals
 from bot.turn.draft import Draft
 from bot.turn.joins import Joins
 from bot.turn.lookup import Known
@@ -33,8 +34,10 @@ class Asking:
         clock: Clock,
         options: TurnOptions,
         joins: Joins,
+        approvals: Approvals,
     ) -> None:
         self._joins = joins
+        self._approvals = approvals
         self._store = store
         self._models = models
         self._briefings = briefings
@@ -44,17 +47,22 @@ class Asking:
         self._clock = clock
         self._options = options
 
-    async def make_task(self, draft: Draft, permit: Permit, named: NamedCall | None) -> tuple[Task, Briefing]:
+    async def make_task(
+        self, draft: Draft, permit: Permit, named: NamedCall | None, *, may_ask: bool
+    ) -> tuple[Task, Briefing]:
         """Return the task of a draft, and the briefing that it was made from.
 
         Args:
             permit: what who asks may use.
+            may_ask: the reply can ask a person whether a call may be made.
             named: the tool that the question calls by name.
         """
         known, passes = draft.known, draft.made.passes
         question, past = known.question, known.past
         model = meter(self._models.choose(known.options.model), self._quotas, self._models.estimator)
-        first = self._offers.choose_first_call(question, permit, named)
+        decision = await self._approvals.decision_of(draft.run.turn, question)
+        decided = decision.call if decision is not None else None
+        first = decided or self._offers.choose_first_call(question, permit, named)
         # What was called before a restart, or is called first, must be among the tools.
         forced = named.tool if named is not None else ""
         certain = [call.name for entry in passes for call in entry.calls]
@@ -72,6 +80,8 @@ class Asking:
             deadline=draft.run.limits.deadline,
             tool_choice=forced or "auto",
             begin_with=first,
+            decision=decision,
+            may_ask=may_ask,
             passes=tuple(passes),
             results=draft.results,
             listen=partial(self._joins.steer, draft.run),

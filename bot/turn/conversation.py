@@ -17,10 +17,11 @@ from bot.contract import Backoff, Clock, DeliveryError, MessageSent, StoreError,
 from bot.model import Models
 from bot.operations import Metrics, Story
 from bot.policy import Once, Permit, Quotas, charge
-from bot.reply import Notices, Replies, ReplyStream, Settling
+from bot.reply import Notices, Replies, ReplyStream, Settling, approval_buttons
 from bot.sentences import say
 from bot.store import InboxState, Store, TurnState
 from bot.toolchoice import NamedCall
+from bot.turn.approvals import Approvals
 from bot.turn.asking import Asking
 from bot.turn.draft import Draft
 from bot.turn.earlier import EarlierWords
@@ -65,6 +66,7 @@ class Conversation:
         book: ChatBook,
         offers: Offers,
         joins: Joins,
+        approvals: Approvals,
         metrics: Metrics | None = None,
     ) -> None:
         self._store = store
@@ -80,10 +82,11 @@ class Conversation:
         self._offers = offers
         self._metrics = metrics or Metrics()
         self._lookup = Lookup(store, models, book, briefings, quotas, earlier)
-        self._asking = Asking(store, models, briefings, offers, quotas, clock, options, joins)
+        self._asking = Asking(store, models, briefings, offers, quotas, clock, options, joins, approvals)
         self._joins = joins
+        self._approvals = approvals
         self._showing = Showing(store, registry, quotas.prices, self._metrics, clock)
-        self._endings = Endings(store, models, once, settling, summaries, self._metrics, clock, options)
+        self._endings = Endings(store, models, once, settling, summaries, approvals, self._metrics, clock, options)
 
     async def run(self, turn: int, question: MessageSent, language: str, ending: Callable[[], Ending | None]) -> None:
         """Answer `question`. Never raises but for cancellation without an `ending`: the edge around a turn.
@@ -209,14 +212,18 @@ class Conversation:
     async def _answer(self, run: Run, known: Known, permit: Permit, named: NamedCall | None) -> None:
         """Take over what earlier tries brought, ask the agent, show the answer, and close the turn."""
         draft = self._resume(run, known)
-        task, briefing = await self._asking.make_task(draft, permit, named)
+        may_ask = self._replies.can_ask(run.question)
+        task, briefing = await self._asking.make_task(draft, permit, named, may_ask=may_ask)
         async with draft.reply:
             draft.show_again()
             try:
                 end = await self._show(draft, task)
                 if end is None:
                     return
-                self._replies.offer(draft.reply, run.turn, run.question, run.language, goes_on=end.goes_on)
+                if end.asked is not None:
+                    draft.reply.offer(approval_buttons(end.asked))
+                else:
+                    self._replies.offer(draft.reply, run.turn, run.question, run.language, goes_on=end.goes_on)
                 await self._finish(draft.reply, run, end)
             except asyncio.CancelledError:
                 if run.ending() is Ending.REPLACED:
@@ -228,6 +235,8 @@ class Conversation:
             notes = made.write_unsent(run.language, f"t{run.turn}")
             await self._notices.tell(known.question, "\n\n".join(notes), turn=f"t{run.turn}-unsent")
         await self._endings.close(draft, end, task, briefing)
+        if end.asked is not None:
+            await self._approvals.follow(end.asked)
 
     def _resume(self, run: Run, known: Known) -> Draft:
         """Open the reply, and take over what earlier tries brought."""

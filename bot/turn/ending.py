@@ -14,8 +14,9 @@ from bot.policy import Once, once_per_window, payer_of
 from bot.reply import Settling
 from bot.safety import Redactor, clean_answer
 from bot.sentences import how_long, say
-from bot.store import PageState, Store, TurnState
+from bot.store import Approval, PageState, Store, TurnState
 from bot.turn import workings
+from bot.turn.approvals import Approvals
 from bot.turn.draft import Draft
 from bot.turn.turnoptions import TurnOptions
 
@@ -32,6 +33,8 @@ class End:
     error: str = ""
     goes_on: bool = False
     """It was cut off, and more can be written."""
+    asked: Approval | None = None
+    """What a person is asked under it."""
 
 
 class Endings:
@@ -44,6 +47,7 @@ class Endings:
         once: Once,
         settling: Settling,
         summaries: Summaries,
+        approvals: Approvals,
         metrics: Metrics,
         clock: Clock,
         options: TurnOptions,
@@ -53,6 +57,7 @@ class Endings:
         self._once = once
         self._settling = settling
         self._summaries = summaries
+        self._approvals = approvals
         self._metrics = metrics
         self._clock = clock
         self._options = options
@@ -62,7 +67,8 @@ class Endings:
         """Write what belongs under an answer: sources, workings, files that could not be sent, how it ended."""
         made, language, turn = draft.made, draft.run.language, draft.run.turn
         told = outcome
-        if isinstance(outcome, Finished) and not clean_answer(made.shown).strip():
+        asks = outcome.asks if isinstance(outcome, Finished) else None
+        if isinstance(outcome, Finished) and asks is None and not clean_answer(made.shown).strip():
             told = Failed("empty", "nothing of the answer can be seen")
         note = self.write_note(draft, told)
         if isinstance(outcome, Failed) and not await is_said(outcome, draft.known.question, self._once):
@@ -74,6 +80,8 @@ class Endings:
         for words in (footer, *under, *made.write_unsent(language, f"t{turn}"), note):
             if words:
                 draft.write(words)
+        if asks is not None:
+            return End(TurnState.DONE, say("approval_note", language), asked=await self._approvals.ask(draft, asks))
         if isinstance(outcome, Failed):
             return End(TurnState.FAILED, note, outcome.detail)
         # Without an outcome nobody can read it any more.
@@ -124,7 +132,7 @@ class Endings:
             dollars=made.dollars,
             error=self._redact(end.error or reply.lost),
             again_at=due.at if due else None,
-            cuts=reply.cuts if due else (),
+            cuts=reply.cuts if due or end.asked else (),
         )
         chat = known.question.chat
         self._settling.begin(turn, chat, due)

@@ -91,8 +91,10 @@ class Showing:
         passes, call = draft.made.passes, event.call
         position = [one.id for one in passes[-1].calls].index(call.id)
         spec = self._registry.spec(call.name)
+        # What a person allowed is allowed once, whatever the tool says of itself.
+        once = event.allowed or bool(spec and spec.effects)
         await self._store.turns.start_call(
-            draft.run.turn, call, passnumber=len(passes), position=position, effects=bool(spec and spec.effects)
+            draft.run.turn, call, passnumber=len(passes), position=position, effects=once
         )
         draft.reply.status(call.id, event.status)
 

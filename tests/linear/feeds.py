@@ -71,7 +71,7 @@ from bot.model import (
 from bot.operations import outlet
 from bot.pacing import Pacer
 from bot.pacing.reader import Reader, is_readable, seconds_to_read
-from bot.reply import cutting, graphemes
+from bot.reply import approvalcard, cutting, graphemes
 from bot.reply.paging import Paginator, beginning, whole_words, worth_showing
 from bot.safety import characters, enclosures, linkpolicy, links, redacted, redactor, spans, spellings, untrusted
 from bot.store import facts, incoming
@@ -502,6 +502,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.contract.words.bare": lambda text: (words.bare(text), words.bare(f"pair {text}")),
     "bot.contract.words.parse": lambda text: (words.parse(text), words.parse(f"/new {text}")),
     "bot.context.window.fit": lambda text: window.fit(_told(text), 10**9, usage.Estimator().tokens),
+    "bot.reply.approvalcard.exact": lambda text: approvalcard.exact({"x": text}),
     "bot.reply.cutting.border_at": lambda text: cutting.border_at(text, len(text) - 1, 3600, "a"),
     "bot.reply.cutting.find_cut": lambda text: cutting.find_cut(text, 0, 3600, len, 3600),
     "bot.reply.cutting.sentence_end": lambda text: cutting.sentence_end(text, 0),
@@ -749,6 +750,7 @@ INSIDE: dict[str, str] = {
     "bot.context.window": "bot.context.window.fit",
     "bot.safety.enclosures": "bot.safety.enclosures.describe_enclosed",
     "bot.agent.given.leaves_of": "bot.agent.given.Given.could_build",
+    "bot.reply.approvalcard.write_card": "bot.reply.approvalcard.exact",
     "bot.reply.graphemes.is_boundary": "bot.reply.graphemes.boundary_before",
     "bot.contract.identity": "bot.contract.identity.anything",
     "bot.safety.linkpolicy.LinkPolicy.allows": "bot.safety.linkpolicy.LinkPolicy.decide",
@@ -899,6 +901,7 @@ OWN: dict[str, str] = {
     "bot.policy.purse": _SHORT,
     "bot.reply.pages.PageNow.draw": _HANDS_ON,
     "bot.reply.record": _HANDS_ON,
+    "bot.turn.approvals.Approvals.decision_of": _HANDS_ON,
     "bot.safety.redacted.redact_nothing": "gives it back",
     "bot.contract.reference": "six letters of a log line",
     "bot.turn.reminders": _SHORT,
@@ -913,6 +916,7 @@ OWN: dict[str, str] = {
     "bot.intake.waiting": _SHORT,
     "bot.turn.joins": _HANDS_ON,
     "bot.turn.queue": _HANDS_ON,
+    "bot.reply.approvalcard.text_with_outcome": "compares the end of a text with a line of our own",
     "bot.reply.buttons": "looks at the last character of a text",
     "adapters.telegram.surface.TelegramPressSurface.draw": _HANDS_ON,
     "tools.__init__": _OPERATOR,

@@ -63,11 +63,12 @@ async def press(
 
 def test_what_a_button_holds_is_read_back_and_nothing_else_is() -> None:
     for control in Control:
-        held = Button(control, 2**62, "👍").data
-        assert parse_button(held) == (control, 2**62) and len(held.encode()) <= 64
-    assert {parse_button(data) for data in ("", "stop", "stop:", "stop:x", "stop:-1", "stop:١", "go:1", "a:1")} == {
-        None
-    }
+        mark = "0123456789abcdef" if control in (Control.ALLOW, Control.DENY) else ""
+        held = Button(control, 2**62, "👍", mark).data
+        assert parse_button(held) == Button(control, 2**62, mark=mark) and len(held.encode()) <= 48
+    broken = ("", "stop", "stop:", "stop:x", "stop:-1", "stop:١", "go:1", "a:1", "stop:1:", "stop:1:0123456789abcdef")
+    unmarked = ("allow:1", "allow:1:", "deny:1:0123", "allow:1:0123456789ABCDEF", "allow:1:0123456789abcdef0")
+    assert {parse_button(data) for data in (*broken, *unmarked)} == {None}
     assert parse_button("stop:" + "9" * 20) is None
 
 

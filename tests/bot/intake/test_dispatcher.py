@@ -18,7 +18,6 @@ import pytest
 from bot.contract import StoreError
 from bot.contract.messages import (
     ChatId,
-    ConfirmPressed,
     Control,
     ControlPressed,
     Incoming,
@@ -271,7 +270,6 @@ def presses(message: MessageSent) -> list[Incoming]:
     extra: dict[type, RawObject] = {
         MessageEdited: {"message_id": "5", "text": "/allow telegram:666 admin"},
         MessageDeleted: {"message_id": "5"},
-        ConfirmPressed: {"question": "q", "allowed": True},
         ControlPressed: {"control": Control.GOOD, "turn": 1},
         TimerDue: {"text": "tea"},
     }

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from bot.contract.messages import (
     ChatId,
-    ConfirmPressed,
     Control,
     ControlPressed,
     Enclosure,
@@ -64,8 +63,9 @@ incomings: st.SearchStrategy[Incoming] = st.one_of(
     ),
     st.builds(MessageEdited, **common, message_id=words, text=words),
     st.builds(MessageDeleted, **common, message_id=words),
-    st.builds(ControlPressed, **common, control=st.sampled_from(Control), turn=st.integers(), group=st.booleans()),
-    st.builds(ConfirmPressed, **common, question=words, allowed=st.booleans()),
+    st.builds(
+        ControlPressed, **common, control=st.sampled_from(Control), turn=st.integers(), mark=words, group=st.booleans()
+    ),
     st.builds(TimerDue, **common, text=words),
 )
 
@@ -87,7 +87,7 @@ def test_what_is_written_can_be_stored_as_utf8(incoming: Incoming) -> None:
 
 def test_a_sender_stored_by_an_earlier_version_belongs_to_nothing() -> None:
     stored = (
-        '{"kind": "confirm", "question": "q", "allowed": true, "delivery": "1", "chat": ["telegram", "42", "7", ""], '
+        '{"kind": "control", "control": "good", "turn": 1, "delivery": "1", "chat": ["telegram", "42", "7", ""], '
         '"sender": {"id": "telegram:7", "name": "Ada", "language": ""}, "target": {"platform": "telegram", "data": {}}}'
     )
     assert incoming_from_json(stored).sender == Sender(id="telegram:7", name="Ada")

@@ -10,6 +10,7 @@ from bot.agent import Failed, Finished
 from bot.contract import SystemClock
 from bot.policy import Once
 from bot.store import TurnState
+from bot.turn import ApprovalOptions, Approvals
 from bot.turn.draft import Draft
 from bot.turn.ending import Endings, is_said
 from tests.bot.conftest import OpenRig, Rig
@@ -22,7 +23,10 @@ def once_of(it: Rig) -> Once:
 
 def endings(it: Rig, draft: Draft) -> Endings:
     bot, clock = it.bot, SystemClock()
-    return Endings(bot.store, bot.models, once_of(it), bot.settling, bot.summaries, bot.metrics, clock, draft.options)
+    approvals = Approvals(bot.store, bot.settling, clock, ApprovalOptions())
+    return Endings(
+        bot.store, bot.models, once_of(it), bot.settling, bot.summaries, approvals, bot.metrics, clock, draft.options
+    )
 
 
 async def test_a_spent_quota_is_told_once_and_again_to_who_awaits_an_answer(rig: OpenRig) -> None:

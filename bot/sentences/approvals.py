@@ -1,0 +1,63 @@
+"""What a person reads who is asked whether a tool may do something."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tools.languages import Words
+
+SENTENCES: Final[Mapping[str, Words]] = {
+    "approval_head": (
+        "🔐 **May I do this?** The tool `{name}` would run with exactly this:",
+        "🔐 **可以这样做吗？**工具 `{name}` 将按以下内容运行：",
+        "🔐 **可以這樣做嗎？**工具 `{name}` 將依以下內容執行：",
+    ),
+    "approval_head_outside": (
+        "🔐 **May I do this?** This conversation holds text from outside, and what the tool `{name}` is given may "
+        "reach others. It would run with exactly this:",
+        "🔐 **可以这样做吗？**本对话含有外部文字，交给工具 `{name}` 的内容可能会传给他人。它将按以下内容运行：",
+        "🔐 **可以這樣做嗎？**本對話含有外部文字，交給工具 `{name}` 的內容可能會傳給他人。它將依以下內容執行：",
+    ),
+    "approval_cut": (
+        "⚠️ This is too long to be shown here: {shown} of {count} characters. The file `{file}` below holds all of it.",
+        "⚠️ 内容太长，这里只显示了 {count} 个字符中的 {shown} 个。完整内容见下方的文件 `{file}`。",
+        "⚠️ 內容太長，這裡只顯示了 {count} 個字元中的 {shown} 個。完整內容見下方的檔案 `{file}`。",
+    ),
+    "approval_left_out": (
+        "⟪{count} characters left out⟫",
+        "⟪省略 {count} 个字符⟫",
+        "⟪省略 {count} 個字元⟫",
+    ),
+    "approval_waits_asker": (
+        "⏳ Only the person who asked, or an admin, can decide, within {wait}. Until then nothing is done.",
+        "⏳ 只有提问者或管理员可以决定，限时 {wait}。在此之前什么都不会做。",
+        "⏳ 只有提問者或管理員可以決定，限時 {wait}。在此之前什麼都不會做。",
+    ),
+    "approval_waits_admins": (
+        "⏳ Only an admin of this bot can decide, within {wait}. Until then nothing is done.",
+        "⏳ 只有机器人的管理员可以决定，限时 {wait}。在此之前什么都不会做。",
+        "⏳ 只有機器人的管理員可以決定，限時 {wait}。在此之前什麼都不會做。",
+    ),
+    "approval_allowed": ("✅ Allowed.", "✅ 已允许。", "✅ 已允許。"),
+    "approval_denied": ("🚫 Refused: it was not done.", "🚫 已拒绝：没有执行。", "🚫 已拒絕：沒有執行。"),
+    "approval_expired": (
+        "⌛ Nobody decided in time: it was not done.",
+        "⌛ 没有人及时决定：没有执行。",
+        "⌛ 沒有人及時決定：沒有執行。",
+    ),
+    "approval_withdrawn": (
+        "✖️ This is not asked any more: it was not done.",
+        "✖️ 已不再询问：没有执行。",
+        "✖️ 已不再詢問：沒有執行。",
+    ),
+    "approval_yes": ("(Allowed with the button.)", "（已用按钮允许。）", "（已用按鈕允許。）"),
+    "approval_no": ("(Refused with the button.)", "（已用按钮拒绝。）", "（已用按鈕拒絕。）"),
+    "approval_note": (
+        "The person is asked whether this may be done.",
+        "正在询问是否可以这样做。",
+        "正在詢問是否可以這樣做。",
+    ),
+    "button_allow": ("✅ Allow", "✅ 允许", "✅ 允許"),
+    "button_deny": ("🚫 Refuse", "🚫 拒绝", "🚫 拒絕"),
+}

@@ -1,0 +1,183 @@
+"""Calls that wait for a person's decision: one for each turn that asked, bound to the digest of its arguments.
+
+A decision is taken once, in the transaction that checks everything it depends on, and belongs to the press that took
+it: only the turn of that press runs the call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from sqlite3 import Connection
+
+from bot.contract import MARK_CHARS, ChatId
+from bot.store.queries import Queries
+from bot.store.states import ApprovalState
+from bot.store.text import to_json, to_plain
+from tools.base import ToolCall
+
+_WAITS = f"state = '{ApprovalState.WAITING}'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """A call that a person is asked about, as it stands now."""
+
+    turn: int
+    """The turn that asks."""
+    chat: ChatId
+    person: str
+    """Who asked the question."""
+    call: ToolCall
+    digest: str
+    origin: str
+    """Whose words led to the call."""
+    language: str
+    line: str
+    """The last line of what was asked, as long as nothing is decided."""
+    expires_at: float
+    """Wall-clock time."""
+    state: ApprovalState = ApprovalState.WAITING
+    press: int = 0
+    """The inbox row of the press that decided; 0: none did."""
+
+    @property
+    def mark(self) -> str:
+        """What the buttons hold of the digest."""
+        return self.digest[:MARK_CHARS]
+
+    @property
+    def intact(self) -> bool:
+        """The call is the one that was shown."""
+        return self.digest == digest_of(self.call)
+
+
+def digest_of(call: ToolCall) -> str:
+    """Return the SHA-256 of a call's name and arguments; the same for equal calls, however they were written."""
+    text = json.dumps([call.name, call.arguments], sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Approvals(Queries):
+    """Stores what is asked, and what is decided."""
+
+    async def open(self, asked: Approval) -> tuple[Approval, list[int]]:
+        """Store what a turn asks, unless it is stored, and return how it stands; with it the turns whose own question
+        to this person in this chat is withdrawn for it."""
+        now = self._clock.wall()
+        call = to_json([asked.call.id, asked.call.name, dict(asked.call.arguments)])
+
+        def work(db: Connection) -> tuple[Approval, list[int]]:
+            db.execute(
+                "INSERT INTO approvals (turn, call, digest, origin, language, line, expires_at) "
+                "SELECT id, ?, ?, ?, ?, ?, ? FROM turns WHERE id = ? ON CONFLICT DO NOTHING",
+                (call, asked.digest, asked.origin, asked.language, to_plain(asked.line), asked.expires_at, asked.turn),
+            )
+            stored = load_approval(db, asked.turn)
+            if stored is None:  # its chat was forgotten
+                return asked, []
+            others = _waiting(db, stored.chat, stored.person, asked.turn)
+            return stored, [turn for turn in others if _end(db, turn, ApprovalState.WITHDRAWN, now)]
+
+        return await self._writer.run(work)
+
+    async def load(self, turn: int) -> Approval | None:
+        """Return what a turn asked; None if it asked nothing."""
+        return await self._readers.read(lambda db: load_approval(db, turn))
+
+    async def decide(self, turn: int, mark: str, press: int, *, allowed: bool) -> Approval | None:
+        """Take the decision of a press, if none was taken before and it is not too late; return how it stands.
+
+        Args:
+            mark: what the button holds of the digest; nothing is decided for another one.
+            press: the inbox row of the press.
+        """
+        now = self._clock.wall()
+        state = ApprovalState.ALLOWED if allowed else ApprovalState.DENIED
+
+        def work(db: Connection) -> Approval | None:
+            before = load_approval(db, turn)
+            if before is None or before.mark != mark:
+                return None
+            if before.expires_at <= now:
+                _end(db, turn, ApprovalState.EXPIRED, now)
+            else:
+                _end(db, turn, state, now, press)
+            return load_approval(db, turn)
+
+        return await self._writer.run(work)
+
+    async def expire(self, turn: int) -> bool:
+        """End the waiting of a turn whose time is over; return whether it waited."""
+        now = self._clock.wall()
+        return await self._writer.run(lambda db: _end(db, turn, ApprovalState.EXPIRED, now))
+
+    async def withdraw(self, chat: ChatId, person: str = "") -> list[int]:
+        """End all waiting in a chat, or all of one person there; return the turns that asked."""
+        now = self._clock.wall()
+
+        def work(db: Connection) -> list[int]:
+            turns = _waiting(db, chat, person, 0)
+            return [turn for turn in turns if _end(db, turn, ApprovalState.WITHDRAWN, now)]
+
+        return await self._writer.run(work)
+
+    async def list_waiting(self) -> list[tuple[int, ChatId, float]]:
+        """Return the turns that wait for a decision, each with its chat and the wall-clock time of its end."""
+        rows = await self._readers.fetch_rows(
+            f"SELECT a.turn, c.chat, a.expires_at FROM approvals a JOIN turns t ON t.id = a.turn "
+            f"JOIN chats c ON c.id = t.chat WHERE a.{_WAITS} ORDER BY a.turn"
+        )
+        return [(int(turn), ChatId.parse(chat), float(at)) for turn, chat, at in rows]
+
+
+def withdraw_replaced(db: Connection, turn: int, now: float) -> None:
+    """End the waiting of a turn whose place another one takes."""
+    _end(db, turn, ApprovalState.WITHDRAWN, now)
+
+
+def _end(db: Connection, turn: int, state: ApprovalState, now: float, press: int = 0) -> bool:
+    """Write down a decision, if there is none, and that what was asked is to be shown again with it."""
+    changed = db.execute(
+        f"UPDATE approvals SET state = ?, press = ?, ended_at = ? WHERE turn = ? AND {_WAITS}",
+        (state, press, now, turn),
+    )
+    if not changed.rowcount:
+        return False
+    db.execute("UPDATE turns SET again_at = ? WHERE id = ? AND ended_at IS NOT NULL", (now, turn))
+    return True
+
+
+def _waiting(db: Connection, chat: ChatId, person: str, but: int) -> list[int]:
+    rows = db.execute(
+        f"SELECT a.turn FROM approvals a JOIN turns t ON t.id = a.turn JOIN chats c ON c.id = t.chat "
+        f"WHERE a.{_WAITS} AND c.chat = ? AND (? = '' OR t.person = ?) AND t.id <> ? ORDER BY t.id",
+        (str(chat), person, person, but),
+    )
+    return [int(turn) for (turn,) in rows.fetchall()]
+
+
+def load_approval(db: Connection, turn: int) -> Approval | None:
+    """See `Approvals.load`."""
+    row = db.execute(
+        "SELECT a.turn, c.chat, t.person, a.call, a.digest, a.origin, a.language, a.line, a.expires_at, a.state, "
+        "a.press FROM approvals a JOIN turns t ON t.id = a.turn JOIN chats c ON c.id = t.chat WHERE a.turn = ?",
+        (turn,),
+    ).fetchone()
+    if row is None:
+        return None
+    id, chat, person, call, digest, origin, language, line, expires_at, state, press = row
+    return Approval(
+        turn=id,
+        chat=ChatId.parse(chat),
+        person=person,
+        call=ToolCall(*json.loads(call)),
+        digest=digest,
+        origin=origin,
+        language=language,
+        line=line,
+        expires_at=expires_at,
+        state=ApprovalState(state),
+        press=press,
+    )

@@ -1,0 +1,211 @@
+"""Calls that a person has to allow: the turn that wants one asks and ends, and the decision begins another turn.
+
+Nothing runs and nothing is held while a question waits: no connection to a model, no place in the chat's queue, so
+that other questions of the chat go on. A later question about another call of the same person takes the place of the
+one that waits, `/stop` and `/new` withdraw it, and it ends by itself when its time is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from bot.agent import Asked, Decision
+from bot.contract import (
+    LONGEST_PAUSE,
+    Backoff,
+    ChatId,
+    Clock,
+    Control,
+    ControlPressed,
+    File,
+    MessageSent,
+    StoreError,
+)
+from bot.reply import FILE, Settling, outcome_of, write_card
+from bot.safety import tool_entry
+from bot.settings import CoreSettings
+from bot.store import Approval, ApprovalState, Store, digest_of
+from bot.turn.draft import Draft
+from tools.base import ToolResult, ToolStatus
+
+log = logging.getLogger(__name__)
+
+_WAITS = (
+    "Not run yet: the person is shown this call and asked to allow it. If the person allows it, a later call with the "
+    "same arguments has its result; without such a result it has not run, and nothing was done. Do not claim otherwise."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalOptions:
+    """Who decides, and how long a question waits."""
+
+    seconds: float = 3600.0
+    admins: bool = False
+    """Only admins decide."""
+
+    @classmethod
+    def from_settings(cls, core: CoreSettings) -> ApprovalOptions:
+        return cls(seconds=core.confirm_seconds, admins=core.confirm_by == "admins")
+
+
+class Approvals:
+    """Asks, takes decisions, and ends questions whose time is over; one object for the whole process."""
+
+    def __init__(self, store: Store, settling: Settling, clock: Clock, options: ApprovalOptions) -> None:
+        self._store = store
+        self._settling = settling
+        self._clock = clock
+        self.options = options
+        self._expiring: dict[int, tuple[ChatId, asyncio.Task[None]]] = {}
+        """By the turn that asks."""
+
+    async def ask(self, draft: Draft, asked: Asked) -> Approval:
+        """Write under an answer what a person is asked, store it before anybody sees it, and return it.
+
+        Raises:
+            StoreError: it cannot be stored now.
+        """
+        run, call, options = draft.run, asked.call, self.options
+        card = await asyncio.to_thread(
+            write_card,
+            call.name,
+            call.arguments,
+            run.language,
+            seconds=options.seconds,
+            admins=options.admins,
+            outside=asked.outside,
+        )
+        approval, withdrawn = await self._store.approvals.open(
+            Approval(
+                turn=run.turn,
+                chat=run.question.chat,
+                person=run.question.sender.id,
+                call=call,
+                digest=digest_of(call),
+                origin=asked.origin,
+                language=run.language,
+                line=card.line,
+                expires_at=self._clock.wall() + options.seconds,
+            )
+        )
+        log.info("turn %s asks whether %s may run", run.turn, call.name)
+        for turn in withdrawn:
+            await self._show(turn, approval.chat)
+        made = draft.made
+        result = ToolResult(text=_WAITS, ok=False, status=ToolStatus.CANCELLED, own_words=True)
+        made.results[len(made.passes), call.id] = tool_entry(call, result, made.marker, made.passes[-1].origin)
+        draft.write(card.text)
+        draft.write(outcome_of(approval))
+        if card.file:
+            draft.attach(File(FILE, "application/json", card.file.encode()))
+        return approval
+
+    async def follow(self, asked: Approval) -> None:
+        """See to a question whose turn has ended: it ends in time, and shows what was decided meanwhile.
+
+        Raises:
+            StoreError: it cannot be looked up now.
+        """
+        stored = await self._store.approvals.load(asked.turn)
+        if stored is None:
+            return
+        if stored.state is ApprovalState.WAITING:
+            self._watch(stored.turn, stored.chat, stored.expires_at)
+        elif stored.state is not asked.state:
+            await self._settling.refresh(stored.turn, stored.chat)
+
+    async def decide(self, press: int, pressed: ControlPressed) -> Approval | None:
+        """Take the decision of a press by somebody who may; None where the button asks nothing that is known.
+
+        Args:
+            press: its inbox row.
+
+        Raises:
+            StoreError: it cannot be decided now.
+        """
+        allowed = pressed.control is Control.ALLOW
+        approval = await self._store.approvals.decide(pressed.turn, pressed.mark, press, allowed=allowed)
+        if approval is not None and approval.state is not ApprovalState.WAITING:
+            log.info("turn %s: what it asked is %s", approval.turn, approval.state)
+            await self._show(approval.turn, approval.chat)
+        return approval
+
+    async def withdraw(self, chat: ChatId, person: str = "") -> bool:
+        """Ask nothing more in a chat, or of what one person wanted there; return whether something was asked."""
+        turns = await self._store.approvals.withdraw(chat, person)
+        for turn in turns:
+            await self._show(turn, chat)
+        return bool(turns)
+
+    async def decision_of(self, turn: int, question: MessageSent) -> Decision | None:
+        """Return what was decided about the call that `question` is about, for the turn of the press that decided.
+
+        Raises:
+            StoreError: it cannot be looked up now.
+        """
+        if not question.decides:
+            return None
+        approval = await self._store.approvals.load(question.decides)
+        if approval is None:
+            return None
+        allowed = approval.state is ApprovalState.ALLOWED and approval.press == turn and approval.intact
+        # An id of its own: the call that was asked about stands in the history under the model's.
+        call = replace(approval.call, id=f"decided{turn}")
+        return Decision(call=call, allowed=allowed, origin=approval.origin)
+
+    async def show(self, turn: int, chat: ChatId) -> None:
+        """Show what became of the question of a turn whose place another one takes."""
+        if await self._store.approvals.load(turn) is not None:
+            await self._show(turn, chat)
+
+    async def resume(self, platform: str) -> None:
+        """Go on waiting for what former processes asked on a platform, and end what is over.
+
+        Raises:
+            StoreError: it cannot be looked up now.
+        """
+        for turn, chat, expires_at in await self._store.approvals.list_waiting():
+            if chat.platform == platform:
+                self._watch(turn, chat, expires_at)
+
+    async def rest(self, platform: str) -> None:
+        """End nothing more on a platform; a later start goes on."""
+        await self._cancel([turn for turn, (chat, _) in self._expiring.items() if chat.platform == platform])
+
+    async def close(self) -> None:
+        """End nothing more; the next start goes on."""
+        await self._cancel(self._expiring)
+
+    async def _show(self, turn: int, chat: ChatId) -> None:
+        await self._cancel([turn])
+        await self._settling.refresh(turn, chat)
+
+    def _watch(self, turn: int, chat: ChatId, expires_at: float) -> None:
+        if turn not in self._expiring:
+            task = asyncio.create_task(self._expire(turn, chat, expires_at), name=f"approval {turn}")
+            self._expiring[turn] = chat, task
+            task.add_done_callback(lambda _: self._expiring.pop(turn, None))
+
+    async def _expire(self, turn: int, chat: ChatId, expires_at: float) -> None:
+        while (left := expires_at - self._clock.wall()) > 0:
+            await self._clock.sleep(min(left, LONGEST_PAUSE))
+        backoff = Backoff(self._clock)
+        while True:
+            try:
+                if await self._store.approvals.expire(turn):
+                    log.info("turn %s: nobody decided in time about what it asked", turn)
+                    await self._settling.refresh(turn, chat)
+                return
+            except StoreError as error:
+                log.error("turn %s: what it asked cannot be ended now: %s", turn, error)
+            await backoff.wait()
+
+    async def _cancel(self, turns: Collection[int]) -> None:
+        tasks = [self._expiring[turn][1] for turn in list(turns) if turn in self._expiring]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -307,6 +307,7 @@ class App:
             reminders=self.reminders,
             clock=self._clock,
             signs=WaitingSigns(self.pacer, self._clock, self._surface),
+            pacer=self.pacer,
             redact=self._redact,
         )
 

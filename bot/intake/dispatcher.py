@@ -29,6 +29,7 @@ from bot.contract import (
 from bot.intake.admission import Admission, Answer, Begin, Refuse, Verdict
 from bot.intake.changes import Changes
 from bot.intake.waiting import WaitingSigns
+from bot.pacing import Pacer
 from bot.policy import Access, Once, once_in_chat
 from bot.reply import Notices, Settling
 from bot.safety import redacted
@@ -62,6 +63,7 @@ class Dispatcher:
         approvals: Approvals,
         signs: WaitingSigns,
         joins: Joins,
+        pacer: Pacer,
         redact: redacted.Redact = redacted.redact_nothing,
     ) -> None:
         """
@@ -74,6 +76,7 @@ class Dispatcher:
         self._approvals = approvals
         self._signs = signs
         self._joins = joins
+        self._pacer = pacer
         self._store = store
         self._changes = Changes(store)
         self._access = access
@@ -203,7 +206,8 @@ class Dispatcher:
             if before is not None:
                 await asyncio.gather(before, return_exceptions=True)
             try:
-                await self._retry_patiently(chat, work)
+                with self._pacer.expecting(chat.platform):
+                    await self._retry_patiently(chat, work)
             except Exception:
                 log.exception("%s: a delivery could not be handled", chat)
             finally:
@@ -343,7 +347,8 @@ class Dispatcher:
         begun = self._signs.show(message, language) if waits and not message.scheduled else lambda: None
 
         async def turn(running: Running) -> None:
-            await self._actions.run_in_turn(id, message, language, running)
+            with self._pacer.expecting(message.chat.platform):
+                await self._actions.run_in_turn(id, message, language, running)
 
         self._queue.put(
             message.chat,

@@ -12,6 +12,9 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from bot.contract import CallCost, Clock, Closed, RateBudget, SystemClock
 from bot.operations import Metrics
@@ -35,6 +38,8 @@ class Pacer:
         self._metrics = metrics or Metrics()
         self.live = 0
         """Replies under way."""
+        self._coming: Counter[str] = Counter()
+        """Questions of each platform whose replies are not under way."""
         self._scopes: dict[str, BudgetState] = {}
         self._waiting = _Queues()
         self._number = 0
@@ -97,22 +102,28 @@ class Pacer:
 
     def lasts(self, reader: Reader, text: str) -> bool:
         """Return True if `text`, as first words, is enough to read until the next call."""
-        return is_readable(text) and seconds_to_read(text) >= self._gap(reader) + AHEAD
+        return is_readable(text) and seconds_to_read(text) >= max(self._gap(reader), AHEAD)
 
     def _gap(self, reader: Reader) -> float:
         """Return about how long after this call of a reply its next one will be."""
         now = self._clock.monotonic()
-        return max((self._scope_of(budget).gap(now) for budget in reader.budgets), default=0.0)
+        return max((self._scope_of(one).gap(now, self._coming_to(one)) for one in reader.budgets), default=0.0)
+
+    def _coming_to(self, budget: RateBudget) -> int:
+        """Return how many replies that are not under way yet will draw on a budget."""
+        return max(0, self._coming[_platform_of(budget)]) if budget.shared else 0
 
     def take(self, cost: CallCost, purpose: Purpose = Purpose.TYPING) -> bool:
         """Take a call at once if the budgets allow it, else return False; call `answered` when its answer came."""
         now = self._clock.monotonic()
-        needed = purpose is not Purpose.TYPING
-        if any(
-            (scope := self._scope_of(one)).ready_at(now, scope.leaves(purpose, needed=needed)) > now
-            for one in cost.budgets
-        ):
-            return False
+        for budget in cost.budgets:
+            scope = self._scope_of(budget)
+            leaves = scope.leaves(purpose, needed=purpose is not Purpose.TYPING)
+            if purpose is Purpose.TYPING:
+                # Words are worth more than the sign that they will come.
+                leaves = max(leaves, scope.beginning + self._coming_to(budget))
+            if scope.ready_at(now, leaves) > now:
+                return False
         self._occupy(cost, now, purpose)
         return True
 
@@ -173,8 +184,20 @@ class Pacer:
             self._scope_of(budget).come(now)
         return reader
 
+    @contextmanager
+    def expecting(self, platform: str) -> Iterator[None]:
+        """Know of a reply from the arrival of its question on: of a hundred at once the first then have enough to read
+        until the beginnings of all others are shown."""
+        self._coming[platform] += 1
+        try:
+            yield
+        finally:
+            self._coming[platform] -= 1
+
     def _count(self, reader: Reader, by: int) -> None:
         """Count a reply in the budgets it draws on (1), or no longer (-1)."""
+        for platform in {_platform_of(budget) for budget in reader.budgets}:
+            self._coming[platform] -= by
         for budget in reader.budgets:
             scope = self._scope_of(budget)
             scope.live += by
@@ -341,5 +364,9 @@ def _closed(scope: str, until: float) -> Closed:
 
 
 def _platform(cost: CallCost) -> str:
-    """Return the platform of a call: rate scopes begin with it."""
-    return cost.budgets[0].scope.partition(":")[0]
+    return _platform_of(cost.budgets[0])
+
+
+def _platform_of(budget: RateBudget) -> str:
+    """Return the platform of a budget: rate scopes begin with it."""
+    return budget.scope.partition(":")[0]

@@ -84,14 +84,16 @@ class BudgetState:
             at = max(at, self._full_at - room / (budget.rate * self.factor))
         return at
 
-    def gap(self, now: float) -> float:
-        """Return how long the second call of one reply may wait, where each that is live makes its end, and each that
-        begins one more."""
-        longest = 0.0
+    def gap(self, now: float, coming: int = 0) -> float:
+        """Return how long the second call of one reply may wait: until each that draws on it had its turn.
+
+        Args:
+            coming: replies that will draw on it soon, each with a call for its beginning and one for its end.
+        """
+        longest, live = 0.0, self.live + coming
         for window, answered in self._counted(now):
-            short_of = self.live + self.beginning + self.in_flight + len(answered) - window.calls
-            if short_of > 0:
-                longest = max(longest, window.seconds * max(1.0, short_of / window.calls))
+            if live + self.beginning + coming + self.in_flight + len(answered) > window.calls:
+                longest = max(longest, window.seconds * max(1.0, live / window.calls))
         return longest
 
     def come(self, now: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
 
 import pytest
 
@@ -210,7 +211,7 @@ async def test_first_words_last_where_they_can_be_read_and_fill_the_time_until_t
     for _ in range(28):
         reading(pacer, BOT)
     one_of_many = pacer.enter((BOT,))
-    second = "word " * 7
+    second = "word " * 6
     assert not pacer.lasts(one_of_many, second) and pacer.lasts(one_of_many, 2 * second)
 
 
@@ -265,9 +266,7 @@ async def test_what_was_whole_once_leaves_half_of_the_calls_for_half_a_minute(
     assert calls.times == [0.0, 0.0, CALM]
 
 
-async def test_the_gap_counts_an_end_for_each_and_a_second_call_for_each_that_begins(
-    pacer: Pacer, clock: FakeClock
-) -> None:
+async def test_the_gap_lasts_until_everybody_had_a_turn_where_not_all_find_two_calls(clock: FakeClock) -> None:
     state = BudgetState(RateBudget("ten", windows=(Window(10, 5.0),)))
     state.live, state.beginning = 5, 5
     assert state.gap(clock.now) == 0.0
@@ -276,7 +275,41 @@ async def test_the_gap_counts_an_end_for_each_and_a_second_call_for_each_that_be
     assert state.gap(clock.now) == 5.0
 
     state.live = state.beginning = 15
-    assert state.gap(clock.now) == pytest.approx(10.0)
+    assert state.gap(clock.now) == 7.5
+    assert state.gap(clock.now, 5) == 10.0
+
+
+async def test_first_words_of_the_first_last_until_those_who_are_expected_had_a_turn(pacer: Pacer) -> None:
+    words = "word " * 14
+    first = pacer.enter((CHAT, BOT))
+    assert pacer.lasts(first, words)
+
+    with ExitStack() as asked:
+        for _ in range(99):
+            asked.enter_context(pacer.expecting("telegram"))
+        asked.enter_context(pacer.expecting("discord"))
+        assert not pacer.lasts(first, words) and pacer.lasts(first, 2 * words)
+        others = [pacer.enter((CHAT, BOT)) for _ in range(99)]
+        assert not pacer.lasts(first, words) and pacer.lasts(first, 2 * words), "each is counted once"
+        for reader in others:
+            pacer.leave(reader)
+
+    assert pacer.lasts(first, words)
+
+
+async def test_the_sign_of_typing_leaves_a_call_to_everybody_who_begins(pacer: Pacer) -> None:
+    cost = CallCost((BOT,))
+    assert pacer.take(cost)
+
+    with ExitStack() as asked:
+        for _ in range(27):
+            asked.enter_context(pacer.expecting("telegram"))
+        assert not pacer.take(cost)
+        for _ in range(27):
+            pacer.enter((BOT,))
+        assert not pacer.take(cost), "they begin"
+
+    assert pacer.take(CallCost((CHAT,))), "where nothing is shared"
 
 
 async def test_one_flooded_chat_holds_no_other(calls: Calls, clock: FakeClock) -> None:

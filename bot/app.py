@@ -132,6 +132,7 @@ class App:
         self._redact = Redactor(self._secrets).redact
         describer = ToolDescriber(self.registry, self.store.descriptions, side, self._clock, self._redact)
         self.describer = describer if core.describe_tools else None
+        self._call_policy = CallPolicy.from_settings(core)
         self.rights = ToolRights(
             self.registry, self.access.is_admin, off=core.tools_off, limits=core.tools_for, chats=self._chats
         )
@@ -234,10 +235,7 @@ class App:
         limits = AgentLimits(
             rounds=core.max_tool_rounds, calls_per_pass=core.max_calls_per_pass, output_chars=core.max_output_chars
         )
-        policy = CallPolicy(
-            hosts=core.trusted_hosts, tools=core.trusted_tools, words=core.instructions, confirm=core.confirm_tools
-        )
-        return Agent(self.registry, limits, self._redact, policy)
+        return Agent(self.registry, limits, self._redact, self._call_policy)
 
     def _offers(self) -> Offers:
         core = self.configuration.core
@@ -361,7 +359,8 @@ class App:
     async def _try_tools(self) -> None:
         """Try the tools of which only a trial tells whether they work, and name those that settings call wrongly."""
         await self.registry.prove()
-        for sentence in await find_misnamed(self.registry, self.rights.named, SERVERS_SECONDS):
+        named = [*self.rights.named, *self._call_policy.named]
+        for sentence in await find_misnamed(self.registry, named, SERVERS_SECONDS):
             log.warning("%s", sentence)
         if self.describer is not None:
             await self.describer.run()

@@ -179,10 +179,15 @@ class CoreSettings(Settings):
         description="Tools of MCP servers that are not withheld while a conversation holds text from outside, as "
         "calendar__list,github__*.",
     )
+    untrusted_calls: Literal["refuse", "ask"] = Field(
+        "refuse",
+        description="What becomes of calls that could carry something out while a conversation holds text from "
+        "outside: refuse, or ask the person.",
+    )
     confirm_tools: Words = Field(
         (),
-        description="Tools that ask before they run, as generate_image,github__*; a tool behind a - never does, as "
-        "-memory__*.",
+        description="Tools that ask before they run, as generate_image,github__*, beside those of MCP servers that "
+        "change things; a tool behind a - never does, as -memory__*.",
     )
     confirm_by: Literal["asker", "admins"] = Field(
         "asker",

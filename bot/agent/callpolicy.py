@@ -19,6 +19,7 @@ from bot.agent.brought import SpecOf, brings, stands_in
 from bot.contract import Entry, is_from_outside, join_origins
 from bot.markdown import host_of
 from bot.policy import Permits, allow_everything, matches
+from bot.settings import CoreSettings
 from tools.base import ToolCall, ToolSpec
 from tools.fetch.guard import wire_form
 
@@ -86,11 +87,13 @@ class CallPolicy:
         tools: Sequence[str] = (),
         words: str = "",
         confirm: Sequence[str] = (),
+        ask_outside: bool = False,
     ) -> None:
         """
         Args:
             confirm: a person is asked before these run; names or patterns, behind a `-` those that run unasked though
                 they act beyond the chat.
+            ask_outside: a person is asked about what is refused otherwise because of words from outside.
             hosts: any page of these is opened; `*.example.org` stands for all under it.
             tools: these are never withheld; names, or patterns as `github_*`.
             words: the operator's own, whose addresses are opened.
@@ -100,6 +103,23 @@ class CallPolicy:
         self._words = words
         self._confirm = tuple(one for one in confirm if not one.startswith("-"))
         self._unasked = tuple(one[1:] for one in confirm if one.startswith("-"))
+        self.ask_outside = ask_outside
+
+    @classmethod
+    def from_settings(cls, core: CoreSettings) -> CallPolicy:
+        return cls(
+            hosts=core.trusted_hosts,
+            tools=core.trusted_tools,
+            words=core.instructions,
+            confirm=core.confirm_tools,
+            ask_outside=core.untrusted_calls == "ask",
+        )
+
+    @property
+    def named(self) -> list[tuple[str, str]]:
+        """Every setting that names tools, with each name or pattern in it."""
+        confirm = [("CONFIRM_TOOLS", name) for name in (*self._confirm, *self._unasked)]
+        return confirm + [("TRUSTED_TOOLS", name) for name in self._tools]
 
     def asks_first(self, spec: ToolSpec) -> bool:
         """Tell whether a person is asked before this tool runs."""
@@ -123,13 +143,15 @@ class CallPolicy:
 
 @dataclass(slots=True)
 class Clearance:
-    """Decides which calls a model may make that read `_entries`, for `_person`, who may use what `_permits` says."""
+    """Decides which calls a model may make that read `_entries`, for `_person`, who may use what `_permits` says and
+    `_may_ask` be asked."""
 
     _policy: CallPolicy
     _entries: tuple[Entry, ...]
     _person: str
     _spec_of: SpecOf
     _permits: Permits = allow_everything
+    _may_ask: bool = True
     origin: str = field(init=False)
     """The origin of the words that led to the calls."""
     _known: dict[str, bool] = field(init=False, default_factory=dict)
@@ -146,14 +168,20 @@ class Clearance:
         """Tell whether a tool must not be called whatever its arguments are."""
         if not self._permits(spec.name):
             return True
+        return self._may_reach_others(spec) and not self._asks_outside
+
+    def _may_reach_others(self, spec: ToolSpec) -> bool:
         return spec.outside and self.outside and not self._policy.trusts_tool(spec.name)
 
-    def judge(self, spec: ToolSpec, call: ToolCall, *, allowed: bool | None = None, may_ask: bool = True) -> Verdict:
+    @property
+    def _asks_outside(self) -> bool:
+        return self._may_ask and self._policy.ask_outside
+
+    def judge(self, spec: ToolSpec, call: ToolCall, *, allowed: bool | None = None) -> Verdict:
         """Decide about one call that the model asks for.
 
         Args:
             allowed: what a person decided about this very call; None: nobody was asked.
-            may_ask: a person can be asked.
         """
         if not self._permits(spec.name):
             log.info("%s was not run: %s may not use it there", spec.name, self._person)
@@ -162,13 +190,11 @@ class Clearance:
             return Refuse(_DENIED.format(name=spec.name))
         if allowed:
             return self._run_allowed(spec, call)
-        if self.withholds(spec):
-            return Refuse(_WITHHELD.format(name=spec.name))
+        if self._may_reach_others(spec):
+            return Ask(outside=True) if self._asks_outside else Refuse(_WITHHELD.format(name=spec.name))
         verdict = self._judge_address(spec, call)
         if isinstance(verdict, Run) and self._policy.asks_first(spec):
-            verdict = Ask()
-        if isinstance(verdict, Ask) and not may_ask:
-            return Refuse(_CANNOT_ASK.format(name=spec.name))
+            return Ask() if self._may_ask else Refuse(_CANNOT_ASK.format(name=spec.name))
         return verdict
 
     def _judge_address(self, spec: ToolSpec, call: ToolCall) -> Verdict:
@@ -183,6 +209,8 @@ class Clearance:
         if self._policy.trusts_address(address):
             # A page there may send on what the model has put into the address.
             return Run(self._may_follow)
+        if self._asks_outside:
+            return Ask(outside=True)
         log.warning("%s opens nothing at %r: nobody brought the address that the model wrote", spec.name, host)
         return Refuse(_NOT_BROUGHT.format(name=spec.name))
 

@@ -90,7 +90,7 @@ class CallRunner:
         self._registry = registry
         self._policy = policy or CallPolicy()
         self._permits = permits
-        self._clearance = Clearance(self._policy, (), context.person, registry.spec, permits)
+        self._clearance = Clearance(self._policy, (), context.person, registry.spec, permits, may_ask)
         self._context = context
         self._marker = marker
         self._offered = set(offered)
@@ -128,7 +128,7 @@ class CallRunner:
         """Take in what the model is told now: it decides about the calls that the model asks for next."""
         outside = self._clearance.outside
         person, spec_of = self._context.person, self._registry.spec
-        self._clearance = Clearance(self._policy, tuple(entries), person, spec_of, self._permits)
+        self._clearance = Clearance(self._policy, tuple(entries), person, spec_of, self._permits, self._may_ask)
         if self._clearance.outside and not outside and (withheld := self._find_withheld()):
             log.info("withheld from a conversation that holds words from outside: %s", ", ".join(sorted(withheld)))
 
@@ -250,7 +250,7 @@ class CallRunner:
         return plan
 
     def _judge(self, spec: ToolSpec, call: ToolCall) -> Verdict:
-        return self._clearance.judge(spec, call, allowed=self._decided.get(signature_of(call)), may_ask=self._may_ask)
+        return self._clearance.judge(spec, call, allowed=self._decided.get(signature_of(call)))
 
     def _ask(self, call: ToolCall, verdict: Ask) -> Sequence[ToolFinished]:
         """Keep a call to ask a person about; of several calls the first one, and never one that would fail at once."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
 
+from bot.agent import CallPolicy
 from bot.cli.machine import Result, examine_machine
 from bot.configuration import Configuration, model_options
 from bot.contract import BotError, Clock, SettingsError, SystemClock, UserEntry
@@ -171,7 +172,11 @@ async def _examine_tools(
         rights = ToolRights(registry, off=core.tools_off, limits=core.tools_for, chats=chats)
         for line in rights.lines:
             report.add(True, "tools", line)
-        for sentence in await find_misnamed(registry, rights.named, 0.0 if offline else SETTLE_SECONDS):
+        policy = CallPolicy.from_settings(core)
+        if asking := [spec.name for spec in registry.specs() if policy.asks_first(spec)]:
+            report.add(True, "tools", f"ask before they run: {', '.join(asking)}")
+        named = [*rights.named, *policy.named]
+        for sentence in await find_misnamed(registry, named, 0.0 if offline else SETTLE_SECONDS):
             report.add(False, "tools", sentence)
     finally:
         await registry.close()

@@ -18,6 +18,8 @@ from playground.model import Reply
 from playground.tavily.pages import CannedPage
 from tests.conftest import RawJson, RawObject
 from tests.journeys.conftest import Start, World, more_than
+from tests.journeys.test_approvals import ALLOW, REFUSE
+from tests.journeys.test_controls import Room
 
 _PLATFORMS = runpy.run_path(str(Path(__file__).with_name("test_platforms.py")))
 person = _PLATFORMS["person"]
@@ -126,6 +128,26 @@ async def test_what_a_page_tells_the_model_to_open_is_not_opened_now_later_or_af
     assert searched.startswith("I refused") and opened == "I refused, and read: tea."
     assert evil.leaks == []
     assert evil.visited == ["/page", "/found?id=7"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_where_the_operator_says_so_a_person_decides_about_what_a_page_tells_the_model_to_open(
+    way: str, world: World, start: Start, evil: Evil
+) -> None:
+    world.model.script = obedient(evil, lambda asked: asked_for(evil, asked))
+    room = Room(world, way.partition(" ")[0])
+    leak = evil.url(f"/leak?q={SECRET}&n=1")
+    async with start(room.platform, TOOL_MODE="native", UNTRUSTED_CALLS="ask") as bot:
+        room.ask(f"my word is {SECRET}; please read the page {evil.url('/page')}")
+        await room.until(lambda: bool(room.shown) and ALLOW in room.shown[0].buttons)
+        card = room.shown[0]
+        assert f'"url": "{leak}"' in card.text and "from outside" in card.text
+        assert evil.visited == ["/page"]
+        room.press(card, REFUSE)
+        await room.until(lambda: card.text.endswith("🚫 Refused: it was not done."))
+        await bot.dispatcher.wait_idle()
+
+    assert evil.visited == ["/page"] and evil.leaks == []
 
 
 async def test_what_a_page_tells_the_model_to_open_is_not_opened_after_the_page_was_folded_into_a_summary(

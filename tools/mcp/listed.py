@@ -15,6 +15,8 @@ class ListedTool:
     parameters: object = None
     read_only: bool = False
     """The server promises that it changes nothing; no promise counts as none."""
+    destroys: bool = True
+    """What it changes cannot be had back, unless the server promises that it only adds (`destructiveHint: false`)."""
     closed: bool = False
     """The server promises that it deals with nothing outside its own data (`openWorldHint: false`)."""
     as_task: bool = False

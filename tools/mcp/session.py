@@ -169,6 +169,7 @@ def _listed(tool: types.Tool) -> ListedTool:
         description=tool.description or "",
         parameters=tool.input_schema,
         read_only=hints is not None and hints.read_only_hint is True,
+        destroys=hints is None or hints.destructive_hint is not False,
         closed=hints is not None and hints.open_world_hint is False,
         as_task=tool.execution is not None and tool.execution.task_support == "required",
     )

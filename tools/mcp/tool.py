@@ -139,6 +139,9 @@ def _spec(config: ServerConfig, title: str, tool: ListedTool, name: str) -> Tool
         verb=_using(f"{server} {told or plain_text(tool.name, 60)}"),
         label=label,
         effects=not tool.read_only,
+        # As the protocol says of what a server leaves open: it changes things for good, and reaches others.
+        # https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations
+        asks=not tool.read_only and (tool.destroys or not tool.closed),
         # Also one that only reads, as a fetcher does, unless it says that it has nowhere to send what it is given. The
         # operator chose the server: its word about itself counts, other people's text that passes through it does not.
         outside=not (tool.read_only and tool.closed),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.agent.callpolicy import CallPolicy, Clearance, Refuse, Run
+from bot.agent.callpolicy import Ask, CallPolicy, Clearance, Refuse, Run, Verdict
 from bot.context.window import fit
 from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
@@ -74,6 +74,47 @@ def test_words_from_outside_close_what_the_model_makes_up(
     refused = clearance.judge(SEND, ToolCall("a", "mail_send", {"to": "me"}))
     assert isinstance(refused, Refuse) and "new" in refused.reason
     assert isinstance(clearance.judge(SEARCH, ToolCall("a", "search_web", {"query": LEAK})), Run)
+
+
+def judged(clearance: Clearance, spec: ToolSpec, **arguments: Json) -> Verdict:
+    return clearance.judge(spec, ToolCall("a", spec.name, arguments))
+
+
+def test_where_the_operator_says_so_a_person_is_asked_instead() -> None:
+    told = (*searched("Source: https://evil.test/page"), UserEntry("Please go on", ADA))
+    clearance = cleared(*told, ask_outside=True)
+
+    assert judged(clearance, READ, url=LEAK) == judged(clearance, SEND, to="me") == Ask(outside=True)
+    assert not clearance.withholds(SEND)
+    assert isinstance(judged(clearance, READ, url="https://evil.test/page"), Run), "a result brought it"
+    assert isinstance(judged(cleared(*told, ask_outside=True, tools=["mail_*"]), SEND), Run)
+
+
+def test_where_nobody_can_be_asked_it_is_refused() -> None:
+    policy = CallPolicy(ask_outside=True, confirm=["search_web"])
+    clearance = Clearance(policy, (HOSTILE, UserEntry("Please go on", ADA)), ADA, SPECS.get, _may_ask=False)
+
+    assert clearance.withholds(SEND)
+    for spec, arguments in ((READ, {"url": LEAK}), (SEND, {}), (SEARCH, {})):
+        assert isinstance(judged(clearance, spec, **arguments), Refuse)
+
+
+def test_who_is_asked_and_who_is_exempt() -> None:
+    writes = ToolSpec(name="mail_draft", purpose="Write.", parameters={}, asks=True)
+
+    assert judged(cleared(), writes) == Ask()
+    assert isinstance(judged(cleared(confirm=["-mail_*"]), writes), Run)
+    assert judged(cleared(confirm=["-mail_*", "mail_draft"]), writes) == Ask(), "named itself"
+    assert judged(cleared(confirm=["search_*"]), SEARCH) == Ask()
+
+
+def test_a_page_that_was_allowed_sends_on_within_its_host_only() -> None:
+    told = (HOSTILE, UserEntry("Please go on", ADA))
+    verdict = cleared(*told, ask_outside=True).judge(READ, ToolCall("a", "read_page", {"url": LEAK}), allowed=True)
+
+    assert isinstance(verdict, Run) and verdict.follow is not None
+    assert verdict.follow("https://evil.test/next") and not verdict.follow("https://other.test/")
+    assert verdict.follow("https://evil.test/page")
 
 
 BROUGHT: list[tuple[list[Entry], str]] = [

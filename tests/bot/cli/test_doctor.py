@@ -453,6 +453,16 @@ async def test_what_is_switched_off_or_left_to_some_is_named_and_names_that_are_
     assert told.of("chats") == [(False, "CHATS_FILE: gone.toml cannot be read: No such file or directory")]
 
 
+async def test_tools_that_ask_first_are_named_and_names_of_settings_that_are_no_tools(world: World) -> None:
+    told = await world.doctor(CONFIRM_TOOLS="wiki*,-calculatr", TRUSTED_TOOLS="remembr")
+
+    assert told.of("tools") == [
+        (True, "ask before they run: wikipedia"),
+        (False, "CONFIRM_TOOLS names 'calculatr', and there is no such tool; did you mean calculator?"),
+        (False, "TRUSTED_TOOLS names 'remembr', and there is no such tool; did you mean remember?"),
+    ]
+
+
 async def test_the_models_of_single_chats_are_asked_too(world: World, tmp_path: Path) -> None:
     file = tmp_path / "chats.toml"
     file.write_text('["telegram:42/7"]\nmodel = "openai:gone"\n["telegram:42/8"]\nmodel = "ark:x"\n')

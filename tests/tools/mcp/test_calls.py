@@ -89,6 +89,10 @@ async def test_what_its_tools_are_given_may_reach_others_unless_they_only_read_a
     assert [spec.name for spec in shared.registry.specs() if not spec.outside] == ["e__ages"]
 
 
+async def test_what_a_server_promises_is_taken_over(shared: Bench) -> None:
+    assert not shared.spec("e__add").asks and shared.spec("e__people").asks
+
+
 async def test_progress_is_told_to_the_person(shared: Bench) -> None:
     told: list[str] = []
 

@@ -1,6 +1,8 @@
-"""What people read of a server's tool: its own title, in a sentence of their language."""
+"""What people read of a server's tool: its own title, in a sentence of their language; and of which they are asked."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
@@ -32,3 +34,22 @@ def test_a_tool_is_named_by_its_title_or_the_first_sentence_about_it(
     assert in_language(spec.verb, "en") == f"Using github {named}"
     assert in_language(spec.verb, "zh-CN") == in_language(spec.verb, "zh-TW") == f"正在使用 github {named}"
     assert in_language(spec.label, "en") == in_language(spec.label, "zh-TW") == label
+
+
+@pytest.mark.parametrize(
+    ("promised", "asks"),
+    [
+        (ListedTool(name="do"), True),
+        (ListedTool(name="do", read_only=True), False),
+        (ListedTool(name="do", destroys=False), True),
+        (ListedTool(name="do", closed=True), True),
+        (ListedTool(name="do", destroys=False, closed=True), False),
+    ],
+    ids=["nothing", "only reads", "only adds, in a world that is open", "in its own world", "only adds to its own"],
+)
+def test_a_person_is_asked_unless_a_server_promises_to_read_or_to_add_to_its_own_data(
+    promised: ListedTool, asks: bool
+) -> None:
+    [[(_, spec)], _] = specs_of(SERVER, "S", [replace(promised, parameters={"type": "object"})])
+
+    assert spec.asks is asks

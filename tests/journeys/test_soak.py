@@ -20,6 +20,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from bot.reply.settling import SETTLED
 from playground.faults import Fault
 from playground.mixer import Mixer
 from playground.model import Reply
@@ -258,12 +259,22 @@ class Samples:
     port: int
     taken: list[dict[str, float]] = field(default_factory=list)
 
+    async def rest(self) -> None:
+        """Wait until no reply is shown again any more: each whose edit got no answer is watched for `SETTLED`."""
+        async with asyncio.timeout(SETTLED + 60):
+            while (await self._state())["settling"]:
+                await asyncio.sleep(1.0)
+        await asyncio.sleep(SETTLE)
+
+    async def _state(self) -> RawJson:
+        async with aiohttp.ClientSession() as http, http.get(f"http://127.0.0.1:{self.port}/state") as answer:
+            return await answer.json()
+
     async def take(self) -> dict[str, float]:
         pid = self.process.child.pid
         found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
         assert found is not None
-        async with aiohttp.ClientSession() as http, http.get(f"http://127.0.0.1:{self.port}/state") as answer:
-            state = await answer.json()
+        state = await self._state()
         self.taken.append(
             {
                 "at": time.monotonic(),
@@ -325,7 +336,7 @@ async def test_half_an_hour_of_bad_luck_with_fifty_chats(soak: Soak, world: Worl
     watching = asyncio.create_task(samples.watch(10.0))
     await soak.live(minutes * 60, pause=10.0)
     watching.cancel()
-    await asyncio.sleep(SETTLE)
+    await samples.rest()
     after = await samples.take()
 
     counts = soak.check(process.said)

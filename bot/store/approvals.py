@@ -10,6 +10,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from sqlite3 import Connection
+from typing import Final
 
 from bot.contract import MARK_CHARS, ChatId
 from bot.store.queries import Queries
@@ -17,6 +18,8 @@ from bot.store.states import ApprovalState
 from bot.store.text import to_json, to_plain
 from tools.base import ToolCall
 
+DECIDED: Final = "decided"
+"""What the id of a call begins with that a person decided about: under the model's own stands that it waits."""
 _WAITS = f"state = '{ApprovalState.WAITING}'"
 
 

@@ -6,15 +6,19 @@ from dataclasses import dataclass, replace
 from sqlite3 import Connection
 
 from bot.contract import BEFORE_FIRST_PASS, OUTSIDE, AssistantEntry, ChatId, Entry, MessageSent, Usage, join_origins
-from bot.store.approvals import withdraw_replaced
+from bot.store.approvals import DECIDED, withdraw_replaced
 from bot.store.branches import CHAIN, find_newest_answer
 from bot.store.incoming import incoming_from_json
 from bot.store.records import CallRecord
 from bot.store.retention import BYTES_OF_TURN, remove_turn
 from bot.store.states import PageState, TurnState
 from bot.store.text import entry_json, result_json, to_json, usage_json
-from tools.base import ToolCall, ToolStatus
+from tools.base import ToolCall, ToolResult, ToolStatus
 
+_TAKEN_BACK = (
+    "The person allowed this call and it ran once; the files that it made belong to the answer that the person wants "
+    "anew. Call it again if they are wanted again: the person is asked again."
+)
 _FILES = 1000
 """Added to the number of a file's message of the old reply: as a page that the new reply does not need, it goes."""
 
@@ -83,13 +87,13 @@ def _pass_messages(db: Connection, chat: int, old: int, new: int) -> None:
 
 
 def keep_effects(db: Connection, new: int, calls: list[CallRecord], told: list[Entry]) -> None:
-    """Give the open turn `new` the calls with effects that another turn made, as its first pass, so that none of them
-    is made again. What came of one that did not end stays unknown.
+    """Give the open turn `new` the calls with effects that another turn made, and the one that a person decided about,
+    as its first pass, so that none of them is made again. What came of one that did not end stays unknown.
 
     Args:
         told: what the other turn left in the history: it says whose words led to the calls.
     """
-    kept = [one for one in calls if one.effects and (one.result is None or (one.result.ok and not one.result.files))]
+    kept = [one for one in map(_keep, calls) if one is not None]
     if not kept:
         return
     made = [entry.origin for entry in told if isinstance(entry, AssistantEntry) and entry.calls]
@@ -120,6 +124,17 @@ def keep_effects(db: Connection, new: int, calls: list[CallRecord], told: list[E
                 one.seconds,
             ),
         )
+
+
+def _keep(record: CallRecord) -> CallRecord | None:
+    """Return a call as another answer to its question is told of it; None where that may make it anew."""
+    result = record.result
+    if record.call.id.startswith(DECIDED):
+        if result is None or not result.files:
+            return record
+        taken_back = ToolResult(text=_TAKEN_BACK, ok=False, status=ToolStatus.FAILED, own_words=True)
+        return replace(record, result=taken_back, status=taken_back.status)
+    return record if record.effects and (result is None or (result.ok and not result.files)) else None
 
 
 def load_replaced(db: Connection, turn: int) -> Replaced | None:
@@ -153,4 +168,4 @@ def forget_question(db: Connection, chat: ChatId, message_id: str) -> None:
 
 
 def _renamed(record: CallRecord, at: int) -> ToolCall:
-    return replace(record.call, id=f"before{at:03d}")
+    return replace(record.call, id=f"{DECIDED if record.call.id.startswith(DECIDED) else 'before'}{at:03d}")

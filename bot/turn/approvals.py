@@ -27,7 +27,7 @@ from bot.contract import (
 from bot.reply import FILE, Settling, outcome_of, write_card
 from bot.safety import tool_entry
 from bot.settings import CoreSettings
-from bot.store import Approval, ApprovalState, Store, digest_of
+from bot.store import DECIDED, Approval, ApprovalState, Store, digest_of
 from bot.turn.draft import Draft
 from tools.base import ToolResult, ToolStatus
 
@@ -153,8 +153,7 @@ class Approvals:
         if approval is None:
             return None
         allowed = approval.state is ApprovalState.ALLOWED and approval.press == turn and approval.intact
-        # An id of its own: the call that was asked about stands in the history under the model's.
-        call = replace(approval.call, id=f"decided{turn}")
+        call = replace(approval.call, id=f"{DECIDED}{turn}")
         return Decision(call=call, allowed=allowed, origin=approval.origin)
 
     async def show(self, turn: int, chat: ChatId) -> None:

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.reply.approvalcard import FILE, exact, write_card
-from tools.base import Json
+from bot.contract import ChatId
+from bot.reply.approvalcard import FILE, exact, text_with_outcome, write_card
+from bot.store import Approval, ApprovalState
+from tools.base import Json, ToolCall
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -66,3 +68,20 @@ def test_who_decides_and_why_it_asks_is_said() -> None:
     card = write_card("a`b\u202e", {}, "en", seconds=7200.0, admins=True, outside=True)
     assert "text from outside" in card.text and "`a'b`" in card.text
     assert card.line.startswith("⏳ Only an admin") and "2 h" in card.line
+
+
+def test_the_last_line_of_what_was_asked_says_what_was_decided_and_no_other_text_changes() -> None:
+    asked = Approval(
+        turn=1,
+        chat=ChatId("telegram", "42", "7"),
+        person="telegram:7",
+        call=ToolCall("c1", "send", {}),
+        digest="",
+        origin="",
+        language="en",
+        line="Waits.",
+        expires_at=0.0,
+        state=ApprovalState.EXPIRED,
+    )
+    assert text_with_outcome("May I?\n\nWaits.", asked) == "May I?\n\n⌛ Nobody decided in time: it was not done."
+    assert text_with_outcome("May I?\n\nWaits. (stopped)", asked) == "May I?\n\nWaits. (stopped)"

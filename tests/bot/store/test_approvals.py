@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from bot.contract import ChatId, MessageSent, ReplyTarget, Sender, Usage
-from bot.store import Approval, ApprovalState, Store, TurnState, digest_of
+from bot.contract import AssistantEntry, ChatId, MessageSent, ReplyTarget, Sender, Usage
+from bot.store import DECIDED, Approval, ApprovalState, Store, TurnState, digest_of
 from tests.bot.store.conftest import HandClock
-from tools.base import ToolCall
+from tools.base import ProducedFile, ToolCall, ToolResult, ToolStatus
 
 CHAT = ChatId("telegram", "42", "7")
 CALL = ToolCall("c1", "send", {"to": "Bob", "text": "hi"})
@@ -121,6 +121,26 @@ async def test_a_question_whose_turn_is_replaced_is_withdrawn(store: Store, cloc
     await store.turns.take_over(changed, again, CHAT, "telegram:7")
     approval = await store.approvals.load(again)
     assert approval is not None and approval.state is ApprovalState.WITHDRAWN
+
+
+async def test_another_answer_is_told_that_what_a_decided_call_made_is_taken_back(
+    store: Store, clock: HandClock
+) -> None:
+    turn = await turn_of(store, "d1")
+    call = dataclasses.replace(CALL, id=f"{DECIDED}{turn}")
+    await store.turns.save_pass(turn, 1, AssistantEntry(text="", calls=(call,)), "", Usage())
+    await store.turns.start_call(turn, call, passnumber=1, position=0, effects=True)
+    plot = ProducedFile("plot.png", "image/png", b"png")
+    await store.turns.end_call(turn, call.id, ToolResult(text="Plotted.", files=(plot,), own_words=True))
+    await close(store, turn)
+
+    for number in range(2):
+        again = await turn_of(store, f"again{number}")
+        await store.turns.take_over(again, turn, CHAT, "telegram:7", asks_again=True)
+        [kept] = (await store.turns.load(again)).calls
+        assert kept.result is not None and not kept.result.ok and "it ran once" in kept.result.text
+        assert kept.call == dataclasses.replace(call, id=f"{DECIDED}000") and kept.status is ToolStatus.FAILED
+        turn = again
 
 
 async def test_what_was_asked_in_a_forgotten_chat_is_gone(store: Store, clock: HandClock) -> None:

@@ -172,6 +172,16 @@ async def test_the_decision_of_an_admin_leads_on_to_the_next_question(rig: OpenR
         assert {one.person for one in await records(it)} == {ADA} and len(calls_of(tmp_path)) == 2
 
 
+async def test_what_an_admin_allows_again_and_again_is_done_for_who_asked(rig: OpenRig, tmp_path: Path) -> None:
+    async with rig(CONFIRM_TOOLS=TOOL, ADMINS=EVE) as it:
+        it.model.reply(wants(), wants((TOOL, {"expression": "1+1"})), Reply("It is 42, and 2."))
+        await it.say("what is 6*7, and 1+1?")
+        await press(it, buttons(it)[0], person=EVE)
+        [second] = [one for pages in it.memory.pages.values() for one in pages.values() if '"1+1"' in one.body]
+        assert await press(it, second.buttons[0], person=EVE) == ["It is 42, and 2."]
+        assert {one.person for one in await records(it)} == {ADA} and len(calls_of(tmp_path)) == 2
+
+
 async def test_a_button_allows_only_the_call_that_it_stood_under(rig: OpenRig, tmp_path: Path) -> None:
     async with rig(CONFIRM_TOOLS=TOOL) as it:
         it.model.reply(wants(), Reply("It is 42."))

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 
 from bot.contract import CallCost, Clock, Closed, RateBudget, SystemClock
 from bot.operations import Metrics
-from bot.pacing.reader import AHEAD, CALM, COLLECT, WHOLE, Reader, is_readable, seconds_to_read
+from bot.pacing.reader import AHEAD, CALM, COLLECT, Reader, is_readable, seconds_to_read
 from bot.pacing.scope import BudgetState
 from bot.pacing.waiting import Grant, Purpose, _Queues
 
@@ -84,13 +84,10 @@ class Pacer:
         """Set when the call of a grant is due, needed, and of use at all."""
         now = self._clock.monotonic()
         grant.purpose, grant.due, grant.needed_at, grant.not_before = purpose, now, now, now
-        if reader is None:
+        if reader is None or purpose is Purpose.FINAL:
             return
         if purpose is Purpose.AGAIN:
             grant.due = grant.needed_at = now + CALM
-            return
-        if purpose is Purpose.FINAL:
-            grant.due = min(reader.out_at, now + WHOLE)
             return
         grant.due = reader.wait(now) if purpose is Purpose.FIRST else reader.out_at
         if not at_once and purpose is Purpose.FIRST:

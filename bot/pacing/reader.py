@@ -27,8 +27,6 @@ COLLECT: Final = 0.4
 lost to all who come later."""
 CALM: Final = 30.0
 """Seconds within which a reply that was whole is shown again: nobody waits for it."""
-WHOLE: Final = 1.0
-"""Seconds after its last token in which an answer should be whole, also for one who has more to read."""
 FIRST_WORDS: Final = 4
 FIRST_SIGNS: Final = 6
 """Words, or signs of Chinese, Japanese or Korean, with which there is something to read."""

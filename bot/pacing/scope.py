@@ -29,9 +29,9 @@ class BudgetState:
     __slots__ = (
         "_answered",
         "_came",
-        "_coming",
         "_full_at",
         "_long",
+        "_stream",
         "beginning",
         "budget",
         "capacity",
@@ -62,7 +62,7 @@ class BudgetState:
         self._answered: list[deque[float]] = [deque() for _ in budget.windows]
         self._came: deque[float] = deque()
         """When replies came that draw on it, for as long as `coming` looks back."""
-        self._coming = (float("-inf"), 0)
+        self._stream = (float("-inf"), 0)
         self._full_at = float("-inf")
         """When the token bucket is full again."""
 
@@ -84,16 +84,19 @@ class BudgetState:
             at = max(at, self._full_at - room / (budget.rate * self.factor))
         return at
 
-    def gap(self, now: float, coming: int = 0) -> float:
-        """Return how long the second call of one reply may wait: until each that draws on it had its turn.
+    def gap(self, now: float, expected: int = 0) -> float:
+        """Return how long the second call of one reply may wait: until each that draws on it had its turn; for good
+        where replies come in such a stream that not all can have three.
 
         Args:
-            coming: replies that will draw on it soon, each with a call for its beginning and one for its end.
+            expected: replies that will draw on it soon, each with a call for its beginning and one for its end.
         """
-        longest, live = 0.0, self.live + coming
+        longest, live = 0.0, self.live + expected
         for window, answered in self._counted(now):
-            if live + self.beginning + coming + self.in_flight + len(answered) > window.calls:
+            if live + self.beginning + expected + self.in_flight + len(answered) > window.calls:
                 longest = max(longest, window.seconds * max(1.0, live / window.calls))
+            if 3 * self._a_second(now) * window.seconds > window.calls:
+                return float("inf")
         return longest
 
     def come(self, now: float) -> None:
@@ -104,7 +107,11 @@ class BudgetState:
     def coming(self, now: float) -> int:
         """Return how many replies are expected in its longest window, each with a call for its end, if as many come as
         in the last seconds."""
-        counted_at, known = self._coming
+        return self._a_second(now) * int(max((window.seconds for window in self.budget.windows), default=0.0))
+
+    def _a_second(self, now: float) -> int:
+        """Return how many replies came in a second lately, where they come in a stream."""
+        counted_at, known = self._stream
         if now < counted_at + COUNTED_FOR:
             return known
         self._since(now)
@@ -112,9 +119,8 @@ class BudgetState:
         for at in self._came:
             if (ago := int(now - at)) < ARRIVALS:
                 seconds[ago] += 1
-        longest = max((window.seconds for window in self.budget.windows), default=0.0)
-        self._coming = now, int(statistics.median(seconds) * longest)
-        return self._coming[1]
+        self._stream = now, int(statistics.median(seconds))
+        return self._stream[1]
 
     def _since(self, now: float) -> None:
         while self._came and now - self._came[0] >= ARRIVALS:

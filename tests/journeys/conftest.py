@@ -147,7 +147,14 @@ class Process:
 async def process(world: World, request: pytest.FixtureRequest) -> AsyncIterator[Process]:
     """Loaded anew at each start in the long runs, from the nursery in the ordinary suite."""
     long = request.node.get_closest_marker("soak") is not None
-    process = Process(world, None if long else request.getfixturevalue("nursery"))
+    async with process_in(world, None if long else request.getfixturevalue("nursery")) as made:
+        yield made
+
+
+@asynccontextmanager
+async def process_in(world: World, nursery: Nursery | None = None) -> AsyncIterator[Process]:
+    """The same in another world than the test's own."""
+    process = Process(world, nursery)
     yield process
     if process.started:
         await process.kill()

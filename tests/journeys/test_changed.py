@@ -14,7 +14,7 @@ from playground.faults import Fault
 from playground.model import Reply
 from playground.screen import Screen
 from tests.conftest import RawJson
-from tests.journeys.conftest import Process, Start, World, outside, starter
+from tests.journeys.conftest import Process, Start, World, outside, process_in, starter
 
 PLATFORMS = ("telegram", "slack", "discord")
 MOMENTS = ("queued", "before the first word", "in mid-stream", "during a tool", "finished", "with later turns")
@@ -229,8 +229,13 @@ def knows_its_message(world: World) -> bool:
         return bool(db.execute("SELECT 1 FROM pages WHERE message IS NOT NULL").fetchone())
 
 
-async def restart(world: World, process: Process, platform: str) -> None:
-    """One question that is changed after the process died in mid-stream: on Telegram before the next one runs."""
+async def restart(world: World, process: Process, platform: str, pause: float = 0.0) -> float:
+    """One question that is changed after the process died in mid-stream: on Telegram before the next one runs; the
+    seconds from the change, or from when the next one listens, to the first new words.
+
+    Args:
+        pause: seconds before what is on the screen is shown anew; see `change`.
+    """
     person, model = person_on(world, platform), Model("in mid-stream")
     world.model.script = model
     world.settings |= {f"{name.upper()}_{key}": "" for name in PLATFORMS if name != platform for key in TOKENS[name]}
@@ -244,13 +249,21 @@ async def restart(world: World, process: Process, platform: str) -> None:
     [stood] = [id for id, text in person.texts().items() if "oldword" in text]
     if platform == "telegram":
         person.edit(question, "new question")
+    await asyncio.sleep(pause)
+    fetched = sum(call.method == "getUpdates" for call in world.telegram.calls)
     await process.start()
+    await ready(world, platform, 2)
+    if platform == "telegram":
+        await until(lambda: sum(call.method == "getUpdates" for call in world.telegram.calls) > fetched)
+    since = asyncio.get_running_loop().time()
     if platform != "telegram":  # what happens meanwhile is sent again late by Slack, and never by Discord
         await world.model.asked(2)
+        since = asyncio.get_running_loop().time()
         person.edit(question, "new question")
     await until(lambda: NEW in person.texts().values())
 
     assert person.texts()[stood] == NEW and not [text for text in person.texts().values() if "oldword" in text]
+    return new_words_at(person) - since
 
 
 TOKENS = {"telegram": ("BOT_TOKEN",), "slack": ("BOT_TOKEN", "APP_TOKEN"), "discord": ("BOT_TOKEN",)}
@@ -308,9 +321,16 @@ async def test_of_twenty_changes_nineteen_show_new_words_within_a_second(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("time", range(20))
 @pytest.mark.parametrize("platform", PLATFORMS)
-async def test_a_question_changed_after_the_process_died_rewrites_its_answer_each_time(
-    world: World, process: Process, platform: str, time: int
+async def test_of_twenty_changes_after_a_kill_nineteen_show_new_words_within_a_second(
+    tmp_path: Path, platform: str
 ) -> None:
-    await restart(world, process, platform)
+    seconds = []
+    for number in range(20):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        async with outside(folder) as world, process_in(world) as process:
+            seconds.append(await restart(world, process, platform, pause=2.0))
+    seconds.sort()
+    print(f"{platform}, after a kill: new words after {seconds[9]:.2f} s (p50), {seconds[18]:.2f} s (p95)")
+    assert seconds[18] <= 1.0

@@ -11,7 +11,7 @@ import pytest
 from bot.contract.errors import Closed
 from bot.contract.surface import CallCost, RateBudget, Window
 from bot.pacing.pacer import PATIENCE, Pacer
-from bot.pacing.reader import AHEAD, CALM, COLLECT, FRESH, WHOLE, Reader, seconds_to_read
+from bot.pacing.reader import AHEAD, CALM, COLLECT, FRESH, Reader
 from bot.pacing.scope import BudgetState
 from bot.pacing.waiting import Grant, Purpose
 from tests.conftest import FakeClock
@@ -138,14 +138,14 @@ async def test_who_runs_out_first_gets_the_next_call(calls: Calls, pacer: Pacer,
     assert calls.names == ["now", "nothing to read", "nothing since later", "little to read", "much to read"]
 
 
-async def test_an_end_is_due_a_second_after_it_is_written_also_where_there_is_more_to_read(
+async def test_an_end_is_due_when_it_is_written_also_where_there_is_more_to_read(
     calls: Calls, pacer: Pacer, clock: FakeClock
 ) -> None:
     calls.ask("now", NARROW, Purpose.FINAL)
-    readers = [reading(pacer, *NARROW.budgets, text="word " * count) for count in (300, 60, 2)]
+    readers = [reading(pacer, *NARROW.budgets, text="word " * count) for count in (300, 60, 0)]
+    await clock.advance(0.01)
     for name, reader in zip(("end", "more", "out"), readers, strict=True):
         calls.ask(name, NARROW, Purpose.FINAL if name == "end" else Purpose.PROGRESS, reader)
-    assert seconds_to_read("word " * 2) < WHOLE < seconds_to_read("word " * 60)
 
     await clock.advance(10.0)
 
@@ -277,6 +277,25 @@ async def test_the_gap_lasts_until_everybody_had_a_turn_where_not_all_find_two_c
     state.live = state.beginning = 15
     assert state.gap(clock.now) == 7.5
     assert state.gap(clock.now, 5) == 10.0
+
+
+async def test_where_replies_come_in_a_stream_that_leaves_no_third_call_first_words_last_for_good(
+    clock: FakeClock,
+) -> None:
+    state = BudgetState(RateBudget("thirty", windows=(Window(30, 1.0),), shared=True))
+    for second in range(5):
+        for _ in range(10):
+            state.come(clock.now + second)
+    assert state.gap(clock.now + 4.5) == 0.0
+
+    for second in range(5, 10):
+        for _ in range(11):
+            state.come(clock.now + second)
+    assert state.gap(clock.now + 9.5) == float("inf")
+
+    for _ in range(100):
+        state.come(clock.now + 20.0)
+    assert state.gap(clock.now + 20.5) == 0.0, "many at once are over soon"
 
 
 async def test_first_words_of_the_first_last_until_those_who_are_expected_had_a_turn(pacer: Pacer) -> None:
@@ -441,7 +460,7 @@ async def test_a_call_that_is_wanted_for_something_else_before_it_waits_is_made_
 
     pacer.change(grant, Purpose.FINAL, reader)
 
-    assert (before, grant.purpose, grant.due) == (clock.now + CALM, Purpose.FINAL, clock.now + WHOLE)
+    assert (before, grant.purpose, grant.due) == (clock.now + CALM, Purpose.FINAL, clock.now)
 
 
 async def test_a_call_that_draws_on_no_budget_is_made_at_once_and_its_refusal_closes_none(

@@ -150,6 +150,8 @@ class Screen(BareSurface):
     def __init__(self, rules: Rules, service: Service, clock: LoopClock) -> None:
         self._rules, self._service, self._clock = rules, service, clock
         self.looks: list[tuple[float, str]] = []
+        self.written = 0.0
+        """When the last word was."""
 
     def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
         return self._rules.post if at is None else self._rules.edit
@@ -247,18 +249,25 @@ async def answer(screen: Screen, pacer: Pacer, clock: LoopClock, number: int, be
                 reply.append(f"{word} ")
                 await clock.sleep(1 / WORDS_A_SECOND)
             reply.append("end.")
+            screen.written = clock.monotonic()
             await reply.finish()
     assert screen.looks[-1][1] == reply.text
     return waited(screen.looks, since)
 
 
 async def waits_of(
-    rules: Sequence[Rules], begins: Sequence[float], service: Service, *, together: bool = False
+    rules: Sequence[Rules],
+    begins: Sequence[float],
+    service: Service,
+    *,
+    together: bool = False,
+    lags: list[float] | None = None,
 ) -> list[float]:
     """How long each of the readers waited, the shortest first.
 
     Args:
         together: all were asked at the beginning, whenever they begin.
+        lags: takes how long after its last word each answer was whole, the shortest first.
     """
     clock = LoopClock()
     pacer = Pacer(clock)
@@ -269,6 +278,8 @@ async def waits_of(
     )
     waits = sorted(await asyncio.gather(*answers))
     await pacer.close()
+    if lags is not None:
+        lags += sorted(screen.looks[-1][0] - screen.written for screen in screens)
     return waits
 
 
@@ -331,6 +342,22 @@ def test_a_hundred_at_once_wait_about_as_long_as_the_limit_makes_them(
 
     assert service.refused == 0
     assert sum(waits) / len(waits) <= max(1.15 * possible, possible + 0.15)
+
+
+@pytest.mark.parametrize(
+    ("rules", "a_second"),
+    [pytest.param(in_telegram, 11.2, id="telegram"), pytest.param(in_discord, 18.7, id="discord")],
+)
+def test_in_a_stream_at_three_quarters_of_the_limit_readers_wait_half_a_second_and_ends_hardly_at_all(
+    rules: Callable[[int], Rules], a_second: float
+) -> None:
+    service, lags, begins = Service(), list[float](), steadily(a_second, 12.0)
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        waits = runner.run(waits_of([rules(number) for number in range(len(begins))], begins, service, lags=lags))
+
+    assert service.refused == 0
+    assert waits[len(waits) // 2] <= 0.55
+    assert lags[len(lags) // 2] <= 0.25
 
 
 async def hundred_in_slack() -> tuple[list[float], list[float], Workspace]:

@@ -800,6 +800,7 @@ async def test_who_has_nothing_to_read_goes_before_the_end_of_what_is_being_read
 
     for number, reply in enumerate(replies):
         reply.append(f"Answer {number}: " + "word " * 20)
+    await clock.advance(0.01)
     ends = [asyncio.create_task(reply.finish()) for reply in replies]
     await clock.advance(30)
     await asyncio.gather(*ends)

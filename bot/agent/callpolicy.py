@@ -48,6 +48,8 @@ class Ask:
 
     outside: bool = False
     """Because the conversation holds words from outside."""
+    changed: bool = False
+    """A person allowed it, and the tool has changed since."""
 
 
 Verdict: TypeAlias = Run | Refuse | Ask

@@ -7,6 +7,7 @@ model that goes round in circles is led to its answer. One `CallRunner` lives as
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
 from collections import Counter
@@ -47,6 +48,13 @@ _ONE_AT_A_TIME = (
 def signature_of(call: ToolCall) -> str:
     """Return a key that is the same for equal calls: the name and the arguments, however they were written."""
     return call.name + json.dumps(call.arguments, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def tool_digest(spec: ToolSpec) -> str:
+    """Return the SHA-256 of what a tool says of itself; another one for a tool that takes, does or reaches other
+    things."""
+    said = [spec.name, spec.purpose, spec.parameters, spec.address, spec.effects, spec.asks, spec.outside]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(slots=True)
@@ -96,7 +104,7 @@ class CallRunner:
         self._offered = set(offered)
         self._calls_per_pass = calls_per_pass
         self._redact = redact
-        self._decided = {signature_of(decision.call): decision.allowed} if decision is not None else {}
+        self._decided = {signature_of(decision.call): decision} if decision is not None else {}
         self._may_ask = may_ask
         self._gate = asyncio.Semaphore(AT_ONCE)
         self._early = EarlyCalls()
@@ -239,7 +247,7 @@ class CallRunner:
                 plan.twins[key] = []
                 if isinstance(verdict, Run):
                     plan.cleared[key] = verdict
-                if self._decided.pop(key, False):  # allowed once
+                if self._decided.pop(key, None) is not None:  # allowed once
                     plan.allowed.add(key)
                 if spec is not None and spec.effects:
                     in_order.append(call)
@@ -250,7 +258,14 @@ class CallRunner:
         return plan
 
     def _judge(self, spec: ToolSpec, call: ToolCall) -> Verdict:
-        return self._clearance.judge(spec, call, allowed=self._decided.get(signature_of(call)))
+        key = signature_of(call)
+        decision = self._decided.get(key)
+        if decision is None or not decision.allowed or decision.tool == tool_digest(spec):
+            return self._clearance.judge(spec, call, allowed=decision.allowed if decision is not None else None)
+        log.warning("%s was not run: it has changed since it was allowed", call.name)
+        del self._decided[key]
+        verdict = self._clearance.judge(spec, call)
+        return replace(verdict, changed=True) if isinstance(verdict, Ask) else verdict
 
     def _ask(self, call: ToolCall, verdict: Ask) -> Sequence[ToolFinished]:
         """Keep a call to ask a person about; of several calls the first one, and never one that would fail at once."""
@@ -260,7 +275,9 @@ class CallRunner:
             return [ToolFinished(call, prepared)]
         if self.asked is not None:
             return [ToolFinished(call, _error(_ONE_AT_A_TIME.format(name=call.name)))]
-        self.asked = Asked(prepared, self.origin, verdict.outside)
+        spec = self._registry.spec(call.name)
+        assert spec is not None
+        self.asked = Asked(prepared, self.origin, tool_digest(spec), verdict.outside, verdict.changed)
         return []
 
     async def _run_group(self, group: Iterable[ToolCall], plan: _Plan, report: Callable[[CallEvent], None]) -> None:

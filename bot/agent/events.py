@@ -86,8 +86,12 @@ class Asked:
     """As the tool would get it, under the id that the model gave it."""
     origin: str
     """Whose words led to it."""
+    tool: str
+    """The digest of the tool as it is declared now."""
     outside: bool = False
     """It is asked about because the conversation holds words from outside."""
+    changed: bool = False
+    """It was allowed, and the tool has changed since."""
 
 
 @dataclass(frozen=True, slots=True)

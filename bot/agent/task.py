@@ -26,6 +26,8 @@ class Decision:
 
     call: ToolCall
     allowed: bool
+    tool: str
+    """The digest of the tool as it was declared when the person was asked; an allowed call of another is not made."""
     origin: str
     """Whose words led to the call."""
 

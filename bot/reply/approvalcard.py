@@ -54,6 +54,7 @@ def write_card(
     seconds: float,
     admins: bool = False,
     outside: bool = False,
+    changed: bool = False,
 ) -> Card:
     """Return what a person is asked about a call.
 
@@ -61,6 +62,7 @@ def write_card(
         seconds: how long the question waits.
         admins: only admins decide.
         outside: it is asked because of words from outside.
+        changed: it was allowed before the tool changed.
     """
     whole = exact(arguments)
     shown = _shortened(whole, language)
@@ -68,6 +70,8 @@ def write_card(
         say("approval_head_outside" if outside else "approval_head", language, name=_name(name)),
         f"```json\n{shown}\n```",
     ]
+    if changed:
+        parts.insert(0, say("approval_changed", language, name=_name(name)))
     cut = len(whole) > HEAD_CHARS + TAIL_CHARS
     if cut:
         count = f"{len(whole):,}"

@@ -19,6 +19,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "🔐 **可以这样做吗？**本对话含有外部文字，交给工具 `{name}` 的内容可能会传给他人。它将按以下内容运行：",
         "🔐 **可以這樣做嗎？**本對話含有外部文字，交給工具 `{name}` 的內容可能會傳給他人。它將依以下內容執行：",
     ),
+    "approval_changed": (
+        "⚠️ The tool `{name}` has changed since this was allowed, so it was not done.",
+        "⚠️ 工具 `{name}` 在您允许之后发生了变化，因此没有执行。",
+        "⚠️ 工具 `{name}` 在您允許之後發生了變化，因此沒有執行。",
+    ),
     "approval_cut": (
         "⚠️ This is too long to be shown here: {shown} of {count} characters. The file `{file}` below holds all of it.",
         "⚠️ 内容太长，这里只显示了 {count} 个字符中的 {shown} 个。完整内容见下方的文件 `{file}`。",

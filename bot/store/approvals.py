@@ -34,6 +34,8 @@ class Approval:
     """Who asked the question."""
     call: ToolCall
     digest: str
+    tool: str
+    """The digest of the tool as it is declared when the question is asked."""
     origin: str
     """Whose words led to the call."""
     language: str
@@ -69,13 +71,13 @@ class Approvals(Queries):
         """Store what a turn asks, unless it is stored, and return how it stands; with it the turns whose own question
         to this person in this chat is withdrawn for it."""
         now = self._clock.wall()
-        call = to_json([asked.call.id, asked.call.name, dict(asked.call.arguments)])
+        call, line = to_json([asked.call.id, asked.call.name, dict(asked.call.arguments)]), to_plain(asked.line)
 
         def work(db: Connection) -> tuple[Approval, list[int]]:
             db.execute(
-                "INSERT INTO approvals (turn, call, digest, origin, language, line, expires_at) "
-                "SELECT id, ?, ?, ?, ?, ?, ? FROM turns WHERE id = ? ON CONFLICT DO NOTHING",
-                (call, asked.digest, asked.origin, asked.language, to_plain(asked.line), asked.expires_at, asked.turn),
+                "INSERT INTO approvals (turn, call, digest, tool, origin, language, line, expires_at) "
+                "SELECT id, ?, ?, ?, ?, ?, ?, ? FROM turns WHERE id = ? ON CONFLICT DO NOTHING",
+                (call, asked.digest, asked.tool, asked.origin, asked.language, line, asked.expires_at, asked.turn),
             )
             stored = load_approval(db, asked.turn)
             if stored is None:  # its chat was forgotten
@@ -164,19 +166,21 @@ def _waiting(db: Connection, chat: ChatId, person: str, but: int) -> list[int]:
 def load_approval(db: Connection, turn: int) -> Approval | None:
     """See `Approvals.load`."""
     row = db.execute(
-        "SELECT a.turn, c.chat, t.person, a.call, a.digest, a.origin, a.language, a.line, a.expires_at, a.state, "
-        "a.press FROM approvals a JOIN turns t ON t.id = a.turn JOIN chats c ON c.id = t.chat WHERE a.turn = ?",
+        "SELECT a.turn, c.chat, t.person, a.call, a.digest, a.tool, a.origin, a.language, a.line, a.expires_at, "
+        "a.state, a.press FROM approvals a JOIN turns t ON t.id = a.turn JOIN chats c ON c.id = t.chat "
+        "WHERE a.turn = ?",
         (turn,),
     ).fetchone()
     if row is None:
         return None
-    id, chat, person, call, digest, origin, language, line, expires_at, state, press = row
+    id, chat, person, call, digest, tool, origin, language, line, expires_at, state, press = row
     return Approval(
         turn=id,
         chat=ChatId.parse(chat),
         person=person,
         call=ToolCall(*json.loads(call)),
         digest=digest,
+        tool=tool,
         origin=origin,
         language=language,
         line=line,

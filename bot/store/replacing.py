@@ -130,7 +130,9 @@ def _keep(record: CallRecord) -> CallRecord | None:
     """Return a call as another answer to its question is told of it; None where that may make it anew."""
     result = record.result
     if record.call.id.startswith(DECIDED):
-        if result is None or not result.files:
+        if result is None:
+            return record if record.effects else None  # else it was asked about once more, and never begun
+        if not result.files:
             return record
         taken_back = ToolResult(text=_TAKEN_BACK, ok=False, status=ToolStatus.FAILED, own_words=True)
         return replace(record, result=taken_back, status=taken_back.status)

@@ -234,6 +234,11 @@ _APPROVALS = (
     "CREATE INDEX approvals_waiting ON approvals (turn) WHERE state = 'waiting'",
 )
 
+_APPROVED_TOOLS = (
+    # The digest of the tool as it was declared when a person was asked.
+    "ALTER TABLE approvals ADD COLUMN tool TEXT NOT NULL DEFAULT ''",
+)
+
 STEPS: tuple[tuple[str, ...], ...] = (
     _INTAKE,
     _TURNS,
@@ -253,6 +258,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     _QUESTIONS,
     _BRANCHES,
     _APPROVALS,
+    _APPROVED_TOOLS,
 )
 
 

@@ -78,6 +78,7 @@ class Approvals:
             seconds=options.seconds,
             admins=options.admins,
             outside=asked.outside,
+            changed=asked.changed,
         )
         approval, withdrawn = await self._store.approvals.open(
             Approval(
@@ -86,6 +87,7 @@ class Approvals:
                 person=run.question.sender.id,
                 call=call,
                 digest=digest_of(call),
+                tool=asked.tool,
                 origin=asked.origin,
                 language=run.language,
                 line=card.line,
@@ -154,7 +156,7 @@ class Approvals:
             return None
         allowed = approval.state is ApprovalState.ALLOWED and approval.press == turn and approval.intact
         call = replace(approval.call, id=f"{DECIDED}{turn}")
-        return Decision(call=call, allowed=allowed, origin=approval.origin)
+        return Decision(call=call, allowed=allowed, tool=approval.tool, origin=approval.origin)
 
     async def show(self, turn: int, chat: ChatId) -> None:
         """Show what became of the question of a turn whose place another one takes."""

@@ -161,7 +161,7 @@ async def test_every_question_finds_its_tool_among_those_of_all_servers(
         return Reply(calls=((asked.tool, filled(asked.arguments)),))
 
     world.model.script = script
-    settings = {"TOOL_MODE": "native", "MCP_CONFIG": str(file)}
+    settings = {"TOOL_MODE": "native", "MCP_CONFIG": str(file), "CONFIRM_TOOLS": "-*"}
     async with start("telegram", **settings) as bot:
         await bot.registry.settle(60.0)
         offered = [spec for spec in bot.registry.specs() if "__" in spec.name]
@@ -206,7 +206,7 @@ async def test_a_price_is_looked_up_and_kept_by_a_server_in_one_question(
 
     world.model.script = script
     async with DexscreenerServer() as prices:
-        settings = {"TOOL_MODE": "native", "MCP_CONFIG": str(file), "TRUSTED_TOOLS": "memory__*"}
+        settings = {"TOOL_MODE": "native", "MCP_CONFIG": str(file), "TRUSTED_TOOLS": "memory__*", "CONFIRM_TOOLS": "-*"}
         async with start("telegram", DEXSCREENER_BASE_URL=prices.base_url, **settings) as bot:
             await bot.registry.settle(60.0)
             answer = await _ask(world, bot, 700, "帮我查一下ETH的价格，然后保存到记忆里", chat=700)

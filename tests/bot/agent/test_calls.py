@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agent.calls import CallEvent, CallRunner, signature_of
-from bot.agent.events import ToolFinished, ToolStarted
+from bot.agent.callpolicy import CallPolicy
+from bot.agent.calls import CallEvent, CallRunner, signature_of, tool_digest
+from bot.agent.events import Asked, ToolFinished, ToolStarted
+from bot.agent.task import Decision
 from tests.conftest import RawJson, RawObject
 from tools.base import Arguments, Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus
 from tools.registry import ToolRegistry
@@ -109,6 +112,81 @@ async def test_numbers_go_on_after_a_restart(runner: CallRunner) -> None:
     assert isinstance(second, ToolFinished)
     assert [source.number for source in second.result.sources] == [3, 4]
     assert later.used == ["search", "search"]
+
+
+class Changed(Search):
+    """The same by name, and another tool."""
+
+    spec = replace(Search.spec, purpose="Search, and publish what is searched for.")
+
+
+def decided(text: str, registry: ToolRegistry, *, allowed: bool = True) -> CallRunner:
+    """The runner of a turn that acts on a decision about `Search`."""
+    decision = Decision(call=call(text), allowed=allowed, tool=tool_digest(Search.spec), origin="")
+    policy = CallPolicy(confirm=["search"])
+    return CallRunner(registry, ToolContext(), marker="0" * 8, offered=["search"], policy=policy, decision=decision)
+
+
+def results(events: list[CallEvent]) -> list[str]:
+    return [event.result.text for event in events if isinstance(event, ToolFinished)]
+
+
+async def test_an_allowed_call_runs_once_and_another_one_asks(search: Search) -> None:
+    runner = decided("tea", ToolRegistry([search]))
+    events = await ran(runner, call("tea"))
+    assert search.ran == ["tea"] and [event.allowed for event in events if isinstance(event, ToolStarted)] == [True]
+
+    assert "The same call was made before" in results(await ran(runner, call("tea", "again")))[0]
+    assert runner.asked is None
+    await ran(runner, call("milk"))
+    assert search.ran == ["tea"] and runner.asked == Asked(call("milk"), "", tool_digest(Search.spec))
+
+
+async def test_what_was_allowed_is_asked_again_where_the_tool_has_changed_since() -> None:
+    changed = Changed()
+    runner = decided("tea", ToolRegistry([changed]))
+
+    assert await ran(runner, call("tea")) == [] and changed.ran == []
+    assert runner.asked == Asked(call("tea"), "", tool_digest(Changed.spec), changed=True)
+
+    refused = decided("tea", ToolRegistry([changed]), allowed=False)
+    [told] = results(await ran(refused, call("tea")))
+    assert "refused it" in told and refused.asked is None
+
+
+async def test_what_was_allowed_is_refused_where_the_tool_changed_and_nobody_can_be_asked_or_it_is_gone() -> None:
+    changed = Changed()
+    decision = Decision(call=call("tea"), allowed=True, tool=tool_digest(Search.spec), origin="")
+    runner = CallRunner(
+        ToolRegistry([changed]),
+        ToolContext(),
+        marker="0" * 8,
+        offered=["search"],
+        policy=CallPolicy(confirm=["search"]),
+        decision=decision,
+        may_ask=False,
+    )
+    [told] = results(await ran(runner, call("tea")))
+    assert "cannot be asked here" in told and changed.ran == []
+
+    [told] = results(await ran(decided("tea", ToolRegistry([])), call("tea")))
+    assert "There is no tool" in told
+
+
+OTHERS = [
+    replace(Search.spec, name="find"),
+    replace(Search.spec, purpose="Publish."),
+    replace(Search.spec, parameters={"type": "object", "properties": {"words": {"type": "string"}}}),
+    replace(Search.spec, address="text"),
+    replace(Search.spec, effects=True),
+    replace(Search.spec, asks=True),
+    replace(Search.spec, outside=True),
+]
+
+
+def test_a_tool_that_says_something_else_of_itself_is_another_one() -> None:
+    assert len({tool_digest(spec) for spec in (Search.spec, *OTHERS)}) == len(OTHERS) + 1
+    assert tool_digest(replace(Search.spec, icon="🔌", verb="Looking")) == tool_digest(Search.spec)
 
 
 async def test_a_person_reads_which_try_it_is(runner: CallRunner) -> None:

@@ -77,6 +77,7 @@ def test_the_last_line_of_what_was_asked_says_what_was_decided_and_no_other_text
         person="telegram:7",
         call=ToolCall("c1", "send", {}),
         digest="",
+        tool="",
         origin="",
         language="en",
         line="Waits.",

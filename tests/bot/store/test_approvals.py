@@ -28,6 +28,7 @@ def question(store: Store, turn: int, clock: HandClock, call: ToolCall = CALL) -
         person="telegram:7",
         call=call,
         digest=digest_of(call),
+        tool="",
         origin="",
         language="en",
         line="Waits.",

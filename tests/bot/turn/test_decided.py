@@ -117,6 +117,37 @@ async def test_an_answer_that_is_made_anew_is_told_that_the_call_was_refused_or_
         assert card(it).body.endswith(WAITS) and calls_of(tmp_path) == []
 
 
+async def test_a_tool_that_changed_since_it_was_allowed_is_asked_about_again(rig: OpenRig, tmp_path: Path) -> None:
+    async with rig(CONFIRM_TOOLS=TOOL) as it:
+        it.model.reply(wants(), Reply("It is 42."))
+        [asked] = await it.say("what is 6*7?")
+        with closing(sqlite3.connect(tmp_path / "parley.db")) as db, db:
+            assert db.execute("UPDATE approvals SET tool = 'other'").rowcount == 1
+        old = buttons(it)[0]
+
+        [again] = await press(it, old)
+        assert again == f"⚠️ The tool `{TOOL}` has changed since this was allowed, so it was not done.\n\n{asked}"
+        assert calls_of(tmp_path) == [] and len(it.model.requests) == 1
+        assert await press(it, old, awaited=True) == ["✅ Allowed."]
+        assert calls_of(tmp_path) == []
+
+        assert await press(it, buttons(it)[0]) == ["It is 42."]
+        assert len(calls_of(tmp_path)) == 1 and all("changed" not in one for one in results(it))
+
+
+async def test_another_answer_where_the_changed_tool_waits_asks_and_does_not_run(rig: OpenRig, tmp_path: Path) -> None:
+    async with rig(CONFIRM_TOOLS=TOOL) as it:
+        it.model.reply(wants(), wants())
+        await it.say("what is 6*7?")
+        with closing(sqlite3.connect(tmp_path / "parley.db")) as db, db:
+            db.execute("UPDATE approvals SET tool = 'other'")
+        await press(it, buttons(it)[0])
+        [*_, again] = await it.say("/retry")
+
+        assert again.endswith(WAITS) and calls_of(tmp_path) == []
+        assert all("unknown" not in one for one in results(it)), "it never began"
+
+
 async def press_at_once(it: Rig, *pressed: tuple[Button, str]) -> None:
     presses = []
     for number, (button, person) in enumerate(pressed):
@@ -244,6 +275,7 @@ async def asked_by(store: Store, clock: FakeClock, delivery: str = "d1") -> Appr
             person=ADA,
             call=call,
             digest=digest_of(call),
+            tool="",
             origin="",
             language="en",
             line="Waits.",

@@ -24,6 +24,7 @@ from bot.contract import (
     CallCost,
     ChatId,
     Clock,
+    ControlPressed,
     Deliver,
     Drawn,
     File,
@@ -101,7 +102,7 @@ class ConsoleAdapter:
                 continue
             try:
                 # Tell the platform "received" only after this returned, so that it delivers again what was not stored.
-                await deliver(self._message(line.strip()))
+                await deliver(self._read(line.strip()))
             except StoreError as error:
                 self._screen.show(draw(Page(f"Not stored, please write it again: {error}", final=True)), None)
                 continue
@@ -113,6 +114,22 @@ class ConsoleAdapter:
         if answering is not None:
             await asyncio.gather(answering, return_exceptions=True)
         self.ended.set()
+
+    def _read(self, line: str) -> MessageSent | ControlPressed:
+        """Build what the core takes in: a decision where one waits and the line is one, else a message."""
+        button = self._screen.find_choice(line)
+        if button is None:
+            return self._message(line)
+        return ControlPressed(
+            delivery=uuid.uuid4().hex,
+            chat=self.chat,
+            sender=self.sender,
+            target=ReplyTarget(self.platform, {"name": self.sender.name}),
+            sent_at=self._clock.wall(),
+            control=button.control,
+            turn=button.turn,
+            mark=button.mark,
+        )
 
     def _message(self, line: str) -> MessageSent:
         """Build the message for the core: no mention, no markup, no platform type."""

@@ -11,10 +11,12 @@ import threading
 from dataclasses import dataclass
 from typing import Final, TextIO
 
-from bot.contract import Drawn, MessageRef, Page
+from bot.contract import Button, Control, Drawn, MessageRef, Page
 
 PROMPT: Final = "you> "
 _PROMPTED: Final = "prompt"
+_DECIDES: Final = {"y": Control.ALLOW, "yes": Control.ALLOW, "n": Control.DENY, "no": Control.DENY}
+"""What is typed where a platform has buttons."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """What could move the cursor or recolour the screen; text of a model or a web page must not."""
 
@@ -27,12 +29,15 @@ class DrawnText(Drawn):
     status: str
     final: bool
     """It ends its line."""
+    choices: tuple[Button, ...] = ()
+    """Where it asks for a decision: what can be decided."""
 
 
 def draw(page: Page) -> DrawnText:
     """Return a page without what could move the cursor."""
     status = " · ".join(line.text for line in page.status)
-    return DrawnText(_CONTROL.sub("", page.body), _CONTROL.sub("", status), page.final)
+    choices = tuple(button for button in page.buttons if button.mark) if page.final else ()
+    return DrawnText(_CONTROL.sub("", page.body), _CONTROL.sub("", status), page.final, choices)
 
 
 class Screen:
@@ -50,6 +55,8 @@ class Screen:
         self._line_of = ""
         """The page whose line is still open; empty at the start of a line."""
         self._status = ""
+        self._choices: dict[str, tuple[Button, ...]] = {}
+        """By page: what waits for a decision."""
 
     def welcome(self, text: str) -> None:
         """Print a first line if a person is at the terminal."""
@@ -77,7 +84,8 @@ class Screen:
             self._printed[ref.id] = body
         elif drawn.final:
             self._end_line()
-            self._go_on(ref, body)
+            # Of what was asked only the last paragraph changes: it says what became of it.
+            self._go_on(ref, body.rpartition("\n\n")[2] if ref.id in self._choices else body)
             self._printed[ref.id] = body
         if self.terminal and status and status != self._status:
             self._end_line()
@@ -85,7 +93,23 @@ class Screen:
         self._status = status
         if drawn.final:
             self._end_line()
+            self._offer(ref, drawn.choices)
         return ref
+
+    def find_choice(self, line: str) -> Button | None:
+        """Return what a typed line decides about what was asked last; None where nothing waits, or for other words."""
+        control = _DECIDES.get(line.lower())
+        waiting = next(reversed(self._choices.values()), ())
+        return next((button for button in waiting if button.control is control), None)
+
+    def _offer(self, ref: MessageRef, choices: tuple[Button, ...]) -> None:
+        """Say once what to type for each choice; without choices nothing waits any more."""
+        if not choices:
+            self._choices.pop(ref.id, None)
+        elif self._choices.get(ref.id) != choices:
+            self._choices[ref.id] = choices
+            keys = {control: key for key, control in reversed(_DECIDES.items())}
+            self._write(" · ".join(f"{keys[one.control]} = {one.label}" for one in choices) + "\n")
 
     def _go_on(self, ref: MessageRef, text: str) -> None:
         if not text:

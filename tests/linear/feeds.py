@@ -849,6 +849,7 @@ OWN: dict[str, str] = {
     "bot.commands.actions": _HANDS_ON,
     "bot.commands.answers": _HANDS_ON,
     "adapters.console.terminal.Screen.welcome": _OPERATOR,
+    "adapters.console.terminal.Screen.find_choice": "compares a typed line with four words of our own",
     "bot.cli.chat": _OPERATOR,
     "bot.cli.run": _OPERATOR,
     "bot.configuration": _OPERATOR,

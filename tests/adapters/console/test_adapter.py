@@ -13,7 +13,7 @@ import pytest
 
 from adapters.console.adapter import ConsoleAdapter
 from adapters.console.terminal import Screen, draw, lines_of
-from bot.contract import Deliver, Incoming, MessageRef, MessageSent, Page, Status, StoreError
+from bot.contract import Button, Control, Deliver, Incoming, MessageRef, MessageSent, Page, Status, StoreError
 from playground.model import ModelServer, Reply
 from tests.conftest import Nursery
 
@@ -84,6 +84,23 @@ async def test_commands_work_and_nobody_else_is_let_in(model: ModelServer, chat:
     assert model.requests == []
 
 
+@pytest.mark.parametrize(
+    ("typed", "said", "told"), [("y", "✅ Allowed.", "6 × 7 = 42"), ("no", "🚫 Refused", "refused it")]
+)
+async def test_a_tool_that_asks_first_is_decided_about_by_a_typed_line(
+    model: ModelServer, chat: Chat, typed: str, said: str, told: str
+) -> None:
+    model.reply(Reply(calls=(("calculator", {"expression": "6*7"}),)), Reply("That is all."), Reply("You said yes."))
+
+    code, out, err = await chat(f"what is 6*7?\n{typed}\nyes\n", CONFIRM_TOOLS="calculator")
+
+    assert (code, err) == (0, "") and out.count("May I do this?") == 1
+    asked, _, after = out.partition("y = ✅ Allow · n = 🚫 Refuse\n")
+    assert '"expression": "6*7"' in asked and said in after and "That is all.\nYou said yes.\n" in after
+    assert told in str(model.requests[1].messages[-1]["content"])
+    assert model.requests[2].messages[-1]["content"] == "yes", "nothing waits any more: it is a message"
+
+
 async def test_without_a_model_it_says_which_setting_is_missing(chat: Chat) -> None:
     code, out, err = await chat("hello\n", MODEL="", OPENAI_API_KEY="")
 
@@ -152,6 +169,23 @@ def test_a_page_is_printed_as_it_grows() -> None:
 
 def test_a_page_that_changed_is_printed_anew_at_its_end_only() -> None:
     assert shown(*growing(["The key", "The [mas", "The [masked] key"])) == "The key\nThe [masked] key\n"
+
+
+def test_what_was_asked_says_what_became_of_it_and_nothing_is_decided_twice() -> None:
+    out = StringIO()
+    screen = Screen(out, terminal=False)
+    buttons = tuple(Button(control, 1, control.name, "0" * 16) for control in (Control.ALLOW, Control.DENY))
+    assert screen.find_choice("y") is None
+    ref = screen.show(draw(Page("May I?", final=False, buttons=buttons)), None)
+    assert screen.find_choice("y") is None, "not yet: it is still being written"
+    for _ in range(2):
+        screen.show(draw(Page("May I?\n\nWaits.", final=True, buttons=buttons)), ref)
+    chosen = [screen.find_choice(line) for line in ("Y", "yes", "n", "NO", "maybe", "")]
+    assert chosen == [buttons[0], buttons[0], buttons[1], buttons[1], None, None]
+
+    screen.show(draw(Page("May I?\n\nIn vain.", final=True)), ref)
+    assert screen.find_choice("y") is None
+    assert out.getvalue() == "May I?\n\nWaits.\ny = ALLOW · n = DENY\nIn vain.\n"
 
 
 def test_two_replies_do_not_run_into_each_other() -> None:

@@ -27,6 +27,7 @@ from bot.policy import Permits, allow_everything
 from bot.safety import clean_name, redacted, tool_entry
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec, ToolStatus
 from tools.cancelling import end_tasks
+from tools.fetch.guard import wire_form
 from tools.registry import ToolRegistry
 
 log = logging.getLogger(__name__)
@@ -277,7 +278,15 @@ class CallRunner:
             return [ToolFinished(call, _error(_ONE_AT_A_TIME.format(name=call.name)))]
         spec = self._registry.spec(call.name)
         assert spec is not None
-        self.asked = Asked(prepared, self.origin, tool_digest(spec), verdict.outside, verdict.changed)
+        address = prepared.arguments.get(spec.address) if spec.address else None
+        self.asked = Asked(
+            prepared,
+            self.origin,
+            tool_digest(spec),
+            host=wire_form(str(address)).partition("/")[0] if address is not None else "",
+            outside=verdict.outside,
+            changed=verdict.changed,
+        )
         return []
 
     async def _run_group(self, group: Iterable[ToolCall], plan: _Plan, report: Callable[[CallEvent], None]) -> None:

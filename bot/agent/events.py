@@ -88,6 +88,8 @@ class Asked:
     """Whose words led to it."""
     tool: str
     """The digest of the tool as it is declared now."""
+    host: str = ""
+    """The host that it would open, as it is looked up: `xn--…` where its name has other letters; empty for none."""
     outside: bool = False
     """It is asked about because the conversation holds words from outside."""
     changed: bool = False

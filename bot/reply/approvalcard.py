@@ -53,6 +53,7 @@ def write_card(
     *,
     seconds: float,
     admins: bool = False,
+    host: str = "",
     outside: bool = False,
     changed: bool = False,
 ) -> Card:
@@ -61,6 +62,7 @@ def write_card(
     Args:
         seconds: how long the question waits.
         admins: only admins decide.
+        host: what it would open, as it is looked up.
         outside: it is asked because of words from outside.
         changed: it was allowed before the tool changed.
     """
@@ -70,6 +72,8 @@ def write_card(
         say("approval_head_outside" if outside else "approval_head", language, name=_name(name)),
         f"```json\n{shown}\n```",
     ]
+    if host:  # other letters may look like those of a host that the person knows
+        parts.append(f"🌐 `{host}`")
     if changed:
         parts.insert(0, say("approval_changed", language, name=_name(name)))
     cut = len(whole) > HEAD_CHARS + TAIL_CHARS

@@ -77,6 +77,7 @@ class Approvals:
             run.language,
             seconds=options.seconds,
             admins=options.admins,
+            host=asked.host,
             outside=asked.outside,
             changed=asked.changed,
         )

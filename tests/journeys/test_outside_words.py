@@ -142,6 +142,7 @@ async def test_where_the_operator_says_so_a_person_decides_about_what_a_page_tel
         await room.until(lambda: bool(room.shown) and ALLOW in room.shown[0].buttons)
         card = room.shown[0]
         assert f'"url": "{leak}"' in card.text and "from outside" in card.text
+        assert f"🌐 {leak.split('/')[2]}" in card.text.replace("`", "")
         assert evil.visited == ["/page"]
         room.press(card, REFUSE)
         await room.until(lambda: card.text.endswith("🚫 Refused: it was not done."))

@@ -173,6 +173,24 @@ async def test_what_was_allowed_is_refused_where_the_tool_changed_and_nobody_can
     assert "There is no tool" in told
 
 
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("https://ex\u0430mple.com/a?b=1", "xn--exmple-4nf.com"),
+        ("http://evil.test:8080/" + "x" * 2_000, "evil.test:8080"),
+        ("no address", ""),
+    ],
+    ids=["letters that look alike", "long", "none"],
+)
+async def test_of_an_address_that_is_asked_about_the_host_is_named_as_it_is_looked_up(address: str, host: str) -> None:
+    class Opener(Search):
+        spec = replace(Search.spec, address="text")
+
+    runner = decided("tea", ToolRegistry([Opener()]))
+    await ran(runner, call(address, "c1"))
+    assert runner.asked is not None and (runner.asked.call.arguments["text"], runner.asked.host) == (address, host)
+
+
 OTHERS = [
     replace(Search.spec, name="find"),
     replace(Search.spec, purpose="Publish."),

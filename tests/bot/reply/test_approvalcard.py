@@ -70,6 +70,14 @@ def test_who_decides_and_why_it_asks_is_said() -> None:
     assert card.line.startswith("⏳ Only an admin") and "2 h" in card.line
 
 
+def test_what_has_changed_or_is_opened_is_said() -> None:
+    card = write_card("read_page", {}, "en", seconds=60.0, host="xn--exmple-4nf.com", changed=True)
+    assert (
+        card.text.startswith("⚠️ The tool `read_page` has changed since")
+        and "\n```\n\n🌐 `xn--exmple-4nf.com`" in card.text
+    )
+
+
 def test_the_last_line_of_what_was_asked_says_what_was_decided_and_no_other_text_changes() -> None:
     asked = Approval(
         turn=1,

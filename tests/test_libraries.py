@@ -36,6 +36,9 @@ UNPROMISED = {
         "_SelectorTransport": "tests/bot/operations/test_heap.py::"
         "test_what_arrives_is_read_in_pieces_that_come_from_the_heap",
     },
+    "tools/subprocesses.py": {
+        "_transport": "tests/tools/mcp/test_programs.py::test_output_that_nobody_read_is_let_go_with_its_program",
+    },
     "tools/sandbox/kernel.py": {
         "_bind_socket": "tests/tools/sandbox/test_rich.py::test_variables_and_the_last_value_are_kept",
         "_showtraceback": "tests/tools/sandbox/test_rich.py::test_an_error_is_a_plain_traceback_of_the_codes_own_lines",

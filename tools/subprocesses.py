@@ -52,8 +52,20 @@ async def end(process: Process) -> None:
         process.stdin.close()
     # asyncio tells of the end of a process only after the end of its pipes, and these end when the last process that
     # holds them has.
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(END_SECONDS):
-            while process.stdout is not None and await process.stdout.read(_CHUNK):
-                pass
-            await process.wait()
+    try:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(END_SECONDS):
+                while process.stdout is not None and await process.stdout.read(_CHUNK):
+                    pass
+                await process.wait()
+    finally:
+        close(process)
+
+
+def close(process: Process) -> None:
+    """Close our ends of the pipes of a program that was ended, and discard what is unread there.
+
+    asyncio closes a pipe only at its end, and that never comes while unread output waits in it, or while somebody who
+    outlived the program holds it.
+    """
+    process._transport.close()  # type: ignore[attr-defined]  # its types name no such attribute

@@ -30,6 +30,7 @@ from tools.json_values import MOST_VALUES, ValueCounter
 from tools.mcp.config import Command
 from tools.mcp.errors import LastWords
 from tools.mcp.keeper import ASK, GRACE_SECONDS, KILL
+from tools.subprocesses import close
 
 log = logging.getLogger(__name__)
 
@@ -79,11 +80,14 @@ async def process_transport(
         finally:
             # Also after a second cancellation: nothing of the program's may outlive this block.
             await _kill(process, lifeline)
-            await asyncio.wait([errors], timeout=WORDS_SECONDS)
-            for task in (*tasks, errors):
-                task.cancel()
-            for stream in (received, reading, writing, to_send):
-                stream.close()
+            try:
+                await asyncio.wait([errors], timeout=WORDS_SECONDS)
+            finally:
+                for task in (*tasks, errors):
+                    task.cancel()
+                for stream in (received, reading, writing, to_send):
+                    stream.close()
+                close(process)
             await asyncio.gather(*tasks, errors, return_exceptions=True)
 
 

@@ -163,6 +163,7 @@ class Session:
             rest.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await rest
+            subprocesses.close(self._process)
             if handles is not None:
                 handles.close()
         return _text(words)

@@ -14,7 +14,9 @@ import pytest
 
 from tests.tools.mcp.conftest import Bench
 from tools.base import ToolCall, ToolContext
-from tools.mcp.config import read_config
+from tools.mcp import process
+from tools.mcp.config import Command, read_config
+from tools.mcp.errors import LastWords
 from tools.mcp.source import McpSource
 
 ROOT = Path(__file__).parents[3]
@@ -245,3 +247,24 @@ async def test_waiting_for_servers_ends_so_long_after_their_start(bench: Bench) 
 
     async with asyncio.timeout(5.0):
         await bench.registry.settle(9.0)
+
+
+async def test_output_that_nobody_read_is_let_go_with_its_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """asyncio reads no further than somebody takes, and so never sees the end of such a pipe."""
+    program = """
+import json, sys
+for _ in range(20_000):
+    print(json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "x" * 100}}))
+"""
+    for patience in ("PATIENCE_SECONDS", "KEEPER_SECONDS", "WORDS_SECONDS"):
+        monkeypatch.setattr(process, patience, 0.2)
+    descriptors = Path("/proc/self/fd")
+    before = set(descriptors.iterdir())
+
+    command = Command(sys.executable, ("-c", program))
+    async with process.process_transport(command, "w", lambda: None, LastWords()) as (said, _):
+        await said.receive()
+    await asyncio.sleep(0)
+
+    left = [one for one in set(descriptors.iterdir()) - before if one.is_symlink()]
+    assert [pipe for one in left if (pipe := str(one.readlink())).startswith("pipe")] == []

@@ -117,8 +117,7 @@ class BudgetState:
         self._since(now)
         seconds = [0] * ARRIVALS
         for at in self._came:
-            if (ago := int(now - at)) < ARRIVALS:
-                seconds[ago] += 1
+            seconds[int(now - at)] += 1
         self._stream = now, int(statistics.median(seconds))
         return self._stream[1]
 

@@ -29,6 +29,7 @@ from adapters.slack.counted import Looks
 from adapters.slack.errors import REFUSED_TOKEN, error_code, field
 from adapters.slack.events import Me, incoming, people_in
 from adapters.slack.people import People
+from adapters.slack.sessions import Sessions
 from adapters.slack.streams import Streams
 from adapters.slack.surface import SlackSurface
 from adapters.slack.threads import SlackThread
@@ -143,6 +144,7 @@ class SlackAdapter:
             await self._http.close()
             raise
         self._streams = Streams(self._web, self._clock, self.me.user)
+        self._sessions = Sessions(self._web, self._clock, self.scopes)
         return self
 
     async def __aexit__(
@@ -150,6 +152,7 @@ class SlackAdapter:
     ) -> None:
         await self._people.close()
         await done_within(self._clock, self._storing, STORE_SECONDS)
+        await self._sessions.close()
         await self._http.close()
 
     @property
@@ -172,6 +175,7 @@ class SlackAdapter:
             scopes=self.scopes,
             looks=self._looks,
             streams=self._streams,
+            sessions=self._sessions,
         )
 
     def earlier(self, message: MessageSent) -> SlackThread | None:
@@ -237,6 +241,8 @@ class SlackAdapter:
             log.error("slack: an event could not be stored and will be sent again: %s", why)
             return False
         self._people.learn(named - {self.me.user})
+        if isinstance(told, ControlPressed) and not told.turn:
+            self._sessions.stopped(told.chat.chat, told.chat.thread)
         return True
 
     async def _hear(self, frame: aiohttp.WSMessage) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -15,6 +15,7 @@ from adapters.slack.limits import RESPONSE_SECONDS
 from bot.contract import (
     LONGEST_TEXT,
     ChatId,
+    Control,
     ControlPressed,
     Enclosure,
     EnclosureKind,
@@ -77,6 +78,8 @@ def incoming(
             return _changed(event, delivery, me, names, sender)
         case "message", "message_deleted":
             return _deleted(event, event.get("previous_message") or {}, delivery, me, sender)
+        case "agent_session_stopped", _:
+            return _stopped(event, delivery, me, sender)
         case "app_mention" | "message", _:
             return _sent(event, delivery, me, names, sender, follow)
     return None
@@ -227,6 +230,28 @@ def _pressed(payload: Json, me: Me, names: Names, now: float) -> ControlPressed 
         turn=read.turn,
         mark=read.mark,
         group=not channel.startswith("D"),
+    )
+
+
+def _stopped(event: Json, delivery: str, me: Me, sender: Senders) -> ControlPressed | None:
+    """Read a press of Slack's own Stop, which names a thread and no reply; None where it names nobody.
+
+    https://docs.slack.dev/reference/events/agent_session_stopped
+    """
+    if not event.get("user") or not event.get("channel"):
+        return None
+    place = {"ts": event.get("event_ts"), "thread_ts": event.get("thread_ts"), "user": event["user"]}
+    target = _target(event, place, me)
+    return ControlPressed(
+        delivery=delivery,
+        chat=_chat(event, place, me),
+        sender=sender(place),
+        # The thread may hold no answer yet, and then shows nothing to one person alone.
+        target=replace(target, data={**target.data, "asked": target.data["thread"]}),
+        sent_at=seconds_of(event.get("event_ts")),
+        control=Control.STOP,
+        turn=0,
+        group=not _direct(event),
     )
 
 

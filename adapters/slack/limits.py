@@ -23,6 +23,8 @@ LIMITS = SurfaceLimits(
 UPDATE_WINDOW: Final = Window(48, 60.0)
 POST_WINDOW: Final = Window(290, 60.0)
 STATUS_WINDOW: Final = Window(570, 60.0)
+SESSION_WINDOW: Final = Window(24, 60.0)
+"""`agents.sessions.setStatus` for what begins: of fifty calls, as each is followed by one that ends it."""
 STREAM_WINDOW: Final = Window(19, 60.0)
 """Streams that are started, and as many that are stopped."""
 APPEND_WINDOW: Final = Window(95, 60.0)

@@ -20,11 +20,13 @@ from adapters.slack.limits import (
     POST_WINDOW,
     PRIVATE_WINDOW,
     RESPONSE_USES,
+    SESSION_WINDOW,
     SIGN_WINDOW,
     STATUS_WINDOW,
     UNSIGN_WINDOW,
     UPDATE_WINDOW,
 )
+from adapters.slack.sessions import Sessions
 from adapters.slack.streams import Growing, Streams
 from bot.contract import (
     GROWS,
@@ -78,10 +80,11 @@ class SlackSurface:
         scopes: frozenset[str] | None = None,
         looks: Looks | None = None,
         streams: Streams | None = None,
+        sessions: Sessions | None = None,
     ) -> None:
         """
         Args:
-            looks, streams: shared by all surfaces of the workspace, as what Slack allows is.
+            looks, streams, sessions: shared by all surfaces of the workspace, as what Slack allows is.
             scopes: what the token may do; None: not known.
             joined: told a channel's id when a post there proved that the bot is inside.
         """
@@ -90,6 +93,7 @@ class SlackSurface:
         self._clock = clock
         self._joined = joined
         self._looks = looks or Looks(web, clock)
+        self._sessions = sessions or Sessions(web, clock, ())
         data = target.data
         self._channel = str(data.get("channel") or "")
         self._thread = str(data.get("thread") or "")
@@ -123,7 +127,7 @@ class SlackSurface:
         finds = scopes is not None and needed <= scopes
         self._post_cost = CallCost((post, posts), repeats_safely=False, found_again=finds)
         # A message that is never edited is whole at once, so it has to be found again when its post is unclear.
-        limits = LIMITS if self._shows_status else _NO_STATUS
+        limits = dataclasses.replace(LIMITS, typing_stays=self._sessions.possible) if self._shows_status else _NO_STATUS
         self._limits = dataclasses.replace(limits, pieces=finds and not self._reader and not self._address)
         self._growing_limits = dataclasses.replace(self._limits, grows=self._limits.pieces)
         self._growing = Growing(
@@ -136,7 +140,8 @@ class SlackSurface:
         private = RateBudget(f"slack:{team}/chat.postEphemeral", windows=(PRIVATE_WINDOW,), shared=True)
         self._private_cost = CallCost(() if self._address else (private,), repeats_safely=False)
         self._update_cost = CallCost((update,))
-        self._status_cost = CallCost((status,)) if self._shows_status else CallCost()
+        session = RateBudget(f"slack:{team}/agents.sessions.setStatus", windows=(SESSION_WINDOW,), shared=True)
+        self._status_cost, self._session_cost = CallCost((status,)), CallCost((session,))
 
     @property
     def limits(self) -> SurfaceLimits:
@@ -147,7 +152,7 @@ class SlackSurface:
 
     def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
         if drawn is None:
-            return self._status_cost
+            return self._session_cost if self._sessions.possible else self._status_cost
         if self._reader:
             assert isinstance(drawn, DrawnMrkdwn)
             return self._private_cost if drawn.whole and (at is None or at.form == HELD) else CallCost()
@@ -208,8 +213,14 @@ class SlackSurface:
                 raise problem from error
 
     async def typing(self, words: str) -> None:
-        """The thread says the bot's name and `words` until the first message; where it cannot, nothing does."""
+        """The thread says the bot's name and `words` until the first message; where it cannot, nothing does.
+
+        A session of an agent says that it works instead, with Slack's own Stop button, until the sign is taken away.
+        """
         if not self._shows_status:
+            return
+        if self._sessions.possible:
+            (self._sessions.work if words else self._sessions.rest)(self._channel, self._thread)
             return
         try:
             await self._web.assistant_threads_setStatus(channel_id=self._channel, thread_ts=self._thread, status=words)

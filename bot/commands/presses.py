@@ -68,7 +68,7 @@ class Presses:
                 if not allowed:
                     return await self._refuse(press, language)
                 return PressVerdict(await self._answers.press(press, language))
-        turn = await self._store.turns.find_record(press.turn)
+        turn = await self._store.turns.find_record(self._turn_of(press))
         known = turn is not None and turn.chat.place == press.chat.place
         asker = known and turn is not None and turn.person == press.sender.id
         for_admins = press.control in _DECIDES and self._approvals.options.admins
@@ -76,7 +76,8 @@ class Presses:
         if not may and not await self._access.is_admin(press.sender):
             return await self._refuse(press, language, "admins_only" if for_admins else "not_yours")
         if turn is None or not known:
-            return PressVerdict(say("button_old", language), refused=True)
+            # A Stop of the platform's own names no turn, and goes away where none runs.
+            return PressVerdict(say("button_old", language) if press.turn else "", refused=True)
         match press.control:
             case Control.STOP:
                 return self._stop(turn, press, language)
@@ -94,6 +95,13 @@ class Presses:
         """Tell somebody once in a while that a button is not theirs."""
         told = await self._once.claim(may_be_told(press.chat.place, press.sender.id))
         return PressVerdict(say(why, language) if told else "", refused=True)
+
+    def _turn_of(self, press: ControlPressed) -> int:
+        """Return the turn that a press is about: a Stop that names none is about what runs in its chat."""
+        if press.turn or press.control is not Control.STOP:
+            return press.turn
+        running = self._queue.find_running(press.chat)
+        return running.id if running is not None else 0
 
     def _stop(self, turn: TurnRecord, press: ControlPressed, language: Language) -> PressVerdict:
         running = self._queue.find_running(turn.chat)

@@ -332,7 +332,8 @@ class ControlPressed(_Delivery):
 
     control: Control
     turn: int
-    """As the platform sent it: not known yet to be a turn of this chat, or a reminder of this person."""
+    """As the platform sent it: not known yet to be a turn of this chat, or a reminder of this person; 0 is whichever
+    turn runs in the chat, for a Stop that is not below a reply."""
     mark: str = ""
     """As the platform sent it, see `Button`."""
     group: bool = False

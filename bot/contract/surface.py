@@ -67,6 +67,8 @@ class SurfaceLimits:
     attachment_bytes: int = 10 * 1024 * 1024
     typing_seconds: float = 4.5
     """How long one `typing` lasts; 0 when the platform has no such sign."""
+    typing_stays: bool = False
+    """It lasts until `typing` is called without words, whatever is shown meanwhile and whichever process calls."""
     pieces: bool = False
     """Edits are scarcer than posts, so an answer may stand in several messages that are never edited."""
     grows: bool = False
@@ -141,7 +143,8 @@ class Surface(Protocol):
         """Show once that an answer is being made. It is only a sign: whatever else goes wrong is nobody's error.
 
         Args:
-            words: what the sign says after the bot's name, where the platform has words there.
+            words: what the sign says after the bot's name, where the platform has words there; empty: take the sign
+                away, where it stays.
 
         Raises:
             RateLimited: nothing can be shown here for so long, no page either.

@@ -100,7 +100,7 @@ class ReplyStream:
         self._filters = filters
         self._careful = careful
         self._delayed = delayed
-        self._thinking = thinking
+        self._sign = TypingSign(surface, pacer, clock, thinking, stands=bool(shown))
         self._pages = PageSet(turn, surface.limits, preamble, cuts)
         self._pages.restore(shown or {}, calm)
         self._pages.buttons = buttons or ReplyButtons()
@@ -115,15 +115,11 @@ class ReplyStream:
         self._calling = asyncio.Lock()  # held while a call may change what stands
         self._wanted = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
-        self._typing: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> ReplyStream:
         self._cadence.begin()
         self._writer = asyncio.create_task(self._write(), name=f"reply {self._turn}")
-        if self._surface.limits.typing_seconds and not self.visible:
-            sign = TypingSign(self._surface, self._pacer, self._clock, self._thinking)
-            typing = sign.keep(lambda: not self.visible and not self._dead)
-            self._typing = asyncio.create_task(typing, name=f"typing {self._turn}")
+        self._sign.begin(lambda: not self.visible and not self._dead, f"typing {self._turn}")
         return self
 
     async def __aexit__(
@@ -134,12 +130,10 @@ class ReplyStream:
             if kind is None:
                 await self.finish()
         finally:
-            tasks = [task for task in (self._writer, self._typing) if task is not None]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            self._writer.cancel()
+            await asyncio.gather(self._writer, self._sign.close(), return_exceptions=True)
             # Cancelled tasks keep their frames, which keep this object: without the circle all are freed at once.
-            self._writer = self._typing = None
+            self._writer = None
             self._cadence.end()
 
     @property
@@ -219,8 +213,7 @@ class ReplyStream:
                 tail = piece + one.finish()
             self._take(tail)
             self._pages.finish()
-            if self._typing is not None:
-                self._typing.cancel()
+            self._sign.stop()
             self._want()
             self._cadence.finish()
         assert self._writer is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from bot.contract import Clock, RateLimited, Surface, post_cost
@@ -19,11 +20,38 @@ _LOOK_AGAIN = 0.5
 class TypingSign:
     """Shows typing on one surface, only with calls that nobody needs."""
 
-    def __init__(self, surface: Surface, pacer: Pacer, clock: Clock, words: str) -> None:
+    def __init__(self, surface: Surface, pacer: Pacer, clock: Clock, words: str, *, stands: bool = False) -> None:
+        """
+        Args:
+            stands: a former process may have shown it.
+        """
         self._surface = surface
         self._pacer = pacer
         self._clock = clock
         self._words = words
+        self._stands = stands
+        self._keeping: asyncio.Task[None] | None = None
+
+    def begin(self, wanted: Callable[[], bool], name: str) -> None:
+        """Show it in the background while it is `wanted`; on a platform without the sign, nothing."""
+        if self._surface.limits.typing_seconds and wanted():
+            self._keeping = asyncio.create_task(self.keep(wanted), name=name)
+
+    def stop(self) -> None:
+        """Show it no more."""
+        if self._keeping is not None:
+            self._keeping.cancel()
+
+    async def close(self) -> None:
+        """Show it no more, and take away what would stay."""
+        self.stop()
+        if self._keeping is not None:
+            await asyncio.gather(self._keeping, return_exceptions=True)
+            # A cancelled task keeps its frames, which keep what it waited for.
+            self._keeping = None
+        if self._stands and self._surface.limits.typing_stays:
+            self._stands = False
+            await self._surface.typing("")
 
     async def keep(self, wanted: Callable[[], bool]) -> None:
         """Show it again and again while it is `wanted`."""
@@ -32,6 +60,7 @@ class TypingSign:
         while wanted():
             # Where no page may be posted, a platform wants to hear of no sign either.
             if self._pacer.opens_at(post) <= self._clock.monotonic() and self._pacer.take(cost):
+                self._stands = True
                 try:
                     await self._surface.typing(self._words)
                 except RateLimited as error:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from playground.slack.arguments import Arguments
 from playground.slack.blocks import parse_list
 from playground.slack.errors import Json, Refused, missing
 from playground.slack.workspace import Workspace
 
-SESSION_STATES = frozenset({"processing", "active", "suspended", "closed"})
-PROMPTS, LOADING_MESSAGES = 4, 10
+WORKING, STOPPED = "processing", "agent_session_stopped"
+"""The status with a Stop button, and the event of its press."""
+AGENT = "assistant:write"
+"""The scope of an app that is declared an agent; no other has sessions."""
+SESSION_STATES = frozenset({WORKING, "active", "suspended", "closed"})
+PROMPTS, LOADING_MESSAGES, TITLE = 4, 10, 200
 
 
 class AgentMethods:
     """What an assistant shows beside its messages."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, workspace: Workspace, subscriptions: Collection[str]) -> None:
+        self._workspace, self._subscriptions = workspace, subscriptions
 
     def set_status(self, sent: Arguments) -> Json:
         """assistant.threads.setStatus: until the bot's next message in the thread, two minutes at most."""
@@ -55,15 +61,22 @@ class AgentMethods:
         return {}
 
     def set_session(self, sent: Arguments) -> Json:
-        """agents.sessions.setStatus: `processing` shows a Stop button."""
+        """agents.sessions.setStatus: `processing` shows a Stop button to apps that hear of its press.
+
+        https://docs.slack.dev/reference/methods/agents.sessions.setStatus
+        """
+        if AGENT not in self._workspace.scopes:
+            raise Refused("not_authorized")
         channel, thread = self._thread(sent, optional=True)
         status = sent.required("status")
-        if status not in SESSION_STATES:
+        if status not in SESSION_STATES or len(sent.text("title")) > TITLE:
             raise Refused("invalid_arguments")
-        self._workspace.sessions[channel, thread] = status
-        if sent.text("title"):
+        if sent.text("title") and (channel, thread) not in self._workspace.sessions:
             self._workspace.titles[channel, thread] = sent.text("title")
+        self._workspace.sessions[channel, thread] = status
         self._workspace.screen.notice(channel, f"session:{status}")
+        if STOPPED not in self._subscriptions:
+            return {"warning": "missing_agent_session_stopped_event_subscription"}
         return {}
 
     def tick(self) -> None:

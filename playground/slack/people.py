@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from playground.slack.agents import STOPPED, WORKING
 from playground.slack.arguments import Arguments
 from playground.slack.blocks import blocks_of, pressable
 from playground.slack.delivery import COMMANDS, Deliveries, Delivery
@@ -127,12 +128,16 @@ class PeopleSide:
         raise KeyError(button)
 
     def stop_session(self, channel: str, thread_ts: str, person: str = SOMEBODY) -> None:
-        """Press the Stop button of an agent session: its streams end and the app is told."""
+        """Press the Stop button of an agent session: its streams end and the app is told, which has to end the status.
+
+        Raises KeyError where no Stop is shown: only `processing` shows one, and only to apps that hear of it.
+        """
+        if STOPPED not in self.events.subscriptions or self.workspace.sessions.get((channel, thread_ts)) != WORKING:
+            raise KeyError("Stop")
+        self._enter(channel, person)
         stopped = self._streams.stop_by_person(channel, thread_ts)
-        self.workspace.sessions[channel, thread_ts] = "active"
-        event: Json = {"type": "agent_session_stopped", "channel": channel, "thread_ts": thread_ts, "user": person}
-        if "agent_session_stopped" in self.events.subscriptions:
-            self.events.send(event | {"streaming_message_ts": stopped, "event_ts": self.workspace.ts()})
+        event: Json = {"type": STOPPED, "channel": channel, "thread_ts": thread_ts, "user": person}
+        self.events.send(event | {"streaming_message_ts": stopped, "event_ts": self.workspace.ts()})
 
     def open_messages_tab(self, person: str = SOMEBODY) -> None:
         """Open the app's Messages tab."""

@@ -58,7 +58,7 @@ class SlackServer(PeopleSide):
         workspace = Workspace(self.screen, self.limits, wall(), MANIFEST_SCOPES)
         self._deliveries = Deliveries(self.limits, now)
         events = Events(workspace, self._deliveries)
-        self._streams, self._agents = StreamMethods(workspace), AgentMethods(workspace)
+        self._streams, self._agents = StreamMethods(workspace), AgentMethods(workspace, events.subscriptions)
         self._answers = Responses(workspace)
         super().__init__(workspace, events, self._deliveries, self._answers, self._streams)
         workspace.changed = events.changed

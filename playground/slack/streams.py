@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from playground.slack.agents import AGENT, WORKING
 from playground.slack.arguments import Arguments
 from playground.slack.blocks import check_blocks, parse_list
 from playground.slack.errors import Json, Refused, missing
@@ -45,6 +46,8 @@ class StreamMethods:
         self._grow(message, sent)
         workspace.post(message)
         self._open.append(message)
+        if AGENT in workspace.scopes:
+            workspace.sessions[channel.id, thread] = WORKING
         return {"channel": channel.id, "ts": message.ts}
 
     def append(self, sent: Arguments) -> Json:
@@ -67,8 +70,8 @@ class StreamMethods:
         message.blocks += blocks
         message.metadata = metadata
         self._close(message, "message_not_in_streaming_state", before)
-        if sent.text("session_status"):
-            self._workspace.sessions[message.channel, message.thread_ts] = sent.text("session_status")
+        if AGENT in self._workspace.scopes:
+            self._workspace.sessions[message.channel, message.thread_ts] = sent.text("session_status", "active")
         body = self._workspace.travel(message, metadata=True)
         return {"channel": message.channel, "ts": message.ts, "message": body}
 

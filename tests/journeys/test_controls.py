@@ -146,6 +146,40 @@ async def test_stop_closes_the_models_connection_and_what_was_shown_stays(
         assert below is not message and message.text.endswith("Stopped.")
 
 
+async def test_slacks_own_stop_ends_the_answer_of_an_agent(world: World, process: Process) -> None:
+    """Also where the former process was killed while it answered, so that nothing but the next one takes it away."""
+    world.slack.scopes.add("assistant:write")
+    world.slack.subscriptions.add("agent_session_stopped")
+    world.settings = {"TELEGRAM_BOT_TOKEN": "", "DISCORD_BOT_TOKEN": ""}
+    room = Room(world, "slack")
+    world.model.script = lambda _: Reply("Tea.", reasoning=LONG, words_per_second=10)
+
+    def works() -> bool:
+        return world.slack.workspace.sessions.get(("C1", room.thread)) == "processing"
+
+    await process.start()
+    await room.ready(1)
+    room.ask("tell me much")
+    await room.until(works)
+    await process.kill()
+    await process.start()
+    await room.ready(2)
+    await world.model.asked(2)
+    request = world.model.requests[1]
+    await room.until(lambda: sum(call.method == "agents.sessions.setStatus" for call in world.slack.calls) == 2)
+    world.slack.stop_session("C1", room.thread, f"U{BOB}")
+    await room.until(lambda: room.heard() == [NOT_YOURS])
+    assert works() and not request.closed_early
+
+    since = time.monotonic()
+    world.slack.stop_session("C1", room.thread, f"U{ADA}")
+    await room.until(lambda: request.closed_early)
+
+    assert time.monotonic() - since < 1.0
+    await room.until(lambda: not works() and [one.text for one in room.shown] == ["Stopped."])
+    await room.until(lambda: ended(world) == 1)
+
+
 @pytest.mark.soak
 async def test_of_twenty_stops_nineteen_close_the_connection_within_a_second(
     room: Room, start: Start, world: World

@@ -409,3 +409,13 @@ def test_a_file_is_read_with_what_slack_tells_of_it(file: RawObject, enclosed: E
 
     assert (found.text, found.enclosed) == ("", (enclosed,))
     assert (shared.enclosed, shared.quoted.enclosed, shared.quoted.text) == ((), (enclosed,), "")
+
+
+def test_slacks_own_stop_names_a_thread_and_no_reply() -> None:
+    stop = {"type": "agent_session_stopped", "channel": "C1", "thread_ts": "10.000001", "event_ts": "11.000001"}
+    press = read(event(**stop, streaming_message_ts=["10.500000"]))
+
+    assert (press.control, press.turn, press.group) == (Control.STOP, 0, True)
+    assert press.chat == ChatId("slack", ME.team, "C1", "10.000001")
+    assert (press.sender.id, press.sent_at) == (f"slack:{ME.team}/U1", 11.000001)
+    assert read(event(**stop, user="")) is None

@@ -234,6 +234,8 @@ async def test_no_more_streams_are_started_than_can_be_stopped_in_a_minute(
 async def test_a_stream_that_slack_ended_goes_on_as_a_message(
     slack: SlackServer, adapter: SlackAdapter, clock: FakeClock, way: str
 ) -> None:
+    slack.scopes.add("assistant:write")
+    slack.subscriptions.add("agent_session_stopped")
     target = thread_target(slack)
     surface = adapter.surface(target)
     at = await show(surface, piece("Some words."), None, "n")

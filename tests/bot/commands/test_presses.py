@@ -40,25 +40,29 @@ def button(it: Rig, control: Control) -> Button:
     return next(one for one in page(it).buttons if one.control is control)
 
 
+def pressed(
+    it: Rig, control: Control, turn: int | None = None, *, person: str = ADA, chat: str = "7", awaited: bool = False
+) -> ControlPressed:
+    """A press, of which is told aside in a place of its own: `aside1`, `aside2`, …"""
+    it.number += 1
+    return ControlPressed(
+        delivery=f"p{it.number}",
+        chat=ChatId("telegram", "42", chat),
+        sender=Sender(id=person, name="Ada"),
+        target=replace(it.message("").target, data={"chat": f"aside{it.number}"}),
+        control=control,
+        turn=button(it, control).turn if turn is None else turn,
+        awaited=awaited,
+    )
+
+
 async def press(
     it: Rig, control: Control, turn: int | None = None, *, person: str = ADA, chat: str = "7", awaited: bool = False
 ) -> list[str]:
     """Press, wait until all is answered, and read what is told aside."""
-    it.number += 1
-    aside = f"aside{it.number}"
-    await it.deliver(
-        ControlPressed(
-            delivery=f"p{it.number}",
-            chat=ChatId("telegram", "42", chat),
-            sender=Sender(id=person, name="Ada"),
-            target=replace(it.message("").target, data={"chat": aside}),
-            control=control,
-            turn=button(it, control).turn if turn is None else turn,
-            awaited=awaited,
-        )
-    )
+    await it.deliver(pressed(it, control, turn, person=person, chat=chat, awaited=awaited))
     await it.idle()
-    return it.shown(aside)
+    return it.shown(f"aside{it.number}")
 
 
 def test_what_a_button_holds_is_read_back_and_nothing_else_is() -> None:
@@ -85,6 +89,23 @@ async def test_stop_stands_under_a_reply_that_grows_and_ends_it(rig: OpenRig) ->
         assert page(it).body.endswith("Stopped.")
         assert controls(it) == [Control.REGENERATE, Control.CONTINUE, Control.GOOD, Control.BAD]
         assert await press(it, Control.STOP, turn) == ["Nothing is being answered right now."]
+
+
+async def test_a_stop_that_names_no_turn_ends_what_runs_in_its_chat(rig: OpenRig) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("word " * 400, words_per_second=50))
+        await it.deliver(it.message("Tell me"))
+        await it.until(lambda: bool(it.shown()))
+
+        strangers, elsewhere = pressed(it, Control.STOP, 0, person=BOB), pressed(it, Control.STOP, 0, chat="8")
+        await it.deliver(strangers, elsewhere)
+        await it.until(lambda: it.shown(str(strangers.target.data["chat"])) == [NOT_YOURS])
+        assert controls(it) == [Control.STOP]
+        assert await press(it, Control.STOP, 0) == []
+
+        assert it.shown(str(elsewhere.target.data["chat"])) == []
+        assert page(it).body.endswith("Stopped.")
+        assert await press(it, Control.STOP, 0) == []
 
 
 async def test_regenerate_writes_the_answer_anew_in_the_same_message(rig: OpenRig) -> None:

@@ -46,6 +46,7 @@ class Screen(BareSurface):
     budgets: tuple[RateBudget, ...] = (RateBudget("chat", rate=1.0, burst=3),)
     edit_budgets: tuple[RateBudget, ...] | None = None
     typing_seconds: float = 0.0
+    typing_stays: bool = False
     shown: dict[str, list[Page]] = field(default_factory=dict)
     calls: list[tuple[str, Page]] = field(default_factory=list)
     faults: list[Exception | None] = field(default_factory=list)
@@ -53,13 +54,16 @@ class Screen(BareSurface):
     files: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     typed: int = 0
+    rested: int = 0
+    """How often the sign of typing was taken away."""
     drawn: list[Page] = field(default_factory=list)
     """The pages that were drawn, each as often as it was."""
     looks: Callable[[Page], Page] = lambda page: page
 
     @property
     def limits(self) -> SurfaceLimits:
-        return SurfaceLimits(self.length, self.length * 2, len, typing_seconds=self.typing_seconds)
+        seconds, stays = self.typing_seconds, self.typing_stays
+        return SurfaceLimits(self.length, self.length * 2, len, typing_seconds=seconds, typing_stays=stays)
 
     def draw(self, page: Page) -> DrawnPage:
         self.drawn.append(page)
@@ -89,7 +93,8 @@ class Screen(BareSurface):
         self.shown.pop(at.id, None)
 
     async def typing(self, words: str) -> None:
-        self.typed += 1
+        self.typed += bool(words)
+        self.rested += not words
 
     async def find(self, nonce: str) -> MessageRef | None:
         if self.lost_looks:
@@ -157,7 +162,8 @@ async def start(screen: Screen, log: Log, clock: FakeClock) -> AsyncIterator[Ope
 
     yield start
     for reply in opened:
-        await reply.__aexit__(RuntimeError, None, None)
+        if reply._writer is not None:
+            await reply.__aexit__(RuntimeError, None, None)
     await pacer.close()
 
 
@@ -1003,6 +1009,36 @@ async def test_typing_shows_until_the_first_words_stand(start: OpenReply, screen
 
     assert screen.typed == 3
     await finish(reply, clock)
+
+
+@pytest.mark.parametrize(("stays", "seconds", "rested"), [(True, 1.0, 1), (True, 0.1, 0), (False, 1.0, 0)])
+async def test_a_sign_of_typing_that_stays_is_taken_away_at_the_end(
+    start: OpenReply, screen: Screen, clock: FakeClock, stays: bool, seconds: float, rested: int
+) -> None:
+    screen.typing_seconds, screen.typing_stays = 4.0, stays
+    reply = await start()
+    await clock.advance(seconds)
+    reply.append(FIRST)
+    await clock.advance(1.0)
+    assert screen.rested == 0
+
+    await finish(reply, clock)
+    await reply.__aexit__(None, None, None)
+
+    assert screen.rested == rested
+
+
+async def test_a_sign_of_typing_that_a_former_process_left_is_taken_away(
+    start: OpenReply, screen: Screen, clock: FakeClock
+) -> None:
+    screen.typing_seconds, screen.typing_stays = 4.0, True
+    reply = await start(shown={0: ShownBefore(MessageRef("m0"), PageState.SHOWN)})
+    reply.append(FIRST)
+
+    await finish(reply, clock)
+    await reply.__aexit__(None, None, None)
+
+    assert (screen.typed, screen.rested) == (0, 1)
 
 
 async def test_the_record_is_written_before_a_post_and_after_it(start: OpenReply, log: Log, clock: FakeClock) -> None:

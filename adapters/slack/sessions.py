@@ -1,0 +1,110 @@
+"""The sessions of an agent: while one is at work, Slack shows its own Stop button in the thread.
+
+Only an app that is declared an agent has them (its token has `assistant:write`), and only the app ends the status, at a
+press of Stop too: what nobody ends, Slack shows for an hour. https://docs.slack.dev/ai/agent-sessions
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection
+from typing import Final
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.slack.errors import error_code, translate
+from bot.contract import QUICK, Backoff, Clock, RateLimited, done_within
+
+log = logging.getLogger(__name__)
+
+AGENT: Final = "assistant:write"
+"""The scope of an app that is declared an agent."""
+STOPPED: Final = "agent_session_stopped"
+_WORKS, _RESTS = "processing", "active"
+_CLOSE_SECONDS: Final = 2.0
+
+
+class Sessions:
+    """The sessions of a workspace, shared by all its surfaces. What is set is set in the background, the last for good.
+
+    A refusal of the first kind there is (`not_authorized`) closes them all: then `possible` is False.
+    """
+
+    def __init__(self, web: AsyncWebClient, clock: Clock, scopes: Collection[str] | None) -> None:
+        self._web = web
+        self._clock = clock
+        self.possible = scopes is not None and AGENT in scopes
+        """Slack shows them."""
+        self._wanted: dict[tuple[str, str], str] = {}
+        """By channel and thread: the status that is to be set, as long as it is not."""
+        self._at_work: set[tuple[str, str]] = set()
+        self._setting: dict[tuple[str, str], asyncio.Task[None]] = {}
+
+    def work(self, channel: str, thread: str) -> None:
+        """Show that an answer is being made, with the Stop button."""
+        self._at_work.add((channel, thread))
+        self._want((channel, thread), _WORKS)
+
+    def rest(self, channel: str, thread: str) -> None:
+        """Take both away."""
+        self._at_work.discard((channel, thread))
+        self._want((channel, thread), _RESTS)
+
+    def stopped(self, channel: str, thread: str) -> None:
+        """Somebody pressed Stop. What is at work here rests when it has ended; what nobody works at rests now."""
+        if (channel, thread) not in self._at_work:
+            self.rest(channel, thread)
+
+    async def close(self) -> None:
+        """Set what is still to be set, as far as Slack answers in time."""
+        await done_within(self._clock, set(self._setting.values()), _CLOSE_SECONDS)
+        for task in (left := list(self._setting.values())):
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    def _want(self, place: tuple[str, str], status: str) -> None:
+        if not self.possible:
+            return
+        self._wanted[place] = status
+        if place not in self._setting:
+            self._setting[place] = asyncio.create_task(self._set(place), name=f"session {place}")
+
+    async def _set(self, place: tuple[str, str]) -> None:
+        """Set the newest status that is wanted until none is."""
+        backoff = Backoff(self._clock, QUICK, endless=False)
+        try:
+            while (status := self._wanted.pop(place, None)) is not None:
+                try:
+                    await self._ask(place, status)
+                except Exception as error:  # noqa: BLE001 - it is only a sign
+                    if not await self._goes_on(error, backoff):
+                        return
+                    self._wanted.setdefault(place, status)
+        finally:
+            del self._setting[place]
+
+    async def _ask(self, place: tuple[str, str], status: str) -> None:
+        channel, thread = place
+        answer = await self._web.agents_sessions_setStatus(channel_id=channel, thread_ts=thread, status=status)
+        if STOPPED in str(answer.get("warning") or ""):
+            self.possible = False
+            log.warning(
+                "slack: its Stop button is not shown, and no session: subscribe the bot event %s "
+                "(Event Subscriptions), as adapters/slack/manifest.yaml says",
+                STOPPED,
+            )
+            if status == _WORKS:
+                self._wanted.setdefault(place, _RESTS)
+
+    async def _goes_on(self, error: Exception, backoff: Backoff) -> bool:
+        """Wait until it may be tried again; False where it is given up."""
+        problem, code = translate(error), error_code(error)
+        if isinstance(problem, RateLimited):
+            await self._clock.sleep(problem.retry_after)
+            return True
+        if code in ("not_authorized", "missing_scope", "unknown_method"):
+            self.possible = False
+            log.info("slack: the app is no agent (%s), so Slack shows no Stop button of its own", code)
+            return False
+        return not code and await backoff.wait()

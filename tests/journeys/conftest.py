@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -179,8 +180,8 @@ def start(world: World, monkeypatch: pytest.MonkeyPatch) -> Start:
     return starter(world, monkeypatch)
 
 
-def starter(world: World, monkeypatch: pytest.MonkeyPatch) -> Start:
-    """The same in another world than the test's own."""
+def starter(world: World, monkeypatch: pytest.MonkeyPatch, *, hurries: bool = True) -> Start:
+    """The same in another world than the test's own, or with a clock of the test's own, which waits for nobody."""
 
     @asynccontextmanager
     async def start(*platforms: str, **settings: str) -> AsyncIterator[app.App]:
@@ -190,7 +191,7 @@ def starter(world: World, monkeypatch: pytest.MonkeyPatch) -> Start:
         stop = asyncio.Event()
         wanted = [name for name in platforms if not name.endswith("?")]
         adapters = open_adapters(configuration, [name.rstrip("?") for name in platforms])
-        with swift(monkeypatch):
+        with swift(monkeypatch) if hurries else contextlib.nullcontext():
             async with app.App(configuration, adapters) as bot:
                 serving = asyncio.create_task(bot.serve(stop))
                 try:

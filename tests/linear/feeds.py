@@ -926,6 +926,7 @@ OWN: dict[str, str] = {
     "tools.cancelling": _SHORT,
     "tools.current_time": _OPERATOR,
     "tools.databases": _BOUND,
+    "tools.documents": _OTHER_PROCESS,
     "tools.fetch.client": _HANDS_ON,
     "tools.fetch.reader": _OTHER_PROCESS,
     "tools.fetch.readers": _HANDS_ON,

@@ -76,7 +76,7 @@ _NO_CHARSETS = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-esc
 """Codecs of Python that no page uses; some take quadratic time."""
 
 
-def set_limits(seconds: float) -> None:
+def set_limits(seconds: float, memory: int = _MEMORY) -> None:
     """Limit this process to what parsing needs. Where the system cannot, the caller's time limit remains."""
     try:
         import resource
@@ -85,7 +85,7 @@ def set_limits(seconds: float) -> None:
     cpu = int(seconds) + 2
     for kind, most in (
         (resource.RLIMIT_CPU, cpu),
-        (resource.RLIMIT_AS, _MEMORY),
+        (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NPROC, 0),
@@ -150,11 +150,7 @@ def read_html(body: bytes, url: str, charset: str, until: float) -> dict[str, st
 
 
 def parse_html(text: str) -> Any:
-    """Parse an HTML document to a tree.
-
-    Raises:
-        ParserError: the document is empty.
-    """
+    """Parse an HTML document to a tree; raise ParserError where it is empty."""
     from lxml.html import HTMLParser, document_fromstring
 
     parser = HTMLParser(
@@ -285,7 +281,7 @@ def extract_main_text(tree: Any, until: float) -> str:
     import trafilatura
 
     try:
-        with _time_limit(until):
+        with time_limit(until):
             found = trafilatura.extract(
                 tree,
                 output_format="markdown",
@@ -300,7 +296,7 @@ def extract_main_text(tree: Any, until: float) -> str:
 
 
 @contextlib.contextmanager
-def _time_limit(until: float) -> Iterator[None]:
+def time_limit(until: float) -> Iterator[None]:
     """Raise TooSlow in the block at `until`, where the system has timers."""
     if not hasattr(signal, "setitimer"):
         yield
@@ -357,23 +353,37 @@ def tidy(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
-def read_pdf(body: bytes, until: float) -> dict[str, str]:
-    """The text of a PDF, page by page, until the time is up."""
+class PasswordNeeded(Exception):
+    """The document cannot be opened without a password."""
+
+
+def open_pdf(body: bytes) -> Any:
+    """Open a PDF; raise PasswordNeeded where it asks for one."""
     from pypdfium2 import PdfDocument, PdfiumError
 
     try:
-        document = PdfDocument(body)
+        return PdfDocument(body)
     except PdfiumError as error:
         # PDFium reports this for a PDF without pages, too.
-        if error.err_code == _PASSWORD_NEEDED and b"/Encrypt" in body:
-            return {"error": "The PDF asks for a password."}
-        raise
+        raise PasswordNeeded if error.err_code == _PASSWORD_NEEDED and b"/Encrypt" in body else error from None
+
+
+def read_pdf_page(document: Any, number: int) -> str:
+    """The text of a page of an open PDF, counted from 0, with the marks of broken words still in it."""
+    with contextlib.closing(document[number]) as page:
+        return tidy(page.get_textpage().get_text_range())
+
+
+def read_pdf(body: bytes, until: float) -> dict[str, str]:
+    """The text of a PDF, page by page, until the time is up."""
+    try:
+        document = open_pdf(body)
+    except PasswordNeeded:
+        return {"error": "The PDF asks for a password."}
     count, read, length = len(document), 0, 0
     parts: list[str] = []
     while read < count and length <= MOST_CHARS and time.monotonic() < until:
-        page = document[read]
-        text = tidy(page.get_textpage().get_text_range())
-        page.close()
+        text = read_pdf_page(document, read)
         read += 1
         if text:
             parts.append(f"[page {read}]\n\n{text}")
@@ -390,10 +400,10 @@ def read_pdf(body: bytes, until: float) -> dict[str, str]:
     }
 
 
-def join_broken_words(text: str) -> str:
-    """Join words that a line break split if `text` also contains them whole; other hyphens stay."""
+def join_broken_words(text: str, before: frozenset[str] | set[str] = frozenset()) -> str:
+    """Join words that a line break split where `text` or `before` also has them whole; other hyphens stay."""
     first, *rest = text.split(_BROKEN)
-    known = set(re.findall(r"\w+", text)) if rest else set()
+    known = before | set(re.findall(r"\w+", text)) if rest else set()
     made = [first]
     for part in rest:
         end = re.search(r"\w*\Z", made[-1][-LONGEST_WORD:])

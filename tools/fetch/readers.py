@@ -1,7 +1,7 @@
-"""Run page readers in a sandbox where this machine has one, else as processes with the bot's rights.
+"""Run readers of pages and documents in a sandbox where this machine has one, else as processes with the bot's rights.
 
-A page from outside is parsed by libraries in C and C++; one that takes them over finds, in a sandbox, no network, no
-environment, no file of anybody's and no second process. Without a sandbox there remain the limits of the reader itself.
+What comes from outside is parsed by libraries in C and C++; one that takes them over finds, in a sandbox, no network,
+no environment, no file of anybody's and no second process. Without a sandbox there remain the reader's own limits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -28,6 +29,8 @@ Start: TypeAlias = Callable[[], Awaitable[asyncio.subprocess.Process]]
 """Starts a reader with pipes to and from it."""
 
 READER = Path(__file__).resolve().with_name("reader.py")
+_OURS = READER.parents[2]
+"""The folder of our own packages."""
 PACKAGES = ("trafilatura", "lxml_html_clean", "charset-normalizer", "pypdfium2")
 """Distributions that a reader imports."""
 MOST_BYTES = 8 * 1024 * 1024 + 64 * 1024
@@ -42,20 +45,37 @@ _FILES = 1024 * 1024
 _KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "LANG", "SYSTEMROOT", "TZ")
 
 
-class Readers:
-    """Starts reader processes, one for each page."""
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that reads what comes from outside."""
 
-    def __init__(self) -> None:
+    file: Path
+    packages: tuple[str, ...]
+    """Distributions that it imports."""
+    modules: Mapping[str, Path] = field(default_factory=dict)
+    """Files of ours that it imports, by their paths below a folder of packages."""
+    reads: str = "pages"
+    """What it reads, in the plural."""
+    trial: str = "html"
+    """What shows that the libraries are found in a sandbox."""
+
+
+class Readers:
+    """Starts reader processes, one for each page or document."""
+
+    def __init__(self, program: Program | None = None) -> None:
+        """`program`: None for the one that reads pages."""
         from tools.sandbox.cell import SandboxFailed
         from tools.sandbox.launcher import Launcher
         from tools.sandbox.limits import Limits
 
+        self._program = program or Program(READER, PACKAGES)
         self._launcher: Launcher | None = None
         self._reason = ""
         self._trying = asyncio.Lock()
         self._tried: set[str] = set()
         try:
-            self._launcher = Launcher(_layout, Limits(disk=_FILES))
+            self._launcher = Launcher(self._layout, Limits(disk=_FILES))
         except SandboxFailed as failure:
             self._reason = str(failure)
 
@@ -63,8 +83,11 @@ class Readers:
     def summary(self) -> str:
         """Where readers run, and why not in a sandbox, for the operator."""
         if self._launcher is not None:
-            return "pages are read in a bubblewrap sandbox"
-        return f"pages are read with the bot's rights, with limits of time and memory, not in a sandbox: {self._reason}"
+            return f"{self._program.reads} are read in a bubblewrap sandbox"
+        return (
+            f"{self._program.reads} are read with the bot's rights, with limits of time and memory, "
+            f"not in a sandbox: {self._reason}"
+        )
 
     async def start(self) -> asyncio.subprocess.Process:
         """Start a reader that waits for its page.
@@ -72,8 +95,8 @@ class Readers:
         Raises:
             SandboxFailed: its sandbox cannot be started now.
         """
-        await self.prove("html")
-        return await (start_plain() if self._launcher is None else self._launcher.start())
+        await self.prove(self._program.trial)
+        return await (start_plain(self._program) if self._launcher is None else self._launcher.start())
 
     async def prove(self, kind: str) -> None:
         """Read a page of our own once: as `text` it shows that the machine allows sandboxes, as `html` that the
@@ -92,7 +115,7 @@ class Readers:
             self._tried.add(kind)
             if failure:
                 self._launcher, self._reason = None, failure
-                if kind == "html":
+                if kind == self._program.trial:
                     log.warning("%s", self.summary)
 
     async def _failure(self, launcher: Launcher, about: bytes, body: bytes) -> str:
@@ -108,28 +131,36 @@ class Readers:
         said = words.decode("utf-8", "replace").strip().splitlines()
         return said[-1] if said else "the reader's libraries are not found in it"
 
+    def _layout(self) -> Layout:
+        from tools.sandbox.layout import layout
 
-def _layout() -> Layout:
-    from tools.sandbox.layout import layout
-
-    return layout(PACKAGES, (READER,))
+        return layout(self._program.packages, (self._program.file,), modules=self._program.modules)
 
 
-async def start_plain() -> asyncio.subprocess.Process:
-    """Start a reader without a sandbox."""
+async def start_plain(program: Program | None = None) -> asyncio.subprocess.Process:
+    """Start a reader without a sandbox; None: of pages."""
+    env = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    if program is not None and program.modules:
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_OURS), env.get("PYTHONPATH"))))
     return await subprocesses.start(
         sys.executable,
         "-P",  # the folder of the script holds modules whose names must not shadow others
-        str(READER),
-        env={name: os.environ[name] for name in _KEPT if name in os.environ},
+        str(READER if program is None else program.file),
+        env=env,
     )
 
 
 async def talk(
-    reader: asyncio.subprocess.Process, about: bytes, body: bytes | bytearray, seconds: float
+    reader: asyncio.subprocess.Process,
+    about: bytes,
+    body: bytes | bytearray,
+    seconds: float,
+    came: bytearray | None = None,
 ) -> tuple[bytes, bytes]:
     """What `reader` answers to `about` and `body`, at most one byte more than `MOST_BYTES`, and the beginning of its
     errors; nothing when it failed. It has ended when this returns or raises.
+
+    `came` holds whatever was answered until then, also when it failed or took too long.
 
     Raises:
         TimeoutError: it took too long.
@@ -140,7 +171,7 @@ async def talk(
     answer = b""
     try:
         async with asyncio.timeout(seconds):
-            answer = await _read(reader.stdout, MOST_BYTES + 1, stop=True)
+            answer = await _read(reader.stdout, MOST_BYTES + 1, stop=True, into=came)
             if len(answer) <= MOST_BYTES:
                 await reader.wait()
     finally:
@@ -162,9 +193,9 @@ async def _feed(stdin: asyncio.StreamWriter, *parts: bytes | bytearray) -> None:
         stdin.close()
 
 
-async def _read(stream: asyncio.StreamReader, most: int, *, stop: bool = False) -> bytes:
+async def _read(stream: asyncio.StreamReader, most: int, *, stop: bool = False, into: bytearray | None = None) -> bytes:
     """The first `most` bytes that come; what follows is read and thrown away, or left where `stop` is set."""
-    found = bytearray()
+    found = bytearray() if into is None else into
     while not (stop and len(found) == most) and (chunk := await stream.read(_CHUNK)):
         found += chunk[: most - len(found)]
     return bytes(found)

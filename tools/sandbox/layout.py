@@ -10,9 +10,10 @@ import importlib.metadata
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 PYTHON = "/python"
 PACKAGES = "/packages"
@@ -108,12 +109,18 @@ def code_layout(packages: Iterable[str], *, rich: bool = False) -> Layout:
     return layout(packages, (worker,))
 
 
-def layout(packages: Iterable[str], program: Sequence[Path], beside: Sequence[Path] = ()) -> Layout:
+def layout(
+    packages: Iterable[str],
+    program: Sequence[Path],
+    beside: Sequence[Path] = (),
+    modules: Mapping[str, Path] = MappingProxyType({}),
+) -> Layout:
     """Return the layout of a sandbox that can import `packages` (installed distributions).
 
     Args:
         program: a file that the interpreter runs, and files whose paths inside are its arguments.
         beside: further files that it sees.
+        modules: files that it can import, by their paths below a folder of packages.
     """
     packages = tuple(packages)
     mounts, links = _system()
@@ -137,6 +144,7 @@ def layout(packages: Iterable[str], program: Sequence[Path], beside: Sequence[Pa
                 seen.add(mount.target)
                 mounts.append(mount)
     mounts += [Mount(str(file), f"/{file.name}") for file in (*program, *beside)]
+    mounts += [Mount(str(file), f"{PACKAGES}/{path}") for path, file in modules.items()]
     named = {_normal(name) for name in packages}
     told = (f"{item.name} {item.version}" for item in chosen if _normal(item.name) in named)
     interpreter = f"{PYTHON}/bin/{executable.name}"

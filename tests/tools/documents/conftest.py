@@ -1,0 +1,50 @@
+"""Documents made while the tests run, and a reader of them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from tools.documents.kinds import DocumentUnreadable, Reason
+from tools.documents.reading import Document, DocumentReader, ReadingLimits, program
+from tools.fetch.readers import Start, start_plain
+
+Read: TypeAlias = Callable[..., Awaitable[Document]]
+
+
+def plain_start() -> Start:
+    """Starts readers without a sandbox, which takes less time."""
+    return lambda: start_plain(program())
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    """`await read(b"bytes", "name.txt")`: the document, read in a process without a sandbox."""
+
+    async def read(
+        body: bytes,
+        name: str = "",
+        media_type: str = "",
+        limits: ReadingLimits | None = None,
+        start: Start | None = None,
+    ) -> Document:
+        path = tmp_path / "document"
+        path.write_bytes(body)
+        return await DocumentReader(limits, start or plain_start()).read(path, name, media_type)
+
+    return read
+
+
+@pytest.fixture
+def refusal(read: Read) -> Callable[..., Awaitable[Reason]]:
+    """`await refusal(b"bytes")`: why they cannot be read."""
+
+    async def refusal(*arguments: object, **options: object) -> Reason:
+        with pytest.raises(DocumentUnreadable) as caught:
+            await read(*arguments, **options)
+        return caught.value.reason
+
+    return refusal

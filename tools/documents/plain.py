@@ -1,0 +1,87 @@
+"""Read text, tables of values and HTML: what needs no library but those that read web pages."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator
+
+from tools.documents.findings import Findings, Found
+from tools.documents.kinds import DocumentUnreadable, Reason, without_mark
+from tools.documents.trees import cell_text, table_lines
+from tools.fetch.reader import MOST_CHARS, decode_body, read_html, tidy
+
+_DELIMITERS = ",;\t|"
+_TRIED = 50
+"""Rows by which the delimiter is found."""
+MOST_ROWS = 20_000
+MOST_COLUMNS = 200
+
+
+def decode_text(body: bytes) -> str:
+    """The text of a file in the encoding that its bytes show. What it says of itself is not asked: a text may be about
+    encodings."""
+    if body.startswith(codecs.BOM_UTF8):
+        return body.decode("utf-8-sig", "replace")
+    if not body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        if codec := without_mark(body):
+            return body.decode(codec, "replace")
+        try:
+            return body.decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+    return decode_body(body, "")
+
+
+def read_text(body: bytes, findings: Findings) -> Iterator[Found]:
+    """The text as it is."""
+    # One character may take four bytes.
+    text = tidy(decode_text(body[: 4 * MOST_CHARS]))
+    yield "", text
+    if len(body) > 4 * MOST_CHARS:
+        findings.note = "Only the beginning was read."
+
+
+def read_csv(body: bytes, findings: Findings) -> Iterator[Found]:
+    """A table of values in Markdown."""
+    text = decode_text(body[: 4 * MOST_CHARS]).replace("\0", "")
+    csv.field_size_limit(MOST_CHARS)
+    rows: list[list[str]] = []
+    try:
+        for row in csv.reader(io.StringIO(text), delimiter=find_delimiter(text)):
+            if len(rows) == MOST_ROWS:
+                findings.note = f"Only the first {MOST_ROWS:,} rows were read."
+                break
+            if any(row):
+                rows.append([cell_text(value) for value in row[:MOST_COLUMNS]])
+    except csv.Error:
+        rows = []
+    if len(rows) < 2 or len(rows[0]) < 2:
+        yield from read_text(body, findings)
+    else:
+        yield "", "\n".join(table_lines(rows))
+
+
+def find_delimiter(text: str) -> str:
+    """What stands between the values of the first rows, the same number of times in each."""
+    lines = [line for line in text[: MOST_COLUMNS * 1000].split("\n", _TRIED)[:_TRIED] if line.strip()]
+
+    def evenness(delimiter: str) -> tuple[int, int]:
+        try:
+            widths = [len(row) for row in csv.reader(lines, delimiter=delimiter)]
+        except csv.Error:
+            return 0, 0
+        usual = max(set(widths), key=widths.count, default=1)
+        return (widths.count(usual), usual) if usual > 1 else (0, 0)
+
+    return max(_DELIMITERS, key=evenness)
+
+
+def read_page(body: bytes, findings: Findings) -> Iterator[Found]:
+    """The text of an HTML file, as that of a page of the web."""
+    found = read_html(body, "", "", findings.until)
+    if "error" in found:
+        raise DocumentUnreadable(Reason.NOTHING_TO_READ)
+    findings.title, findings.note = found["title"], found["note"]
+    yield "", found["text"]

@@ -1,0 +1,106 @@
+"""Make Markdown of documents whose text is XML or HTML, by the functions that read web pages."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tools.documents.kinds import DocumentUnreadable, Reason
+from tools.fetch.reader import extract_all_text
+
+MOST_SECTIONS = 500
+_UNSEEN = frozenset({"head", "script", "style", "svg", "template", "iframe", "object"})
+_HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
+_FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+
+
+def parse_xml(text: bytes) -> Any:
+    """The tree of an XML file. No entity of its own is expanded, nothing outside is opened.
+
+    Raises:
+        DocumentUnreadable: it is no XML, or nested too deeply.
+    """
+    from lxml.etree import XMLParser, XMLSyntaxError, fromstring
+
+    # Without `huge_tree` the parser itself refuses what is nested deeper than 256 elements, or expands for ever.
+    parser = XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True)
+    try:
+        tree = fromstring(text, parser)
+    except (XMLSyntaxError, ValueError) as error:
+        raise DocumentUnreadable(Reason.DAMAGED) from error
+    return tree
+
+
+def find_title(text: bytes) -> str:
+    """The title in the metadata of a document; empty where there is none."""
+    if not text:
+        return ""
+    try:
+        found = parse_xml(text).find(".//{http://purl.org/dc/elements/1.1/}title")
+    except DocumentUnreadable:
+        return ""
+    return "" if found is None else " ".join("".join(found.itertext()).split())
+
+
+def to_markdown(tree: Any) -> str:
+    """The text of an HTML tree in Markdown, its tables as tables. Changes the tree."""
+    for table in list(tree.iter("table")):
+        _flatten_table(table)
+    return extract_all_text(tree, _UNSEEN)
+
+
+def _flatten_table(table: Any) -> None:
+    """Make each cell of a table one line, with a line of dashes below the first row; a single column becomes text."""
+    from lxml.etree import Element
+
+    rows = [[cell for cell in row if cell.tag in ("td", "th")] for row in table.iter("tr")]
+    rows = [cells for cells in rows if cells]
+    width = max((len(cells) for cells in rows), default=0)
+    if width <= 1:
+        for node in table.iter("table", "tr", "td", "th"):
+            node.tag = "div"
+        return
+    for cells in rows:
+        for cell in cells:
+            text, tail = cell_text(" ".join(part for part in cell.itertext() if part)), cell.tail
+            attributes = dict(cell.attrib)
+            cell.clear()
+            cell.attrib.update(attributes)
+            cell.text, cell.tail = text, tail
+    line = Element("tr")
+    for _ in range(width):
+        dashes = Element("td")
+        dashes.text = "---"
+        line.append(dashes)
+    first = rows[0][0].getparent()
+    if first is not None:
+        first.addnext(line)
+
+
+def cell_text(text: str) -> str:
+    """Text as it can stand in a cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def table_lines(rows: list[list[str]]) -> list[str]:
+    """The lines of a Markdown table whose first row is its head. All rows become as long as the longest."""
+    width = max((len(row) for row in rows), default=0)
+    lines = [f"| {' | '.join([*row, *[''] * (width - len(row))])} |" for row in rows]
+    return [*lines[:1], f"|{' --- |' * width}", *lines[1:]] if lines else []
+
+
+def split_sections(text: str) -> list[tuple[str, str]]:
+    """Text in sections that begin with its first headings, each with its heading; one without a name where it has
+    none."""
+    covered = [found.span() for found in _FENCED.finditer(text)]
+    starts = [
+        found
+        for found in _HEADING.finditer(text)
+        if not any(begin <= found.start() < end for begin, end in covered[:MOST_SECTIONS])
+    ]
+    if len(starts) < 2 or len(starts) > MOST_SECTIONS:
+        return [("", text)]
+    ends = [*(found.start() for found in starts[1:]), len(text)]
+    sections = [(found[1].strip(), text[found.start() : end].strip()) for found, end in zip(starts, ends, strict=True)]
+    before = text[: starts[0].start()].strip()
+    return [("", before), *sections] if before else sections

@@ -139,7 +139,7 @@ def test_an_adapter_knows_the_ground_floor_and_no_other_adapter() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("adapters."):
                 room = (node.module or "").split(".")[1]
-                if room not in (own, "formatting", "settings"):
+                if room not in (own, "download", "formatting", "settings"):
                     wrong.add(f"{name_of(path)} imports {node.module}")
         wrong |= {f"{name_of(path)} imports bot.{room}" for room in rooms - FOR_ADAPTERS}
 

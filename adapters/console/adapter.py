@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Final, TextIO
+from typing import BinaryIO, Final, TextIO
 
 from adapters import Finding
 from adapters.console.terminal import DrawnText, Screen, draw, lines_of
@@ -26,6 +26,7 @@ from bot.contract import (
     Clock,
     ControlPressed,
     Deliver,
+    DeliveryError,
     Drawn,
     File,
     MessageRef,
@@ -85,6 +86,9 @@ class ConsoleAdapter:
     def surface(self, target: ReplyTarget) -> Surface:
         # From `target.data` alone: another process may have stored it.
         return ConsoleSurface(self._screen)
+
+    async def fetch(self, source: str, into: BinaryIO, most: int) -> None:
+        raise DeliveryError("nothing is sent along in a terminal")
 
     def earlier(self, message: MessageSent) -> None:
         """A terminal has no threads."""

@@ -11,8 +11,9 @@ import logging
 import sys
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
+import aiohttp
 import discord
 from discord.http import Route
 
@@ -23,10 +24,12 @@ from adapters.discord.errors import refusals
 from adapters.discord.intake import Intake, message_deleted, message_edited, message_sent
 from adapters.discord.surface import AnswerSlot, DiscordSurface
 from adapters.discord.threads import DiscordReplies, DiscordThread
+from adapters.download import download, is_of
 from adapters.settings import DiscordSettings
 from bot.contract import (
     Clock,
     Deliver,
+    DeliveryError,
     LogThrottle,
     MessageSent,
     ReplyTarget,
@@ -37,6 +40,7 @@ from bot.contract import (
     origin_of,
     time_limit,
 )
+from bot.network import proxy_before
 
 log = logging.getLogger(__name__)
 
@@ -199,6 +203,16 @@ class DiscordAdapter:
     def surface(self, target: ReplyTarget) -> Surface:
         slot = self._slots.get(int(str(target.data.get("interaction") or 0)))
         return DiscordSurface(self._client, target, self._clock, slot)
+
+    async def fetch(self, source: str, into: BinaryIO, most: int) -> None:
+        """See `Adapter.fetch`: the address of a file works for a day.
+
+        https://docs.discord.com/developers/reference#signed-attachment-cdn-urls
+        """
+        if not is_of(source, self._base, "discordapp.com", "discordapp.net"):
+            raise DeliveryError("a file is not kept by Discord")
+        async with aiohttp.ClientSession(proxy=proxy_before(source, "Discord")) as http:
+            await download(http, source, into, most, clock=self._clock)
 
     def earlier(self, message: MessageSent) -> DiscordThread | DiscordReplies | None:
         """Return a reader for the message's thread, else for the chain of replies; None if neither applies."""

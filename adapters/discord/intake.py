@@ -304,8 +304,8 @@ def _file(attachment: discord.Attachment) -> Enclosure:
     media_type = attachment.content_type or ""
     if attachment.is_voice_message():
         # Recorded in Discord, which names it itself.
-        return Enclosure(kind=EnclosureKind.VOICE, media_type=media_type, size=attachment.size)
-    return Enclosure.file(attachment.filename, media_type, attachment.size)
+        return Enclosure(kind=EnclosureKind.VOICE, media_type=media_type, size=attachment.size, source=attachment.url)
+    return Enclosure.file(attachment.filename, media_type, attachment.size, attachment.url)
 
 
 def _forwarded_files(message: discord.Message) -> tuple[Enclosure, ...]:

@@ -13,7 +13,7 @@ import logging
 from collections import OrderedDict
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import aiohttp
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
@@ -24,6 +24,7 @@ from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters import Finding
+from adapters.download import download, is_of
 from adapters.settings import SlackSettings
 from adapters.slack.counted import Looks
 from adapters.slack.errors import REFUSED_TOKEN, error_code, field
@@ -39,6 +40,7 @@ from bot.contract import (
     Contested,
     ControlPressed,
     Deliver,
+    DeliveryError,
     Incoming,
     LogThrottle,
     MessageSent,
@@ -76,6 +78,7 @@ NEEDED_SCOPES: Final = {
 }
 WISHED_SCOPES: Final = {
     "files:write": "post files",
+    "files:read": "look at pictures",
     "users:read": "know people by name",
     "reactions:write": "show on a message that it waits",
     "channels:history": "look up in channels whether a post of unknown outcome arrived",
@@ -177,6 +180,13 @@ class SlackAdapter:
             streams=self._streams,
             sessions=self._sessions,
         )
+
+    async def fetch(self, source: str, into: BinaryIO, most: int) -> None:
+        """See `Adapter.fetch`: a file stands behind the bot's token, which no other server gets to see."""
+        if not is_of(source, self._web.base_url, "slack.com"):
+            raise DeliveryError("a file is not kept by Slack")
+        bearer = {"Authorization": f"Bearer {self._settings.slack_bot_token.get_secret_value()}"}
+        await download(self._http, source, into, most, clock=self._clock, headers=bearer, proxy=self._web.proxy)
 
     def earlier(self, message: MessageSent) -> SlackThread | None:
         """Return a reader for the message's thread; None if the message begins it."""

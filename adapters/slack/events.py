@@ -31,6 +31,9 @@ from bot.contract import (
     words,
 )
 
+_LARGE_PICTURE: Final = 4 * 1024 * 1024
+"""Bytes."""
+
 Json: TypeAlias = Mapping[str, Any]
 Names: TypeAlias = Callable[[str], str]
 """A person's id → the name they are shown by; the id itself while it is not known."""
@@ -421,10 +424,13 @@ def _file(file: Json) -> Enclosure:
     name, media_type = str(file.get("name") or file.get("title") or ""), str(file.get("mimetype") or "")
     size = file.get("size")
     size = size if isinstance(size, int) and size > 0 else 0
+    # Of a large picture Slack keeps a smaller one. https://docs.slack.dev/reference/objects/file-object
+    smaller = file.get("thumb_1024") if size > _LARGE_PICTURE else None
+    source = str(smaller or file.get("url_private_download") or file.get("url_private") or "")
     if file.get("subtype") == "slack_audio":
         # Recorded in Slack, which names it itself.
-        return Enclosure(kind=EnclosureKind.VOICE, media_type=media_type, size=size)
-    return Enclosure.file(name, media_type, size)
+        return Enclosure(kind=EnclosureKind.VOICE, media_type=media_type, size=size, source=source)
+    return Enclosure.file(name, media_type, size, source)
 
 
 def seconds_of(ts: object) -> float:

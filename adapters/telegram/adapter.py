@@ -10,7 +10,7 @@ import logging
 import os
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from telegram.error import (
     Conflict,
@@ -29,6 +29,7 @@ from bot.contract import (
     Clock,
     Contested,
     Deliver,
+    DeliveryError,
     LogThrottle,
     MessageSent,
     ReplyTarget,
@@ -36,6 +37,7 @@ from bot.contract import (
     StoreError,
     Surface,
     SystemClock,
+    TooLong,
     Unreachable,
     bound_pause,
     words,
@@ -64,12 +66,13 @@ class TelegramAdapter:
         os.environ.setdefault("PTB_TIMEDELTA", "1")
         root = settings.telegram_api_base_url.rstrip("/")
         self._clock = clock or SystemClock()
+        self._requests = AiohttpRequest(root, self._clock, connections=64, read_timeout=20.0)
         # Long polls have a connection pool of their own, so that they never hold up a reply.
         self._bot = RawBot(
             settings.telegram_bot_token.get_secret_value(),
             base_url=f"{root}/bot",
             base_file_url=f"{root}/file/bot",
-            request=AiohttpRequest(root, self._clock, connections=64, read_timeout=20.0),
+            request=self._requests,
             get_updates_request=AiohttpRequest(root, self._clock, connections=1, read_timeout=POLL_SECONDS + 10.0),
         )
         self._root = root
@@ -99,6 +102,16 @@ class TelegramAdapter:
     def surface(self, target: ReplyTarget) -> Surface:
         pressed = target.private and "query" in target.data
         return (TelegramPressSurface if pressed else TelegramSurface)(self._bot, target)
+
+    async def fetch(self, source: str, into: BinaryIO, most: int) -> None:
+        """See `Adapter.fetch`; Telegram lets bots read files of 20 MB. https://core.telegram.org/bots/api#getfile"""
+        try:
+            file = await self._bot.get_file(source)
+        except TelegramError as error:
+            raise DeliveryError(f"Telegram gives no file ({type(error).__name__})") from None
+        if (file.file_size or 0) > most:
+            raise TooLong(f"a file has {file.file_size:,} bytes", by=(file.file_size or 0) - most)
+        await self._requests.download(file.file_path or "", into, most)
 
     def earlier(self, message: MessageSent) -> None:
         """Return None: a bot cannot read earlier messages on Telegram."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import aiohttp
 import aiohttp.abc
@@ -18,7 +18,8 @@ import httpx
 from telegram.error import NetworkError, TimedOut
 from telegram.request import BaseRequest, RequestData
 
-from bot.contract import Clock, bound_pause, time_limit
+from adapters.download import download
+from bot.contract import Clock, DeliveryError, bound_pause, time_limit
 from bot.network import proxy_before, trusted
 from tools.cancelling import is_cancelled
 
@@ -132,6 +133,12 @@ class AiohttpRequest(BaseRequest):
             # Their texts can hold the address, which holds the token.
             raise NetworkError(type(error).__name__) from error
         return status, _with_pause(body) if status == 429 else body
+
+    async def download(self, address: str, into: BinaryIO, most: int) -> None:
+        """Write a file into `into`; see `adapters.download.download`."""
+        if self._session is None:
+            raise DeliveryError("the requests were shut down")
+        await download(self._session, address, into, most, clock=self._clock)
 
 
 class _Resolver(aiohttp.ThreadedResolver):

@@ -268,8 +268,12 @@ def _enclosed(message: Message | ExternalReplyInfo) -> tuple[Enclosure, ...]:
     for field, kind in _KINDS.items():
         if held := getattr(message, field, None):
             name, media_type = getattr(held, "file_name", None), getattr(held, "mime_type", None)
-            size = getattr(held[-1] if field == "photo" else held, "file_size", None)
-            return (Enclosure(kind=kind, name=name or "", media_type=media_type or "", size=size or 0),)
+            # A photo comes in several sizes, the largest last.
+            file = held[-1] if isinstance(held, tuple) and field == "photo" else held
+            size, source = getattr(file, "file_size", None), getattr(file, "file_id", None)
+            return (
+                Enclosure(kind=kind, name=name or "", media_type=media_type or "", size=size or 0, source=source or ""),
+            )
     return ()
 
 

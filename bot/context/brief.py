@@ -5,8 +5,10 @@ The same is shown to a person who asks for it with `/context`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from bot.context import window
 from bot.context.chatoptions import ChatBook
@@ -14,11 +16,14 @@ from bot.context.facts import ChatFacts, Pinned
 from bot.context.system_prompt import system_prompt
 from bot.contract import OURS, OUTSIDE, AssistantEntry, Clock, Entry, MessageSent, SystemEntry, UserEntry, join_origins
 from bot.markdown import quote
-from bot.model import Models, token_count, tool_token_count
+from bot.model import Models, picture_tokens, token_count, tool_token_count
 from bot.safety import LinkFilter, LinkPolicy, clean_untrusted
 from bot.sentences import say
 from bot.store import Store, Summary
 from tools.base import ToolSpec
+
+MOST_SHOWN_AGAIN: Final = 4
+"""Pictures of earlier questions that are shown with a later one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +79,27 @@ class Briefings:
             turn: its turn; 0: a question that replies to nothing.
         """
         summary, rows = await self.store.history.load(question.chat, turn=turn)
-        entries = tuple(_without_reasoning(row.entry) for row in rows)
+        entries = await self._show_pictures([_without_reasoning(row.entry) for row in rows])
         quoted = question.quoted
         if quoted is None or not quoted.from_bot or not quoted.message_id or quoted.forwarded:
             return Past(summary, entries)
         return Past(summary, entries, await self.store.turns.origin_of(question.chat, quoted.message_id))
+
+    async def _show_pictures(self, entries: list[Entry]) -> tuple[Entry, ...]:
+        """Load what is in the newest pictures of a history, as far as it is still stored; older ones are only named."""
+        left = MOST_SHOWN_AGAIN
+        for place in range(len(entries) - 1, -1, -1):
+            entry = entries[place]
+            if not isinstance(entry, UserEntry) or not entry.pictures:
+                continue
+            if not left:
+                break
+            shown, left = entry.pictures[:left], max(0, left - len(entry.pictures))
+            files = await asyncio.gather(*(self.store.files.get(one.stored) for one in shown))
+            contents = [file.content if file is not None else b"" for file in files]
+            again = [replace(one, content=content) for one, content in zip(shown, contents, strict=True)]
+            entries[place] = replace(entry, pictures=(*again, *entry.pictures[len(again) :]))
+        return tuple(entries)
 
     def assemble(
         self,
@@ -111,7 +132,7 @@ class Briefings:
             origin=join_origins((facts.origin, past.summary.origin if past.summary else OURS)),
         )
         estimate = self.models.estimator(model).tokens
-        fixed = estimate(system.text) + estimate(asked.text) + tool_token_count(tools, estimate)
+        fixed = estimate(system.text) + estimate(asked.text) + picture_tokens(asked) + tool_token_count(tools, estimate)
         history = past.entries
         room = max(0, self.window_of(model) * 3 // 4 - fixed)
         kept = window.fit(history, room, estimate)

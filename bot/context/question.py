@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bot.contract import MOST_QUOTED, OURS, OUTSIDE, MessageSent, Quoted, UserEntry, join_origins
+from bot.contract import MOST_QUOTED, OURS, OUTSIDE, MessageSent, Picture, Quoted, UserEntry, join_origins
 from bot.markdown import escape, quote
 from bot.safety import announce_unread, attribute, clean_name, clean_untrusted, defuse, describe_enclosed, enclosed_in
 
@@ -31,11 +31,12 @@ def question_text(question: MessageSent) -> str:
     return "\n\n".join(part for part in parts if part).rstrip()
 
 
-def user_entry(question: MessageSent, quoted_origin: str = OUTSIDE) -> UserEntry:
+def user_entry(question: MessageSent, quoted_origin: str = OUTSIDE, pictures: tuple[Picture, ...] = ()) -> UserEntry:
     """Build the history entry of a message, with the origin of its words.
 
     Args:
         quoted_origin: whose words a quoted message of the bot's own holds, where that is known.
+        pictures: those of its pictures that the model is shown: anybody may have written what is in them.
     """
     text, quoted = question_text(question), question.quoted
     others = [*question.earlier, *([quoted] if quoted is not None and quoted.text.strip() else ())]
@@ -43,8 +44,8 @@ def user_entry(question: MessageSent, quoted_origin: str = OUTSIDE) -> UserEntry
     begins = len("\n\n".join(_write_before(question))) if any(one.from_bot for one in others) else 0
     # Who sends a file has seldom named it, and a name can be an order.
     named = any(one.name for one in enclosed_in(question))
-    if question.earlier or named or any(not one.from_bot for one in others):
-        return UserEntry(text, OUTSIDE, begins)
+    if question.earlier or named or pictures or any(not one.from_bot for one in others):
+        return UserEntry(text, OUTSIDE, begins, pictures)
     return UserEntry(text, join_origins((question.sender.id, quoted_origin if others else OURS)), begins)
 
 

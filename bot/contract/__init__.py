@@ -81,6 +81,7 @@ from bot.contract.transcript import (
     BEFORE_FIRST_PASS,
     AssistantEntry,
     Entry,
+    Picture,
     SystemEntry,
     ToolEntry,
     Usage,

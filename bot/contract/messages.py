@@ -161,12 +161,16 @@ class Enclosure:
     """As the platform tells it: untrusted text."""
     size: int = 0
     """Bytes; 0 where the platform does not tell."""
+    source: str = field(default="", compare=False)
+    """What its adapter fetches it by; empty: it cannot be fetched. The same file may come with another one."""
+    stored: int = field(default=0, compare=False)
+    """The stored file that it was brought as, for the model to look at; 0: it was not. Set by the core."""
 
     @classmethod
-    def file(cls, name: str, media_type: str, size: int) -> Enclosure:
+    def file(cls, name: str, media_type: str, size: int, source: str = "") -> Enclosure:
         """A file whose kind only its media type tells."""
         kind = _MEDIA.get(media_type.partition("/")[0].lower(), EnclosureKind.FILE)
-        return cls(kind=kind, name=name, media_type=media_type, size=size)
+        return cls(kind=kind, name=name, media_type=media_type, size=size, source=source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, TypeAlias
+from typing import BinaryIO, Protocol, TypeAlias
 
 from bot.contract.messages import File, Incoming, MessageRef, MessageSent, Page, Quoted, ReplyTarget
 
@@ -233,6 +233,15 @@ class Adapter(Protocol):
 
     def surface(self, target: ReplyTarget) -> Surface:
         """Open a place to write to, from stored data alone: works from entering to leaving, at any later time."""
+        ...
+
+    async def fetch(self, source: str, into: BinaryIO, most: int) -> None:
+        """Write a file that came with a message, named by its `Enclosure.source`, into `into`.
+
+        Raises:
+            TooLong: it has more than `most` bytes.
+            DeliveryError: it cannot be had: it is gone, or the bot may not read it, or nobody answers.
+        """
         ...
 
     def earlier(self, message: MessageSent) -> Earlier | None:

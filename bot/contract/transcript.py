@@ -45,6 +45,17 @@ class SystemEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that came with a message. History keeps which one it was; what is in it is loaded while it is shown."""
+
+    stored: int
+    """The id of the stored file."""
+    media_type: str
+    content: bytes = field(default=b"", repr=False, compare=False)
+    """Empty: the model is not shown it any more."""
+
+
+@dataclass(frozen=True, slots=True)
 class UserEntry:
     """What a person wrote, with the speaker's name in front in groups."""
 
@@ -52,6 +63,7 @@ class UserEntry:
     origin: str = OURS
     begins: int = 0
     """Where in `text` the person's message begins, behind a quote of the bot's own; 0 without one."""
+    pictures: tuple[Picture, ...] = ()
 
 
 _NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
@@ -103,10 +115,12 @@ def entry_to_json(entry: Entry) -> str:
     match entry:
         case SystemEntry(text):
             value: dict[str, Json] = {"kind": "system", "text": text}
-        case UserEntry(text, begins=begins):
+        case UserEntry(text, begins=begins, pictures=pictures):
             value = {"kind": "user", "text": text}
             if begins:
                 value["begins"] = begins
+            if pictures:
+                value["pictures"] = [[one.stored, one.media_type] for one in pictures]
         case ToolEntry(call_id, name, text, ok):
             value = {"kind": "tool", "call_id": call_id, "name": name, "text": text, "ok": ok}
         case _:
@@ -135,6 +149,8 @@ def entry_from_json(text: str) -> Entry:
         raise ValueError(f"no entry: {text[:80]!r}")
     # Earlier versions kept no origin: what they stored may be anybody's words.
     value["origin"] = sys.intern(value.get("origin", OUTSIDE))
+    if "pictures" in value:
+        value["pictures"] = tuple(Picture(*one) for one in value["pictures"])
     if kind is AssistantEntry and "calls" in value:
         value["calls"] = tuple(ToolCall(**call) for call in value["calls"])
     if "provider" in value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from typing import BinaryIO
 
 from bot.contract import (
     Adapter,
@@ -67,6 +68,12 @@ class Platforms:
         if target.platform not in self._open:
             raise Unreachable(f"{target.platform} is not connected")
         return self._adapters[target.platform].surface(target)
+
+    async def fetch(self, platform: str, source: str, into: BinaryIO, most: int) -> None:
+        """Write a file that came with a message into `into`; raises as `Adapter.fetch`."""
+        if platform not in self._open:
+            raise Unreachable(f"{platform} is not connected")
+        await self._adapters[platform].fetch(source, into, most)
 
     def earlier(self, message: MessageSent) -> Earlier | None:
         """Return the lookup of the messages before this one; None if there are none.

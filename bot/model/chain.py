@@ -151,6 +151,10 @@ class Models:
         """
         return self._client(name).window(most)
 
+    def sees(self, name: str) -> bool:
+        """False for a model that has refused pictures."""
+        return self._client(name).sees
+
     def choose(self, name: str) -> Chain:
         """The model that a chat chose, with the configured ones behind it; the configured one for an empty name.
 

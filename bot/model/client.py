@@ -19,19 +19,20 @@ from bot.contract import (
     ModelSlow,
     ToolsRefused,
     Usage,
+    UserEntry,
 )
 from bot.model.assembly import StreamFault
 from bot.model.base import Answer, CallPiece, Piece, Request
-from bot.model.failures import NETWORK_ERRORS, NotUnderstood, failure, stream_fault
+from bot.model.failures import NETWORK_ERRORS, NotUnderstood, PicturesRefused, failure, stream_fault
 from bot.model.lengths import AnswerTooLong, affords_another, name_in, without
 from bot.model.ollama import OllamaWire
 from bot.model.options import FIRST_TOKEN_SECONDS
 from bot.model.patience import Patience
 from bot.model.reading import CHARS_PER_ARGUMENT_TOKEN, StreamReading
-from bot.model.rendering import Declared
+from bot.model.rendering import Weighed
 from bot.model.responses import ResponsesWire
 from bot.model.transport import ENDING
-from bot.model.usage import Estimator
+from bot.model.usage import PICTURE_TOKENS, Estimator
 from bot.model.wire import Body, ChatWire, Endpoint, Wire
 
 _BUSY_PAUSES = (0.5, 1.0)
@@ -67,6 +68,11 @@ class ModelClient:
         """`provider:name`."""
         return str(self._at.name)
 
+    @property
+    def sees(self) -> bool:
+        """It was never told that the model takes no pictures."""
+        return not self._at.learned.refuses("pictures")
+
     def window(self, most: int) -> int:
         """The tokens that the model may be told: what its server said it takes, and no more than `most`.
 
@@ -84,6 +90,8 @@ class ModelClient:
         `longest_wait` or the turn's deadline. An empty answer is asked for once more, silently, where the tokens that
         the request allows are enough for both.
         """
+        if self._at.learned.refuses("pictures"):
+            request = without_pictures(request)
         deadline = min(request.deadline, self._clock.monotonic() + self._at.options.turn_seconds)
         backoff = Backoff(self._clock, _BUSY_PAUSES, endless=False)
         wasted: Usage | None = None
@@ -107,6 +115,12 @@ class ModelClient:
             except ToolsRefused:
                 if self._at.options.tool_mode != "auto" or started or not self._at.learned.note("tools"):
                     raise
+            except PicturesRefused as error:
+                if started:
+                    raise
+                if error.lasting:
+                    self._at.learned.note("pictures")
+                request = without_pictures(request)
             except NotUnderstood as error:
                 if started or not self._at.learned.note(error.part):
                     raise
@@ -196,8 +210,10 @@ class ModelClient:
         """Estimate the tokens of a prompt, part by part: the weights of those in the request before are remembered."""
         parts = (part for name in ("messages", "input", "tools") for part in body.get(name) or ())
         prompt = self.estimator.tokens(body.get("instructions") or "")
-        texts = (part.text if isinstance(part, Declared) else json.dumps(part, ensure_ascii=False) for part in parts)
-        return prompt + sum(self.estimator.tokens(text) for text in texts)
+        for part in parts:
+            text = part.text if isinstance(part, Weighed) else json.dumps(part, ensure_ascii=False)
+            prompt += self.estimator.tokens(text) + (PICTURE_TOKENS * part.pictures if isinstance(part, Weighed) else 0)
+        return prompt
 
     def _fault(self, fault: StreamFault | ModelError, body: Body, shown: bool) -> ModelError:
         """Return the error that ended a stream early: once words were shown a drop, whatever the server calls it."""
@@ -233,6 +249,17 @@ class ModelClient:
             provider=wire.identity,
             raw=assembly.message() if finish != "cut" else {},
         )
+
+
+def without_pictures(request: Request) -> Request:
+    """The same request, with the pictures only named."""
+    entries = (
+        replace(entry, pictures=tuple(replace(one, content=b"") for one in entry.pictures))
+        if isinstance(entry, UserEntry) and entry.pictures
+        else entry
+        for entry in request.entries
+    )
+    return replace(request, entries=tuple(entries))
 
 
 def _is_empty(answer: Answer) -> bool:

@@ -19,6 +19,7 @@ import openai
 from bot.contract import ContextTooLong, ModelAway, ModelBusy, ModelDropped, ModelError, ModelRefused, ToolsRefused
 from bot.model import lengths
 from bot.model.providers import ModelName
+from bot.model.rendering import Weighed
 
 NETWORK_ERRORS = (
     openai.OpenAIError,
@@ -49,6 +50,18 @@ class NotUnderstood(ModelRefused):
         self.part = part
 
 
+class PicturesRefused(ModelRefused):
+    """The server takes no pictures, or not these; it can be asked without."""
+
+    def __init__(self, message: str, *, lasting: bool) -> None:
+        """
+        Args:
+            lasting: the model sees none at all.
+        """
+        super().__init__(message)
+        self.lasting = lasting
+
+
 _NO = (
     r"(?:not support|n't support|unsupported|not (?:yet )?(?:available|enabled|allowed)"
     r"|unknown|unrecognized|no support)"
@@ -60,6 +73,11 @@ _TOOLS = re.compile(
     r"|enable-auto-tool-choice|tool-call-parser|support tool use|support tool calling|requires --jinja"
     rf"|{_NO}\b.{{0,60}}(?:[`'\"]|: ?)(?:tools|functions)\b"
     r"|[`'\"]tools[`'\"].{0,40}(?:extra inputs|not permitted|" + _NO + ")"
+)
+_PICTURES = re.compile(r"image|picture|vision|multi-?modal")
+_BLIND = re.compile(
+    rf"{_NO}\b.{{0,80}}(?:image|picture|vision|multi-?modal)|(?:image|picture|vision|multi-?modal).{{0,80}}{_NO}"
+    r"|no endpoints found that support image|only supported by certain models|text-only|mmproj|expected `?text"
 )
 _TOOL_CHOICE = re.compile(rf"tool_choice.{{0,80}}{_NO}|{_NO}.{{0,80}}tool_choice")
 _TOO_LONG = re.compile(
@@ -90,6 +108,11 @@ _QUOTA = re.compile(
 _OVERLOADED = re.compile(r"overloaded|rate.?limit|too many requests|server_error|temporarily|unavailable|try again")
 
 
+def holds_pictures(sent: Mapping[str, Any]) -> bool:
+    """Whether a request shows the model a picture."""
+    return any(isinstance(part, Weighed) and part.pictures for part in sent.get("messages") or sent.get("input") or ())
+
+
 def refusal(  # noqa: C901  # a table of what servers say, the surest first
     status: int, said: str, of: ModelName, sent: Mapping[str, Any], *, code: str = "", retry_after: float | None = None
 ) -> ModelError:
@@ -100,6 +123,10 @@ def refusal(  # noqa: C901  # a table of what servers say, the surest first
     shown = f"status {status}" if status else "an error in the stream"
     if code and re.fullmatch(r"[\w.-]{1,60}", code):
         shown += f", code {code}"
+    if status not in (401, 402, 403, 429) and holds_pictures(sent) and _PICTURES.search(words):
+        lasting = bool(_BLIND.search(words))
+        what = "takes no pictures" if lasting else "refuses a picture"
+        return PicturesRefused(f"{model} {what} ({shown})", lasting=lasting)
     if status < 429 or status >= 500:
         if "v1/responses" in words:
             return NotUnderstood(f"{model} wants the Responses interface ({shown})", "chat")

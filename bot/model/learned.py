@@ -15,9 +15,10 @@ Part: TypeAlias = Literal[
     "max_completion_tokens",
     "max_output_tokens",
     "chat",
+    "pictures",
 ]
 """A part of a request: native tools, `tool_choice`, `stream_options`, `stop`, the reasoning effort, the limit on the
-answer under each of its names, and Chat Completions as such."""
+answer under each of its names, Chat Completions as such, and pictures."""
 
 
 @dataclass(slots=True)

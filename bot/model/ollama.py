@@ -22,6 +22,7 @@ from bot.contract import ContextTooLong
 from bot.model.assembly import Assembly, ChatAssembly, Delta, StreamFault, table_in, tables_in
 from bot.model.base import Request
 from bot.model.failures import NETWORK_ERRORS
+from bot.model.rendering import Weighed
 from bot.model.sse import Decoder, LineDecoder
 from bot.model.wire import Body, ChatWire, Endpoint
 
@@ -168,6 +169,11 @@ def _messages(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     written: list[dict[str, Any]] = []
     for message in messages:
         own: dict[str, Any] = {"role": message["role"], "content": message.get("content") or ""}
+        if isinstance(message, Weighed):
+            # Here pictures stand beside the text, bare. https://docs.ollama.com/api/chat
+            urls = [part["image_url"]["url"] for part in message["content"] if part["type"] != "text"]
+            images = [url.partition(",")[2] for url in urls]
+            own = Weighed({**own, "content": message.text, "images": images}, message.text, len(images))
         if calls := message.get("tool_calls"):
             names |= {call["id"]: call["function"]["name"] for call in calls}
             own["tool_calls"] = [

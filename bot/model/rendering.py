@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
@@ -25,12 +26,23 @@ _COMMON_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 NO_RESULT = "Error: there is no result, the call was cancelled."
 
 
-class Declared(dict[str, Any]):
-    """A tool as native requests declare it, and the same as text, to reckon with."""
+NOT_SHOWN = "(You cannot see the pictures of this message now.)"
+
+
+class Weighed(dict[str, Any]):
+    """A part of a request with its text and its pictures, to reckon with in place of its JSON."""
+
+    def __init__(self, values: Mapping[str, Any], text: str, pictures: int) -> None:
+        super().__init__(values)
+        self.text = text
+        self.pictures = pictures
+
+
+class Declared(Weighed):
+    """A tool as native requests declare it, and the same as text."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        super().__init__(values)
-        self.text = json.dumps(values, ensure_ascii=False)
+        super().__init__(values, json.dumps(values, ensure_ascii=False), 0)
 
 
 class Declarations:
@@ -69,6 +81,18 @@ def tool_schema(spec: ToolSpec) -> dict[str, Any]:
 def tool_name(name: str) -> str:
     """A tool's name as history may hold it: what a model made up can break every rule for names."""
     return _UNFIT_IN_NAME.sub("_", name)[:64] or "unknown"
+
+
+def told(entry: UserEntry) -> str:
+    """A person's message as text, with a note in the place of pictures that are not shown."""
+    hidden = not all(one.content for one in entry.pictures)
+    return f"{entry.text}\n\n{NOT_SHOWN}".strip() if hidden else entry.text
+
+
+def data_urls(entry: UserEntry) -> list[str]:
+    """The pictures of a message that are shown, as addresses that hold them."""
+    shown = [one for one in entry.pictures if one.content]
+    return [f"data:{one.media_type};base64,{base64.b64encode(one.content).decode()}" for one in shown]
 
 
 def call_id(call: str, *, own: bool) -> str:
@@ -115,8 +139,8 @@ class ChatRendering:
             entry = entries[place]
             place += 1
             match entry:
-                case UserEntry(text):
-                    _say(messages, text)
+                case UserEntry():
+                    _say(messages, told(entry), data_urls(entry))
                 case AssistantEntry(calls=()):
                     if entry.text:
                         messages.append(self._answer(entry, after_tool=_ends_with(messages, "tool")))
@@ -142,7 +166,7 @@ class ChatRendering:
                 _say(messages, request.reminder)
         if system:
             messages.insert(0, {"role": "system", "content": "\n\n".join(system)})
-        return messages
+        return [_weighed(message) if isinstance(message["content"], list) else message for message in messages]
 
     def _own(self, entry: AssistantEntry) -> bool:
         return bool(entry.raw) and entry.provider == self._identity
@@ -181,11 +205,26 @@ def _ends_with(messages: Sequence[Message], role: str) -> bool:
     return bool(messages) and messages[-1]["role"] == role
 
 
-def _say(messages: list[Message], text: str) -> None:
+def _say(messages: list[Message], text: str, pictures: Sequence[str] = ()) -> None:
     """Add a person's message; two in a row become one, as many templates insist on taking turns."""
-    if not text:
+    if not text and not pictures:
         return
-    if _ends_with(messages, "user"):
-        messages[-1]["content"] += f"\n\n{text}"
-    else:
-        messages.append({"role": "user", "content": text})
+    if not _ends_with(messages, "user"):
+        messages.append({"role": "user", "content": ""})
+    last = messages[-1]
+    if isinstance(last["content"], str) and not pictures:
+        last["content"] = "\n\n".join(part for part in (last["content"], text) if part)
+        return
+    # A message with pictures has parts: https://platform.openai.com/docs/guides/images-vision
+    parts = [_part(last["content"])] if isinstance(last["content"], str) else last["content"]
+    shown = [{"type": "image_url", "image_url": {"url": picture}} for picture in pictures]
+    last["content"] = [part for part in (*parts, _part(text), *shown) if part.get("text") != ""]
+
+
+def _part(text: str) -> Message:
+    return {"type": "text", "text": text}
+
+
+def _weighed(message: Message) -> Weighed:
+    texts = [part["text"] for part in message["content"] if part["type"] == "text"]
+    return Weighed(message, "\n\n".join(texts), len(message["content"]) - len(texts))

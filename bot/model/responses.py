@@ -6,7 +6,7 @@ Nothing is stored at the provider: every request carries the whole conversation,
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.contract import AssistantEntry, SystemEntry, UserEntry
@@ -15,7 +15,7 @@ from bot.model.arguments import read_arguments
 from bot.model.assembly import Assembly, Delta, StreamFault, count_of, table_in, tables_in
 from bot.model.base import Request
 from bot.model.protocol import results_texts
-from bot.model.rendering import ChatRendering, Declarations, call_id, results_of, tool_name
+from bot.model.rendering import ChatRendering, Declarations, Weighed, call_id, data_urls, results_of, told, tool_name
 from bot.model.sse import Decoder, EventDecoder
 from bot.model.wire import Body, Endpoint, Opening
 from tools.base import Json, ToolCall
@@ -137,7 +137,7 @@ class ResponsesWire:
         else:
             messages = self._rendering.messages(request, native=False, protocol=not native)
             instructions = messages.pop(0)["content"] if messages and messages[0]["role"] == "system" else ""
-            body["input"] = messages
+            body["input"] = [_as_input(message) for message in messages]
         if instructions:
             body["instructions"] = instructions
         if self._at.options.reasoning_effort:
@@ -160,8 +160,8 @@ class ResponsesWire:
             entry = entries[place]
             place += 1
             match entry:
-                case UserEntry(text) if text:
-                    items.append({"role": "user", "content": text})
+                case UserEntry():
+                    items.extend(_asked(told(entry), data_urls(entry)))
                 case AssistantEntry():
                     own = entry.provider == self.identity and bool(entry.raw)
                     items.extend(self._answer(entry, own=own))
@@ -198,6 +198,23 @@ class ResponsesWire:
         items.extend(text)
         items.extend(_call_item(call, own=own) for call in calls.values())
         return items
+
+
+def _asked(text: str, pictures: Sequence[str]) -> list[Mapping[str, Any]]:
+    """A person's message as an item; none where it is empty."""
+    if not pictures:
+        return [{"role": "user", "content": text}] if text else []
+    parts: list[dict[str, str]] = [{"type": "input_text", "text": text}] if text else []
+    parts += [{"type": "input_image", "image_url": picture} for picture in pictures]
+    return [Weighed({"role": "user", "content": parts}, text, len(pictures))]
+
+
+def _as_input(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A message of Chat Completions as an item; only one with pictures differs."""
+    if not isinstance(message, Weighed):
+        return message
+    [item] = _asked(message.text, [part["image_url"]["url"] for part in message["content"] if part["type"] != "text"])
+    return item
 
 
 def _call_item(call: ToolCall, *, own: bool) -> dict[str, Any]:

@@ -116,9 +116,18 @@ def text_of(entry: Entry) -> str:
             return text
 
 
+PICTURE_TOKENS = 1_000
+"""About what a picture costs; each provider counts its own way, by the size or by none."""
+
+
+def picture_tokens(entry: Entry) -> int:
+    """The tokens that the pictures of an entry cost, as far as they are shown."""
+    return PICTURE_TOKENS * sum(bool(one.content) for one in entry.pictures) if isinstance(entry, UserEntry) else 0
+
+
 def token_count(entries: Sequence[Entry], tokens: Callable[[str], int]) -> int:
     """The tokens that `entries` cost."""
-    return sum(tokens(text_of(entry)) + PER_ENTRY for entry in entries)
+    return sum(tokens(text_of(entry)) + picture_tokens(entry) + PER_ENTRY for entry in entries)
 
 
 def tool_token_count(specs: Sequence[ToolSpec], tokens: Callable[[str], int]) -> int:

@@ -33,6 +33,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我还不能读取：{what}，以下回答没有考虑其中的内容。",
         "我還無法讀取：{what}，以下回答沒有參考其中的內容。",
     ),
+    "pictures_unseen": (
+        "(The model that answered cannot see pictures, so this leaves them aside.)",
+        "（回答所用的模型看不到图片，因此没有考虑图片内容。）",
+        "（回答所用的模型看不到圖片，因此沒有參考圖片內容。）",
+    ),
     "kind_named": ("{kind} ({names})", "{kind}（{names}）", "{kind}（{names}）"),
     "one_file": ("a file", "一个文件", "一個檔案"),
     "more_file": ("{count} files", "{count} 个文件", "{count} 個檔案"),

@@ -76,8 +76,10 @@ class Endings:
         under = await workings.write_workings(
             self._store, turn, made.reasoning, language, self._redact, self._options, draft.limits
         )
+        blind = any(one.content for one in draft.known.asked.pictures) and not self._models.sees(made.model)
+        unseen = say("pictures_unseen", language) if blind and isinstance(told, Finished) else ""
         footer = made.citations.list_cited(made.shown, language)
-        for words in (footer, *under, *made.write_unsent(language, f"t{turn}"), note):
+        for words in (unseen, footer, *under, *made.write_unsent(language, f"t{turn}"), note):
             if words:
                 draft.write(words)
         if asks is not None:

@@ -11,6 +11,7 @@ from bot.model import Models
 from bot.policy import Payer, Quotas
 from bot.store import Store, StoredTurn
 from bot.turn.earlier import EarlierWords
+from bot.turn.pictures import Pictures
 from bot.turn.run import Run
 
 STARTS_AT_ONCE = 4
@@ -44,6 +45,7 @@ class Lookup:
         briefings: Briefings,
         quotas: Quotas,
         earlier: EarlierWords,
+        pictures: Pictures,
     ) -> None:
         self._store = store
         self._models = models
@@ -51,6 +53,7 @@ class Lookup:
         self._briefings = briefings
         self._quotas = quotas
         self._earlier = earlier
+        self._pictures = pictures
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
 
     async def take_over(self, run: Run) -> int:
@@ -85,4 +88,6 @@ class Lookup:
         replaced = await store.turns.load_replaced(run.turn) if question.replaces else None
         if replaced is not None and replaced.question.text != question.text and (replaced.later or before.passes):
             question = replace(question, before_change=replaced.question.text)
-        return Known(before, options, past, facts, payer, question, user_entry(question, past.quoted_origin))
+        question, pictures = await self._pictures.bring(question)
+        asked = user_entry(question, past.quoted_origin, pictures)
+        return Known(before, options, past, facts, payer, question, asked)

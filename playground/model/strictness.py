@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from typing import Any
@@ -36,6 +37,9 @@ MESSAGE_KEYS = {
     },
     "tool": {"role", "content", "tool_call_id", "name"},
 }
+
+
+_SIGNS = {"png": b"\x89PNG", "jpeg": b"\xff\xd8\xff", "gif": b"GIF8", "webp": b"WEBP"}
 
 
 class Refused(Exception):
@@ -210,6 +214,22 @@ def _check_content(message: Body, role: str, where: str) -> None:
             raise Refused(f"Invalid '{where}.content[{index}].type'.", f"{where}.content[{index}]")
         if part["type"] == "text" and not isinstance(part.get("text"), str):
             raise Refused(f"Missing required parameter: '{where}.content[{index}].text'.", f"{where}.content[{index}]")
+        if part["type"] == "image_url":
+            _check_picture(part.get("image_url"), f"{where}.content[{index}].image_url")
+
+
+def _check_picture(given: Any, where: str) -> None:
+    """A picture is what its data says, in one of four formats."""
+    url = given.get("url") if isinstance(given, dict) else None
+    if not isinstance(url, str):
+        raise Refused(f"Missing required parameter: '{where}.url'.", f"{where}.url")
+    found = re.fullmatch(r"data:image/(png|jpeg|gif|webp);base64,([A-Za-z0-9+/]+=*)", url)
+    if found is None or _SIGNS[found[1]] not in base64.b64decode(found[2][:24] + "=" * (-len(found[2][:24]) % 4)):
+        raise Refused(
+            "You uploaded an unsupported image. Please make sure your image is valid.",
+            f"{where}.url",
+            code="invalid_image_format",
+        )
 
 
 def _check_calls(calls: Any, where: str) -> None:

@@ -49,10 +49,16 @@ def tokens(text: str) -> int:
     return wide + (len(text) - wide + 3) // 4
 
 
+_PICTURE = re.compile(r"data:image/\w+;base64,[A-Za-z0-9+/=]+")
+PICTURE_TOKENS = 765
+"""What one of a thousand points square costs: https://platform.openai.com/docs/guides/images-vision#calculating-costs"""
+
+
 def prompt_tokens(body: Body) -> int:
     """What a request weighs: its messages and its tools."""
     shown = [body.get(key) for key in ("messages", "tools", "input", "instructions") if body.get(key)]
-    return tokens(json.dumps(shown, ensure_ascii=False))
+    text, pictures = _PICTURE.subn("", json.dumps(shown, ensure_ascii=False))
+    return tokens(text) + pictures * PICTURE_TOKENS
 
 
 def spoken(reply: Reply) -> Reply:

@@ -54,6 +54,7 @@ MANIFEST_SCOPES = frozenset(
         "channels:history",
         "chat:write",
         "commands",
+        "files:read",
         "files:write",
         "groups:history",
         "im:history",

@@ -77,12 +77,13 @@ class FileMethods:
         return {"file": self._workspace.travel_file(file)}
 
     async def download(self, request: web.Request) -> web.StreamResponse:
-        """`url_private`: without the right token the service shows its sign-in page, with status 200 in the end."""
+        """`url_private`: without a token of the right scope the service shows its sign-in page, with 200 in the end."""
         file = self._workspace.files.get(request.match_info["key"].partition("-")[2])
         if file is None or not file.uploaded:
             return web.Response(status=404, text="file_not_found")
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(given.encode(), self._token.encode()):
+        known = hmac.compare_digest(given.encode(), self._token.encode())
+        if not known or "files:read" not in self._workspace.scopes:
             return web.Response(status=302, headers={"Location": f"{self._workspace.base}/signin"})
         return web.Response(body=file.content, content_type=file.media_type)
 

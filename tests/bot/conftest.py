@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, TypedDict, Unpack
+from typing import BinaryIO, Protocol, TypedDict, Unpack
 
 import pytest
 
 from bot import app
 from bot.configuration import configure
-from bot.contract.errors import Unreachable
+from bot.contract.errors import DeliveryError, Unreachable
 from bot.contract.messages import (
     ChatId,
     Enclosure,
@@ -153,6 +153,9 @@ class Memory:
 
     async def listen(self, deliver: Deliver) -> None:
         await asyncio.Event().wait()
+
+    async def fetch(self, source: str, into: BinaryIO, most: int) -> None:
+        raise DeliveryError("there is no such file")
 
     def earlier(self, message: MessageSent) -> None:
         return None

@@ -53,6 +53,8 @@ class Scene:
     """What was told to who pressed, and to nobody else."""
     say: Callable[[str], str]
     """Ada asks the bot something; the id of her message."""
+    send: Callable[[tuple[str, str, bytes]], object]
+    """She sends the bot a file: its name, media type and content."""
     edit: Callable[[str, str], object]
     """She changes a message, by its id, to another text for the bot."""
     touch: Callable[[str], object]
@@ -102,6 +104,7 @@ async def telegram() -> AsyncIterator[Scene]:
             press=lambda id, label: server.press(1, int(id), label, person=1),
             told=lambda: [str(one["text"]) for one in server.world.callbacks.values() if one is not None],
             say=lambda text: str(server.message_id(server.say(1, text, person=1))),
+            send=lambda file: server.say(1, "look", person=1, files=[file]),
             edit=lambda id, text: server.edit(1, int(id), text),
             touch=lambda id: server.edit(1, int(id), str(server.world.messages[1, int(id)].content["text"])),
             withdraw=None,
@@ -142,6 +145,7 @@ async def discord(answer: bool = False) -> AsyncIterator[Scene]:
             press=lambda id, label: server.press(id, label, 1),
             told=lambda: [one.text for one in server.screen.of("20") if one.ephemeral],
             say=lambda text: server.say(20, f"{server.mention()} {text}", person=1),
+            send=lambda file: server.say(20, f"{server.mention()} look", person=1, files=[file]),
             edit=lambda id, text: server.edit(id, f"{server.mention()} {text}"),
             touch=lambda id: server.state.tell("MESSAGE_UPDATE", server.message(id)),
             withdraw=server.delete,
@@ -181,6 +185,7 @@ async def slack(direct: bool = False) -> AsyncIterator[Scene]:
             press=lambda id, label: server.press(chat, id, label, "U1"),
             told=lambda: [one.text for one in server.screen.of(chat) if one.ephemeral],
             say=lambda text: server.say(chat, f"<@{server.bot_user_id}> {text}", person="U1"),
+            send=lambda file: server.say(chat, f"<@{server.bot_user_id}> look", person="U1", files=[file]),
             edit=lambda id, text: server.edit(chat, id, f"<@{server.bot_user_id}> {text}"),
             touch=lambda id: _look(server.workspace, chat, id),
             withdraw=lambda id: server.delete(chat, id),

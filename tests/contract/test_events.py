@@ -6,11 +6,13 @@ A platform whose scene passes here rewrites changed questions and has working bu
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
+from bot.contract.errors import DeliveryError, TooLong
 from bot.contract.messages import (
     Button,
     Control,
@@ -165,3 +167,31 @@ async def test_a_press_is_answered_for_who_pressed_alone_or_for_everybody(scene:
 
     assert scene.told() == ["Only for Ada"]
     assert [one.text for one in scene.shown if not one.ephemeral] == ["It rains", "For everybody"]
+
+
+@pytest.mark.parametrize("name", ["cat.png", "report.pdf"])
+async def test_a_file_is_fetched_by_what_its_message_tells(scene: Scene, name: str) -> None:
+    content = b"\x89PNG\r\n\x1a\n" + b"\0" * 8 + b"\0\0\0\2\0\0\0\2" + b"x" * 200_000
+    async with listening(scene) as ear:
+        scene.send((name, "image/png" if name.endswith("png") else "application/pdf", content))
+        sent = await ear.next()
+        assert isinstance(sent, MessageSent)
+        [enclosed] = sent.enclosed
+        into = io.BytesIO()
+        await ear.adapter.fetch(enclosed.source, into, len(content))
+        assert into.getvalue() == content
+
+        with pytest.raises(TooLong):
+            await ear.adapter.fetch(enclosed.source, io.BytesIO(), len(content) - 1)
+
+
+async def test_a_file_that_cannot_be_had_is_an_error_of_delivery(scene: Scene) -> None:
+    async with listening(scene) as ear:
+        scene.send(("cat.png", "image/png", b"\x89PNG\r\n\x1a\n" + b"\0\0\0\2" * 10))
+        sent = await ear.next()
+        assert isinstance(sent, MessageSent)
+        source = sent.enclosed[0].source
+        for wrong in (source[: len(source) // 2], "https://evil.example/cat.png", "http://[", ""):
+            with pytest.raises(DeliveryError) as caught:
+                await ear.adapter.fetch(wrong, io.BytesIO(), 1_000_000)
+            assert "evil" not in str(caught.value) and ":" not in str(caught.value)

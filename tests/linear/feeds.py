@@ -22,6 +22,7 @@ import discord
 from mcp_types import CallToolResult, TextContent
 from telegram import Bot, User
 
+from adapters import download
 from adapters.console import plain
 from adapters.console import terminal as console_terminal
 from adapters.discord import intake as discord_intake
@@ -473,6 +474,7 @@ FED: dict[str, Callable[[str], object]] = {
     "adapters.formatting.layout.taken_apart": layout.taken_apart,
     "adapters.formatting.layout.width": layout.width,
     "adapters.console.plain.render": plain.render,
+    "adapters.download.is_of": lambda text: download.is_of(f"https://{text}", f"https://{text}", "slack.com"),
     "adapters.slack.marks.as_text": lambda text: slack_marks.as_text(slack_marks.held(text)),
     "adapters.slack.marks.look_alike": slack_marks.look_alike,
     "adapters.slack.mrkdwn.render": slack_mrkdwn.render,
@@ -842,6 +844,11 @@ OWN: dict[str, str] = {
     "adapters.slack.adapter.SlackAdapter": _HANDS_ON,
     "adapters.slack.errors.field": _SHORT,
     "adapters.slack.people": _SHORT,
+    "adapters.slack.sessions": _SHORT,
+    "adapters.download.download": _SHORT,
+    "bot.model.usage.picture_tokens": "what is stored of pictures, no text",
+    "bot.reply.typingsign.TypingSign": _SHORT,
+    "bot.turn.pictures": "the first bytes of a picture, of which ten are taken",
     "adapters.telegram.adapter.TelegramAdapter": _HANDS_ON,
     "adapters.telegram.request": _HANDS_ON,
     "bot.policy.access.ids_of": _SHORT,

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 import pytest
 
-from bot.contract.errors import Contested, SettingsError, StoreError, Unreachable
+from bot.contract.errors import Contested, DeliveryError, SettingsError, StoreError, Unreachable
 from bot.contract.messages import MessageRef, MessageSent, ReplyTarget
 from bot.contract.surface import Deliver, Drawn, SurfaceLimits
 from bot.intake.platforms import STEADY_SECONDS, Platforms
@@ -70,6 +71,9 @@ class Fake:
             raise Unreachable("gone")
         finally:
             self.listening = False
+
+    async def fetch(self, source: str, into: BinaryIO, most: int) -> None:
+        raise DeliveryError("there is no such file")
 
     def earlier(self, message: MessageSent) -> None:
         return None

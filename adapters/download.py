@@ -1,0 +1,64 @@
+"""Fetch a file that came with a message, piece by piece and no further than it may be long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import BinaryIO, Final
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from bot.contract import Clock, DeliveryError, TooLong, time_limit
+
+DOWNLOAD_SECONDS: Final = 60.0
+"""What one file may take."""
+_LONGEST_ADDRESS: Final = 4_000
+_PIECE: Final = 64 * 1024
+_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=5.0, sock_read=20.0)
+
+
+async def download(
+    http: aiohttp.ClientSession,
+    address: str,
+    into: BinaryIO,
+    most: int,
+    *,
+    clock: Clock,
+    headers: Mapping[str, str] | None = None,
+    proxy: str | None = None,
+) -> None:
+    """Write what stands at `address` into `into`. Redirections are not followed: they would take the token along.
+
+    Raises:
+        TooLong: it has more than `most` bytes.
+        DeliveryError: it cannot be had; the text names neither the address nor a token.
+    """
+    try:
+        async with (
+            time_limit(clock, DOWNLOAD_SECONDS),
+            http.get(address, headers=headers, proxy=proxy, timeout=_TIMEOUT, allow_redirects=False) as response,
+        ):
+            if response.status != 200:
+                raise DeliveryError(f"a file cannot be fetched (status {response.status})")
+            got = 0
+            async for piece in response.content.iter_chunked(_PIECE):
+                got += len(piece)
+                if got > most:
+                    raise TooLong(f"a file has more than {most:,} bytes", by=got - most)
+                into.write(piece)
+    except (aiohttp.ClientError, OSError, ValueError, TimeoutError) as error:
+        raise DeliveryError(f"a file cannot be fetched ({type(error).__name__})") from None
+
+
+def is_of(address: str, root: str, *domains: str) -> bool:
+    """Return True if an address is of one of these domains, by HTTPS, or of the server at `root`."""
+    if len(address) > _LONGEST_ADDRESS or not address.isascii():
+        return False
+    try:
+        parts, own = urlsplit(address), urlsplit(root)
+        host = parts.hostname or ""
+        if (parts.scheme, host, parts.port) == (own.scheme, own.hostname, own.port):
+            return True
+    except ValueError:
+        return False
+    return parts.scheme == "https" and any(host == domain or host.endswith(f".{domain}") for domain in domains)

@@ -52,7 +52,7 @@ async def download(
 
 def is_of(address: str, root: str, *domains: str) -> bool:
     """Return True if an address is of one of these domains, by HTTPS, or of the server at `root`."""
-    if len(address) > _LONGEST_ADDRESS or not address.isascii():
+    if len(address) > _LONGEST_ADDRESS:
         return False
     try:
         parts, own = urlsplit(address), urlsplit(root)

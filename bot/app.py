@@ -41,14 +41,15 @@ from bot.turn import (
     Approvals,
     Conversation,
     EarlierWords,
+    EnclosedFiles,
     Joins,
     Offers,
-    Pictures,
     Reminders,
     TurnOptions,
     TurnQueue,
 )
 from tools.base import Json
+from tools.documents.reading import DocumentReader
 
 log = logging.getLogger(__name__)
 
@@ -215,7 +216,7 @@ class App:
             summaries=self.summaries,
             briefings=self._briefings,
             earlier=self._earlier,
-            pictures=Pictures(self.store, self.platforms.fetch, self._clock),
+            enclosed=EnclosedFiles(self.store, self.platforms.fetch, DocumentReader().read, self._clock, self._redact),
             book=self._book,
             offers=self._offers(),
             joins=self._joins,

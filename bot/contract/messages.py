@@ -164,7 +164,9 @@ class Enclosure:
     source: str = field(default="", compare=False)
     """What its adapter fetches it by; empty: it cannot be fetched. The same file may come with another one."""
     stored: int = field(default=0, compare=False)
-    """The stored file that it was brought as, for the model to look at; 0: it was not. Set by the core."""
+    """The stored file that it was brought as, for the model to see; 0: it was not. Set by the core."""
+    text: str = field(default="", compare=False, repr=False)
+    """What it says, where it was brought and is no picture. Set by the core, and never stored with the message."""
 
     @classmethod
     def file(cls, name: str, media_type: str, size: int, source: str = "") -> Enclosure:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from bot.turn.approvals import ApprovalOptions, Approvals
 from bot.turn.conversation import Conversation
 from bot.turn.earlier import EarlierWords
+from bot.turn.enclosed import EnclosedFiles
 from bot.turn.joins import Joins
 from bot.turn.lookup import STARTS_AT_ONCE
 from bot.turn.offers import Offers
-from bot.turn.pictures import Pictures
 from bot.turn.queue import Running, TurnQueue
 from bot.turn.reminders import Reminders
 from bot.turn.run import Ending

@@ -25,12 +25,12 @@ from bot.turn.approvals import Approvals
 from bot.turn.asking import Asking
 from bot.turn.draft import Draft
 from bot.turn.earlier import EarlierWords
+from bot.turn.enclosed import EnclosedFiles
 from bot.turn.ending import End, Endings
 from bot.turn.joins import Joins
 from bot.turn.limits import TurnLimits
 from bot.turn.lookup import Known, Lookup
 from bot.turn.offers import Offers
-from bot.turn.pictures import Pictures
 from bot.turn.progress import Progress
 from bot.turn.run import Ending, Run
 from bot.turn.showing import Showing
@@ -64,7 +64,7 @@ class Conversation:
         briefings: Briefings,
         settling: Settling,
         earlier: EarlierWords,
-        pictures: Pictures,
+        enclosed: EnclosedFiles,
         book: ChatBook,
         offers: Offers,
         joins: Joins,
@@ -83,7 +83,7 @@ class Conversation:
         self._settling = settling
         self._offers = offers
         self._metrics = metrics or Metrics()
-        self._lookup = Lookup(store, models, book, briefings, quotas, earlier, pictures)
+        self._lookup = Lookup(store, models, book, briefings, quotas, earlier, enclosed)
         self._asking = Asking(store, models, briefings, offers, quotas, clock, options, joins, approvals)
         self._joins = joins
         self._approvals = approvals

@@ -11,7 +11,7 @@ from bot.model import Models
 from bot.policy import Payer, Quotas
 from bot.store import Store, StoredTurn
 from bot.turn.earlier import EarlierWords
-from bot.turn.pictures import Pictures
+from bot.turn.enclosed import EnclosedFiles
 from bot.turn.run import Run
 
 STARTS_AT_ONCE = 4
@@ -45,7 +45,7 @@ class Lookup:
         briefings: Briefings,
         quotas: Quotas,
         earlier: EarlierWords,
-        pictures: Pictures,
+        enclosed: EnclosedFiles,
     ) -> None:
         self._store = store
         self._models = models
@@ -53,7 +53,7 @@ class Lookup:
         self._briefings = briefings
         self._quotas = quotas
         self._earlier = earlier
-        self._pictures = pictures
+        self._enclosed = enclosed
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
 
     async def take_over(self, run: Run) -> int:
@@ -84,10 +84,12 @@ class Lookup:
                 ChatFacts(store.facts, question).load_pinned(),
                 self._quotas.payer_for(question),
             )
-        question = await self._earlier.complete(question, options.model or self._models.name)
+        model = options.model or self._models.name
+        question = await self._earlier.complete(question, model)
         replaced = await store.turns.load_replaced(run.turn) if question.replaces else None
         if replaced is not None and replaced.question.text != question.text and (replaced.later or before.passes):
             question = replace(question, before_change=replaced.question.text)
-        question, pictures = await self._pictures.bring(question)
+        # A token is four characters of English, and less than two of Chinese: about a quarter of the window.
+        question, pictures = await self._enclosed.bring(question, self._briefings.window_of(model) // 2)
         asked = user_entry(question, past.quoted_origin, pictures)
         return Known(before, options, past, facts, payer, question, asked)

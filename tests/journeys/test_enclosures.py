@@ -1,6 +1,6 @@
 """What comes with a message beside its text is never passed over in silence: one sentence says what is not read yet.
 
-Pictures that a model sees: `test_pictures.py`.
+Pictures that a model sees: `test_pictures.py`; files that it reads: `test_sent_files.py`.
 """
 
 from __future__ import annotations
@@ -182,8 +182,8 @@ async def test_what_discord_and_slack_let_people_send_is_answered(world: World, 
         for place, name in ((discord, "voice-message.ogg"), (slack, "audio_message.m4a")):
             place.send("", (name, "audio/ogg", b"OggS"))
             await place.until("a voice message.")
-            place.send("", BMP, PDF, ("notes.txt", "text/plain", b"tea"))
-            await place.until("a picture (cat.bmp), 2 files (report.pdf, notes.txt)")
+            place.send("", BMP, PDF, ("old.zip", "application/zip", b"PK\x03\x04"))
+            await place.until("a picture (cat.bmp), 2 files (report.pdf, old.zip)")
 
     assert world.model.requests == []
 

@@ -848,7 +848,7 @@ OWN: dict[str, str] = {
     "adapters.download.download": _SHORT,
     "bot.model.usage.picture_tokens": "what is stored of pictures, no text",
     "bot.reply.typingsign.TypingSign": _SHORT,
-    "bot.turn.pictures": "the first bytes of a picture, of which ten are taken",
+    "bot.turn.enclosed": "hands texts on, and looks at the first bytes of a picture, of which ten are taken",
     "adapters.telegram.adapter.TelegramAdapter": _HANDS_ON,
     "adapters.telegram.request": _HANDS_ON,
     "bot.policy.access.ids_of": _SHORT,

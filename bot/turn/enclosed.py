@@ -1,0 +1,165 @@
+"""Bring what is enclosed with a question: pictures for the model to look at, and the text of files.
+
+What cannot be brought is announced as unread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO, Final, Protocol
+
+from bot.contract import BotError, Clock, Enclosure, EnclosureKind, MessageSent, Picture, time_limit
+from bot.safety import Redact, redact_nothing
+from bot.store import Store
+from tools.documents.kinds import DocumentUnreadable, Reason
+from tools.documents.reading import Document
+from tools.sandbox.cell import SandboxFailed
+
+log = logging.getLogger(__name__)
+
+MOST_BROUGHT: Final = 10
+"""Of one question: as many as platforms let people send at once."""
+PICTURE_BYTES: Final = 5 * 1024 * 1024
+"""The longest picture that every provider takes."""
+FILE_BYTES: Final = 16 * 1024 * 1024
+"""The longest file that the store keeps."""
+MOST_CHARS: Final = 40_000
+"""Characters of all files of a question that the model is told."""
+BRING_SECONDS: Final = 40.0
+"""What all of it may take; then the question is answered without the rest."""
+_SIGNS: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png", "png"),
+    (b"\xff\xd8\xff", "image/jpeg", "jpg"),
+    (b"GIF87a", "image/gif", "gif"),
+    (b"GIF89a", "image/gif", "gif"),
+)
+_HEAD: Final = 16
+_MOST: Final = {EnclosureKind.PICTURE: PICTURE_BYTES, EnclosureKind.FILE: FILE_BYTES}
+"""Bytes of each kind that is brought."""
+
+
+class Fetch(Protocol):
+    """`Platforms.fetch`."""
+
+    async def __call__(self, platform: str, source: str, into: BinaryIO, most: int) -> None: ...
+
+
+class Read(Protocol):
+    """`DocumentReader.read`."""
+
+    async def __call__(self, path: Path, name: str = "", media_type: str = "") -> Document: ...
+
+
+def kind_of(head: bytes) -> tuple[str, str]:
+    """Return the media type and the file ending that the first bytes of a picture tell; empty for no picture.
+
+    What a platform says of a file is what its sender said.
+    """
+    for sign, media_type, ending in _SIGNS:
+        if head.startswith(sign):
+            return media_type, ending
+    return ("image/webp", "webp") if head[:4] == b"RIFF" and head[8:12] == b"WEBP" else ("", "")
+
+
+class EnclosedFiles:
+    """Brings what is enclosed; one object for the process."""
+
+    def __init__(self, store: Store, fetch: Fetch, read: Read, clock: Clock, redact: Redact = redact_nothing) -> None:
+        """
+        Args:
+            redact: takes secrets out of the text of files.
+        """
+        self._store = store
+        self._fetch = fetch
+        self._read = read
+        self._clock = clock
+        self._redact = redact
+
+    async def bring(self, question: MessageSent, room: int = MOST_CHARS) -> tuple[MessageSent, tuple[Picture, ...]]:
+        """Return the question with everything marked that the model will see, and its pictures.
+
+        Args:
+            room: characters of files that the model can be told.
+
+        Raises:
+            StoreError: the store does not work now.
+        """
+        quoted = question.quoted.enclosed if question.quoted is not None else ()
+        wanted = [one for one in (*question.enclosed, *quoted) if one.source and one.size <= _MOST.get(one.kind, -1)]
+        if not wanted:
+            return question, ()
+        tasks = [asyncio.create_task(self._bring(question, one)) for one in wanted[:MOST_BROUGHT]]
+        try:
+            async with time_limit(self._clock, BRING_SECONDS):
+                await asyncio.wait(tasks)
+        except TimeoutError:
+            log.warning("%s: what is enclosed takes too long and is left out", question.chat)
+        finally:
+            for task in tasks:
+                task.cancel()
+            found = await asyncio.gather(*tasks, return_exceptions=True)
+        brought: dict[int, Enclosure] = {}
+        pictures: list[Picture] = []
+        room = min(room, MOST_CHARS)
+        for one, came in zip(wanted, found, strict=False):
+            if isinstance(came, Picture):
+                pictures.append(came)
+                brought[id(one)] = replace(one, stored=came.stored)
+            elif isinstance(came, Enclosure):
+                brought[id(one)] = replace(came, text=_shortened(came.text, room))
+                room = max(0, room - len(came.text))
+            elif isinstance(came, Exception):
+                raise came
+        marked = replace(question, enclosed=tuple(brought.get(id(one), one) for one in question.enclosed))
+        if question.quoted is not None:
+            enclosed = tuple(brought.get(id(one), one) for one in quoted)
+            marked = replace(marked, quoted=replace(question.quoted, enclosed=enclosed))
+        return marked, tuple(pictures)
+
+    async def _bring(self, question: MessageSent, one: Enclosure) -> Picture | Enclosure | None:
+        """Fetch, read and store a file; None where it cannot be had, or says nothing to a model."""
+        with tempfile.TemporaryDirectory(prefix="parley-") as folder:
+            path = Path(folder) / "enclosed"
+            try:
+                with path.open("wb") as file:
+                    await self._fetch(question.chat.platform, one.source, file, _MOST[one.kind])
+                text = await self._text_of(path, one) if one.kind is EnclosureKind.FILE else ""
+            except (BotError, DocumentUnreadable, SandboxFailed) as error:
+                log.warning("%s: a %s is left unread: %s", question.chat, one.kind, error)
+                return None
+            content = await asyncio.to_thread(path.read_bytes)
+        put, scope = self._store.files.put, str(question.chat)
+        if one.kind is EnclosureKind.FILE:
+            stored = await put(scope, one.name or "file", one.media_type, content)
+            return replace(one, stored=stored, text=self._redact(text))
+        media_type, ending = kind_of(content[:_HEAD])
+        if not media_type:
+            log.info("%s: what is called a picture is left unread: it is none that models take", question.chat)
+            return None
+        # Its sender's name for it could be that of another file of the chat.
+        name = f"picture-{hashlib.sha256(content).hexdigest()[:12]}.{ending}"
+        return Picture(await put(scope, name, media_type, content), media_type, content)
+
+    async def _text_of(self, path: Path, one: Enclosure) -> str:
+        """Read what a file says.
+
+        Raises:
+            DocumentUnreadable, SandboxFailed: it cannot be read, or not now.
+        """
+        document = await self._read(path, one.name, one.media_type)
+        parts = [f"## {part.label}\n\n{part.text}" if part.label else part.text for part in document.parts]
+        text = "\n\n".join(part for part in (document.title, *parts, document.note and f"({document.note})") if part)
+        if not text.strip():
+            raise DocumentUnreadable(Reason.NOTHING_TO_READ)
+        return text
+
+
+def _shortened(text: str, room: int) -> str:
+    if len(text) <= room:
+        return text
+    return f"{text[:room]}\n\n(Only the first {room:,} of {len(text):,} characters are shown.)"

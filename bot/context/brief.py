@@ -23,7 +23,8 @@ from bot.store import Store, Summary
 from tools.base import ToolSpec
 
 MOST_SHOWN_AGAIN: Final = 4
-"""Pictures of earlier questions that are shown with a later one."""
+"""Pictures of earlier questions that are shown with a later one, as long as they are no more than `BYTES_AGAIN`."""
+BYTES_AGAIN: Final = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class Briefings:
 
     async def _show_pictures(self, entries: list[Entry]) -> tuple[Entry, ...]:
         """Load what is in the newest pictures of a history, as far as it is still stored; older ones are only named."""
-        left = MOST_SHOWN_AGAIN
+        left, room = MOST_SHOWN_AGAIN, BYTES_AGAIN
         for place in range(len(entries) - 1, -1, -1):
             entry = entries[place]
             if not isinstance(entry, UserEntry) or not entry.pictures:
@@ -97,6 +98,9 @@ class Briefings:
             shown, left = entry.pictures[:left], max(0, left - len(entry.pictures))
             files = await asyncio.gather(*(self.store.files.get(one.stored) for one in shown))
             contents = [file.content if file is not None else b"" for file in files]
+            room -= sum(map(len, contents))
+            if room < 0:
+                break
             again = [replace(one, content=content) for one, content in zip(shown, contents, strict=True)]
             entries[place] = replace(entry, pictures=(*again, *entry.pictures[len(again) :]))
         return tuple(entries)

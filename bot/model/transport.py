@@ -6,6 +6,7 @@ The SDK takes a client with a transport of one's own: https://www.python-httpx.o
 from __future__ import annotations
 
 import asyncio
+import io
 from typing import Final
 
 import aiohttp
@@ -16,6 +17,7 @@ from bot.model.readbatcher import BatchedRead, ReadBatcher
 from bot.network import proxy_before, trusted
 from tools.cancelling import is_cancelled
 
+_PIECE: Final = 256 * 1024
 ENDING: Final = "parley.ending"
 """The extension of a response whose value, a function, is called when its end is near: what still comes is then read as
 it comes. https://www.python-httpx.org/advanced/extensions/"""
@@ -62,11 +64,11 @@ class StreamTransport(httpx2.AsyncBaseTransport):
             response = await self._opened().request(
                 request.method,
                 url,
-                data=await request.aread() or None,
+                data=_in_pieces(await request.aread()),
                 headers=[
                     (name.decode("latin-1"), value.decode("latin-1"))
                     for name, value in request.headers.raw
-                    # The body is sent in one piece, whatever it was made from.
+                    # The length of the body is known, whatever it was made from.
                     if name.lower() != b"transfer-encoding"
                 ],
                 allow_redirects=False,
@@ -165,6 +167,11 @@ def _left(content: aiohttp.StreamReader) -> bytes:
         return content.read_nowait()
     finally:
         content.set_exception(broken)
+
+
+def _in_pieces(body: bytes) -> bytes | io.BytesIO | None:
+    """The body of a request: a large one is written piece by piece, so that others have their turn between them."""
+    return io.BytesIO(body) if len(body) > _PIECE else body or None
 
 
 def _failure(error: Exception, request: httpx2.Request) -> httpx2.TransportError:

@@ -24,12 +24,16 @@ log = logging.getLogger(__name__)
 
 MOST_BROUGHT: Final = 10
 """Of one question: as many as platforms let people send at once."""
-PICTURE_BYTES: Final = 5 * 1024 * 1024
-"""The longest picture that every provider takes."""
+PICTURE_BYTES: Final = 4 * 1024 * 1024
+"""The longest picture: providers take 5 MiB, some of them as written in Base64."""
+PICTURES_BYTES: Final = 4 * 1024 * 1024
+"""All pictures of a question: writing more into one request would hold up the other chats."""
 FILE_BYTES: Final = 16 * 1024 * 1024
 """The longest file that the store keeps."""
 MOST_CHARS: Final = 40_000
 """Characters of all files of a question that the model is told."""
+_MARGIN: Final = 4_000
+"""Characters beyond them in which secrets are looked for."""
 BRING_SECONDS: Final = 40.0
 """What all of it may take; then the question is answered without the rest."""
 _SIGNS: Final = (
@@ -105,9 +109,10 @@ class EnclosedFiles:
             found = await asyncio.gather(*tasks, return_exceptions=True)
         brought: dict[int, Enclosure] = {}
         pictures: list[Picture] = []
-        room = min(room, MOST_CHARS)
+        room, left = min(room, MOST_CHARS), PICTURES_BYTES
         for one, came in zip(wanted, found, strict=False):
-            if isinstance(came, Picture):
+            if isinstance(came, Picture) and len(came.content) <= left:
+                left -= len(came.content)
                 pictures.append(came)
                 brought[id(one)] = replace(one, stored=came.stored)
             elif isinstance(came, Enclosure):
@@ -129,14 +134,15 @@ class EnclosedFiles:
                 with path.open("wb") as file:
                     await self._fetch(question.chat.platform, one.source, file, _MOST[one.kind])
                 text = await self._text_of(path, one) if one.kind is EnclosureKind.FILE else ""
-            except (BotError, DocumentUnreadable, SandboxFailed) as error:
+            except (BotError, DocumentUnreadable, SandboxFailed, OSError) as error:
                 log.warning("%s: a %s is left unread: %s", question.chat, one.kind, error)
                 return None
             content = await asyncio.to_thread(path.read_bytes)
         put, scope = self._store.files.put, str(question.chat)
         if one.kind is EnclosureKind.FILE:
-            stored = await put(scope, one.name or "file", one.media_type, content)
-            return replace(one, stored=stored, text=self._redact(text))
+            # A secret that is cut off at the end is not known for one.
+            text = self._redact(text[: MOST_CHARS + _MARGIN])[: MOST_CHARS + 1]
+            return replace(one, stored=await put(scope, one.name or "file", one.media_type, content), text=text)
         media_type, ending = kind_of(content[:_HEAD])
         if not media_type:
             log.info("%s: what is called a picture is left unread: it is none that models take", question.chat)
@@ -162,4 +168,4 @@ class EnclosedFiles:
 def _shortened(text: str, room: int) -> str:
     if len(text) <= room:
         return text
-    return f"{text[:room]}\n\n(Only the first {room:,} of {len(text):,} characters are shown.)"
+    return f"{text[:room]}\n\n(Only the first {room:,} characters are shown.)"

@@ -67,6 +67,31 @@ async def test_a_picture_is_shown_to_the_model_with_the_question_and_again_with_
             assert [seen_in(one) for one in told] == [[PNG[2]], []]
 
 
+async def test_the_four_newest_pictures_are_shown_again_as_long_as_they_are_small(world: World, start: Start) -> None:
+    world.model.script = lambda body: Reply("A cat.")
+    small = [PNG[2] + bytes([number]) for number in range(3)]
+    many, large = [PNG[2] + bytes([10 + number]) for number in range(2)], PNG[2] + b"x" * (2 * 1024 * 1024)
+    async with start("discord") as bot:
+        place = Place(world, "discord")
+        for number, contents in enumerate(([large], small, many, [])):
+            place.send(f"Question {number}", *[("cat.png", "image/png", content) for content in contents])
+            await answered(place, number + 1)
+            await bot.dispatcher.wait_idle()
+            told = [one for one in world.model.requests[-1].body["messages"] if one["role"] == "user"]
+            shown = [seen_in(one) for one in told]
+            match number:
+                case 1:
+                    assert shown == [[], small], "the large one is too much to be shown again"
+                case 3:
+                    assert shown == [[], small[:2], many, []]
+                    assert ["cannot see the pictures" in words_of(one) for one in told] == [True, True, False, False]
+        await bot.store.files.prune(-1e9)
+        place.send("Question 4")
+        await answered(place, 5)
+        told = [one for one in world.model.requests[-1].body["messages"] if one["role"] == "user"]
+        assert not any(seen_in(one) for one in told), "they are kept no longer"
+
+
 async def test_pictures_alone_are_a_question_and_an_album_is_one(world: World, start: Start) -> None:
     world.model.script = lambda body: Reply("A cat.")
     async with start(*PLATFORMS) as bot:

@@ -1,0 +1,216 @@
+"""What is enclosed with a question is brought within its limits, and what cannot be brought stays unread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+from bot.contract import (
+    ChatId,
+    DeliveryError,
+    Enclosure,
+    EnclosureKind,
+    MessageSent,
+    Picture,
+    Quoted,
+    ReplyTarget,
+    Sender,
+    StoreError,
+)
+from bot.store import Store
+from bot.turn.enclosed import (
+    BRING_SECONDS,
+    FILE_BYTES,
+    MOST_BROUGHT,
+    MOST_CHARS,
+    PICTURE_BYTES,
+    PICTURES_BYTES,
+    EnclosedFiles,
+    kind_of,
+)
+from tests.conftest import FakeClock
+from tools.documents.kinds import DocumentUnreadable, Kind, Reason
+from tools.documents.reading import Document, Part
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+class Platform:
+    """Files by their source, and what was asked for."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.asked: list[str] = []
+        self.held: set[str] = set()
+
+    async def fetch(self, platform: str, source: str, into: BinaryIO, most: int) -> None:
+        self.asked.append(source)
+        if source in self.held:
+            await asyncio.get_running_loop().create_future()
+        if source not in self.files:
+            raise DeliveryError("it is gone")
+        into.write(self.files[source])
+
+
+async def read(path: Path, name: str = "", media_type: str = "") -> Document:
+    text = path.read_bytes().decode()
+    if text == "binary":
+        raise DocumentUnreadable(Reason.UNKNOWN_KIND)
+    return Document(Kind.TEXT, name.removesuffix(".txt"), (Part("page 1", text), Part("", text)), "That is all.")
+
+
+@pytest.fixture
+def platform() -> Platform:
+    return Platform()
+
+
+@pytest.fixture
+async def enclosed(store: Store, platform: Platform, clock: FakeClock) -> AsyncIterator[EnclosedFiles]:
+    yield EnclosedFiles(store, platform.fetch, read, clock, lambda text: text.replace("hidden", "…"))
+
+
+def picture(source: str, size: int = 0) -> Enclosure:
+    return Enclosure(kind=EnclosureKind.PICTURE, source=source, size=size)
+
+
+def file(source: str, name: str = "") -> Enclosure:
+    return Enclosure(kind=EnclosureKind.FILE, name=name, source=source)
+
+
+def asking(*enclosures: Enclosure, quoted: Quoted | None = None) -> MessageSent:
+    return MessageSent(
+        delivery="d1",
+        chat=ChatId("telegram", "42", "7"),
+        sender=Sender(id="telegram:7"),
+        target=ReplyTarget("telegram"),
+        text="What is it?",
+        enclosed=enclosures,
+        quoted=quoted,
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "found"),
+    [
+        (PNG + b"x", ("image/png", "png")),
+        (b"\xff\xd8\xff\xe0", ("image/jpeg", "jpg")),
+        (b"GIF87a..", ("image/gif", "gif")),
+        (b"GIF89a..", ("image/gif", "gif")),
+        (b"RIFF....WEBPVP8 ", ("image/webp", "webp")),
+        (b"RIFF....WAVEfmt ", ("", "")),
+        (b"<svg xmlns=", ("", "")),
+        (b"", ("", "")),
+    ],
+)
+def test_a_picture_is_known_by_its_first_bytes(head: bytes, found: tuple[str, str]) -> None:
+    assert kind_of(head) == found
+
+
+async def test_where_nothing_can_be_brought_nothing_is_asked_for(enclosed: EnclosedFiles, platform: Platform) -> None:
+    voice = Enclosure(kind=EnclosureKind.VOICE, source="v")
+    large, huge = picture("p", PICTURE_BYTES + 1), Enclosure(kind=EnclosureKind.FILE, source="f", size=FILE_BYTES + 1)
+    question = asking(voice, large, huge, picture(""))
+
+    assert await enclosed.bring(question) == (question, ())
+    assert platform.asked == []
+
+
+async def test_pictures_and_files_of_a_message_and_its_quote_are_marked_in_their_places(
+    enclosed: EnclosedFiles, platform: Platform, store: Store
+) -> None:
+    platform.files = {"a": PNG, "b": b"tea hidden", "c": PNG + b"c", "d": b"<svg"}
+    quoted = Quoted(text="Look", enclosed=(picture("c"),))
+    question = asking(picture("a"), file("b", "tea.txt"), picture("d"), picture("gone"), quoted=quoted)
+
+    marked, pictures = await enclosed.bring(question)
+
+    assert [bool(one.stored) for one in marked.enclosed] == [True, True, False, False]
+    assert marked.enclosed[1].text == "tea\n\n## page 1\n\ntea …\n\ntea …\n\n(That is all.)"
+    assert marked.quoted is not None and marked.quoted.enclosed[0].stored
+    assert [one.content for one in pictures] == [PNG, PNG + b"c"]
+    kept = [await store.files.get(one.stored) for one in pictures]
+    assert [one and one.content for one in kept] == [PNG, PNG + b"c"]
+    assert marked == question, "what is set by the core makes no other message"
+
+
+async def test_what_says_nothing_stays_unread(enclosed: EnclosedFiles, platform: Platform) -> None:
+    platform.files = {"a": b"binary", "b": b"x"}
+
+    marked, _ = await enclosed.bring(asking(file("a"), file("b")))
+
+    assert [bool(one.stored) for one in marked.enclosed] == [False, True]
+
+
+async def test_files_share_the_room_and_pictures_theirs(enclosed: EnclosedFiles, platform: Platform) -> None:
+    half = PNG + b"x" * (PICTURES_BYTES // 2)
+    platform.files = {"a": b"x" * 20_000, "b": b"y" * 100, "p": half, "q": half, "r": PNG}
+
+    question = asking(file("a"), file("b"), picture("p"), picture("q"), picture("r"))
+    marked, pictures = await enclosed.bring(question, 30_000)
+
+    first, second = (one.text for one in marked.enclosed[:2])
+    assert first.endswith("(Only the first 30,000 characters are shown.)") and len(first) < 30_100
+    assert second == "\n\n(Only the first 0 characters are shown.)"
+    assert [one.content for one in pictures] == [half, PNG]
+    assert [bool(one.stored) for one in marked.enclosed[2:]] == [True, False, True]
+
+
+async def test_no_question_brings_more_than_can_be_sent_at_once(enclosed: EnclosedFiles, platform: Platform) -> None:
+    platform.files = {str(number): PNG for number in range(MOST_BROUGHT + 5)}
+
+    marked, pictures = await enclosed.bring(asking(*map(picture, platform.files)))
+
+    assert len(pictures) == len(platform.asked) == MOST_BROUGHT
+    assert len({one.stored for one in pictures}) == 1, "the same picture is kept once"
+    assert [bool(one.stored) for one in marked.enclosed] == [True] * MOST_BROUGHT + [False] * 5
+
+
+async def test_the_text_of_a_huge_file_is_cut_before_it_is_searched_for_secrets(
+    store: Store, platform: Platform, clock: FakeClock
+) -> None:
+    searched: list[int] = []
+
+    def redact(text: str) -> str:
+        searched.append(len(text))
+        return text
+
+    platform.files = {"a": b"x" * 3_000_000}
+    marked, _ = await EnclosedFiles(store, platform.fetch, read, clock, redact).bring(asking(file("a")))
+
+    assert searched[0] < MOST_CHARS + 10_000 and len(marked.enclosed[0].text) < MOST_CHARS + 100
+
+
+async def test_what_takes_too_long_is_left_out(
+    enclosed: EnclosedFiles, platform: Platform, store: Store, clock: FakeClock
+) -> None:
+    platform.files, platform.held = {"a": PNG}, {"b"}
+    bringing = asyncio.create_task(enclosed.bring(asking(picture("a"), picture("b"))))
+    async with asyncio.timeout(30):
+        while await store.files.get(1) is None:
+            await asyncio.sleep(0.001)
+    await clock.advance(BRING_SECONDS)
+
+    marked, pictures = await bringing
+
+    assert [bool(one.stored) for one in marked.enclosed] == [True, False] and len(pictures) == 1
+
+
+async def test_a_store_that_fails_is_an_error_and_the_turn_waits_for_it(
+    enclosed: EnclosedFiles, platform: Platform, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: object) -> int:
+        raise StoreError("The disk is full.")
+
+    platform.files = {"a": PNG}
+    monkeypatch.setattr(store.files, "put", fails)
+
+    with pytest.raises(StoreError):
+        await enclosed.bring(asking(picture("a")))
+
+
+def test_a_picture_shows_nothing_of_itself_in_a_log() -> None:
+    assert repr(Picture(3, "image/png", PNG)) == "Picture(stored=3, media_type='image/png')"

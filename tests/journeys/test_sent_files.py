@@ -11,6 +11,8 @@ import pytest
 from playground.model import Reply
 from tests.journeys.conftest import Process, Start, World
 from tests.journeys.test_enclosures import PDF, PLATFORMS, UNREAD, Place, asked
+from tests.tools.documents import samples
+from tests.tools.pdfs import lines, pdf
 
 NOTES = ("notes.txt", "text/plain", "Tea leaves at six. 茶六点钟离开。".encode())
 TABLE = ("sales.csv", "text/csv", b"month,tea\nMay,12\nJune,31\n")
@@ -53,6 +55,25 @@ async def test_files_alone_are_a_question_in_whatever_script_they_are(world: Wor
         await bot.dispatcher.wait_idle()
 
     assert [told(question) for question in asked(world)] == [[CHINESE[2].decode("gb18030")]] * 3
+
+
+async def test_documents_of_an_office_are_read_page_by_page(world: World, start: Start) -> None:
+    world.model.script = lambda body: Reply("At six.")
+    report = ("report.pdf", "application/pdf", pdf(lines("The ferry leaves at six."), lines("It comes back.")))
+    sheet = ("sales.xlsx", "application/octet-stream", samples.xlsx(茶叶=[["月", "tea"], ["五月", 12]]))
+    async with start(*PLATFORMS) as bot:
+        places = [Place(world, platform) for platform in PLATFORMS]
+        for place in places:
+            place.send("When does it leave?", report, sheet)
+        for place in places:
+            await place.until("At six.")
+        await bot.dispatcher.wait_idle()
+
+    assert [place.texts for place in places] == [["At six."]] * 3
+    for question in asked(world):
+        first, second = told(question)
+        assert "## page 1\n\nThe ferry leaves at six." in first and "## page 2\n\nIt comes back." in first
+        assert "茶叶" in second and "| 五月 | 12 |" in second
 
 
 async def test_what_cannot_be_read_is_said_and_the_rest_is_read(world: World, start: Start) -> None:

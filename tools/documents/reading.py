@@ -15,7 +15,9 @@ from tools.fetch.readers import READER, Program, Readers, Start, talk
 
 _FOLDER = Path(__file__).resolve().parent
 _TOOLS = _FOLDER.parent
-_MODULES = ("__init__", "findings", "kinds", "plain", "trees")
+_MODULES = ("__init__", "books", "findings", "kinds", "office", "opendocument", "pdf", "plain", "sheets", "trees")
+_PACKAGES = ("mammoth", "openpyxl", "python-pptx")
+"""Distributions that documents need beside those for pages."""
 _AT_ONCE = 2
 """Documents that are read at once; each takes a processor."""
 _LATEST = 2.0
@@ -61,7 +63,7 @@ def program() -> Program:
     modules |= {name: _TOOLS / name.removeprefix("tools/") for name in ("tools/__init__.py", "tools/fetch/__init__.py")}
     return Program(
         _FOLDER / "worker.py",
-        PAGE_PACKAGES,
+        (*PAGE_PACKAGES, *_PACKAGES),
         {**modules, "tools/fetch/reader.py": READER},
         reads="documents",
         # Where the libraries are missing there is text, which needs none.

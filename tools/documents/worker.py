@@ -24,6 +24,14 @@ from tools.fetch.reader import MOST_CHARS, MOST_FIELD, PasswordNeeded, TooSlow, 
 MOST_PARTS = 10_000
 MOST_LABEL = 200
 _READERS = {
+    Kind.PDF: ("tools.documents.pdf", "read_pdf"),
+    Kind.DOCX: ("tools.documents.office", "read_docx"),
+    Kind.XLSX: ("tools.documents.sheets", "read_xlsx"),
+    Kind.PPTX: ("tools.documents.office", "read_pptx"),
+    Kind.ODT: ("tools.documents.opendocument", "read_odt"),
+    Kind.ODS: ("tools.documents.opendocument", "read_ods"),
+    Kind.ODP: ("tools.documents.opendocument", "read_odp"),
+    Kind.EPUB: ("tools.documents.books", "read_epub"),
     Kind.HTML: ("tools.documents.plain", "read_page"),
     Kind.CSV: ("tools.documents.plain", "read_csv"),
     Kind.TEXT: ("tools.documents.plain", "read_text"),

@@ -60,6 +60,8 @@ async def read(path: Path, name: str = "", media_type: str = "") -> Document:
     text = path.read_bytes().decode()
     if text == "binary":
         raise DocumentUnreadable(Reason.UNKNOWN_KIND)
+    if not text:
+        return Document(Kind.TEXT, "", (Part("", ""),))
     return Document(Kind.TEXT, name.removesuffix(".txt"), (Part("page 1", text), Part("", text)), "That is all.")
 
 
@@ -138,11 +140,11 @@ async def test_pictures_and_files_of_a_message_and_its_quote_are_marked_in_their
 
 
 async def test_what_says_nothing_stays_unread(enclosed: EnclosedFiles, platform: Platform) -> None:
-    platform.files = {"a": b"binary", "b": b"x"}
+    platform.files = {"a": b"binary", "b": b"x", "c": b""}
 
-    marked, _ = await enclosed.bring(asking(file("a"), file("b")))
+    marked, _ = await enclosed.bring(asking(file("a"), file("b"), file("c")))
 
-    assert [bool(one.stored) for one in marked.enclosed] == [False, True]
+    assert [bool(one.stored) for one in marked.enclosed] == [False, True, False]
 
 
 async def test_files_share_the_room_and_pictures_theirs(enclosed: EnclosedFiles, platform: Platform) -> None:

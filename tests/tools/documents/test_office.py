@@ -1,0 +1,315 @@
+"""PDFs, Office documents and books: nothing of their text is lost, and their parts are named."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+import pytest
+
+from tests.tools.documents import samples
+from tests.tools.documents.conftest import Read
+from tests.tools.pdfs import LOCKED, lines, pdf
+from tools.documents.kinds import DocumentUnreadable, Kind, Reason
+from tools.documents.reading import Document, DocumentReader, Part, ReadingLimits
+
+pytest.importorskip("mammoth", reason="the extra `documents` is not installed")
+
+ReadHere: TypeAlias = Callable[..., Document]
+TABLE = "| 城市 | bridges |\n| --- | --- |\n| 重庆 | 1,400 \\| more |"
+
+
+def test_a_pdf_has_a_part_for_each_page_with_text(read_here: ReadHere) -> None:
+    found = read_here(pdf(lines("The first page."), "", lines("The third page."), Title="Spans"))
+
+    assert (found.kind, found.title, found.note) == (Kind.PDF, "Spans", "")
+    assert found.parts == (Part("page 1", "The first page."), Part("page 3", "The third page."))
+
+
+def test_a_pdf_of_5000_pages_is_read_as_far_as_the_time_goes(read_here: ReadHere) -> None:
+    found = read_here(pdf(*[lines(*["Bridges hang from cables."] * 30)] * 5000), seconds=0.3)
+
+    assert 0 < len(found.parts) < 5000
+    assert found.note == f"Only the first {len(found.parts):,} of 5,000 pages were read: the time was up."
+
+
+def test_a_word_document_has_a_part_for_each_section(read_here: ReadHere) -> None:
+    link = '<w:p><w:hyperlink r:id="l1"><w:r><w:t>over here</w:t></w:r></w:hyperlink></w:p>'
+    inner = '<w:p><w:hyperlink w:anchor="x"><w:r><w:t>see below</w:t></w:r></w:hyperlink></w:p>'
+    body = samples.docx(
+        samples.paragraph("悬索桥", "Heading1") + samples.paragraph("They hang from cables.") + link + inner
+        + samples.paragraph("表格", "Heading1") + samples.table(("城市", "bridges"), ("重庆", "1,400 | more"))
+    )  # fmt: skip
+
+    found = read_here(body)
+
+    assert (found.kind, found.title) == (Kind.DOCX, "Bridges 桥")
+    assert [part.label for part in found.parts] == ["悬索桥", "表格"]
+    assert "They hang from cables." in found.parts[0].text
+    assert "[over here](https://bridges.example/)" in found.parts[0].text
+    assert "see below" in found.parts[0].text and "(#" not in found.parts[0].text
+    assert TABLE in found.parts[1].text
+
+
+def test_a_document_with_macros_is_read_and_they_are_not(read_here: ReadHere) -> None:
+    body = samples.docx(
+        samples.paragraph("Bridges"),
+        "ms-word.document.macroEnabled.main",
+        **{"word/vbaProject.bin": b"Sub AutoOpen()\nShell evil\n"},
+    )
+
+    found = read_here(body)
+
+    assert [part.text for part in found.parts] == ["Bridges"]
+
+
+def test_a_table_of_one_column_is_text(read_here: ReadHere) -> None:
+    found = read_here(samples.docx(samples.table(("Bridges hang.",), ("Decks do not.",))))
+
+    assert found.parts[0].text == "Bridges hang.\n\nDecks do not."
+
+
+def test_a_workbook_has_a_part_for_each_sheet_with_values(read_here: ReadHere) -> None:
+    body = samples.xlsx(
+        桥梁=[["城市", "bridges", "opened"], ["重庆", 1400.0, DAY], [None], ["a|b", 1.5]],
+        Empty=[],
+        Times=[["at", "late"], [MOMENT, True]],
+    )
+
+    found = read_here(body)
+
+    assert [part.label for part in found.parts] == ["sheet 桥梁", "sheet Times"]
+    assert found.parts[0].text == (
+        "| 城市 | bridges | opened |\n| --- | --- | --- |\n| 重庆 | 1400 | 2026-03-04 |\n| a\\|b | 1.5 |  |"
+    )
+    assert found.parts[1].text.endswith("| 2026-03-04 05:06:00 | True |")
+
+
+def test_huge_sheets_are_cut_and_it_is_said(read_here: ReadHere, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("tools.documents.sheets", "tools.documents.opendocument"):
+        monkeypatch.setattr(f"{module}.MOST_ROWS", 3)
+        monkeypatch.setattr(f"{module}.MOST_COLUMNS", 2)
+
+    for body in (
+        samples.xlsx(Wide=[["a", "b", "c"]], Long=[["a", "b"]] * 9),
+        samples.opendocument("spreadsheet", _sheet(("a", "b", "c")) + _sheet(*[("a", "b")] * 9)),
+    ):
+        found = read_here(body)
+
+        assert found.parts[0].text == "| a | b |\n| --- | --- |"
+        assert found.parts[1].text.count("\n") == 3
+        assert found.note == "Of large sheets only the first 3 rows and 2 columns were read."
+
+
+def test_slides_are_read_with_tables_groups_charts_and_notes(read_here: ReadHere) -> None:
+    found = read_here(samples.pptx())
+
+    assert (found.kind, found.title) == (Kind.PPTX, "Bridges 桥")
+    assert [part.label for part in found.parts] == ["slide 1: They hang 悬索桥", "slide 2"]
+    assert found.parts[0].text == "# They hang 悬索桥\n\nfrom cables\n  - over two towers\n\nNotes: Say this slowly."
+    assert "| 城市 | bridges |\n| --- | --- |\n| 重庆 | 1400 |" in found.parts[1].text
+    assert "in a group" in found.parts[1].text
+    assert "|  | metres |\n| --- | --- |\n| North | 2000 |\n| South | 1500.5 |" in found.parts[1].text
+
+
+DAY = datetime.datetime(2026, 3, 4)  # noqa: DTZ001 - cells have no time zone
+MOMENT = datetime.datetime(2026, 3, 4, 5, 6)  # noqa: DTZ001
+
+
+def _sheet(*rows: tuple[str, ...]) -> str:
+    lines = ("".join(f"<table:table-cell><text:p>{cell}</text:p></table:table-cell>" for cell in row) for row in rows)
+    written = "".join(f"<table:table-row>{line}</table:table-row>" for line in lines)
+    return f'<table:table table:name="表">{written}</table:table>'
+
+
+def test_an_opendocument_text_is_read_with_its_table_list_and_notes(read_here: ReadHere) -> None:
+    content = (
+        '<text:h text:outline-level="1">悬索桥</text:h><text:p>They<text:s text:c="2"/>hang<text:tab/>from '
+        '<text:a xlink:href="https://bridges.example/">cables</text:a><text:note><text:note-citation>1</text:note-citation>'
+        "<text:note-body><text:p>of steel</text:p></text:note-body></text:note>.</text:p>"
+        "<text:list><text:list-item><text:p>one tower</text:p></text:list-item></text:list>"
+        '<text:tracked-changes>gone</text:tracked-changes><text:p>See <text:a xlink:href="#x">below</text:a>.</text:p>'
+        f'<text:h text:outline-level="x">表格</text:h>{_sheet(("城市", "bridges"), ("重庆", "1400"))}'
+    )
+
+    found = read_here(samples.opendocument("text", content))
+
+    assert (found.kind, found.title) == (Kind.ODT, "Bridges 桥")
+    assert [part.label for part in found.parts] == ["悬索桥", "表格"]
+    text = found.parts[0].text
+    assert "They hang from [cables](https://bridges.example/)" in text
+    assert "of steel" in text and "- one tower" in text and "See below." in text and "gone" not in text
+    assert "| 城市 | bridges |\n| --- | --- |\n| 重庆 | 1400 |" in found.parts[1].text
+
+
+def test_cells_that_repeat_stand_as_often_as_they_are_shown(read_here: ReadHere) -> None:
+    cell = "<table:table-cell{}><text:p>{}</text:p></table:table-cell>"
+    seven = cell.format(' table:number-columns-repeated="2"', "7")
+    rows = (
+        f"<table:table-row>{cell.format('', 'a')}{cell.format('', 'b')}{cell.format('', 'c')}"
+        '<table:table-cell table:number-columns-repeated="16000"/></table:table-row>'
+        f"<table:table-row>{seven}{cell.format('', '8')}</table:table-row>"
+        '<table:table-row table:number-rows-repeated="1048576"><table:table-cell/></table:table-row>'
+    )
+
+    found = read_here(samples.opendocument("spreadsheet", f'<table:table table:name="表">{rows}</table:table>'))
+
+    assert found.parts == (Part("sheet 表", "| a | b | c |\n| --- | --- | --- |\n| 7 | 7 | 8 |"),)
+
+
+def test_slides_of_opendocument_are_read_with_their_notes(read_here: ReadHere) -> None:
+    box = "<draw:frame><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>"
+    notes = f"<presentation:notes>{box.format('Say this slowly.')}</presentation:notes>"
+    content = f"<draw:page>{box.format('悬索桥')}{notes}</draw:page><draw:page>{box.format('Two towers')}</draw:page>"
+
+    found = read_here(samples.opendocument("presentation", content))
+
+    assert found.parts == (Part("slide 1", "悬索桥\n\nSay this slowly."), Part("slide 2", "Two towers"))
+
+
+def test_a_book_is_read_in_its_order_with_its_chapters(read_here: ReadHere) -> None:
+    body = samples.epub(
+        {
+            "b": "<h1>悬索桥</h1><p>They hang. <a href='c.xhtml'>Next</a></p>",
+            "a": "<p>No heading here.</p><table><tr><td>城市</td><td>n</td></tr>"
+            "<tr><td>重庆</td><td>2</td></tr></table>",
+            "empty": "",
+        }
+    )
+
+    found = read_here(body)
+
+    assert (found.kind, found.title) == (Kind.EPUB, "Bridges 桥")
+    assert [part.label for part in found.parts] == ["chapter 悬索桥", "chapter t"]
+    assert found.parts[0].text == "# 悬索桥\n\nThey hang. Next"
+    assert "| 城市 | n |\n| --- | --- |\n| 重庆 | 2 |" in found.parts[1].text
+
+
+def test_a_book_with_veiled_fonts_is_read(read_here: ReadHere) -> None:
+    fonts = '<encryption><EncryptedData><EncryptionMethod Algorithm="http://www.idpf.org/2008/embedding"/></EncryptedData></encryption>'
+
+    found = read_here(samples.epub({"a": "<p>Bridges</p>"}, **{"META-INF/encryption.xml": fonts}))
+
+    assert found.parts[0].text == "Bridges"
+
+
+LOCK = '<encryption><EncryptedData><EncryptionMethod Algorithm="http://www.w3.org/2001/04/xmlenc#aes128-cbc"/></EncryptedData></encryption>'
+DEEP = "<w:tbl><w:tr><w:tc>" * 100_000
+BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">' + "".join(
+    f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 10}">' for n in range(9)
+) + "]>"  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        pytest.param(lambda: LOCKED, Reason.ENCRYPTED, id="locked PDF"),
+        pytest.param(lambda: pdf(), Reason.DAMAGED, id="PDF without pages"),
+        pytest.param(lambda: pdf("", ""), Reason.NOTHING_TO_READ, id="scanned PDF"),
+        pytest.param(lambda: b"%PDF-1.7 nothing more", Reason.DAMAGED, id="cut PDF"),
+        pytest.param(lambda: samples.docx(samples.paragraph("x"))[:-40], Reason.DAMAGED, id="cut docx"),
+        pytest.param(lambda: samples.docx(""), Reason.NOTHING_TO_READ, id="empty docx"),
+        pytest.param(lambda: samples.xlsx(Empty=[]), Reason.NOTHING_TO_READ, id="empty xlsx"),
+        pytest.param(
+            lambda: samples.epub({"a": "<p>x</p>"}, **{"META-INF/encryption.xml": LOCK}), Reason.ENCRYPTED, id="DRM"
+        ),
+        pytest.param(
+            lambda: samples.opendocument("text", "x", **{"META-INF/manifest.xml": "<manifest:encryption-data/>"}),
+            Reason.ENCRYPTED,
+            id="locked odt",
+        ),
+        pytest.param(
+            lambda: samples.archive({"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": "<x/>"}),
+            Reason.DAMAGED,
+            id="odt without a body",
+        ),
+        pytest.param(
+            lambda: samples.archive({"mimetype": "application/epub+zip", "META-INF/container.xml": "<x"}),
+            Reason.DAMAGED,
+            id="book without a list",
+        ),
+        pytest.param(lambda: samples.archive({"notes.txt": "x"}), Reason.UNKNOWN_KIND, id="archive"),
+        pytest.param(lambda: samples.docx("", bomb=b"\0" * (257 << 20)), Reason.TOO_LARGE, id="bomb"),
+        pytest.param(lambda: samples.opendocument("text", " " * (65 << 20)), Reason.TOO_LARGE, id="one large entry"),
+        pytest.param(
+            lambda: samples.archive({f"{number}": "" for number in range(10_001)}), Reason.TOO_LARGE, id="many entries"
+        ),
+        pytest.param(lambda: samples.docx(DEEP), Reason.DAMAGED, id="deep docx"),
+        pytest.param(lambda: samples.opendocument("text", "<text:p>" * 100_000), Reason.DAMAGED, id="deep odt"),
+    ],
+)
+async def test_hostile_and_damaged_documents_are_refused_for_their_reason(
+    read: Read, body: Callable[[], bytes], reason: Reason, refusal: Callable[..., Awaitable[Reason]]
+) -> None:
+    assert await refusal(body()) is reason
+
+
+async def test_entities_are_not_expanded_and_nothing_outside_is_opened(read: Read, tmp_path: object) -> None:
+    """Neither a bomb of entities, nor a file of this machine."""
+    outside = '<!DOCTYPE x [<!ENTITY file SYSTEM "file:///etc/passwd">]>'
+    for start in (BOMB, outside):
+        name = "&j;" if start is BOMB else "&file;"
+        for body in (
+            samples.archive(
+                {
+                    "mimetype": "application/vnd.oasis.opendocument.text",
+                    "content.xml": f"{start}<office:document-content {samples.ODF}><office:body><office:text>"
+                    f"<text:p>Bridges {name}</text:p></office:text></office:body></office:document-content>",
+                }
+            ),
+            samples.docx("", **{
+                "word/document.xml": f'{start}<w:document xmlns:w="{samples.WORD}"><w:body>'
+                f"<w:p><w:r><w:t>Bridges {name}</w:t></w:r></w:p></w:body></w:document>"
+            }),
+        ):  # fmt: skip
+            try:
+                found = await read(body)
+            except DocumentUnreadable as refused:
+                assert refused.reason is Reason.DAMAGED
+            else:
+                assert len(found.parts[0].text) < 100
+                assert "root:" not in found.parts[0].text
+
+
+async def test_a_document_that_takes_too_much_memory_is_refused(refusal: Callable[..., Awaitable[Reason]]) -> None:
+    body = samples.docx(samples.paragraph("bridge") * 100_000)
+
+    assert await refusal(body, limits=ReadingLimits(memory=150 << 20)) is Reason.TOO_LARGE
+
+
+async def test_a_document_that_takes_too_long_is_refused(refusal: Callable[..., Awaitable[Reason]]) -> None:
+    body = samples.docx(samples.paragraph("bridge") * 200_000)
+
+    assert await refusal(body, limits=ReadingLimits(seconds=1)) is Reason.TOO_LONG_TO_READ
+
+
+def test_what_follows_damage_is_missing_and_it_is_said(read_here: ReadHere) -> None:
+    book = samples.epub({"a": "<p>Bridges</p>", "b": "<p>Decks</p>"})
+    place = book.index(b"book/b.xhtml") + len("book/b.xhtml")
+    damaged = book[: place + 4] + b"\xff\xff\xff" + book[place + 7 :]
+
+    found = read_here(damaged)
+
+    assert [part.text for part in found.parts] == ["Bridges"]
+    assert found.note == "Only the first 1 of 2 chapters were read: what follows is damaged."
+
+
+async def test_office_documents_are_read_in_a_sandbox(tmp_path: object, read: Read) -> None:
+    reader = DocumentReader()
+    said = await reader.prove(whole=True)
+    if "not in a sandbox" in said:
+        pytest.skip(f"no bubblewrap sandbox on this machine: {said}")
+    start = (await reader._found_readers()).start
+
+    for body in (
+        pdf(lines("Bridges")),
+        samples.docx(samples.paragraph("Bridges")),
+        samples.xlsx(Sheet=[["Bridges", 1]]),
+        samples.pptx(),
+        samples.opendocument("text", "<text:p>Bridges</text:p>"),
+        samples.epub({"a": "<p>Bridges</p>"}),
+    ):
+        found = await read(body, start=start)
+
+        assert found.parts

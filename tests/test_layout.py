@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,10 +25,17 @@ ALLOWED = {
 MODULES = [path for package in ALLOWED for path in sorted((ROOT / package).rglob("*.py"))]
 
 
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Everything that a module is made of; it is read once for all tests."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
+@cache
 def imported(path: Path) -> set[str]:
     """The top-level packages a module imports, late imports included."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found |= {name.name.partition(".")[0] for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -67,10 +75,11 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
 def imports_of(path: Path) -> set[tuple[str, str]]:
     """What a module imports of `bot`, late imports and those for types included: the module named, and the name."""
     found: set[tuple[str, str]] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found |= {(name.name, "") for name in node.names if name.name.partition(".")[0] == "bot"}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "bot":
@@ -118,14 +127,16 @@ def test_every_name_at_a_door_has_a_user_outside() -> None:
     """A door hands out what it imports, and nothing that nobody asks for."""
     users = [path for package in ("bot", "adapters", "tests", "bench") for path in (ROOT / package).rglob("*.py")]
     doors = list(BOT.glob("*/__init__.py"))
-    used = {(room_of(name_of(path)), found) for path in users for found in imports_of(path)}
+    used: dict[tuple[str, str], set[str]] = {}
+    for path in users:
+        for found in imports_of(path):
+            used.setdefault(found, set()).add(room_of(name_of(path)))
 
     idle = {
         f"{room} hands out {name}"
         for room, door in ((door.parent.name, door) for door in doors)
         for module, name in imports_of(door)
-        if module.startswith(f"bot.{room}.")
-        and not any(own != room and found == (f"bot.{room}", name) for own, found in used)
+        if module.startswith(f"bot.{room}.") and not used.get((f"bot.{room}", name), set()) - {room}
     }
 
     assert doors and not idle
@@ -136,7 +147,7 @@ def test_an_adapter_knows_the_ground_floor_and_no_other_adapter() -> None:
     for path in (ROOT / "adapters").rglob("*.py"):
         rooms = {room_of(module, name) for module, name in imports_of(path)}
         own = path.relative_to(ROOT / "adapters").parts[0]
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("adapters."):
                 room = (node.module or "").split(".")[1]
                 if room not in (own, "download", "formatting", "settings"):
@@ -179,7 +190,7 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     arrows: dict[str, set[str]] = {}
     for own, path in modules.items():
         arrows[own] = set()
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.ImportFrom):
                 for name in node.names:
                     whole = f"{node.module}.{name.name}"
@@ -225,7 +236,7 @@ def test_a_function_fits_on_one_screen() -> None:
     functions = {
         f"{name_of(path)}.{node.name}": node.end_lineno - node.lineno + 1
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None
     }
 

@@ -102,8 +102,8 @@ class Meter:
     def growth(self, feed: Callable[[str], object], shape: Callable[[int], str], size: int) -> float:
         """How many times longer twice the text takes; 0 where that is too little to judge.
 
-        What seems to grow too fast, against a part of the text, is compared with twice the text; and it has to grow
-        too fast again from there to one twice as long.
+        What seems to grow too fast, against a part of a shorter text and of the whole one, is compared with twice the
+        text; and it has to grow too fast again from there to one twice as long.
         """
         for shorter in SHORTER:
             text, little = shape(size // shorter), FLOOR / (2 * shorter) ** 2
@@ -112,14 +112,19 @@ class Meter:
                 return whole if whole > little else 0.0
             if whole > LONG_ENOUGH:
                 break
-        # As much of a square as makes the text of twice the length take `MOST` times longer, at this length.
-        square = (MOST - 2) / (4 - MOST) / shorter
-        most = PART * (1 + square) / (1 + square / PART)
-        grown, always = self._against_part(feed, text, whole, shape(len(text) // PART), most)
-        if whole - always <= little:
-            return 0.0
-        if grown <= most:
-            return math.pow(grown, 1 / math.log2(PART))
+        # The longer the text is, the less of what only seems so is left: most are decided before the last resort.
+        for length in (shorter, 1):
+            if length != shorter:
+                text, little = shape(size), FLOOR / 4
+                whole = self.seconds(feed, text)
+            # As much of a square as makes the text of twice the length take `MOST` times longer, at this length.
+            square = (MOST - 2) / (4 - MOST) / length
+            most = PART * (1 + square) / (1 + square / PART)
+            grown, always = self._against_part(feed, text, whole, shape(len(text) // PART), most)
+            if whole - always <= little:
+                return 0.0
+            if grown <= most:
+                return math.pow(grown, 1 / math.log2(PART))
         grown = self._ratio(feed, shape, size)
         return min(grown, self._ratio(feed, shape, 2 * size)) if MOST < grown < float("inf") else grown
 

@@ -150,9 +150,8 @@ class Replies:
             Unreachable: nothing can be done there any more.
         """
         refs = [page.ref for page in stored.pages] + [file.ref for file in stored.attachments]
-        for ref in refs:
-            if ref is not None:
-                await take_away(surface, self._pacer, self._clock, ref, f"turn t{stored.turn}: a message")
+        for ref in filter(None, refs):
+            await take_away(surface, self._pacer, self._clock, ref, f"turn t{stored.turn}: a message")
 
     def _head(self, question: MessageSent | None, language: str) -> str:
         """What stands before the text of a reply."""

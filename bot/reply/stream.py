@@ -221,9 +221,9 @@ class ReplyStream:
 
     async def leave(self) -> None:
         """Show nothing more, and leave what stands to another reply: return when no call of this one is under way."""
+        assert self._writer is not None
         async with self._calling:
-            if self._writer is not None:
-                self._writer.cancel()
+            self._writer.cancel()
 
     def followed(self) -> AbstractAsyncContextManager[None]:
         """Leave the block, wherever it waits, once nothing more can be shown: what makes the reply runs inside.

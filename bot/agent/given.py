@@ -92,12 +92,17 @@ def _fold(text: str) -> str:
         text = decoded
     # In pieces: putting marks in order takes the square of how many stand together.
     pieces = _PIECE.findall(clean_untrusted(text))
-    text = "".join(unicodedata.normalize("NFKC", piece) for piece in pieces).casefold()
+    text = "".join(map(_same_case, pieces))
     return _PUNYCODE.sub(lambda found: _unicode(found.group()), text)
+
+
+def _same_case(piece: str) -> str:
+    """Bring letters into one form and case; in capitals first: of "ı" a service makes "I", which is "i" to us."""
+    return unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", piece).upper().casefold())
 
 
 def _unicode(label: str) -> str:
     try:
-        return label.encode().decode("idna").casefold()
+        return _same_case(label.encode().decode("idna"))
     except UnicodeError:
         return label

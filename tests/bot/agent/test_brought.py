@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bot.agent.brought import learn_result
@@ -108,6 +108,9 @@ def test_a_page_that_was_opened_is_known_and_so_are_its_links() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=30), st.text(max_size=30), st.sampled_from(["lower", "upper", "swapcase", "title"]))
+@example("", "0ı", "upper")
+@example("", "ſß", "upper")
+@example("ŉﬀ", "ΐς", "title")
 def test_no_echo_of_whatever_arguments_teaches_an_address(path: str, query: str, case: str) -> None:
     given = {"a": f"https://evil.test/{path}", "b": query}
     echoed = getattr(f"{given['a']}?{given['b']} {json.dumps(given)} {quote(given['a'])}", case)()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 TOOLS: dict[str, str] = {
     "search_web": "tools.search_web",
     "read_page": "tools.read_page",
+    "read_file": "tools.read_file",
     "run_python": "tools.run_python",
     "query_database": "tools.query_database",
     "remind_me": "tools.remind_me",

@@ -13,7 +13,7 @@ from tools.languages import in_language
 from tools.mcp.names import owner
 
 _HEADINGS: Final = {
-    "tools_finding": ("web", "knowledge", "research", "weather", "finance", "data"),
+    "tools_finding": ("web", "files", "knowledge", "research", "weather", "finance", "data"),
     "tools_making": ("math", "code", "images"),
     "tools_keeping": ("memory", "time"),
 }

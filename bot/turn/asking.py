@@ -10,6 +10,7 @@ from bot.context import Briefing, Briefings, ChatFacts
 from bot.contract import Clock
 from bot.model import Models
 from bot.policy import DayPurse, Permit, Quotas, meter
+from bot.safety import enclosed_in
 from bot.store import Store
 from bot.toolchoice import NamedCall
 from bot.turn.approvals import Approvals
@@ -67,6 +68,7 @@ class Asking:
         forced = named.tool if named is not None else ""
         certain = [call.name for entry in passes for call in entry.calls]
         certain += [name for name in (first.name if first else "", forced) if name]
+        certain += ["read_file"] if any(one.text for one in enclosed_in(question)) else []
         tools = await self._offers.choose_tools(question, permit, past.entries, certain, model.name)
         briefing = self._briefings.assemble(
             question, known.asked, past, known.facts, model.name, tools, known.options.told

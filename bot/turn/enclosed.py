@@ -157,9 +157,7 @@ class EnclosedFiles:
         Raises:
             DocumentUnreadable, SandboxFailed: it cannot be read, or not now.
         """
-        document = await self._read(path, one.name, one.media_type)
-        parts = [f"## {part.label}\n\n{part.text}" if part.label else part.text for part in document.parts]
-        text = "\n\n".join(part for part in (document.title, *parts, document.note and f"({document.note})") if part)
+        text = (await self._read(path, one.name, one.media_type)).markdown
         if not text.strip():
             raise DocumentUnreadable(Reason.NOTHING_TO_READ)
         return text
@@ -168,4 +166,4 @@ class EnclosedFiles:
 def _shortened(text: str, room: int) -> str:
     if len(text) <= room:
         return text
-    return f"{text[:room]}\n\n(Only the first {room:,} characters are shown.)"
+    return f"{text[:room]}\n\n(Only the first {room:,} characters are shown; read_file reads the rest.)"

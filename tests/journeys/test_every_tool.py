@@ -57,6 +57,8 @@ _KEPT = ("remember", {"fact": "Ada plays the cello"})
 SCENES: dict[str, Scene] = {
     "search_web": one("search_web", r"Panels have become cheaper", query="solar power"),
     "read_page": one("read_page", r"at a quarter past six every morning", url="{page}"),
+    # What it reads of a file that was sent: `test_sent_files.py`.
+    "read_file": Scene(r"There is no file 'tea\.txt' in this chat", (("read_file", {"file": "tea.txt"}),)),
     "run_python": one("run_python", r"\b5050\b", code="total = sum(range(101))\nprint(total)"),
     "query_database": one("query_database", r"\b4711\b", sql="SELECT sum(amount) AS total FROM orders"),
     "remind_me": one("remind_me", r"in 2 hours: Water the fern", text="Water the fern", delay="2 hours"),
@@ -71,6 +73,10 @@ SCENES: dict[str, Scene] = {
     "calculator": one("calculator", r"\b391\b", expression="17*23"),
     "current_time": one("current_time", r"2026-05-31, 21:00", time="2026-05-31 15:00", zone="Europe/Oslo", add="6 h"),
 }
+
+
+IN_CHATS = {"read_file"}
+"""A shell has no files of a chat."""
 
 
 @pytest.fixture
@@ -190,7 +196,7 @@ async def test_a_plot_is_an_image_on_three_platforms(
     await play(one("run_python", r"figure\.png", PNG, code=code), world, start, services)
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool not in IN_CHATS])
 async def test_a_tool_runs_from_the_shell(tool: str, world: World, services: dict[str, str], nursery: Nursery) -> None:
     passed = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     environment = {**passed, **world.environment()}

@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 
 from playground.model import Reply
+from tests.conftest import RawJson
 from tests.journeys.conftest import Process, Start, World
 from tests.journeys.test_enclosures import PDF, PLATFORMS, UNREAD, Place, asked
 from tests.tools.documents import samples
@@ -105,7 +106,34 @@ async def test_a_long_file_is_told_as_far_as_there_is_room(world: World, start: 
         await bot.dispatcher.wait_idle()
 
     [said] = told(asked(world)[-1])
-    assert len(said) < 41_000 and "(Only the first 40,000 characters are shown.)" in said
+    assert len(said) < 41_000 and "(Only the first 40,000 characters are shown; read_file reads the rest.)" in said
+
+
+async def test_the_model_reads_on_and_looks_for_words_in_a_long_file(world: World, start: Start) -> None:
+    text = "".join(f"Day {number}: nothing happened in the harbour.\n\n" for number in range(3_000))
+    text = text.replace("Day 2500: nothing happened", "Day 2500: the ferry sank")
+    calls = (("read_file", {"file": "log.txt", "query": "ferry"}), ("read_file", {"file": "log.txt", "part": 16}))
+
+    def script(body: RawJson) -> Reply:
+        results = [one for one in body["messages"] if one["role"] == "tool"]
+        return Reply("It sank.") if results else Reply(calls=calls)
+
+    world.model.script = script
+    async with start(*PLATFORMS, TOOL_MODE="native") as bot:
+        places = [Place(world, platform) for platform in PLATFORMS]
+        for place in places:
+            place.send("What became of the ferry?", ("log.txt", "text/plain", text.encode()))
+        for place in places:
+            await place.until("It sank.")
+        await bot.dispatcher.wait_idle()
+
+    assert len(world.model.requests) == 6
+    for request in world.model.requests:
+        results = [one["content"] for one in request.body["messages"] if one["role"] == "tool"]
+        assert "read_file" in {tool["function"]["name"] for tool in request.body["tools"]}
+        if results:
+            assert "Day 2500: the ferry sank in the harbour." in results[0] and "1 place in" in results[0]
+            assert "Part 16 of" in results[1] and "call again with part=17" in results[1]
 
 
 async def test_a_file_closes_no_boundary_and_gives_away_no_secret(world: World, start: Start) -> None:

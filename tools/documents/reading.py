@@ -56,6 +56,12 @@ class Document:
     note: str = ""
     """What is missing, in a sentence."""
 
+    @property
+    def markdown(self) -> str:
+        """All of it: the title, each part under its label, and the note."""
+        parts = [f"## {part.label}\n\n{part.text}" if part.label else part.text for part in self.parts]
+        return "\n\n".join(part for part in (self.title, *parts, self.note and f"({self.note})") if part)
+
 
 def program() -> Program:
     """The program that reads documents, and what it can import in its sandbox."""

@@ -155,8 +155,11 @@ async def test_files_share_the_room_and_pictures_theirs(enclosed: EnclosedFiles,
     marked, pictures = await enclosed.bring(question, 30_000)
 
     first, second = (one.text for one in marked.enclosed[:2])
-    assert first.endswith("(Only the first 30,000 characters are shown.)") and len(first) < 30_100
-    assert second == "\n\n(Only the first 0 characters are shown.)"
+    assert (
+        first.endswith("(Only the first 30,000 characters are shown; read_file reads the rest.)")
+        and len(first) < 30_100
+    )
+    assert second == "\n\n(Only the first 0 characters are shown; read_file reads the rest.)"
     assert [one.content for one in pictures] == [half, PNG]
     assert [bool(one.stored) for one in marked.enclosed[2:]] == [True, False, True]
 

@@ -7,14 +7,14 @@ from functools import partial
 
 from bot.agent import Task
 from bot.context import Briefing, Briefings, ChatFacts
-from bot.contract import Clock
+from bot.contract import Clock, UserEntry
 from bot.model import Models
 from bot.policy import DayPurse, Permit, Quotas, meter
-from bot.safety import enclosed_in
 from bot.store import Store
 from bot.toolchoice import NamedCall
 from bot.turn.approvals import Approvals
 from bot.turn.draft import Draft
+from bot.turn.enclosed import READ_ON
 from bot.turn.joins import Joins
 from bot.turn.lookup import Known
 from bot.turn.offers import Offers
@@ -68,7 +68,8 @@ class Asking:
         forced = named.tool if named is not None else ""
         certain = [call.name for entry in passes for call in entry.calls]
         certain += [name for name in (first.name if first else "", forced) if name]
-        certain += ["read_file"] if any(one.text for one in enclosed_in(question)) else []
+        told = (known.asked, *past.entries)
+        certain += ["read_file"] if any(READ_ON in one.text for one in told if isinstance(one, UserEntry)) else []
         tools = await self._offers.choose_tools(question, permit, past.entries, certain, model.name)
         briefing = self._briefings.assemble(
             question, known.asked, past, known.facts, model.name, tools, known.options.told

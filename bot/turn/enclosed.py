@@ -32,6 +32,8 @@ FILE_BYTES: Final = 16 * 1024 * 1024
 """The longest file that the store keeps."""
 MOST_CHARS: Final = 40_000
 """Characters of all files of a question that the model is told."""
+READ_ON: Final = "read_file reads the rest."
+"""What the model is told of a file that is longer: then the tool is offered, with later questions too."""
 _MARGIN: Final = 4_000
 """Characters beyond them in which secrets are looked for."""
 BRING_SECONDS: Final = 40.0
@@ -166,4 +168,4 @@ class EnclosedFiles:
 def _shortened(text: str, room: int) -> str:
     if len(text) <= room:
         return text
-    return f"{text[:room]}\n\n(Only the first {room:,} characters are shown; read_file reads the rest.)"
+    return f"{text[:room]}\n\n(Only the first {room:,} characters are shown; {READ_ON})"

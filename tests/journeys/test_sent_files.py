@@ -127,7 +127,11 @@ async def test_the_model_reads_on_and_looks_for_words_in_a_long_file(world: Worl
             await place.until("It sank.")
         await bot.dispatcher.wait_idle()
 
-    assert len(world.model.requests) == 6
+        places[0].send("Thanks! How are you?")
+        await world.telegram.screen.until(lambda _: len(places[0].texts) == 2)
+        await bot.dispatcher.wait_idle()
+
+    assert len(world.model.requests) == 7
     for request in world.model.requests:
         results = [one["content"] for one in request.body["messages"] if one["role"] == "tool"]
         assert "read_file" in {tool["function"]["name"] for tool in request.body["tools"]}

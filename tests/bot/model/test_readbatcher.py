@@ -43,12 +43,14 @@ async def test_an_old_stream_gathers_and_its_end_is_read_at_once(
     server: ModelServer, models: Models, question: Request, clock: RecordingClock, instant: bool
 ) -> None:
     """While the clock stands still it wakes nobody who gathers."""
-    server.script = lambda _: Reply(TEXT, words_per_second=500)
+    grown_old = asyncio.Event()
+    server.script = lambda _: Reply(TEXT, words_per_second=500, hang_after=40, until=grown_old)
 
     async with aclosing(models.stream(question)) as pieces:
         begun = await anext(pieces)
         await clock.advance(60.0)
         clock.instant = instant
+        grown_old.set()
         rest = [piece async for piece in pieces]
 
     assert "".join(piece.text for piece in (begun, *rest[:-1]) if isinstance(piece, TextPiece)) == TEXT

@@ -13,7 +13,6 @@ import threading
 import time
 import traceback
 from pathlib import Path
-from types import FrameType
 
 from tools.cancelling import end_tasks
 
@@ -93,12 +92,16 @@ class LoopWatch:
         """In a thread: record the stack of the loop when its heartbeat is late."""
         while not self._over.wait(_BEAT):
             if time.perf_counter() - self._beat_at > _BEAT + TOO_LONG and not self._seen:
-                frame = sys._current_frames().get(self._loop_thread)
-                if frame is not None:
-                    self._seen = _told(frame)
+                self._seen = _calls_of(self._loop_thread)
 
 
-def _told(frame: FrameType) -> str:
-    """Return the innermost calls of a stack, without paths and values."""
+def _calls_of(thread: int) -> str:
+    """Return the innermost calls of a thread, without paths and values; empty once it has ended.
+
+    Nothing may keep its frames, which keep the whole turn that ran in them.
+    """
+    frame = sys._current_frames().get(thread)
+    if frame is None:
+        return ""
     stack = traceback.StackSummary.extract(traceback.walk_stack(frame), limit=_FRAMES, lookup_lines=False)
     return " < ".join(f"{one.name} ({Path(one.filename).name}:{one.lineno})" for one in stack)

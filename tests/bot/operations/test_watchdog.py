@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+import weakref
 
 import pytest
 
@@ -35,6 +36,21 @@ async def test_a_call_that_blocks_the_loop_is_measured_and_named(caplog: pytest.
     assert "counts_for (test_watchdog.py:" in watch.where
     [record] = caplog.records
     assert "every chat waited" in record.getMessage() and "counts_for" in record.getMessage()
+
+
+async def test_what_ran_in_a_block_is_kept_by_nobody() -> None:
+    kept: list[weakref.ref[LoopWatch]] = []
+
+    def block() -> None:
+        turn = LoopWatch()
+        kept.append(weakref.ref(turn))
+        counts_for(0.3)
+
+    async with LoopWatch() as watch:
+        await asyncio.sleep(0.06)
+        block()
+        await a_beat(watch, 0.2)
+        assert "block" in watch.where and kept[0]() is None
 
 
 async def test_blocks_are_complained_about_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:

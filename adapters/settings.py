@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from pydantic import Field, SecretStr
 
 from bot.contract import SettingsError
-from bot.settings import Settings, refuse_account
+from bot.settings import PublicAddress, Settings, refuse_account
 from tools.forms import Address, Key
+
+_SECRET: Final = re.compile(r"[A-Za-z0-9_-]{0,256}")
+"""What may be a `secret_token`. https://core.telegram.org/bots/api#setwebhook"""
+_PUBLIC_KEY: Final = re.compile(r"[0-9a-fA-F]{64}")
 
 
 class PlatformSettings(Settings):
@@ -16,6 +23,16 @@ class PlatformSettings(Settings):
     def configured(self) -> bool:
         """True if a token is set, which means that the platform is wanted."""
         return False
+
+    @property
+    def by_web(self) -> bool:
+        """True if the platform posts what people do to our public address."""
+        return False
+
+    @property
+    def receives(self) -> str:
+        """How what people do comes in, for `parley doctor`."""
+        return ""
 
     def require(self) -> None:
         """Raise SettingsError if the platform is wanted but a setting it needs is missing or malformed."""
@@ -28,22 +45,55 @@ class TelegramSettings(PlatformSettings):
     telegram_api_base_url: Address = Field(
         "https://api.telegram.org", description="Where the Bot API is; for a local Bot API server."
     )
+    telegram_webhook_url: PublicAddress = Field(
+        "",
+        description="Where Telegram posts what is new, as https://bot.example.org/telegram; unset: it is asked for it, "
+        "which needs no public address.",
+    )
+    telegram_webhook_secret: Key = Field(
+        SecretStr(""), description="What Telegram shows with each post; unset: made from the token."
+    )
 
     @property
     def configured(self) -> bool:
         return bool(self.telegram_bot_token.get_secret_value())
 
+    @property
+    def by_web(self) -> bool:
+        return bool(self.telegram_webhook_url)
+
+    @property
+    def receives(self) -> str:
+        if self.by_web:
+            return f"by web, at {self.telegram_webhook_url}"
+        return "by polling: TELEGRAM_WEBHOOK_URL is not set"
+
     def require(self) -> None:
         number, _, rest = self.telegram_bot_token.get_secret_value().partition(":")
         if not number.isdigit() or not rest:
             raise SettingsError("TELEGRAM_BOT_TOKEN should look like 123456:ABC-DEF; BotFather shows it")
+        if self.by_web and not self.telegram_webhook_url.endswith("/telegram"):
+            raise SettingsError(
+                "TELEGRAM_WEBHOOK_URL should end in /telegram, by which the bot knows whose post it is: "
+                "https://bot.example.org/telegram"
+            )
+        if not _SECRET.fullmatch(self.telegram_webhook_secret.get_secret_value()):
+            raise SettingsError(
+                "TELEGRAM_WEBHOOK_SECRET should be at most 256 letters, digits, _ and -; unset, it is made from the "
+                "token"
+            )
 
 
 class SlackSettings(PlatformSettings):
-    """Slack, over Socket Mode."""
+    """Slack, over Socket Mode or by web."""
 
     slack_bot_token: Key = Field(SecretStr(""), description="Bot token of the app, xoxb-…")
     slack_app_token: Key = Field(SecretStr(""), description="App-level token with connections:write, xapp-…")
+    slack_signing_secret: Key = Field(
+        SecretStr(""),
+        description="In place of SLACK_APP_TOKEN: Slack posts what is new, as to https://bot.example.org/slack, and "
+        "signs it with this.",
+    )
     slack_follow_threads: bool = Field(
         False,
         description="Answer every message in threads where the bot takes part, without a mention; "
@@ -53,7 +103,17 @@ class SlackSettings(PlatformSettings):
 
     @property
     def configured(self) -> bool:
-        return bool(self.slack_bot_token.get_secret_value() or self.slack_app_token.get_secret_value())
+        tokens = self.slack_bot_token, self.slack_app_token, self.slack_signing_secret
+        return any(token.get_secret_value() for token in tokens)
+
+    @property
+    def by_web(self) -> bool:
+        # An app with Socket Mode posts nothing.
+        return bool(self.slack_signing_secret.get_secret_value() and not self.slack_app_token.get_secret_value())
+
+    @property
+    def receives(self) -> str:
+        return "by web: SLACK_APP_TOKEN is not set" if self.by_web else "over Socket Mode: SLACK_APP_TOKEN is set"
 
     def require(self) -> None:
         refuse_account("SLACK_API_BASE_URL", self.slack_api_base_url)
@@ -63,12 +123,13 @@ class SlackSettings(PlatformSettings):
                 "SLACK_BOT_TOKEN (xoxb-…) and SLACK_APP_TOKEN (xapp-…) hold each other's token: swap them"
             )
         wrong = []
-        for name, token, begin, what in (
-            ("SLACK_BOT_TOKEN", bot, "xoxb-", "the app's bot token"),
-            ("SLACK_APP_TOKEN", app, "xapp-", "an app-level token with connections:write"),
-        ):
+        needed = [("SLACK_BOT_TOKEN", bot, "xoxb-", "the app's bot token")]
+        if not self.by_web:
+            needed.append(("SLACK_APP_TOKEN", app, "xapp-", "an app-level token with connections:write"))
+        for name, token, begin, what in needed:
             if not token:
-                wrong.append(f"{name} is not set, and Slack needs both: {what}, {begin}…")
+                also = ", or SLACK_SIGNING_SECRET in its place" if name == "SLACK_APP_TOKEN" else ""
+                wrong.append(f"{name} is not set, and Slack needs both: {what}, {begin}…{also}")
             elif not token.startswith(begin):
                 wrong.append(f"{name} should be {what} and begin with {begin}")
         if wrong:
@@ -76,22 +137,41 @@ class SlackSettings(PlatformSettings):
 
 
 class DiscordSettings(PlatformSettings):
-    """Discord, over the gateway."""
+    """Discord, over the gateway, and commands also by web."""
 
     discord_bot_token: Key = Field(SecretStr(""), description="Bot token from the developer portal.")
     discord_api_base_url: Address = Field(
         "https://discord.com/api/v10", description="Where the API is; the gateway's address is taken from its /gateway."
+    )
+    discord_public_key: str = Field(
+        "",
+        description="The application's public key, where Discord posts commands and presses, as to "
+        "https://bot.example.org/discord (its Interactions Endpoint URL); mentions come over the gateway.",
     )
 
     @property
     def configured(self) -> bool:
         return bool(self.discord_bot_token.get_secret_value())
 
+    @property
+    def by_web(self) -> bool:
+        return bool(self.discord_public_key)
+
+    @property
+    def receives(self) -> str:
+        commands = "commands by web" if self.by_web else "commands too: DISCORD_PUBLIC_KEY is not set"
+        return f"over the gateway, {commands}"
+
     def require(self) -> None:
         refuse_account("DISCORD_API_BASE_URL", self.discord_api_base_url)
         if self.discord_bot_token.get_secret_value().count(".") != 2:
             raise SettingsError(
                 "DISCORD_BOT_TOKEN should be three parts with dots between; the developer portal shows it"
+            )
+        if self.by_web and not _PUBLIC_KEY.fullmatch(self.discord_public_key):
+            raise SettingsError(
+                "DISCORD_PUBLIC_KEY should be 64 digits and letters from a to f; the developer portal shows it under "
+                "General Information"
             )
 
 

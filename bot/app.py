@@ -17,7 +17,7 @@ from bot.contract import Adapter, Clock, MessageSent, SettingsError, Surface, Sy
 from bot.gauges import add_gauges
 from bot.intake import Admission, AdmissionLimits, Dispatcher, Platforms, WaitingSigns
 from bot.model import Chain, Model, Models
-from bot.operations import HttpServer, LoopWatch, Metrics, Outlet, end_in_order, prune_hourly, writes
+from bot.operations import HttpServer, LoopWatch, Metrics, Outlet, WebServer, end_in_order, prune_hourly, writes
 from bot.pacing import Pacer
 from bot.policy import (
     SERVERS_SECONDS,
@@ -78,7 +78,7 @@ class App:
             self._join_turn()
             self._join_intake(self._join_commands())
             add_gauges(self.metrics, self.dispatcher.queue, self.pacer, self.store, self.platforms, self.watch)
-            await self._open_http(stack)
+            await self._open_listeners(stack)
             self._stack = stack.pop_all()
         return self
 
@@ -312,12 +312,16 @@ class App:
             redact=self._redact,
         )
 
-    async def _open_http(self, stack: AsyncExitStack) -> None:
-        """Serve health and metrics where a port is configured."""
+    async def _open_listeners(self, stack: AsyncExitStack) -> None:
+        """Serve health and metrics, and what platforms post, each on a port of its own where it is configured."""
         core = self.configuration.core
         if core.http_port is not None:
             self.http = await stack.enter_async_context(
                 HttpServer(core.http_host, core.http_port, self.state, self.metrics, self.outlet)
+            )
+        if by_web := self.adapters.keys() & set(self.configuration.by_web):
+            await stack.enter_async_context(
+                WebServer(core.web_host, core.web_port, by_web, self.platforms.entrance, self.metrics, self._clock)
             )
 
     async def __aexit__(self, *exc: object) -> None:

@@ -38,6 +38,11 @@ class Configuration:
         """The platforms whose token is set."""
         return [name for name, settings in self.platforms.items() if settings.configured]
 
+    @property
+    def by_web(self) -> list[str]:
+        """Those that post what people do to our public address."""
+        return [name for name in self.configured if self.platforms[name].by_web]
+
 
 def settings_classes() -> list[type[Any]]:
     """Every settings class of the program, the core's first."""

@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot.contract import SettingsError, identity
 from bot.environment import ENCODING, texts
 from tools.credentials import accounts, in_address
-from tools.forms import Address, Key, sentences
+from tools.forms import Address, Key, checked_address, sentences
 
 _HOST = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
+_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")
 
 
 def _words(value: object) -> object:
@@ -68,6 +69,17 @@ def _limits(value: object) -> object:
     return tuple(found.items())
 
 
+def _public(text: str) -> str:
+    """A public address as others are told it, without a slash at its end."""
+    address = checked_address(text).rstrip("/")
+    parts = urlsplit(address)
+    if parts.username is not None or parts.query or parts.fragment or not _PATH.fullmatch(parts.path):
+        raise ValueError("it must be an address without user, password and query, as https://bot.example.org/parley")
+    return address
+
+
+PublicAddress = Annotated[str, AfterValidator(_public)]
+"""Where others reach us: `https://host/path`, without a slash at its end."""
 Ids = Annotated[tuple[str, ...], NoDecode, _each(identity.person)]
 """Ids of people, written `telegram:123,slack:T1/U1,discord:456`."""
 Chats = Annotated[tuple[str, ...], NoDecode, _each(identity.chat)]
@@ -275,6 +287,8 @@ class CoreSettings(Settings):
     )
     http_host: str = Field("127.0.0.1", description="Where the HTTP server listens (health and metrics).")
     http_port: int | None = Field(None, ge=0, le=65535, description="Its port; unset: no server.")
+    web_host: str = Field("127.0.0.1", description="Where what platforms post is listened for, if one of them does.")
+    web_port: int = Field(8081, ge=0, le=65535, description="The port there; a proxy with TLS hands posts on to it.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="How much is logged.")
     log_format: Literal["console", "json"] = Field("console", description="For people, or for machines.")
 

@@ -54,6 +54,7 @@ class ConsoleAdapter:
     platform = "console"
     listening = True
     conflicts = 0
+    entrance = None
 
     def __init__(
         self, name: str = "me", source: int = 0, out: TextIO | None = None, clock: Clock | None = None

@@ -1,6 +1,6 @@
-"""Discord: gateway events and slash commands → `Incoming`, pages → messages edited in place.
+"""Discord: gateway events and commands, also by web → `Incoming`, pages → messages edited in place.
 
-What arrives is in `intake.py`, what is shown in `surface.py`, the list of commands in
+What arrives is in `intake.py`, what is posted in `webhook.py`, what is shown in `surface.py`, the list of commands in
 `commands.py`. Facts about the API: https://discord.com/developers/docs.
 """
 
@@ -24,12 +24,14 @@ from adapters.discord.errors import refusals
 from adapters.discord.intake import Intake, message_deleted, message_edited, message_sent
 from adapters.discord.surface import AnswerSlot, DiscordSurface
 from adapters.discord.threads import DiscordReplies, DiscordThread
+from adapters.discord.webhook import DiscordEntrance
 from adapters.download import download, is_of
 from adapters.settings import DiscordSettings
 from bot.contract import (
     Clock,
     Deliver,
     DeliveryError,
+    Entrance,
     LogThrottle,
     MessageSent,
     ReplyTarget,
@@ -177,6 +179,12 @@ class DiscordAdapter:
         self._slots: dict[int, AnswerSlot] = {}
         self._registered = False
         self._rivals = LogThrottle(log, self._clock)
+        self.entrance: Entrance | None = None
+        self._posts: Entrance | None = None
+        if settings.by_web:
+            self._posts = DiscordEntrance(
+                settings.discord_public_key, self._clock, lambda told: compat.read_interaction(self._client, told)
+            )
 
     async def __aenter__(self) -> DiscordAdapter:
         compat.use_api(self._base)
@@ -240,6 +248,7 @@ class DiscordAdapter:
         client = self._client
         client.greeted = False
         client.intake = intake = Intake(deliver, self._clock, self._slots, self._rivals)
+        self.entrance = self._posts
         announcing = asyncio.create_task(self._announce(), name="discord commands")
         connecting = asyncio.create_task(self._connect(), name="discord gateway")
         try:
@@ -256,7 +265,7 @@ class DiscordAdapter:
             # Of a library that meets what it did not expect, too: the next connection begins afresh.
             raise Unreachable(f"Discord's gateway does not answer ({origin_of(error)})") from error
         finally:
-            client.intake = None
+            client.intake = self.entrance = None
             announcing.cancel()
             await self._disconnect(connecting)
             if client.ws is not None and not client.is_closed():
@@ -316,14 +325,7 @@ async def check(settings: DiscordSettings) -> list[Finding]:
             Finding(True, "it needs no privileged intent: it reads direct messages and what mentions it"),
             Finding(True, f"invite it to a server with {invite}"),
         ]
-        if application.interactions_endpoint_url:
-            findings.append(
-                Finding(
-                    False,
-                    "slash commands go to an HTTP address instead of the bot: "
-                    "remove the Interactions Endpoint URL in the developer portal",
-                )
-            )
+        findings += _receiving(application, settings)
         try:
             known = await registered(client)
         except Exception as error:  # noqa: BLE001 - it is told, whatever it is
@@ -335,6 +337,20 @@ async def check(settings: DiscordSettings) -> list[Finding]:
                 )
             )
         return findings
+
+
+def _receiving(application: discord.AppInfo, settings: DiscordSettings) -> list[Finding]:
+    """Say how commands come in, and what keeps them from it."""
+    address = application.interactions_endpoint_url
+    if not settings.by_web:
+        away = "slash commands go to an HTTP address instead of the bot: remove the Interactions Endpoint URL in the "
+        away += "developer portal, or set DISCORD_PUBLIC_KEY if it is this bot's"
+        return [Finding(False, away)] if address else []
+    if settings.discord_public_key.lower() != application.verify_key.lower():
+        return [Finding(False, "DISCORD_PUBLIC_KEY is another application's: copy it from General Information")]
+    if not address:
+        return [Finding(True, "its commands come over the gateway: no Interactions Endpoint URL is set")]
+    return [Finding(True, f"its commands come by web, at {address}")]
 
 
 __all__ = ["DiscordAdapter", "check", "open_adapter"]

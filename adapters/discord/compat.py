@@ -36,6 +36,11 @@ def wrap_parsers(client: discord.Client, wrap: Callable[[str, Callable[[Any], No
     parsers.update({event: wrap(event, parse) for event, parse in parsers.items() if event != "READY"})
 
 
+def read_interaction(client: discord.Client, payload: Any) -> None:
+    """Have the client take an interaction that was posted as one that the gateway brought."""
+    client._connection.parsers["INTERACTION_CREATE"](payload)
+
+
 class Sockets:
     """The gateway connections of a client: it loses hold of one whose first message it cannot read."""
 

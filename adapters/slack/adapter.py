@@ -1,6 +1,7 @@
-"""Slack over Socket Mode: events and commands → `Incoming`, pages → messages edited in place.
+"""Slack, over Socket Mode or by web: events and commands → `Incoming`, pages → messages edited in place.
 
-Everything is acknowledged only after it was stored, by a middleware that runs before anything of Bolt's own; what is
+Everything is acknowledged only after it was stored: over Socket Mode by a middleware that runs before anything of
+Bolt's own, by web with the answer to the post (`webhook.py`). What is
 not acknowledged within three seconds Slack sends again. See: https://docs.slack.dev/apis/events-api
 """
 
@@ -34,6 +35,7 @@ from adapters.slack.sessions import Sessions
 from adapters.slack.streams import Streams
 from adapters.slack.surface import SlackSurface
 from adapters.slack.threads import SlackThread
+from adapters.slack.webhook import SlackEntrance
 from bot.contract import (
     BotError,
     Clock,
@@ -41,6 +43,7 @@ from bot.contract import (
     ControlPressed,
     Deliver,
     DeliveryError,
+    Entrance,
     Incoming,
     LogThrottle,
     MessageSent,
@@ -122,6 +125,7 @@ class SlackAdapter:
         self._settings = settings
         self._clock = clock or SystemClock()
         self._rivals = LogThrottle(log, self._clock)
+        self.entrance: Entrance | None = None
         self._crowded = asyncio.Event()
         """Set when Slack closed our socket because the app has too many."""
         # The libraries write every request and message at DEBUG, and format them even when nobody listens.
@@ -160,7 +164,9 @@ class SlackAdapter:
 
     @property
     def listening(self) -> bool:
-        """True while a socket is connected, or the library is replacing it."""
+        """True while posts are taken in, or a socket is connected or being replaced by the library."""
+        if self.entrance is not None:
+            return True
         session = self._socket.client.current_session if self._socket is not None else None
         return session is not None and not session.closed
 
@@ -196,6 +202,8 @@ class SlackAdapter:
 
     async def listen(self, deliver: Deliver) -> None:
         """Receive events until cancelled; the library replaces the connection whenever Slack asks."""
+        if self._settings.by_web:
+            return await self._await_posts(deliver)
         url = await self._ask_for_socket()
 
         async def take_in(body: dict[str, Any]) -> BoltResponse:
@@ -221,6 +229,15 @@ class SlackAdapter:
             # What arrived is stored first, so that its acknowledgement still finds the connection.
             await done_within(self._clock, handler.handling, STORE_SECONDS)
             await handler.close_async()  # type: ignore[no-untyped-call]  # the library's
+
+    async def _await_posts(self, deliver: Deliver) -> None:
+        """Take in what Slack posts until cancelled; what comes later is refused, and an event posted again."""
+        secret = self._settings.slack_signing_secret.get_secret_value()
+        self.entrance = SlackEntrance(secret, self._clock, lambda body: self._take_in(body, deliver))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.entrance = None
 
     async def _take_in(self, body: dict[str, Any], deliver: Deliver) -> bool:
         """Store a payload; False leaves it unacknowledged, so that Slack sends it again."""
@@ -365,13 +382,20 @@ async def check(settings: SlackSettings) -> list[Finding]:
         team, user = adapter.me.team, adapter.me.user
         findings = [Finding(True, f"the bot token works; the bot is {user} in workspace {team}")]
         findings += _scopes(adapter.scopes)
-        try:
-            await adapter._ask_for_socket()
-        except SettingsError as error:
-            findings.append(Finding(False, str(error)))
-        else:
-            findings.append(Finding(True, "the app token works; Socket Mode is on"))
+        findings.append(await _receiving(adapter, settings))
     return findings
+
+
+async def _receiving(adapter: SlackAdapter, settings: SlackSettings) -> Finding:
+    """Say how events come in, and what keeps them from it."""
+    if settings.by_web:
+        where = "the Request URL of Event Subscriptions, Interactivity and /parley should end in /slack"
+        return Finding(True, f"receives {settings.receives}; {where}, and Socket Mode be off")
+    try:
+        await adapter._ask_for_socket()
+    except SettingsError as error:
+        return Finding(False, str(error))
+    return Finding(True, "the app token works; Socket Mode is on")
 
 
 def _scopes(granted: frozenset[str] | None) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""Telegram: updates by long polling → `Incoming`, pages → messages edited in place.
+"""Telegram: updates by long polling or webhook → `Incoming`, pages → messages edited in place.
 
 Facts about the Bot API: https://core.telegram.org/bots/api, limits: https://core.telegram.org/bots/faq.
 """
@@ -12,7 +12,9 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, BinaryIO, Final
 
+from telegram import WebhookInfo
 from telegram.error import (
+    BadRequest,
     Conflict,
     InvalidToken,
     RetryAfter,
@@ -21,15 +23,18 @@ from telegram.error import (
 
 from adapters import Finding
 from adapters.settings import TelegramSettings
-from adapters.telegram.compat import POLL_SECONDS, RawBot
+from adapters.telegram.compat import POLL_SECONDS, UPDATES, RawBot
 from adapters.telegram.request import AiohttpRequest
 from adapters.telegram.surface import TelegramPressSurface, TelegramSurface
 from adapters.telegram.updates import meant_for
+from adapters.telegram.webhook import TelegramEntrance, secret_of
 from bot.contract import (
+    BotError,
     Clock,
     Contested,
     Deliver,
     DeliveryError,
+    Entrance,
     LogThrottle,
     MessageSent,
     ReplyTarget,
@@ -46,9 +51,10 @@ from bot.sentences import say
 
 log = logging.getLogger(__name__)
 
-
 _STORE_PAUSE: Final = 1.0
 """Seconds before updates that could not be stored are fetched again."""
+_WATCH_SECONDS: Final = 60.0
+"""How often Telegram is asked what became of our webhook."""
 
 
 def open_adapter(settings: TelegramSettings) -> TelegramAdapter:
@@ -68,16 +74,21 @@ class TelegramAdapter:
         self._clock = clock or SystemClock()
         self._requests = AiohttpRequest(root, self._clock, connections=64, read_timeout=20.0)
         # Long polls have a connection pool of their own, so that they never hold up a reply.
+        self._token = settings.telegram_bot_token.get_secret_value()
         self._bot = RawBot(
-            settings.telegram_bot_token.get_secret_value(),
+            self._token,
             base_url=f"{root}/bot",
             base_file_url=f"{root}/file/bot",
             request=self._requests,
             get_updates_request=AiohttpRequest(root, self._clock, connections=1, read_timeout=POLL_SECONDS + 10.0),
         )
         self._root = root
+        self._webhook = settings.telegram_webhook_url
+        self._secret = settings.telegram_webhook_secret.get_secret_value() or secret_of(self._token)
+        self.entrance: Entrance | None = None
         self.listening = False
         self._rivals = LogThrottle(log, self._clock)
+        self._troubles = LogThrottle(log, self._clock)
 
     async def __aenter__(self) -> TelegramAdapter:
         async with AsyncExitStack() as stack:
@@ -121,12 +132,63 @@ class TelegramAdapter:
         return self._rivals.recent
 
     async def listen(self, deliver: Deliver) -> None:
-        """Poll for updates; an update is confirmed by the first poll after it was stored."""
-        await self._leave_webhook()
+        """Take updates in, as they are polled for or posted; one is confirmed only after it was stored."""
         try:
-            await self._poll(deliver)
+            if self._webhook:
+                await self._await_posts(deliver)
+            else:
+                await self._leave_webhook()
+                await self._poll(deliver)
         finally:
-            self.listening = False
+            self.listening, self.entrance = False, None
+
+    async def _await_posts(self, deliver: Deliver) -> None:
+        """Have Telegram post updates, and look now and then whether it does.
+
+        The webhook stays when listening ends: what comes meanwhile is refused, and Telegram posts it again.
+        """
+        self.entrance = TelegramEntrance(self._secret, lambda updates: self._take_in(updates, deliver))
+        await self._set_webhook()
+        self.listening, told = True, self._clock.wall()
+        while True:
+            await self._clock.sleep(_WATCH_SECONDS)
+            try:
+                hook = await self._bot.get_webhook_info()
+            except InvalidToken as error:
+                raise self._trouble(error) from None
+            except TelegramError as error:
+                log.debug("telegram: the webhook could not be looked at (%s)", type(error).__name__)
+                continue
+            if hook.url != self._webhook:
+                self._rivals.warn(
+                    "telegram: another program has taken the webhook away with the same TELEGRAM_BOT_TOKEN, and gets "
+                    "what people write: end it, or make another bot for one of the two"
+                )
+                raise Contested("another program receives with the same TELEGRAM_BOT_TOKEN")
+            failed = hook.last_error_date.timestamp() if hook.last_error_date else 0.0
+            if failed > told:
+                told = failed
+                self._troubles.warn(f"telegram: Telegram could not post to {hook.url}: {hook.last_error_message}")
+
+    async def _set_webhook(self) -> None:
+        """Name our address to Telegram, when it lets that through.
+
+        Raises:
+            SettingsError: the token was revoked.
+            Unreachable: Telegram does not answer, or refuses the address.
+        """
+        while True:
+            try:
+                await self._bot.set_webhook(
+                    self._webhook, secret_token=self._secret, allowed_updates=UPDATES, drop_pending_updates=False
+                )
+                return
+            except RetryAfter as error:
+                await self._rest(error)
+            except BadRequest as error:
+                raise Unreachable(f"Telegram refuses {self._webhook} ({error.message[:200]})") from None
+            except TelegramError as error:
+                raise self._trouble(error) from None
 
     async def _poll(self, deliver: Deliver) -> None:
         offset = 0
@@ -142,18 +204,26 @@ class TelegramAdapter:
                 )
                 raise Contested("another program receives with the same TELEGRAM_BOT_TOKEN") from None
             except RetryAfter as error:
-                seconds, self.listening = bound_pause(error.retry_after), False
-                log.warning("telegram: nothing is received for %.0f s, as Telegram asks for", seconds)
-                await self._clock.sleep(seconds)
+                await self._rest(error)
                 continue
-            except InvalidToken:
-                raise SettingsError("TELEGRAM_BOT_TOKEN was revoked: copy the new one from BotFather") from None
             except TelegramError as error:
-                raise Unreachable(f"Telegram at {self._root} does not answer ({type(error).__name__})") from None
+                raise self._trouble(error) from None
             if await self._take_in(updates, deliver):
                 offset = max((update["update_id"] + 1 for update in updates), default=offset)
             else:
                 await self._clock.sleep(_STORE_PAUSE)
+
+    async def _rest(self, error: RetryAfter) -> None:
+        """Wait as long as Telegram asks for."""
+        seconds, self.listening = bound_pause(error.retry_after), False
+        log.warning("telegram: nothing is received for %.0f s, as Telegram asks for", seconds)
+        await self._clock.sleep(seconds)
+
+    def _trouble(self, error: TelegramError) -> BotError:
+        """Say why nothing is received."""
+        if isinstance(error, InvalidToken):
+            return SettingsError("TELEGRAM_BOT_TOKEN was revoked: copy the new one from BotFather")
+        return Unreachable(f"Telegram at {self._root} does not answer ({type(error).__name__})")
 
     async def _take_in(self, updates: list[dict[str, Any]], deliver: Deliver) -> bool:
         """Store a batch concurrently, in order; False if something could not be stored, so that it is sent again."""
@@ -161,7 +231,7 @@ class TelegramAdapter:
         outcomes = await asyncio.gather(*(deliver(one) for one in wanted), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, StoreError):
-                log.error("telegram: updates could not be stored and will be fetched again: %s", outcome)
+                log.error("telegram: updates could not be stored and will come again: %s", outcome)
                 return False
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -197,7 +267,18 @@ async def check(settings: TelegramSettings) -> list[Finding]:
             findings.append(
                 Finding(True, "in groups it sees mentions, replies and commands (privacy mode is on, as it should be)")
             )
-        hook = await bot.get_webhook_info()
-        if hook.url:
-            findings.append(Finding(True, "a webhook is set; it is removed when the bot starts, because it polls"))
+        findings.append(_receiving(await bot.get_webhook_info(), settings))
     return findings
+
+
+def _receiving(hook: WebhookInfo, settings: TelegramSettings) -> Finding:
+    """Say how updates come in, and what keeps them from it."""
+    told = f"receives {settings.receives}"
+    if not settings.by_web:
+        return Finding(True, told + ("; a webhook is set, and removed when the bot starts" if hook.url else ""))
+    if hook.url == settings.telegram_webhook_url and hook.last_error_message:
+        waiting = f"; {hook.pending_update_count} wait there" if hook.pending_update_count else ""
+        return Finding(False, f"{told}, but Telegram could not post there: {hook.last_error_message}{waiting}")
+    if hook.url == settings.telegram_webhook_url:
+        return Finding(True, told)
+    return Finding(True, f"{told}: its webhook is set when the bot starts")

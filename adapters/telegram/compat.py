@@ -8,7 +8,8 @@ from telegram import Bot
 from telegram.error import TelegramError
 
 POLL_SECONDS: Final = 10
-_UPDATES: Final = ["message", "edited_message", "callback_query"]
+UPDATES: Final = ["message", "edited_message", "callback_query"]
+"""The kinds that are asked for."""
 
 
 class RawBot(Bot):
@@ -20,7 +21,7 @@ class RawBot(Bot):
         Raises:
             TelegramError: as every call of the library; also when the answer is no list of updates.
         """
-        asked = {"offset": offset, "timeout": POLL_SECONDS, "allowed_updates": _UPDATES, "limit": 100}
+        asked = {"offset": offset, "timeout": POLL_SECONDS, "allowed_updates": UPDATES, "limit": 100}
         # Its public `do_api_request` warns at each poll that there is `get_updates`.
         updates = await self._post("getUpdates", asked)
         if not isinstance(updates, list) or not all(

@@ -58,7 +58,9 @@ async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool
     models = await _examine_models(configuration, chats, report, offline)
     await _examine_tools(configuration, chats, report, outlet, offline)
     files, platforms = _list_secret_files(configuration), configuration.configured
-    machine = await examine_machine(configuration.core, models, SystemClock(), platforms, files)
+    machine = await examine_machine(
+        configuration.core, models, SystemClock(), platforms, files, by_web=bool(configuration.by_web)
+    )
     for result in (*machine, *_examine_secrets(configuration)):
         report.add(result.ok, result.what, result.text)
     return 0 if report.well else 1
@@ -70,11 +72,12 @@ async def _examine_platforms(configuration: Configuration, report: _Report, offl
         report.add(True, "platforms", "none is configured; `parley playground` needs none")
     for name in configuration.configured:
         try:
-            configuration.platforms[name].require()
+            settings = configuration.platforms[name]
+            settings.require()
             if offline:
-                report.add(True, name, "is configured and was not asked")
+                report.add(True, name, f"is configured and was not asked; it receives {settings.receives}")
                 continue
-            for finding in await importlib.import_module(table[name][0]).check(configuration.platforms[name]):
+            for finding in await importlib.import_module(table[name][0]).check(settings):
                 report.add(finding.ok, name, finding.text)
         except BotError as error:
             report.add(False, name, str(error))

@@ -38,6 +38,8 @@ async def examine_machine(
     clock: Clock,
     platforms: Collection[str] = (),
     secret_files: Sequence[Path] = (),
+    *,
+    by_web: bool = False,
 ) -> list[Result]:
     """Look at everything that no service has to be asked about.
 
@@ -45,13 +47,16 @@ async def examine_machine(
         models: the `provider:name` of every model that may answer.
         platforms: those that are configured.
         secret_files: files of the operator's that hold keys and tokens.
+        by_web: a platform posts to our public address.
     """
     results = await _examine_database(core, clock, platforms)
     results += [_report_open(file) for file in secret_files if open_to_all(file)]
     results.append(_examine_zone(core.time_zone))
     results += _examine_prices(core, models)
     if core.http_port:
-        results.append(await asyncio.to_thread(_examine_port, core.http_host, core.http_port))
+        results.append(await asyncio.to_thread(_examine_port, "HTTP_PORT", core.http_host, core.http_port))
+    if by_web and core.web_port:
+        results.append(await asyncio.to_thread(_examine_port, "WEB_PORT", core.web_host, core.web_port))
     return results
 
 
@@ -160,9 +165,9 @@ def _examine_prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:
     return results
 
 
-def _examine_port(host: str, port: int) -> Result:
-    """Check that our HTTP server can listen there, or that a running bot of ours already does."""
-    what = f"{host}:{port}"
+def _examine_port(setting: str, host: str, port: int) -> Result:
+    """Check that we can listen there, or that a running bot of ours already does."""
+    name, what = setting.partition("_")[0].lower(), f"{host}:{port}"
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         with socket.socket(family, socket.SOCK_STREAM) as listener:
@@ -170,10 +175,10 @@ def _examine_port(host: str, port: int) -> Result:
             listener.bind((host, port))
     except OSError as error:
         if _answers_as_ours(host, port):
-            return Result(True, "http", f"{what} is served by a running bot")
-        text = f"HTTP_PORT {port} at {host} cannot be used ({error.strerror}); choose another or unset it"
-        return Result(False, "http", text)
-    return Result(True, "http", f"{what} is free")
+            return Result(True, name, f"{what} is served by a running bot")
+        text = f"{setting} {port} at {host} cannot be used ({error.strerror}); choose another or unset it"
+        return Result(False, name, text)
+    return Result(True, name, f"{what} is free")
 
 
 def _answers_as_ours(host: str, port: int) -> bool:

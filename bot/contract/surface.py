@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import BinaryIO, Protocol, TypeAlias
 
+from bot.contract.entrance import Entrance
 from bot.contract.messages import File, Incoming, MessageRef, MessageSent, Page, Quoted, ReplyTarget
 
 Deliver: TypeAlias = Callable[[Incoming], Awaitable[None]]
@@ -208,6 +209,11 @@ class Adapter(Protocol):
     @property
     def listening(self) -> bool:
         """It takes in what people write at this moment."""
+        ...
+
+    @property
+    def entrance(self) -> Entrance | None:
+        """Where what the platform posts to the public address comes in; None where it posts nothing, or not now."""
         ...
 
     @property

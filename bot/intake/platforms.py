@@ -15,6 +15,7 @@ from bot.contract import (
     Contested,
     Deliver,
     Earlier,
+    Entrance,
     LogThrottle,
     MessageSent,
     ReplyTarget,
@@ -58,6 +59,10 @@ class Platforms:
     def conflicts(self) -> dict[str, int]:
         """Platform → signs in the last ten minutes that another program receives with the same token; without zeros."""
         return {name: count for name, adapter in self._adapters.items() if (count := adapter.conflicts)}
+
+    def entrance(self, name: str) -> Entrance | None:
+        """Where what a platform posts to the public address comes in; None where it takes nothing in that way now."""
+        return self._adapters[name].entrance
 
     def surface(self, target: ReplyTarget) -> Surface:
         """Open a place to write to.

@@ -11,3 +11,4 @@ from bot.operations.stopping import StopRequest, end_in_order
 from bot.operations.story import Story
 from bot.operations.upkeep import prune_hourly, resident_bytes, writes
 from bot.operations.watchdog import LoopWatch
+from bot.operations.web import WebServer

@@ -6,7 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
-from bot.contract import SettingsError
+from bot.operations.listener import listen
 from bot.operations.metrics import Metrics
 from bot.operations.outlet import Outlet
 from tools.base import Json
@@ -40,15 +40,7 @@ class HttpServer:
         app.router.add_get("/ready", self._ready)
         app.router.add_get("/state", self._show)
         app.router.add_get("/metrics", self._count)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
-        await self._runner.setup()
-        try:
-            await web.TCPSite(self._runner, self._host, self._port).start()
-        except OSError as error:
-            await self._runner.cleanup()
-            raise SettingsError(
-                f"HTTP_PORT {self._port} at {self._host} cannot be used ({error.strerror}); choose another or unset it"
-            ) from None
+        self._runner = await listen(app, self._host, self._port, "HTTP_PORT")
         return self
 
     async def __aexit__(self, *exc: object) -> None:

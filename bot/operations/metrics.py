@@ -96,6 +96,9 @@ class Metrics:
         self.connections_lost = Count(
             "parley_connections_lost_total", "Attempts to log in or to receive that failed, by platform.", ("platform",)
         )
+        self.posts = Count(
+            "parley_web_requests_total", "Requests at the public address, by status.", ("platform", "status")
+        )
         self.summaries = Count("parley_summaries_total", "Rolling summaries asked for, by outcome.", ("outcome",))
         self.lag = Spread(
             "parley_reply_lag_seconds", "From the model's last token to the whole answer on screen.", LAG_SECONDS

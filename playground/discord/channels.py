@@ -35,6 +35,8 @@ class Channels:
     def __init__(self, state: State, public_key: str) -> None:
         self.state = state
         self.public_key = public_key
+        self.endpoint: str | None = None
+        """Its Interactions Endpoint URL."""
         self.flags = 0
         """The application's flags."""
         self._old_edits = Buckets(state.clock.now)
@@ -88,7 +90,7 @@ class Channels:
                 "verify_key": self.public_key,
                 "flags": self.flags,
                 "tags": [],
-                "interactions_endpoint_url": None,
+                "interactions_endpoint_url": self.endpoint,
                 "approximate_guild_count": sum(guild.member for guild in state.guilds.values()),
                 "integration_types_config": {"0": {}, "1": {}},
             },

@@ -18,6 +18,7 @@ from playground.discord.errors import (
     Refusal,
     form_error,
 )
+from playground.discord.posts import SignedPosts
 from playground.discord.rest import Answer, Asked, Route
 from playground.discord.state import State
 from playground.discord.world import (
@@ -75,6 +76,8 @@ class Interactions:
         self.by_token: dict[str, Interaction] = {}
         self.begun: Callable[[Interaction], None] = lambda made: None
         """Called with every new interaction."""
+        self.posts: SignedPosts | None = None
+        """Where they are posted instead of being told to the gateway."""
         self._by_id: dict[str, Interaction] = {}
 
     def routes(self) -> list[Route]:
@@ -90,12 +93,15 @@ class Interactions:
     def begin(
         self, kind: int, channel: Channel, person: Person, data: Json, source: Message | None = None
     ) -> Interaction:
-        """A person acted: make the interaction, and tell the gateway."""
+        """A person acted: make the interaction, and tell the application."""
         state = self.state
         token = f"aW50ZXJhY3Rpb24{secrets.token_urlsafe(48)}"
         made = Interaction(state.clock.snowflake(), token, kind, state.clock.now(), channel, person, data, source)
         self.by_token[token] = self._by_id[made.id] = made
-        state.publish("INTERACTION_CREATE", lambda reads_all: self.told(made))
+        if self.posts is not None:
+            self.posts.send(self.told(made))
+        else:
+            state.publish("INTERACTION_CREATE", lambda reads_all: self.told(made))
         self.begun(made)
         return made
 

@@ -18,6 +18,7 @@ from playground.discord.interactions import Interaction, Interactions
 from playground.discord.limits import Limits
 from playground.discord.mentions import Ping, Preview
 from playground.discord.people import People
+from playground.discord.posts import SignedPosts, Signer
 from playground.discord.rest import Answer, Asked, Call, Rest, Route
 from playground.discord.state import CONTENT, State
 from playground.discord.world import Person
@@ -49,7 +50,7 @@ class DiscordServer(People):
         self.application_id = clock.snowflake()
         self.token = "MTAwMDAwMDAwMDAwMDAwMDAw.playgr.playgroundPlaygroundPlaygroundPlaygro"
         self.public_key = secrets.token_hex(32)
-        """Thirty-two bytes as a key looks; interactions come by the gateway, so nothing is signed with it."""
+        """Thirty-two bytes as a key looks; nothing is signed with it while interactions come by the gateway."""
         self.bot = Person(self.application_id, "Parley", bot=True)
         self.screen = Screen(now)
         self.faults = Faults()
@@ -59,6 +60,7 @@ class DiscordServer(People):
         state.publish = gateway.publish
         super().__init__(state, gateway, Interactions(state), Commands(state), Channels(state, self.public_key))
         self._runner: web.AppRunner | None = None
+        self._posts: list[SignedPosts] = []
         self._deadlines: set[asyncio.TimerHandle] = set()
 
     @property
@@ -107,6 +109,22 @@ class DiscordServer(People):
         self.state.reads_all = bool(intents & CONTENT)
         self.channels.flags = self.gateway.flags()
 
+    async def deliver_to(self, url: str | None, signer: Signer | None = None) -> SignedPosts | None:
+        """From now on post interactions to `url`; None goes back to the gateway.
+
+        Raises:
+            ValueError: the address was refused, as in the developer portal, because it does not check who posts.
+        """
+        if url is None or signer is None:
+            self.channels.endpoint = self.interactions.posts = None
+            return None
+        posts = SignedPosts(url, signer, self.application_id)
+        self._posts.append(posts)
+        await posts.check()
+        self.channels.public_key, self.channels.endpoint = signer.public_key, url
+        self.interactions.posts = posts
+        return posts
+
     async def __aenter__(self) -> DiscordServer:
         app = web.Application(client_max_size=self.limits.request * 4)
         routes = [
@@ -137,6 +155,8 @@ class DiscordServer(People):
         for handle in self._deadlines:
             handle.cancel()
         await self.faults.close()
+        for posts in self._posts:
+            await posts.close()
         await self.gateway.close()
         if self._runner is not None:
             await self._runner.cleanup()

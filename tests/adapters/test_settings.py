@@ -6,6 +6,7 @@ import pytest
 
 from adapters.settings import ConsoleSettings, DiscordSettings, PlatformSettings, SlackSettings, TelegramSettings
 from bot.contract import SettingsError
+from bot.settings import read
 
 
 @pytest.mark.parametrize(
@@ -55,3 +56,76 @@ def test_slack_needs_two_tokens_each_in_its_place(bot: str, app: str, told: list
     sentences = str(caught.value).split("; ")
     assert len(sentences) == len(told)
     assert all(part in sentence for part, sentence in zip(told, sentences, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("url", "understood"),
+    [
+        ("https://bot.example/telegram", "https://bot.example/telegram"),
+        (" https://bot.example:8443/parley/telegram/ ", "https://bot.example:8443/parley/telegram"),
+        ("", ""),
+    ],
+)
+def test_telegrams_address_is_kept_without_a_slash_at_its_end(
+    monkeypatch: pytest.MonkeyPatch, url: str, understood: str
+) -> None:
+    monkeypatch.setenv("TELEGRAM_WEBHOOK_URL", url)
+
+    settings = read(TelegramSettings)
+
+    assert (settings.telegram_webhook_url, settings.by_web) == (understood, bool(understood))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "bot.example",
+        "https://",
+        "https://me@b.example",
+        "https://b.example/?a=1",
+        "https://b.example/a b",
+        "https://b/{x}",
+    ],
+)
+def test_an_address_that_nobody_can_post_to_is_refused(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("TELEGRAM_WEBHOOK_URL", url)
+
+    with pytest.raises(SettingsError, match="TELEGRAM_WEBHOOK_URL"):
+        read(TelegramSettings)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"telegram_webhook_url": "https://b.example/bot"}, "TELEGRAM_WEBHOOK_URL should end in /telegram"),
+        ({"telegram_webhook_secret": "no~tilde"}, "TELEGRAM_WEBHOOK_SECRET should be at most 256 letters"),
+        ({"telegram_webhook_secret": "a" * 257}, "TELEGRAM_WEBHOOK_SECRET should be at most 256 letters"),
+    ],
+)
+def test_what_telegram_cannot_post_with_is_refused_without_showing_it(wrong: dict[str, str], told: str) -> None:
+    settings = TelegramSettings.model_validate({"telegram_bot_token": "123456:ABC-DEF"} | wrong)
+
+    with pytest.raises(SettingsError, match=told) as caught:
+        settings.require()
+    assert "no~tilde" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["0" * 63, "0" * 65, "g" * 64, "٣" * 64])
+def test_a_public_key_of_discord_is_sixty_four_digits(key: str) -> None:
+    settings = DiscordSettings.model_validate({"discord_bot_token": "a.b.c", "discord_public_key": key})
+
+    with pytest.raises(SettingsError, match="DISCORD_PUBLIC_KEY should be 64 digits"):
+        settings.require()
+
+
+def test_slack_posts_where_it_signs_and_no_socket_is_wanted() -> None:
+    tokens = {"slack_bot_token": "xoxb-1", "slack_signing_secret": "s" * 32}
+    posts = SlackSettings.model_validate(tokens)
+    sockets = SlackSettings.model_validate(tokens | {"slack_app_token": "xapp-1"})
+    for settings in (posts, sockets):
+        settings.require()
+
+    assert (posts.by_web, sockets.by_web) == (True, False)
+    assert SlackSettings.model_validate({"slack_signing_secret": "s" * 32}).configured
+    with pytest.raises(SettingsError, match="SLACK_BOT_TOKEN is not set"):
+        SlackSettings.model_validate({"slack_signing_secret": "s" * 32}).require()

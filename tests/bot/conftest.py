@@ -138,6 +138,7 @@ class Memory:
     platform = "telegram"
     listening = True
     conflicts = 0
+    entrance = None
 
     def __init__(self) -> None:
         self.pages: dict[str, dict[str, Page]] = {}

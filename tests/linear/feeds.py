@@ -27,6 +27,7 @@ from adapters.console import plain
 from adapters.console import terminal as console_terminal
 from adapters.discord import intake as discord_intake
 from adapters.discord import markdown as discord_markdown
+from adapters.discord import webhook as discord_webhook
 from adapters.discord.surface import rendered
 from adapters.formatting import layout
 from adapters.slack import errors as slack_errors
@@ -34,15 +35,17 @@ from adapters.slack import events as slack_events
 from adapters.slack import marks as slack_marks
 from adapters.slack import mrkdwn as slack_mrkdwn
 from adapters.slack import streams as slack_streams
+from adapters.slack import webhook as slack_webhook
 from adapters.telegram import html as telegram_html
 from adapters.telegram import live as telegram_live
 from adapters.telegram import updates as telegram_updates
+from adapters.telegram import webhook as telegram_webhook
 from adapters.telegram.pages import draw
 from bot import sentences
 from bot.agent import given, nudges, sources
 from bot.agent.brought import brings, learn_result, policy_for, stands_in
 from bot.context import question, summary, window
-from bot.contract import identity, measures, transcript, words
+from bot.contract import SystemClock, identity, is_recent, is_same, measures, transcript, words
 from bot.contract.messages import (
     ChatId,
     Enclosure,
@@ -323,6 +326,14 @@ def _events(
     return feed
 
 
+async def _stored(what: object) -> bool:
+    return True
+
+
+SLACK_ENTRANCE = slack_webhook.SlackEntrance("secret", SystemClock(), _stored)
+DISCORD_ENTRANCE = discord_webhook.DiscordEntrance("0" * 64, SystemClock(), lambda told: None)
+
+
 def _done(work: Coroutine[Any, Any, object]) -> object:
     """What comes of work that waits for nothing."""
     with asyncio.Runner() as runner:
@@ -487,6 +498,22 @@ FED: dict[str, Callable[[str], object]] = {
     "adapters.slack.events.incoming": lambda text: slack_events.incoming(_slack(text), ME, _same, now=0.0),
     "adapters.slack.events.people_in": lambda text: slack_events.people_in(_slack(text)),
     "adapters.telegram.pages.draw": lambda text: draw(Page(text, plain=True), 4096),
+    "adapters.telegram.webhook.TelegramEntrance.take_in": lambda text: _done(
+        telegram_webhook.TelegramEntrance("secret", _stored).take_in({}, text.encode())
+    ),
+    "adapters.slack.webhook.SlackEntrance.expect": lambda text: SLACK_ENTRANCE.expect(
+        {"X-Slack-Request-Timestamp": text, "X-Slack-Signature": text}
+    ),
+    "adapters.slack.webhook.SlackEntrance.take_in": lambda text: [
+        _done(SLACK_ENTRANCE.take_in({"Content-Type": kind}, text.encode()))
+        for kind in ("application/json", "application/x-www-form-urlencoded")
+    ],
+    "adapters.discord.webhook.DiscordEntrance.expect": lambda text: DISCORD_ENTRANCE.expect(
+        {"X-Signature-Timestamp": text, "X-Signature-Ed25519": text}
+    ),
+    "adapters.discord.webhook.DiscordEntrance.take_in": lambda text: _done(DISCORD_ENTRANCE.take_in({}, text.encode())),
+    "bot.contract.entrance.is_same": lambda text: is_same(text, "secret"),
+    "bot.contract.entrance.is_recent": lambda text: is_recent(text, 0.0),
     "adapters.telegram.updates.meant_for": lambda text: telegram_updates.meant_for(BOT, [_telegram(text)]),
     # Messages
     "bot.markdown.addresses.bare_url": lambda text: addresses.bare_url(f"https://a.b/{text}", 0),
@@ -855,6 +882,8 @@ OWN: dict[str, str] = {
     "bot.turn.enclosed": "hands texts on, and looks at the first bytes of a picture, of which ten are taken",
     "adapters.telegram.adapter.TelegramAdapter": _HANDS_ON,
     "adapters.telegram.request": _HANDS_ON,
+    "adapters.telegram.webhook.secret_of": _OPERATOR,
+    "bot.operations.listener": _OPERATOR,
     "bot.policy.access.ids_of": _SHORT,
     "bot.policy.once": _SHORT,
     "bot.commands.actions": _HANDS_ON,

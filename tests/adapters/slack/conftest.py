@@ -15,7 +15,7 @@ from tests.conftest import FakeClock
 
 @pytest.fixture
 async def slack(clock: FakeClock) -> AsyncIterator[SlackServer]:
-    async with SlackServer(now=clock.monotonic) as server:
+    async with SlackServer(now=clock.monotonic, wall=clock.wall) as server:
         server.person("U1", "ann")
         server.person("U2", "bob")
         server.channel("C1", "general")

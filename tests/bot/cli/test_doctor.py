@@ -28,6 +28,7 @@ from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
 from tests.bot.cli.conftest import Inside
 from tests.conftest import Nursery, RawJson
+from tests.web import serving
 
 TAVILY_KEY = "tvly-loopback-key-0123"
 NOBODY = "http://127.0.0.1:9"
@@ -229,6 +230,48 @@ async def test_wrong_settings_of_the_machine_are_sentences(world: World) -> None
     assert f"HTTP_PORT {port}" in told.of("http")[0][1]
 
 
+async def test_how_each_platform_receives_is_said(world: World) -> None:
+    by_web = {
+        "TELEGRAM_WEBHOOK_URL": "https://bot.example/telegram",
+        "SLACK_APP_TOKEN": "",
+        "SLACK_SIGNING_SECRET": "s" * 32,
+        "DISCORD_PUBLIC_KEY": "0" * 64,
+        "WEB_PORT": "0",
+    }
+    connected = await world.doctor("--offline", **world.tokens)
+    posted = await world.doctor("--offline", **world.tokens | by_web)
+
+    platforms = "telegram", "slack", "discord"
+    assert [connected.of(name)[-1][1].partition("receives ")[2] for name in platforms] == [
+        "by polling: TELEGRAM_WEBHOOK_URL is not set",
+        "over Socket Mode: SLACK_APP_TOKEN is set",
+        "over the gateway, commands too: DISCORD_PUBLIC_KEY is not set",
+    ]
+    assert [posted.of(name)[-1][1].partition("receives ")[2] for name in platforms] == [
+        "by web, at https://bot.example/telegram",
+        "by web: SLACK_APP_TOKEN is not set",
+        "over the gateway, commands by web",
+    ]
+    assert connected.of("web") == []
+
+
+async def test_the_port_of_the_public_address_is_looked_at(world: World) -> None:
+    by_web = world.tokens | {"TELEGRAM_WEBHOOK_URL": "https://bot.example/telegram"}
+    async with serving() as web:
+        ours = await world.doctor("--offline", **by_web, WEB_PORT=str(web.port))
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        taken = await world.doctor("--offline", **by_web, WEB_PORT=str(port))
+    free = await world.doctor("--offline", **by_web, WEB_PORT=str(web.port))
+
+    assert ours.of("web") == [(True, f"127.0.0.1:{web.port} is served by a running bot")]
+    [(well, text)] = taken.of("web")
+    assert not well and text.startswith(f"WEB_PORT {port} at 127.0.0.1 cannot be used")
+    assert free.of("web") == [(True, f"127.0.0.1:{web.port} is free")]
+
+
 async def test_a_price_of_ones_own_is_known(world: World) -> None:
     told = await world.doctor(MONEY_PER_DAY="5", PRICES="openai:scripted=0.25/0.025/2.00")
 
@@ -274,7 +317,7 @@ def test_nothing_is_said_of_a_port_that_is_not_used() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
 
-    result: RawJson = _examine_port("127.0.0.1", port)
+    result: RawJson = _examine_port("HTTP_PORT", "127.0.0.1", port)
 
     assert result.ok and "is free" in result.text
 

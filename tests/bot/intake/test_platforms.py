@@ -45,6 +45,7 @@ class Fake:
         self.log: list[str] = []
         self.listening = False
         self.conflicts = 0
+        self.entrance = None
         self.broken = asyncio.Event()
         """Set: the connection that stands now ends."""
 

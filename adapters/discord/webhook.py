@@ -1,0 +1,74 @@
+"""Commands and presses that Discord posts to the public address.
+
+https://docs.discord.com/developers/interactions/overview#preparing-for-interactions
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from bot.contract import Clock, Headers, Proof, SettingsError, WebAnswer, is_recent
+
+log = logging.getLogger(__name__)
+
+_PING: Final = 1
+_SIGNATURE: Final = re.compile(r"[0-9a-f]{128}")
+
+
+class DiscordEntrance:
+    """Where Discord's interactions come in; it posts each once."""
+
+    def __init__(self, public_key: str, clock: Clock, read: Callable[[dict[str, Any]], None]) -> None:
+        """
+        Args:
+            public_key: of the application, 64 hexadecimal digits.
+            read: takes in an interaction as the gateway brings it, and answers it by a call of its own.
+
+        Raises:
+            SettingsError: the library that checks signatures is missing.
+        """
+        try:
+            from cryptography.exceptions import InvalidSignature
+            from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+        except ImportError:
+            raise SettingsError(
+                "DISCORD_PUBLIC_KEY needs the extra web, which is not installed: pip install 'parley-chat[web]'"
+            ) from None
+        self._key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
+        self._invalid = InvalidSignature
+        self._clock = clock
+        self._read = read
+
+    def expect(self, headers: Headers) -> Proof | None:
+        stamp, signature = headers.get("X-Signature-Timestamp", ""), headers.get("X-Signature-Ed25519", "").lower()
+        if not _SIGNATURE.fullmatch(signature) or not is_recent(stamp, self._clock.wall()):
+            return None
+        return partial(self._is_signed, stamp.encode(), bytes.fromhex(signature))
+
+    def _is_signed(self, stamp: bytes, signature: bytes, body: bytes) -> bool:
+        try:
+            self._key.verify(signature, stamp + body)
+        except self._invalid:
+            return False
+        return True
+
+    async def take_in(self, headers: Headers, body: bytes) -> WebAnswer:
+        try:
+            interaction = json.loads(body)
+        except (ValueError, RecursionError):
+            interaction = None
+        if not isinstance(interaction, dict):
+            log.error("discord: something else than an interaction was posted, and is left out")
+            return WebAnswer()
+        if interaction.get("type") == _PING:
+            # Asked when the address is entered in the developer portal, and now and then.
+            return WebAnswer(body=json.dumps({"type": _PING}).encode())
+        self._read(interaction)
+        # 202 announces that the answer comes as a call, as it does for interactions of the gateway.
+        # https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-callback
+        return WebAnswer(202)

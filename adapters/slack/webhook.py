@@ -1,0 +1,80 @@
+"""Events, commands and presses that Slack posts to the public address.
+
+Bolt reads a body before it looks at who signed it, so that nothing comes to it before this did.
+https://docs.slack.dev/authentication/verifying-requests-from-slack
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from slack_sdk.signature import SignatureVerifier
+
+from bot.contract import Clock, Headers, Proof, WebAnswer, is_recent, is_same
+
+log = logging.getLogger(__name__)
+
+_FORM: Final = "application/x-www-form-urlencoded"
+_MOST_FIELDS: Final = 100
+"""Of a form; a command has about fifteen."""
+
+
+class SlackEntrance:
+    """Where Slack's posts come in; an event that is not answered with 200 comes again, three times in all."""
+
+    def __init__(self, secret: str, clock: Clock, store: Callable[[dict[str, Any]], Awaitable[bool]]) -> None:
+        """
+        Args:
+            secret: with which Slack signs.
+            store: takes in a payload; False: it could not be stored.
+        """
+        self._verifier = SignatureVerifier(secret)
+        self._clock = clock
+        self._store = store
+
+    def expect(self, headers: Headers) -> Proof | None:
+        stamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
+        if not signature or not is_recent(stamp, self._clock.wall()):
+            return None
+        return partial(self._is_signed, stamp, signature)
+
+    def _is_signed(self, stamp: str, signature: str, body: bytes) -> bool:
+        try:
+            expected = self._verifier.generate_signature(timestamp=stamp, body=body)
+        except UnicodeDecodeError:
+            # The library signs text.
+            return False
+        return is_same(signature, expected or "")
+
+    async def take_in(self, headers: Headers, body: bytes) -> WebAnswer:
+        try:
+            payload = _read(headers.get("Content-Type", ""), body.decode())
+        except (ValueError, RecursionError):
+            log.error("slack: something else than an event was posted, and is left out")
+            return WebAnswer()
+        if payload.get("type") == "url_verification":
+            # https://docs.slack.dev/reference/events/url_verification
+            return WebAnswer(body=json.dumps({"challenge": payload.get("challenge")}).encode())
+        return WebAnswer(200 if await self._store(payload) else 503)
+
+
+def _read(media_type: str, body: str) -> dict[str, Any]:
+    """Read a body: JSON with events, a form with commands, and JSON within a form with presses.
+
+    Raises:
+        ValueError: it is nothing of that.
+    """
+    payload: Any
+    if media_type.partition(";")[0].strip().lower() == _FORM:
+        form = dict(parse_qsl(body, keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+        payload = json.loads(form["payload"]) if "payload" in form else form
+    else:
+        payload = json.loads(body)
+    if not isinstance(payload, dict):
+        raise ValueError("no object")
+    return payload

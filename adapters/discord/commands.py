@@ -36,7 +36,8 @@ def payloads() -> list[Payload]:
     wanted = [_command(ASK, [_option("question", ASK, required=True)])]
     for one in words.COMMANDS:
         names = re.findall(r"[a-z]+", one.argument.lower())
-        option = [_option(names[-1], one.word, required=not one.argument.startswith("["))] if names else []
+        name = "how" if " | " in one.argument else names[-1] if names else ""
+        option = [_option(name, one.word, required=not one.argument.startswith("["))] if name else []
         wanted.append(_command(one.word, option))
     return wanted
 

@@ -9,7 +9,9 @@ import time
 from collections.abc import AsyncIterator
 
 from bot.contract import ChatId, SettingsError, SystemClock, identity, turns_of
+from bot.safety import redact_nothing
 from bot.store import Store, database_path
+from bot.turn import ChatWriter, Form
 
 MOST_CHATS = 1_000_000
 """Chats that are listed."""
@@ -17,8 +19,11 @@ _SHOWN_CHARS = 200
 """Characters of arguments and results that a trace shows."""
 
 
-async def look_after(database_url: str, action: str, what: str | None, *, sure: bool) -> int:
+async def look_after(database_url: str, action: str, what: str | None, *, sure: bool, markdown: bool = False) -> int:
     """Do what `parley chats ACTION WHAT` asks; the exit code.
+
+    Args:
+        markdown: an export is what people saw, as Markdown.
 
     Raises:
         SettingsError: `what` is no id of a chat, or no reference.
@@ -46,8 +51,9 @@ async def look_after(database_url: str, action: str, what: str | None, *, sure: 
         if not turns and not await store.settings.list_of(chat) and not any(row.chat == chat for row in rows):
             return _print_refusal(f"no chat {str(chat)!r} is stored; `parley chats` lists their ids")
         if action == "export":
+            writer = ChatWriter(Form.MARKDOWN, redact_nothing)  # what is printed is masked where it leaves
             async for line in store.history.export(chat):
-                print(json.dumps(line, ensure_ascii=False))  # noqa: T201
+                print(writer.write(line) + "\n" if markdown else json.dumps(line, ensure_ascii=False))  # noqa: T201
             return 0
         if not sure and not await _confirm(f"Delete {turns} turns of {chat} for good? [y/N] "):
             return _print_refusal("nothing was deleted")

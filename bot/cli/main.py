@@ -56,6 +56,7 @@ def parser() -> argparse.ArgumentParser:
     chats.add_argument("action", nargs="?", choices=["list", "export", "forget", "trace"], default="list")
     chats.add_argument("chat", nargs="?", help="the chat's id, as `parley chats` lists it; for trace, a reference")
     chats.add_argument("--person", metavar="ID", help="with forget: everything of one person, as telegram:123")
+    chats.add_argument("--markdown", action="store_true", help="export what people saw, to read; else all, as JSON")
     chats.add_argument("--yes", action="store_true", help="forget without asking")
     return top
 
@@ -131,7 +132,9 @@ def _run_command(options: argparse.Namespace, outlet: Outlet) -> int:
                 if options.action != "forget" or options.chat is not None:
                     raise SettingsError("--person goes with forget alone: parley chats forget --person telegram:123")
                 return asyncio.run(forget_person(database_url, options.person, sure=options.yes))
-            return asyncio.run(look_after(database_url, options.action, options.chat, sure=options.yes))
+            return asyncio.run(
+                look_after(database_url, options.action, options.chat, sure=options.yes, markdown=options.markdown)
+            )
 
 
 def configured(outlet: Outlet) -> Configuration:

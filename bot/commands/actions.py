@@ -15,7 +15,7 @@ from bot.policy import Access, Once, may_be_told
 from bot.reply import Notices
 from bot.sentences import refuses, say
 from bot.store import InboxState, Store, TurnRecord
-from bot.turn import Approvals, Conversation, EarlierWords, Ending, Running, TurnQueue
+from bot.turn import Approvals, Conversation, EarlierWords, Ending, Running, TurnQueue, read_wish
 
 log = logging.getLogger(__name__)
 
@@ -96,8 +96,20 @@ class CommandActions:
                 said = await (self._begin_anew(id, message, language) if new else self._forget(message, language))
                 await self.notices.tell(message, said, private=refuses(said, language))
                 await self.store.intake.end(id, InboxState.DONE)
+            case "export" if refused := await self._refuse_export(message, language):
+                await self.notices.tell(message, refused, private=True)
+                await self.store.intake.end(id, InboxState.REFUSED)
             case _:
                 await self.conversation.run(id, message, language, lambda: running.ending)
+
+    async def _refuse_export(self, message: MessageSent, language: str) -> str:
+        """Return why nothing is exported; empty where it may be: in a group everybody their own, admins everything."""
+        wish = read_wish(message)
+        if wish is None:
+            form = self.surface(message).limits.command_form
+            return say("export_usage", language, command=form.format(word="export"))
+        everything = message.group and wish[1]
+        return "" if not everything or await self.access.is_admin(message.sender) else say("admins_only", language)
 
     async def _begin_anew(self, id: int, message: MessageSent, language: str) -> str:
         """Leave what was said behind: in a group what this person asked, or for an admin everything; what to say."""

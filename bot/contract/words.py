@@ -48,6 +48,7 @@ COMMANDS = (
     Command("reminders", argument="[pause|resume|delete N]", private=True),
     Command("context", private=True),
     Command("forget", argument="[yes]", queued=True),
+    Command("export", argument="[json | all]", queued=True),
     Command("why", private=True),
     Command("whoami", open=True, private=True),
     Command("usage", private=True),
@@ -111,8 +112,10 @@ def bare(text: str, *, certain: bool = False) -> tuple[str, str] | None:
 
 
 def _fits(form: str, argument: str) -> bool:
-    """Whether `argument` looks like `form`: as many words, and those in small letters as they are."""
+    """Whether `argument` looks like `form`: as many words, and those in small letters as they are; of `a | b` any."""
     wanted, given = form.strip("[]").split(), argument.split()
+    if "|" in wanted:
+        return {word.lower() for word in given} <= {*wanted} - {"|"}
     return len(wanted) == len(given) and all(
         not (word.isalpha() and word.islower()) or word == said.lower()
         for word, said in zip(wanted, given, strict=True)

@@ -136,7 +136,8 @@ class Replies:
 
     def _has_buttons(self, question: MessageSent | None) -> bool:
         # Where the target expires, nothing could be written for a press.
-        return self._buttons and question is not None and self.can_ask(question)
+        # What is exported is no answer that could be made anew or rated.
+        return self._buttons and question is not None and question.command != "export" and self.can_ask(question)
 
     def can_ask(self, question: MessageSent) -> bool:
         """Return True if a reply to `question` can carry buttons that work as long as they stand."""

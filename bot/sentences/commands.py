@@ -178,6 +178,33 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "這會永久刪除這個聊天室的所有紀錄：{turns} 輪對話、提醒和檔案。確定的話請輸入 `{command} yes`。"
         "我記住的關於你的內容會保留，可用 `{memory}` 查看。",
     ),
+    "export": (
+        "Here is what is kept of this chat: {turns} questions, with their answers.",
+        "这是此聊天保存的内容：{turns} 个提问及回答。",
+        "這是這個聊天室保存的內容：{turns} 個提問及回答。",
+    ),
+    "export_own": (
+        "Here is what you asked in this chat: {turns} questions, with their answers. An admin may write `{all}` for "
+        "those of everybody.",
+        "这是你在此聊天中的 {turns} 个提问及回答。管理员可以发送 `{all}` 导出所有人的。",
+        "這是你在這個聊天室的 {turns} 個提問及回答。管理員可以輸入 `{all}` 匯出所有人的。",
+    ),
+    "export_left_out": (
+        "The {count} oldest are left out: a file may have at most {size} MB here. Who runs this bot can export all.",
+        "最早的 {count} 个未包含在内：这里的文件最大 {size} MB。机器人的管理员可以导出全部。",
+        "最早的 {count} 個沒有包含在內：這裡的檔案最大 {size} MB。機器人的管理員可以匯出全部。",
+    ),
+    "export_nothing": (
+        "Nothing is kept of this chat that could be exported for you.",
+        "此聊天没有可以为你导出的内容。",
+        "這個聊天室沒有可以為你匯出的內容。",
+    ),
+    "export_usage": (
+        "Write `{command}` for a Markdown file or `{command} json` for JSON; in a group with `all` behind it for "
+        "everybody's questions.",
+        "发送 `{command}` 得到 Markdown 文件，`{command} json` 得到 JSON；在群里加上 `all` 导出所有人的提问。",
+        "輸入 `{command}` 取得 Markdown 檔案，`{command} json` 取得 JSON；在群組裡加上 `all` 匯出所有人的提問。",
+    ),
     "forgotten": (
         "Everything kept of this chat is deleted: {turns} turns.",
         "此聊天的全部记录已删除：共 {turns} 轮对话。",
@@ -213,6 +240,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
     ),
     "command_context": ("show what I see of this chat", "查看我能看到的对话内容", "查看我能看到的對話內容"),
     "command_forget": ("delete everything kept of this chat", "删除此聊天的全部记录", "刪除這個聊天室的所有紀錄"),
+    "command_export": (
+        "send what is kept of this chat as a file",
+        "把此聊天保存的内容作为文件发送",
+        "把這個聊天室保存的內容以檔案傳送",
+    ),
     "command_why": ("show how the last answer came about", "查看上一个回答是怎么来的", "查看上一個回答是怎麼來的"),
     "command_whoami": ("show your id and this chat's", "显示你和此聊天的 ID", "顯示你和此聊天室的 ID"),
     "command_usage": ("show what you used today", "查看今天的用量", "查看今天的用量"),
@@ -242,6 +274,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "queue, collect, interrupt or steer",
         "queue、collect、interrupt 或 steer",
         "queue、collect、interrupt 或 steer",
+    ),
+    "argument_export": (
+        "json: as JSON; all: of everybody here",
+        "json：JSON 格式；all：此处所有人的",
+        "json：JSON 格式；all：這裡所有人的",
     ),
     "argument_memory": (
         "forget and a number, to delete that entry",

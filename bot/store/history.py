@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.contract import OUTSIDE, ChatId, Entry, ToolEntry, entry_from_json, entry_to_json
 from bot.store.branches import Branch, find_branch
-from bot.store.export import export_chat
+from bot.store.export import Extent, count_exported, export_chat
 from bot.store.forgetting import forget_chat
 from bot.store.queries import Queries
 from bot.store.records import ChatRow, HistoryRow, Summary
@@ -161,7 +161,15 @@ class History(Queries):
 
     def export(self, chat: ChatId) -> AsyncIterator[dict[str, Any]]:
         """Yield everything stored of a chat, one JSON object a turn, oldest first, including replaced answers."""
-        return export_chat(self._readers, chat)
+        return export_chat(self._readers, Extent(chat))
+
+    def export_part(self, extent: Extent) -> AsyncIterator[dict[str, Any]]:
+        """Yield some turns of a chat as `export` does."""
+        return export_chat(self._readers, extent)
+
+    async def count_exported(self, extent: Extent) -> int:
+        """Return how many turns `export_part` yields."""
+        return await count_exported(self._readers, extent)
 
 
 def _summary(db: Connection, branch: Branch | None) -> Summary | None:

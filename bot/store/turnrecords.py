@@ -25,6 +25,10 @@ TURN = """
     FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question
 """
 """One row for `turn_record`."""
+_ANSWERS = (
+    "t.superseded_by IS NULL AND t.ended_at IS NOT NULL AND json_extract(i.incoming, '$.command') IS NOT 'export'"
+)
+"""What stands as an answer to a question: `/why` tells of it, and `/retry` asks it again."""
 
 
 def open_turn(db: Connection, turn: int, chat: ChatId, person: str, now: float) -> None:
@@ -108,8 +112,7 @@ def _chat_of_running(db: Connection, turn: int, now: float) -> int | None:
 async def find_last_turn(readers: Readers, chat: ChatId) -> TurnRecord | None:
     """See `Turns.find_last`."""
     row = await readers.fetch_row(
-        f"{TURN} WHERE c.chat = ? AND t.id > c.since_turn AND t.superseded_by IS NULL AND t.ended_at IS NOT NULL "
-        "ORDER BY t.id DESC LIMIT 1",
+        f"{TURN} WHERE c.chat = ? AND t.id > c.since_turn AND {_ANSWERS} ORDER BY t.id DESC LIMIT 1",
         (str(chat),),
     )
     return None if row is None else turn_record(row)
@@ -121,7 +124,7 @@ async def find_last_turn_of_channel(readers: Readers, chat: ChatId, person: str)
     row = await readers.fetch_row(
         # Ids of threads begin with their channel's and a slash, behind which "0" is the next sign.
         f"{TURN} WHERE (c.chat = ? OR (c.chat > ? AND c.chat < ?)) AND t.id > c.since_turn "
-        "AND t.superseded_by IS NULL AND t.ended_at IS NOT NULL ORDER BY t.person = ? DESC, t.id DESC LIMIT 1",
+        f"AND {_ANSWERS} ORDER BY t.person = ? DESC, t.id DESC LIMIT 1",
         (channel, f"{channel}/", f"{channel}0", to_plain(person)),
     )
     return None if row is None else turn_record(row)

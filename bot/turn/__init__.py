@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bot.turn.approvals import ApprovalOptions, Approvals
+from bot.turn.chatfile import ChatWriter, Form
 from bot.turn.conversation import Conversation
 from bot.turn.earlier import EarlierWords
 from bot.turn.enclosed import EnclosedFiles
+from bot.turn.exports import read_wish
 from bot.turn.joins import Joins
 from bot.turn.lookup import STARTS_AT_ONCE
 from bot.turn.offers import Offers

@@ -17,7 +17,7 @@ from bot.contract import Backoff, Clock, DeliveryError, MessageSent, StoreError,
 from bot.model import Models
 from bot.operations import Metrics, Story
 from bot.policy import Once, Permit, Quotas, charge
-from bot.reply import Notices, Replies, ReplyStream, Settling, approval_buttons
+from bot.reply import Notices, Replies, Settling, approval_buttons
 from bot.sentences import say
 from bot.store import InboxState, Store, TurnState
 from bot.toolchoice import NamedCall
@@ -27,12 +27,13 @@ from bot.turn.draft import Draft
 from bot.turn.earlier import EarlierWords
 from bot.turn.enclosed import EnclosedFiles
 from bot.turn.ending import End, Endings
+from bot.turn.exports import EXPORT, Exports
 from bot.turn.joins import Joins
 from bot.turn.limits import TurnLimits
 from bot.turn.lookup import Known, Lookup
 from bot.turn.offers import Offers
-from bot.turn.progress import Progress
-from bot.turn.run import Ending, Run
+from bot.turn.progress import Progress, write_unsent
+from bot.turn.run import Ending, Run, finish, uncancel
 from bot.turn.showing import Showing
 from bot.turn.turnoptions import TurnOptions
 from tools.registry import ToolRegistry
@@ -88,6 +89,7 @@ class Conversation:
         self._joins = joins
         self._approvals = approvals
         self._showing = Showing(store, registry, quotas.prices, self._metrics, clock)
+        self._exports = Exports(store, replies, notices, settling, surface, self._metrics, options)
         self._endings = Endings(store, models, once, settling, summaries, approvals, self._metrics, clock, options)
 
     async def run(self, turn: int, question: MessageSent, language: str, ending: Callable[[], Ending | None]) -> None:
@@ -106,10 +108,10 @@ class Conversation:
         except asyncio.CancelledError:
             match ending():
                 case Ending.STOPPED:
-                    _uncancel()
+                    uncancel()
                     await self._stop(run)
                 case Ending.REPLACED:
-                    _uncancel()
+                    uncancel()
                 case _:
                     await self._take_back(run)
                     raise
@@ -168,6 +170,9 @@ class Conversation:
         """
         turn, question, language = run.turn, run.question, run.language
         try:
+            if question.command == EXPORT:
+                await self._export(run)
+                return
             await self._registry.settle(SERVERS_SECONDS)
             permit, named = await self._offers.find_named(
                 question, language, lambda: self._surface(question).limits.command_form
@@ -196,6 +201,13 @@ class Conversation:
         if await self._may_begin(run):
             await self._notices.tell(run.question, problem, turn=f"t{run.turn}")
             await self._store.intake.end(run.turn, InboxState.DONE)
+
+    async def _export(self, run: Run) -> None:
+        """Send what is kept of the chat as a file: no model is asked, and none is told."""
+        question = run.question
+        await run.limits.count(lambda: self._store.turns.begin(run.turn, question.chat, question.sender.id))
+        if await self._may_begin(run):
+            await self._exports.send(run)
 
     async def _may_begin(self, run: Run) -> bool:
         """Return True if the turn may begin: it has not ended, and no more processes than allowed died over it."""
@@ -226,7 +238,7 @@ class Conversation:
                     draft.reply.offer(approval_buttons(end.asked))
                 else:
                     self._replies.offer(draft.reply, run.turn, run.question, run.language, goes_on=end.goes_on)
-                await self._finish(draft.reply, run, end)
+                await finish(draft.reply, run, end.state)
             except asyncio.CancelledError:
                 if run.ending() is Ending.REPLACED:
                     await draft.reply.leave()
@@ -234,7 +246,7 @@ class Conversation:
         made = draft.made
         made.unsent = draft.reply.undelivered
         if made.unsent:
-            notes = made.write_unsent(run.language, f"t{run.turn}")
+            notes = write_unsent(made.unsent, run.language, f"t{run.turn}")
             await self._notices.tell(known.question, "\n\n".join(notes), turn=f"t{run.turn}-unsent")
         await self._endings.close(draft, end, task, briefing)
         if end.asked is not None:
@@ -263,7 +275,7 @@ class Conversation:
             why = run.ending()
             if why in (None, Ending.REPLACED):
                 raise
-            _uncancel()
+            uncancel()
             if why is Ending.SHUTDOWN:
                 draft.write(say("shutdown", run.language))
                 # Side by side: a locked database keeps nobody from reading why the answer ends here.
@@ -284,21 +296,3 @@ class Conversation:
                 if outcome is not None:
                     return outcome
         return None
-
-    async def _finish(self, reply: ReplyStream, run: Run, end: End) -> None:
-        """Wait until the whole answer is shown, also if somebody stops it meanwhile."""
-        try:
-            await reply.finish()
-        except asyncio.CancelledError:
-            if run.ending() is not Ending.STOPPED or end.state == TurnState.STOPPED:
-                raise
-            # There is nothing to stop any more: the answer is complete and only waits to be shown.
-            _uncancel()
-            await reply.finish()
-
-
-def _uncancel() -> None:
-    """Let this task go on that was cancelled."""
-    current = asyncio.current_task()
-    assert current is not None
-    current.uncancel()

@@ -18,6 +18,7 @@ from bot.store import Approval, PageState, Store, TurnState
 from bot.turn import workings
 from bot.turn.approvals import Approvals
 from bot.turn.draft import Draft
+from bot.turn.progress import write_unsent
 from bot.turn.turnoptions import TurnOptions
 
 log = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ class Endings:
         blind = any(one.content for one in draft.known.asked.pictures) and not self._models.sees(made.model)
         unseen = say("pictures_unseen", language) if blind and isinstance(told, Finished) else ""
         footer = made.citations.list_cited(made.shown, language)
-        for words in (unseen, footer, *under, *made.write_unsent(language, f"t{turn}"), note):
+        for words in (unseen, footer, *under, *write_unsent(made.unsent, language, f"t{turn}"), note):
             if words:
                 draft.write(words)
         if asks is not None:

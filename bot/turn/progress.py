@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bot.agent import CallKey, Citations
@@ -67,12 +68,12 @@ class Progress:
         """Everything a person reads of it."""
         return "".join(self.visible)
 
-    def write_unsent(self, language: str, reference: str) -> list[str]:
-        """A sentence for each file that cannot be posted, as Markdown; the log speaks of it by `reference`."""
-        return [
-            say(why, language, name=escape(clean_name(file.name)), size=_size(file), id=reference)
-            for file, why in self.unsent
-        ]
+
+def write_unsent(unsent: Sequence[tuple[File, str]], language: str, reference: str) -> list[str]:
+    """A sentence for each file that cannot be posted, as Markdown; the log speaks of it by `reference`."""
+    return [
+        say(why, language, name=escape(clean_name(file.name)), size=_size(file), id=reference) for file, why in unsent
+    ]
 
 
 def _size(file: File) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bot.contract import MessageSent
-from bot.reply import ShownBefore
+from bot.reply import ReplyStream, ShownBefore
+from bot.store import TurnState
 from bot.turn.limits import TurnLimits
 
 
@@ -33,3 +35,26 @@ class Run:
     limits: TurnLimits
     shown: dict[int, ShownBefore] = field(default_factory=dict)
     """The pages that earlier tries showed, also those that could not be stored."""
+
+
+async def finish(reply: ReplyStream, run: Run, state: TurnState) -> None:
+    """Wait until the whole reply is shown, also if somebody stops it meanwhile.
+
+    Args:
+        state: how the turn ends.
+    """
+    try:
+        await reply.finish()
+    except asyncio.CancelledError:
+        if run.ending() is not Ending.STOPPED or state == TurnState.STOPPED:
+            raise
+        # There is nothing to stop any more: the answer is complete and only waits to be shown.
+        uncancel()
+        await reply.finish()
+
+
+def uncancel() -> None:
+    """Let this task go on that was cancelled."""
+    current = asyncio.current_task()
+    assert current is not None
+    current.uncancel()

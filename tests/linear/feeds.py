@@ -85,7 +85,7 @@ from bot.toolchoice.chooser import Chooser
 from bot.toolchoice.scripts import simplified
 from bot.toolsyntax import Detector, parse, repair
 from bot.toolsyntax import arguments as written
-from bot.turn import workings
+from bot.turn import chatfile, exports, workings
 from tests.conftest import RawJson, RawObject
 from tools import addresses as addresses_of
 from tools import (
@@ -357,6 +357,20 @@ def _printed(text: str) -> None:
     console_terminal.Screen(io.StringIO(), terminal=True).show(console_terminal.draw(_page(text)), None)
 
 
+def _exported(text: str) -> None:
+    """Write a turn of which everything that somebody may have written is `text`, in each form."""
+    turn = {
+        **dict.fromkeys(("person", "state", "answer", "model", "rating"), text),
+        "turn": 1,
+        "started_at": 0.0,
+        "replaced_by": None,
+        "question": {"text": text, "sender": {"name": text}, "enclosed": [{"name": text}]},
+        "calls": [{"name": text, "arguments": {text: [text]}}],
+    }
+    for form in chatfile.Form:
+        chatfile.ChatWriter(form, redactor.Redactor(["k" * 40]).redact).write(turn)
+
+
 def _mcp_answer(text: str) -> CallToolResult:
     structured = {"text": text, "words": text.split(" ")}
     return CallToolResult(content=[TextContent(type="text", text=text)] * 2, structured_content=structured)
@@ -544,6 +558,8 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.markdown.lines.LineScanner.feed": _scanned,
     "bot.markdown.lines.LineScanner.feed, in one line": lambda text: lines.LineScanner().feed(text),
     "bot.markdown.lines.columns": lines.columns,
+    "bot.turn.chatfile.ChatWriter.write": _exported,
+    "bot.turn.exports.read_wish": lambda text: exports.read_wish(_asked(text)),
     "bot.turn.workings.as_paragraph": lambda text: workings.as_paragraph([text], text),
     "bot.safety.linkpolicy.LinkPolicy.learn": lambda text: linkpolicy.LinkPolicy().learn(text),
     "bot.safety.linkpolicy.LinkPolicy.decide": lambda text: linkpolicy.LinkPolicy().decide(text, f"https://a.b/{text}"),
@@ -816,6 +832,7 @@ INSIDE: dict[str, str] = {
     "bot.turn.draft.Draft": "bot.turn.workings.as_paragraph",
     "bot.turn.workings.gap_after": "bot.turn.workings.as_paragraph",
     "bot.safety.spellings": "bot.safety.spellings.decode_spelled",
+    "bot.turn.chatfile": "bot.turn.chatfile.ChatWriter.write",
     "bot.store.facts.StoredFacts": "bot.store.facts.split_words",
     "bot.store.incoming": "bot.store.incoming.incoming_from_json",
     "bot.store.text": "bot.store.text.to_json",

@@ -60,6 +60,10 @@ def test_a_slash_and_a_word_are_a_command(text: str, command: tuple[str, str] | 
         ("new: york in spring", None),
         ("help：", None),
         ("", None),
+        ("export", ("export", "")),
+        ("export json", ("export", "json")),
+        ("export JSON all", ("export", "JSON all")),
+        ("export everything to Excel", None),
     ],
 )
 def test_a_bare_word_is_a_command_only_as_the_whole_message(text: str, command: tuple[str, str] | None) -> None:

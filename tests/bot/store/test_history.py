@@ -15,6 +15,7 @@ from bot.contract.errors import StoreError
 from bot.contract.messages import ChatId, MessageRef, ReplyTarget, Sender
 from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
 from bot.store import HistoryRow, PageRecord, PageState, Store, Summary, TurnState
+from bot.store.export import Extent
 from bot.store.history import NEWEST
 from bot.store.schema import STEPS, upgrade
 from tests.bot.store.conftest import HandClock, Message, taken_in
@@ -156,6 +157,26 @@ async def test_an_export_holds_every_turn_as_json(store: Store, chat: ChatId, me
     assert lines[0]["question"]["text"] == f"{SECRET}?"
     assert lines[59]["messages"] == ["r59"]
     assert lines[59]["usage"] == {"prompt": 1, "completion": 1, "cached": 0, "reasoning": 0}
+
+
+async def test_a_part_of_a_chat_is_exported_the_newest_first(store: Store, chat: ChatId, message: Message) -> None:
+    for number in range(120):
+        await say(store, message, number)
+    await say(store, message, 999, where=OTHER)
+    await store.settings.set(chat, "model", "ollama:qwen3")
+    everybody = Extent(chat, before=111, newest_first=True, whole=False)
+    own = Extent(chat, "telegram:1")
+    nobody = Extent(chat, "telegram:2")
+
+    settings, *turns = [turn async for turn in store.history.export_part(everybody)]
+    mine = [turn["turn"] async for turn in store.history.export_part(own)]
+
+    assert settings["settings"] == {"model": "ollama:qwen3"}
+    assert [turn["turn"] for turn in turns] == [*range(110, 0, -1)] and "entries" not in turns[0]
+    assert await store.history.count_exported(everybody) == 110
+    # What was set for the chat is everybody's.
+    assert mine == [*range(1, 121)] and await store.history.count_exported(own) == 120
+    assert [turn async for turn in store.history.export_part(nobody)] == []
 
 
 async def test_a_forgotten_chat_is_gone_from_every_table_and_from_the_file(

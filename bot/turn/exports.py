@@ -1,0 +1,128 @@
+"""`/export`: the history of a chat as a file, sent once.
+
+The file is stored as the result of a call before it is sent, and its delivery is recorded as that of any file: a
+process that dies over it is followed by one that sends the same file, and none that stands already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from bot.contract import File, MessageSent, Surface, Usage
+from bot.operations import Metrics
+from bot.reply import Notices, Replies, Settling, files_before
+from bot.safety import LinkPolicy, Redactor
+from bot.sentences import say
+from bot.store import FILE_BYTES, Extent, Store, StoredTurn, TurnState
+from bot.turn.chatfile import ChatWriter, Form, write_chat
+from bot.turn.progress import write_unsent
+from bot.turn.run import Run, finish
+from bot.turn.turnoptions import TurnOptions
+from tools.base import ProducedFile, ToolCall, ToolResult
+
+EXPORT: Final = "export"
+_ALL: Final = "all"
+_FORMS: Final = {
+    Form.MARKDOWN: ("chat.md", "text/markdown"),
+    Form.JSON: ("chat.json", "application/json"),
+}
+
+
+def read_wish(message: MessageSent) -> tuple[Form, bool] | None:
+    """Return the form that `/export` asks for, and whether it asks for what everybody wrote; None: it is not clear."""
+    words = set(message.text.lower().split())
+    if not words <= {*Form, _ALL} or words >= {*Form}:
+        return None
+    return (Form.JSON if Form.JSON in words else Form.MARKDOWN), _ALL in words or not message.group
+
+
+class Exports:
+    """Sends chats as files; one object for the whole process."""
+
+    def __init__(
+        self,
+        store: Store,
+        replies: Replies,
+        notices: Notices,
+        settling: Settling,
+        surface: Callable[[MessageSent], Surface],
+        metrics: Metrics,
+        options: TurnOptions,
+    ) -> None:
+        self._store = store
+        self._replies = replies
+        self._notices = notices
+        self._settling = settling
+        self._surface = surface
+        self._metrics = metrics
+        self._redact = Redactor(options.secrets).redact
+        self._zone = options.zone
+
+    async def send(self, run: Run) -> None:
+        """Write the file, unless a former process stored it, send it, and close the turn.
+
+        Raises:
+            StoreError: the store does not work now.
+            Unreachable: the platform is not connected now.
+        """
+        turn, question = run.turn, run.question
+        surface, before = self._surface(question), await self._store.turns.load(turn)
+        reply = self._replies.answer(
+            surface, question.chat, before, LinkPolicy(), run.language, question=question, shown=run.shown
+        )
+        async with reply:
+            async with reply.followed():
+                for part in await self._make(run, before, surface):
+                    if isinstance(part, File):
+                        reply.attach(part)
+                    else:
+                        reply.append(part)
+            await finish(reply, run, TurnState.DONE)
+        if reply.undelivered:
+            notes = write_unsent(reply.undelivered, run.language, f"t{turn}")
+            await self._notices.tell(question, "\n\n".join(notes), turn=f"t{turn}-unsent")
+        again = self._settling.due(reply, resumed=any(page.ref for page in before.pages))
+        state = TurnState.FAILED if reply.lost else TurnState.DONE
+        await self._store.turns.close(
+            turn,
+            state,
+            (),
+            visible=reply.text,
+            reasoning="",
+            model="",
+            usage=Usage(),
+            error=reply.lost,
+            again_at=again.at if again else None,
+            cuts=reply.cuts if again else (),
+        )
+        self._settling.begin(turn, question.chat, again)
+        self._metrics.turns_ended.add(state)
+
+    async def _make(self, run: Run, before: StoredTurn, surface: Surface) -> list[str | File]:
+        """Return what is said, and the file, once both are stored."""
+        if files := files_before(before):
+            said = [call.result.text for call in before.calls if call.result is not None]
+            return [*said, *files]
+        question, language, limits = run.question, run.language, surface.limits
+        wish = read_wish(question)
+        form, everything = wish if wish is not None else (Form.MARKDOWN, False)
+        extent = Extent(
+            question.chat, "" if everything else question.sender.id, run.turn, newest_first=True, whole=False
+        )
+        history = self._store.history
+        stored = await history.count_exported(extent)
+        if not stored:
+            return [say("export_nothing", language)]
+        most = min(limits.attachment_bytes, FILE_BYTES)
+        written = await write_chat(history.export_part(extent), ChatWriter(form, self._redact, self._zone), most)
+        command = limits.command_form.format(word=f"{EXPORT} {_ALL}")
+        parts = [say("export" if everything else "export_own", language, turns=written.turns, all=command)]
+        if left_out := stored - written.turns:
+            parts.append(say("export_left_out", language, count=left_out, size=most // 2**20))
+        name, media_type = _FORMS[form]
+        call, told = ToolCall(EXPORT, EXPORT, {"form": form}), "\n\n".join(parts)
+        await self._store.turns.start_call(run.turn, call, passnumber=1, position=0, effects=False)
+        result = ToolResult(text=told, files=(ProducedFile(name, media_type, written.content),))
+        await self._store.turns.end_call(run.turn, call.id, result)
+        return [told, File(name, media_type, written.content)]

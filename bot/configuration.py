@@ -102,7 +102,7 @@ def model_options(core: CoreSettings) -> ModelOptions:
     Raises:
         SettingsError: no model is named and no provider's key is set.
     """
-    from bot.model import PROVIDERS, ModelOptions, default_model
+    from bot.model import PROVIDERS, ModelOptions, default_model, default_transcriber
 
     keys = {name: getattr(core, row.key.lower()).get_secret_value() for name, row in PROVIDERS.items()}
     urls = {name: getattr(core, row.base_url_setting.lower()) for name, row in PROVIDERS.items()}
@@ -111,10 +111,12 @@ def model_options(core: CoreSettings) -> ModelOptions:
         raise SettingsError(
             "MODEL is not set and no provider's key is: set OPENAI_API_KEY, or MODEL=ollama:qwen3 for a local Ollama"
         )
+    of_provider = default_transcriber((name, *core.fallback_models), keys)
     return ModelOptions(
         name=name,
         fallbacks=core.fallback_models,
         choices=core.models,
+        transcriber="" if core.transcribe_model.strip().lower() == "off" else core.transcribe_model or of_provider,
         keys=keys,
         base_urls=urls,
         tool_mode=core.tool_mode,

@@ -143,6 +143,11 @@ class CoreSettings(Settings):
     tool_choice_model: str = Field(
         "", description="A small model that says which tools a question needs, as provider:name; empty: none is asked."
     )
+    transcribe_model: str = Field(
+        "",
+        description="What transcribes voice messages, as provider:name; empty: what the model's provider has, else one "
+        "whose key is set (OpenAI); off: nothing.",
+    )
     pre_search: bool = Field(False, description="Search before the model is asked where a question plainly needs it.")
     max_tool_rounds: int = Field(5, ge=2, le=50, description="Model calls a turn; 2 is the classical two-pass loop.")
     max_calls_per_pass: int = Field(16, ge=1, le=64, description="Tool calls that one pass may ask for.")

@@ -302,10 +302,12 @@ def _enclosed(message: discord.Message | discord.MessageSnapshot) -> tuple[Enclo
 
 def _file(attachment: discord.Attachment) -> Enclosure:
     media_type = attachment.content_type or ""
+    seconds = attachment.duration or 0.0
     if attachment.is_voice_message():
         # Recorded in Discord, which names it itself.
-        return Enclosure(kind=EnclosureKind.VOICE, media_type=media_type, size=attachment.size, source=attachment.url)
-    return Enclosure.file(attachment.filename, media_type, attachment.size, attachment.url)
+        kind, size = EnclosureKind.VOICE, attachment.size
+        return Enclosure(kind=kind, media_type=media_type, size=size, source=attachment.url, seconds=seconds)
+    return Enclosure.file(attachment.filename, media_type, attachment.size, attachment.url, seconds)
 
 
 def _forwarded_files(message: discord.Message) -> tuple[Enclosure, ...]:

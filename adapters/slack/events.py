@@ -417,20 +417,24 @@ def _quoted(event: Json, me: Me, names: Names) -> Quoted | None:
 
 def _enclosed(message: Json) -> tuple[Enclosure, ...]:
     """The files of a message; of one from another organisation Slack tells no more than that it is there."""
-    return tuple(_file(file) for file in message.get("files") or () if isinstance(file, Mapping))
+    author = message.get("user") or message.get("author_id")
+    return tuple(_file(file, author) for file in message.get("files") or () if isinstance(file, Mapping))
 
 
-def _file(file: Json) -> Enclosure:
+def _file(file: Json, author: object) -> Enclosure:
     name, media_type = str(file.get("name") or file.get("title") or ""), str(file.get("mimetype") or "")
     size = file.get("size")
     size = size if isinstance(size, int) and size > 0 else 0
     # Of a large picture Slack keeps a smaller one. https://docs.slack.dev/reference/objects/file-object
     smaller = file.get("thumb_1024") if size > _LARGE_PICTURE else None
     source = str(smaller or file.get("url_private_download") or file.get("url_private") or "")
+    lasts = file.get("duration_ms")
+    seconds = lasts / 1000 if isinstance(lasts, int) and lasts > 0 else 0.0
     if file.get("subtype") == "slack_audio":
-        # Recorded in Slack, which names it itself.
-        return Enclosure(kind=EnclosureKind.VOICE, media_type=media_type, size=size, source=source)
-    return Enclosure.file(name, media_type, size, source)
+        # Recorded in Slack, which names it itself. One that somebody else recorded can be shared again.
+        kind = EnclosureKind.VOICE if file.get("user", author) == author else EnclosureKind.AUDIO
+        return Enclosure(kind=kind, media_type=media_type, size=size, source=source, seconds=seconds)
+    return Enclosure.file(name, media_type, size, source, seconds)
 
 
 def seconds_of(ts: object) -> float:

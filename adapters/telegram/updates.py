@@ -19,11 +19,13 @@ from telegram import (
     MessageOriginChat,
     MessageOriginHiddenUser,
     MessageOriginUser,
+    TelegramObject,
     Update,
     User,
 )
 
 from bot.contract import (
+    AUDIBLE,
     LONGEST_TEXT,
     ChatId,
     ControlPressed,
@@ -271,8 +273,17 @@ def _enclosed(message: Message | ExternalReplyInfo) -> tuple[Enclosure, ...]:
             # A photo comes in several sizes, the largest last.
             file = held[-1] if isinstance(held, tuple) and field == "photo" else held
             size, source = getattr(file, "file_size", None), getattr(file, "file_id", None)
+            # As Telegram tells it; the attribute warns that it is to change its type.
+            told = file.to_dict().get("duration") if kind in AUDIBLE and isinstance(file, TelegramObject) else None
             return (
-                Enclosure(kind=kind, name=name or "", media_type=media_type or "", size=size or 0, source=source or ""),
+                Enclosure(
+                    kind=kind,
+                    name=name or "",
+                    media_type=media_type or "",
+                    size=size or 0,
+                    source=source or "",
+                    seconds=float(told) if isinstance(told, int | float) and told > 0 else 0.0,
+                ),
             )
     return ()
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import io
+import wave
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from bot.agent import CallPolicy
 from bot.cli.machine import Result, examine_machine
 from bot.configuration import Configuration, model_options
 from bot.contract import BotError, Clock, SettingsError, SystemClock, UserEntry
-from bot.model import PROVIDERS, KeyRefused, Model, ModelName, Models, Request, ask
+from bot.model import PROVIDERS, KeyRefused, Model, ModelName, Models, Request, Transcriber, ask
 from bot.operations import Outlet, set_up
 from bot.policy import ChatsFile, ToolRights, find_misnamed, read_chats
 from tools.base import ToolError, Unavailable
@@ -109,10 +112,40 @@ async def _examine_models(
             others = [provider for provider, key in options.keys.items() if key and provider not in used]
             for well, text in await asyncio.gather(*(_examine_key(models, one, offline) for one in others)):
                 report.add(well, "model", text)
+            await _examine_voice(models.transcriber, report, offline, chosen=bool(core.transcribe_model))
             return tuple(name for name, _ in asked)
     except SettingsError as error:
         report.add(False, "model", str(error))
         return ()
+
+
+async def _examine_voice(transcriber: Transcriber | None, report: _Report, offline: bool, *, chosen: bool) -> None:
+    """Say what transcribes voice messages, and have it transcribe a second of silence.
+
+    Args:
+        chosen: by the operator; a provider's own that does not work is no fault of the settings.
+    """
+    if transcriber is None:
+        report.add(True, "voice", "voice messages are not transcribed; TRANSCRIBE_MODEL names a model that does it")
+    elif offline:
+        report.add(True, "voice", f"{transcriber.name} is to transcribe voice messages and was not asked")
+    else:
+        try:
+            await transcriber.transcribe(_silence(), "silence.wav", "audio/wav", 30.0)
+            report.add(True, "voice", f"{transcriber.name} transcribes voice messages")
+        except BotError as error:
+            report.add(not chosen, "voice", f"voice messages are not transcribed: {error}")
+
+
+def _silence() -> BinaryIO:
+    """Return a recording of one second in which nothing is said."""
+    written = io.BytesIO()
+    with wave.open(written, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8_000)
+        file.writeframes(bytes(16_000))
+    return written
 
 
 async def _ask_a_word(model: Model, clock: Clock) -> None:

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bot.contract import MOST_QUOTED, OURS, OUTSIDE, MessageSent, Picture, Quoted, UserEntry, join_origins
 from bot.markdown import escape, quote
-from bot.safety import announce_unread, attribute, clean_name, clean_untrusted, defuse, describe_enclosed, enclosed_in
+from bot.safety import (
+    announce_unread,
+    attribute,
+    clean_name,
+    clean_untrusted,
+    defuse,
+    describe_enclosed,
+    enclosed_in,
+    spoken_words,
+    told_by_others,
+)
 
+QUOTED_CHARS = 300
+"""Characters of a question, or of a transcript, at the head of a reply."""
+MOST_HEARD = 3
+"""Transcripts there."""
 _COLON = re.compile("[:：﹕︓︰˸∶ꓽ]")
 
 
@@ -43,21 +58,31 @@ def user_entry(question: MessageSent, quoted_origin: str = OUTSIDE, pictures: tu
     # An address in the bot's own words may be made up by a model, so what stands beside them brings none either.
     begins = len("\n\n".join(_write_before(question))) if any(one.from_bot for one in others) else 0
     # Who sends a file has seldom named it, and a name can be an order.
-    named = any(one.name for one in enclosed_in(question))
-    if question.earlier or named or pictures or any(not one.from_bot for one in others):
+    if question.earlier or told_by_others(question) or pictures or any(not one.from_bot for one in others):
         return UserEntry(text, OUTSIDE, begins, pictures)
     return UserEntry(text, join_origins((question.sender.id, quoted_origin if others else OURS)), begins)
 
 
+def with_spoken(question: MessageSent) -> MessageSent:
+    """Return the message with what its person said in it behind what they wrote."""
+    return replace(question, text="\n\n".join([question.text, *spoken_words(question)]).strip())
+
+
 def write_preamble(question: MessageSent, language: str = "en") -> str:
     """What stands at the head of a reply: the question where its readers cannot see it, sign by sign as it was written,
-    and what of it could not be read."""
+    what was heard in recordings, and what of it could not be read."""
     parts = []
     if question.quote_question:
-        text = clean_untrusted(" ".join(as_written(question).split()))
-        parts.append(quote(escape(text if len(text) <= 300 else text[:299] + "…")))
+        parts.append(_quote_shortened(as_written(question)))
+    heard = [one.text for one in enclosed_in(question) if one.heard]
+    parts += [_quote_shortened(f"🎤 {text}") for text in heard[:MOST_HEARD]]
     parts.append(announce_unread(question, language))
     return "".join(f"{part}\n\n" for part in parts if part)
+
+
+def _quote_shortened(text: str) -> str:
+    text = clean_untrusted(" ".join(text.split()))
+    return quote(escape(text if len(text) <= QUOTED_CHARS else text[: QUOTED_CHARS - 1] + "…"))
 
 
 def _attribute(question: MessageSent) -> str:

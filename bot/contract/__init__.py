@@ -38,6 +38,7 @@ from bot.contract.identity import ADMINS
 from bot.contract.logthrottle import LogThrottle
 from bot.contract.measures import utf16_length
 from bot.contract.messages import (
+    AUDIBLE,
     GROWS,
     LONGEST_TEXT,
     MARK_CHARS,

@@ -147,6 +147,9 @@ class EnclosureKind(StrEnum):
     OTHER = "other"
 
 
+AUDIBLE: Final = frozenset({EnclosureKind.AUDIO, EnclosureKind.VOICE, EnclosureKind.VIDEO_NOTE})
+"""What is listened to."""
+_RECORDED: Final = AUDIBLE - {EnclosureKind.AUDIO}
 _MEDIA: Final = {"image": EnclosureKind.PICTURE, "audio": EnclosureKind.AUDIO, "video": EnclosureKind.VIDEO}
 
 
@@ -161,18 +164,39 @@ class Enclosure:
     """As the platform tells it: untrusted text."""
     size: int = 0
     """Bytes; 0 where the platform does not tell."""
+    seconds: float = field(default=0.0, compare=False)
+    """How long it plays; 0 where the platform does not tell."""
     source: str = field(default="", compare=False)
     """What its adapter fetches it by; empty: it cannot be fetched. The same file may come with another one."""
     stored: int = field(default=0, compare=False)
     """The stored file that it was brought as, for the model to see; 0: it was not. Set by the core."""
     text: str = field(default="", compare=False, repr=False)
-    """What it says, where it was brought and is no picture. Set by the core, and never stored with the message."""
+    """What it says, where it was brought and is no picture. Set by the core; only what was heard is stored with the
+    message."""
+    problem: str = field(default="", compare=False)
+    """The sentence, by its key, that says why it was not listened to; empty for what is never listened to. Set by the
+    core."""
+
+    @property
+    def brought(self) -> bool:
+        """The model sees it, or is told what it says."""
+        return bool(self.stored or self.text)
+
+    @property
+    def heard(self) -> bool:
+        """Its `text` was listened to."""
+        return self.kind in AUDIBLE and bool(self.text)
+
+    @property
+    def spoken(self) -> bool:
+        """It was heard, and recorded as a message: of a message's own, its words are those of who sent it."""
+        return self.kind in _RECORDED and bool(self.text)
 
     @classmethod
-    def file(cls, name: str, media_type: str, size: int, source: str = "") -> Enclosure:
+    def file(cls, name: str, media_type: str, size: int, source: str = "", seconds: float = 0.0) -> Enclosure:
         """A file whose kind only its media type tells."""
         kind = _MEDIA.get(media_type.partition("/")[0].lower(), EnclosureKind.FILE)
-        return cls(kind=kind, name=name, media_type=media_type, size=size, source=source)
+        return cls(kind=kind, name=name, media_type=media_type, size=size, source=source, seconds=seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

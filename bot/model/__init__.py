@@ -5,7 +5,8 @@
             ...
 
 `providers` (the table), `wire` and `responses` (how a request is told), `sse` and `assembly` (how a stream is
-read), `client` (one model), `chain` (a model and its fallbacks). Importing this package loads no HTTP library.
+read), `client` (one model), `chain` (a model and its fallbacks), `transcribing` (speech to text).
+Importing this package loads no HTTP library.
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ from typing import TYPE_CHECKING
 from bot.model.base import Answer, CallPiece, Model, Piece, ReasoningPiece, Request, TextPiece, ask
 from bot.model.options import ModelOptions
 from bot.model.protocol import CALL_FORMAT, as_json
-from bot.model.providers import PROVIDERS, ModelName, default_model
+from bot.model.providers import PROVIDERS, ModelName, default_model, default_transcriber
 from bot.model.usage import WIDE_TOKENS, Estimator, picture_tokens, token_count, tool_token_count
 
 if TYPE_CHECKING:
     from bot.model.chain import Chain, Link, Models
-    from bot.model.failures import KeyRefused
+    from bot.model.failures import KeyRefused, SetupRefused
+    from bot.model.transcribing import Transcriber
 
 
-_LATE = {"Models": "chain", "Chain": "chain", "Link": "chain", "KeyRefused": "failures"}
+_LATE = {"Models": "chain", "Chain": "chain", "Link": "chain", "KeyRefused": "failures", "SetupRefused": "failures"}
+_LATE["Transcriber"] = "transcribing"
 
 
 def __getattr__(name: str) -> object:

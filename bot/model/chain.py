@@ -20,6 +20,7 @@ from bot.model.learned import Learned
 from bot.model.options import TOOL_MODES, ModelOptions
 from bot.model.providers import ModelName, base_url_of, key_of
 from bot.model.readbatcher import ReadBatcher
+from bot.model.transcribing import Transcriber
 from bot.model.transport import StreamTransport
 from bot.model.usage import Estimator
 from bot.model.wire import Endpoint
@@ -118,6 +119,8 @@ class Models:
         )
         self._clients = [self._client(name) for name in dict.fromkeys(names)]
         self._chain = Chain(self._clients)
+        self.transcriber = self._transcriber(options.transcriber) if options.transcriber else None
+        """Transcribes speech; None: nothing does."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -188,17 +191,22 @@ class Models:
 
     def _client(self, text: str) -> ModelClient:
         if text not in self._known:
-            name = ModelName.parse(text)
-            base_url, key = self._check(name, "MODEL")
-            # Only looked at: what cannot be used is named now, and not when somebody asks.
-            proxy_before(base_url, f"the model at {urlsplit(base_url).hostname}")
-            client = openai.AsyncOpenAI(
-                api_key=key,
-                base_url=base_url,
-                max_retries=0,
-                timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
-                http_client=self._http,
-            )
-            at = Endpoint(client, name, base_url, self._options, self._learned[base_url, name.model])
-            self._known[text] = ModelClient(at, self._clock, self._jitter)
+            self._known[text] = ModelClient(self._endpoint(text, "MODEL"), self._clock, self._jitter)
         return self._known[text]
+
+    def _transcriber(self, text: str) -> Transcriber:
+        return Transcriber(self._endpoint(text, "TRANSCRIBE_MODEL"), self._clock, self._jitter)
+
+    def _endpoint(self, text: str, setting: str) -> Endpoint:
+        name = ModelName.parse(text, setting)
+        base_url, key = self._check(name, setting)
+        # Only looked at: what cannot be used is named now, and not when somebody asks.
+        proxy_before(base_url, f"the model at {urlsplit(base_url).hostname}")
+        client = openai.AsyncOpenAI(
+            api_key=key,
+            base_url=base_url,
+            max_retries=0,
+            timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
+            http_client=self._http,
+        )
+        return Endpoint(client, name, base_url, self._options, self._learned[base_url, name.model])

@@ -7,7 +7,6 @@ import random
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from bot.contract import (
     Backoff,
@@ -55,8 +54,6 @@ class ModelClient:
         self.estimator = Estimator()
         """Estimates tokens for this model."""
         self._jitter = jitter
-        parts = urlsplit(at.base_url)
-        self._place = parts.hostname + (f":{parts.port}" if parts.port else "") if parts.hostname else at.base_url
         first = at.options.first_token_seconds
         if first == FIRST_TOKEN_SECONDS:
             # An operator's own figure counts as it stands; only the default yields to a silent thinker.
@@ -180,7 +177,7 @@ class ModelClient:
             try:
                 response = await patience.wait(opening.__aenter__)
             except NETWORK_ERRORS as error:
-                raise failure(error, self._at.name, body, place=self._place, wall=self._clock.wall()) from None
+                raise failure(error, self._at.name, body, place=self._at.server, wall=self._clock.wall()) from None
             try:
                 ending = response.http_response.extensions[ENDING]
                 # A server that knows no limit is stopped at it; one that does counts itself, and better.

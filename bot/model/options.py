@@ -19,6 +19,8 @@ class ModelOptions:
     """Asked in this order when the first cannot answer."""
     choices: tuple[str, ...] = ()
     """What chats may choose besides the first; empty: the fallbacks."""
+    transcriber: str = ""
+    """Transcribes what people say; empty: nothing does."""
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     """By provider name."""
     base_urls: Mapping[str, str] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit, urlunsplit
 
@@ -27,6 +27,8 @@ class Provider:
     url_word: str = "BASE_URL"
     """What the setting that says where it is is called behind the provider's name."""
     default_model: str
+    transcription_model: str = ""
+    """What transcribes speech here when `TRANSCRIBE_MODEL` says nothing; empty: nothing is known to."""
     context_tokens: int = 128_000
     """The window to count on; `CONTEXT_TOKENS` knows better."""
     hint: str = ""
@@ -66,6 +68,7 @@ _ROWS = (
         name="openai",
         base_url="https://api.openai.com/v1",
         default_model="gpt-5-mini",
+        transcription_model="gpt-4o-mini-transcribe",
         max_tokens_name="max_completion_tokens",
         # Reasoning models refuse `stop`, and show nothing at all while they think.
         stop_words=False,
@@ -175,6 +178,19 @@ def default_model(keys: Mapping[str, str]) -> str | None:
         if row.key_needed and keys.get(row.name, "").strip():
             return str(ModelName(row, row.default_model))
     return None
+
+
+def default_transcriber(names: Iterable[str], keys: Mapping[str, str]) -> str:
+    """The model that transcribes speech when none is named: of the first provider that has one, among those of the
+    models that answer, then those whose key is set; empty where none has.
+
+    Args:
+        names: of the models that answer, in order.
+        keys: provider names to keys.
+    """
+    asked = [PROVIDERS.get(name.partition(":")[0].strip().lower()) for name in names]
+    known = [*asked, *(row for row in _ROWS if keys.get(row.name, "").strip())]
+    return next((str(ModelName(row, row.transcription_model)) for row in known if row and row.transcription_model), "")
 
 
 def base_url_of(provider: Provider, base_urls: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+from collections.abc import AsyncIterable
 from typing import Final
 
 import aiohttp
@@ -64,7 +65,7 @@ class StreamTransport(httpx2.AsyncBaseTransport):
             response = await self._opened().request(
                 request.method,
                 url,
-                data=_in_pieces(await request.aread()),
+                data=await _body(request),
                 headers=[
                     (name.decode("latin-1"), value.decode("latin-1"))
                     for name, value in request.headers.raw
@@ -169,8 +170,13 @@ def _left(content: aiohttp.StreamReader) -> bytes:
         content.set_exception(broken)
 
 
-def _in_pieces(body: bytes) -> bytes | io.BytesIO | None:
-    """The body of a request: a large one is written piece by piece, so that others have their turn between them."""
+async def _body(request: httpx2.Request) -> AsyncIterable[bytes] | bytes | io.BytesIO | None:
+    """What is sent: a large body is written piece by piece, so that others have their turn between them, and a form
+    with a file while that is read."""
+    whole = isinstance(request.stream, httpx2.ByteStream) or "content-length" not in request.headers
+    if isinstance(request.stream, AsyncIterable) and not whole:
+        return request.stream
+    body = await request.aread()
     return io.BytesIO(body) if len(body) > _PIECE else body or None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
+from urllib.parse import urlsplit
 
 import openai
 
@@ -54,6 +55,12 @@ class Endpoint:
     def place(self) -> str:
         """How history marks what this server said."""
         return f"{self.name.provider.name} {place_of(self.base_url)}"
+
+    @property
+    def server(self) -> str:
+        """The host, and the port where it is named, as people read where a model is."""
+        parts = urlsplit(self.base_url)
+        return parts.hostname + (f":{parts.port}" if parts.port else "") if parts.hostname else self.base_url
 
     def most_tokens(self, request: Request) -> int:
         """The tokens that an answer may have; 0: no limit."""

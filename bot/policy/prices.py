@@ -10,7 +10,7 @@ and 3 MB on the disk, and would count a model's night price at night. The tests 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bot.contract import SettingsError, Usage
@@ -89,6 +89,22 @@ _ROWS = (
     Price("ollama:*", 0.0, 0.0, 0.0),
     Price("vllm:*", 0.0, 0.0, 0.0),
 )
+
+
+_MINUTES: Mapping[str, float] = {
+    "openai:gpt-4o-mini-transcribe": 0.003,
+    "openai:gpt-4o-transcribe": 0.006,
+    "openai:whisper": 0.006,
+    "ollama": 0.0,
+    "vllm": 0.0,
+}
+"""Dollars for a minute of speech, by how a model's name begins; November 2026. The longest beginning counts."""
+
+
+def dollars_of_speech(model: str, seconds: float) -> float | None:
+    """Return the dollars of a transcript; None if the model's price is unknown."""
+    rows = [start for start in _MINUTES if model.startswith(start)]
+    return _MINUTES[max(rows, key=len)] * seconds / 60 if rows else None
 
 
 class Prices:

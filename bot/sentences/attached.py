@@ -33,6 +33,41 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我还不能读取：{what}，以下回答没有考虑其中的内容。",
         "我還無法讀取：{what}，以下回答沒有參考其中的內容。",
     ),
+    "unheard_off": (
+        "I cannot listen to this here: {what}. Please write what matters in it.",
+        "我在这里无法收听：{what}。请把重要的内容写给我。",
+        "我在這裡無法收聽：{what}。請把重要的內容寫給我。",
+    ),
+    "unheard_large": (
+        "This is too large for me to listen to (I take 20 MB): {what}. Please write what matters in it.",
+        "内容太大，我无法收听（上限 20 MB）：{what}。请把重要的内容写给我。",
+        "內容太大，我無法收聽（上限 20 MB）：{what}。請把重要的內容寫給我。",
+    ),
+    "unheard_long": (
+        "This is too long for me to listen to (I take 20 minutes): {what}. Please send it in parts, or write to me.",
+        "录音太长，我无法收听（上限 20 分钟）：{what}。请分段发送，或写给我。",
+        "錄音太長，我無法收聽（上限 20 分鐘）：{what}。請分段傳送，或寫給我。",
+    ),
+    "unheard_form": (
+        "I could not make anything of this recording: {what}. Please record it again, or write to me.",
+        "我无法识别这段录音：{what}。请重新录制，或写给我。",
+        "我無法辨識這段錄音：{what}。請重新錄製，或寫給我。",
+    ),
+    "unheard_silent": (
+        "I heard no words in this: {what}.",
+        "我没有听到任何话语：{what}。",
+        "我沒有聽到任何話語：{what}。",
+    ),
+    "unheard_spent": (
+        "The quota for today is used up, so I could not listen to this: {what}. Please write to me.",
+        "今天的额度已用完，我无法收听：{what}。请写给我。",
+        "今天的額度已用完，我無法收聽：{what}。請寫給我。",
+    ),
+    "unheard_now": (
+        "I could not listen to this just now: {what}. Please try again later, or write to me.",
+        "我暂时无法收听：{what}。请稍后再试，或写给我。",
+        "我暫時無法收聽：{what}。請稍後再試，或寫給我。",
+    ),
     "pictures_unseen": (
         "(The model that answered cannot see pictures, so this leaves them aside.)",
         "（回答所用的模型看不到图片，因此没有考虑图片内容。）",

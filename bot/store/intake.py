@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from sqlite3 import Connection
 from typing import TypeAlias
 
@@ -21,6 +21,7 @@ KEEP_SECONDS = 10 * 86_400.0
 _STEP = 500
 """Rows removed in one transaction, so that no message waits behind a cleaning."""
 
+_QUESTION = "SELECT i.id, i.incoming FROM turns t JOIN inbox i ON i.id = t.question WHERE t.id = ?"
 _log = logging.getLogger(__name__)
 
 
@@ -138,6 +139,22 @@ class Intake(Queries):
         def work(db: Connection) -> None:
             db.execute("UPDATE inbox SET incoming = ?, message = ? WHERE id = ?", row)
             end_row(db, changed.replaces, InboxState.STOPPED, now)
+
+        await self._writer.run(work)
+
+    async def keep_enclosed(self, turn: int, asked: MessageSent) -> None:
+        """Store with a turn's question what became of what is enclosed in it; not where it was changed meanwhile."""
+
+        def work(db: Connection) -> None:
+            for id, text in db.execute(_QUESTION, (turn,)).fetchall():
+                known = incoming_from_json(text)
+                if not isinstance(known, MessageSent) or (known.enclosed, known.quoted) != (
+                    asked.enclosed,
+                    asked.quoted,
+                ):
+                    continue
+                kept = incoming_to_json(replace(known, enclosed=asked.enclosed, quoted=asked.quoted))
+                db.execute("UPDATE inbox SET incoming = ? WHERE id = ?", (kept, id))
 
         await self._writer.run(work)
 

@@ -9,6 +9,7 @@ from bot.turn.earlier import EarlierWords
 from bot.turn.enclosed import EnclosedFiles
 from bot.turn.exports import read_wish
 from bot.turn.joins import Joins
+from bot.turn.listening import Listener
 from bot.turn.lookup import STARTS_AT_ONCE
 from bot.turn.offers import Offers
 from bot.turn.queue import Running, TurnQueue

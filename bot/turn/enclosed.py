@@ -1,4 +1,4 @@
-"""Bring what is enclosed with a question: pictures for the model to look at, and the text of files.
+"""Bring what is enclosed with a question: pictures for the model to look at, the text of files, what people say.
 
 What cannot be brought is announced as unread.
 """
@@ -9,13 +9,15 @@ import asyncio
 import hashlib
 import logging
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
-from bot.contract import BotError, Clock, Enclosure, EnclosureKind, MessageSent, Picture, time_limit
-from bot.safety import Redact, redact_nothing
+from bot.contract import AUDIBLE, BotError, Clock, Enclosure, EnclosureKind, MessageSent, Picture, TooLong, time_limit
+from bot.safety import Redact, enclosed_in, redact_nothing
 from bot.store import Store
+from bot.turn.listening import LISTEN_SECONDS, SPEECH_BYTES, Listener
 from tools.documents.kinds import DocumentUnreadable, Reason
 from tools.documents.reading import Document
 from tools.sandbox.cell import SandboxFailed
@@ -38,6 +40,8 @@ _MARGIN: Final = 4_000
 """Characters beyond them in which secrets are looked for."""
 BRING_SECONDS: Final = 40.0
 """What all of it may take; then the question is answered without the rest."""
+HEAR_SECONDS: Final = LISTEN_SECONDS + 20.0
+"""The same, where somebody speaks."""
 _SIGNS: Final = (
     (b"\x89PNG\r\n\x1a\n", "image/png", "png"),
     (b"\xff\xd8\xff", "image/jpeg", "jpg"),
@@ -45,7 +49,11 @@ _SIGNS: Final = (
     (b"GIF89a", "image/gif", "gif"),
 )
 _HEAD: Final = 16
-_MOST: Final = {EnclosureKind.PICTURE: PICTURE_BYTES, EnclosureKind.FILE: FILE_BYTES}
+_MOST: Final = {
+    EnclosureKind.PICTURE: PICTURE_BYTES,
+    EnclosureKind.FILE: FILE_BYTES,
+    **dict.fromkeys(AUDIBLE, SPEECH_BYTES),
+}
 """Bytes of each kind that is brought."""
 
 
@@ -75,11 +83,21 @@ def kind_of(head: bytes) -> tuple[str, str]:
 class EnclosedFiles:
     """Brings what is enclosed; one object for the process."""
 
-    def __init__(self, store: Store, fetch: Fetch, read: Read, clock: Clock, redact: Redact = redact_nothing) -> None:
+    def __init__(
+        self,
+        store: Store,
+        fetch: Fetch,
+        read: Read,
+        clock: Clock,
+        redact: Redact = redact_nothing,
+        *,
+        listener: Listener,
+    ) -> None:
         """
         Args:
-            redact: takes secrets out of the text of files.
+            redact: takes secrets out of the text of files and transcripts.
         """
+        self._listener = listener
         self._store = store
         self._fetch = fetch
         self._read = read
@@ -95,13 +113,41 @@ class EnclosedFiles:
         Raises:
             StoreError: the store does not work now.
         """
-        quoted = question.quoted.enclosed if question.quoted is not None else ()
-        wanted = [one for one in (*question.enclosed, *quoted) if one.source and one.size <= _MOST.get(one.kind, -1)]
+        every = enclosed_in(question)
+        # What a former process heard is stored with the question, and paid for.
+        brought = {id(one): one if one.heard else self._listener.look(_anew(one)) for one in every}
+        wanted = [one for one in every if _can_be_brought(brought[id(one)])][:MOST_BROUGHT]
+        found = await self._bring_all(question, wanted)
+        pictures: list[Picture] = []
+        room, left = min(room, MOST_CHARS), PICTURES_BYTES
+        for one, came in zip(wanted, found, strict=True):
+            if isinstance(came, Picture) and len(came.content) <= left:
+                left -= len(came.content)
+                pictures.append(came)
+                brought[id(one)] = replace(one, stored=came.stored)
+            elif isinstance(came, Enclosure):
+                brought[id(one)] = came if came.kind in AUDIBLE else replace(came, text=_shortened(came.text, room))
+                room = max(0, room - len(came.text))
+            elif isinstance(came, Exception):
+                raise came
+            elif one.kind in AUDIBLE:
+                brought[id(one)] = replace(one, problem="unheard_now")
+        marked = replace(question, enclosed=tuple(brought[id(one)] for one in question.enclosed))
+        if question.quoted is not None:
+            enclosed = tuple(brought[id(one)] for one in question.quoted.enclosed)
+            marked = replace(marked, quoted=replace(question.quoted, enclosed=enclosed))
+        return marked, tuple(pictures)
+
+    async def _bring_all(
+        self, question: MessageSent, wanted: Sequence[Enclosure]
+    ) -> list[Picture | Enclosure | BaseException | None]:
+        """Bring everything side by side; what takes too long is a `CancelledError`."""
         if not wanted:
-            return question, ()
-        tasks = [asyncio.create_task(self._bring(question, one)) for one in wanted[:MOST_BROUGHT]]
+            return []
+        seconds = HEAR_SECONDS if any(one.kind in AUDIBLE for one in wanted) else BRING_SECONDS
+        tasks = [asyncio.create_task(self._bring(question, one)) for one in wanted]
         try:
-            async with time_limit(self._clock, BRING_SECONDS):
+            async with time_limit(self._clock, seconds):
                 await asyncio.wait(tasks)
         except TimeoutError:
             log.warning("%s: what is enclosed takes too long and is left out", question.chat)
@@ -109,36 +155,23 @@ class EnclosedFiles:
             for task in tasks:
                 task.cancel()
             found = await asyncio.gather(*tasks, return_exceptions=True)
-        brought: dict[int, Enclosure] = {}
-        pictures: list[Picture] = []
-        room, left = min(room, MOST_CHARS), PICTURES_BYTES
-        for one, came in zip(wanted, found, strict=False):
-            if isinstance(came, Picture) and len(came.content) <= left:
-                left -= len(came.content)
-                pictures.append(came)
-                brought[id(one)] = replace(one, stored=came.stored)
-            elif isinstance(came, Enclosure):
-                brought[id(one)] = replace(came, text=_shortened(came.text, room))
-                room = max(0, room - len(came.text))
-            elif isinstance(came, Exception):
-                raise came
-        marked = replace(question, enclosed=tuple(brought.get(id(one), one) for one in question.enclosed))
-        if question.quoted is not None:
-            enclosed = tuple(brought.get(id(one), one) for one in quoted)
-            marked = replace(marked, quoted=replace(question.quoted, enclosed=enclosed))
-        return marked, tuple(pictures)
+        return found
 
     async def _bring(self, question: MessageSent, one: Enclosure) -> Picture | Enclosure | None:
-        """Fetch, read and store a file; None where it cannot be had, or says nothing to a model."""
+        """Fetch a file, and read and store it, or listen to it; None where it cannot be had, or says nothing to a
+        model."""
         with tempfile.TemporaryDirectory(prefix="parley-") as folder:
             path = Path(folder) / "enclosed"
             try:
                 with path.open("wb") as file:
                     await self._fetch(question.chat.platform, one.source, file, _MOST[one.kind])
+                if one.kind in AUDIBLE:
+                    heard = await self._listener.listen(path, one)
+                    return replace(heard, text=self._redact(heard.text))
                 text = await self._text_of(path, one) if one.kind is EnclosureKind.FILE else ""
             except (BotError, DocumentUnreadable, SandboxFailed, OSError) as error:
                 log.warning("%s: a %s is left unread: %s", question.chat, one.kind, error)
-                return None
+                return replace(one, problem="unheard_large") if _is_too_large(one, error) else None
             content = await asyncio.to_thread(path.read_bytes)
         put, scope = self._store.files.put, str(question.chat)
         if one.kind is EnclosureKind.FILE:
@@ -163,6 +196,19 @@ class EnclosedFiles:
         if not text.strip():
             raise DocumentUnreadable(Reason.NOTHING_TO_READ)
         return text
+
+
+def _anew(one: Enclosure) -> Enclosure:
+    """What is enclosed, without what a former process noted of it: it may be found differently now."""
+    return replace(one, stored=0, text="", problem="")
+
+
+def _can_be_brought(one: Enclosure) -> bool:
+    return bool(one.source) and not one.problem and not one.heard and one.size <= _MOST.get(one.kind, -1)
+
+
+def _is_too_large(one: Enclosure, error: Exception) -> bool:
+    return one.kind in AUDIBLE and isinstance(error, TooLong)
 
 
 def _shortened(text: str, room: int) -> str:

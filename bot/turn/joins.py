@@ -71,7 +71,8 @@ class Joins:
         if self._queue.peek(chat) is None or self._running_of(run) is None or not await self._wants(run, Busy.STEER):
             return told
         while (following := self._queue.peek(chat)) is not None and following.question is not None:
-            if not await self._join(run, following):
+            # What is enclosed is read and listened to when a turn begins.
+            if following.question.enclosed or not await self._join(run, following):
                 break
             told.append(user_entry(following.question))
         return told

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from bot.context import Briefings, ChatBook, ChatFacts, ChatOptions, Past, Pinned, user_entry
-from bot.contract import MessageSent, UserEntry
+from bot.context import Briefings, ChatBook, ChatFacts, ChatOptions, Past, Pinned, user_entry, with_spoken
+from bot.contract import Enclosure, MessageSent, UserEntry
 from bot.model import Models
-from bot.policy import Payer, Quotas
+from bot.policy import Payer, Quotas, charge
+from bot.safety import enclosed_in
+from bot.sentences import language_of
 from bot.store import Store, StoredTurn
 from bot.turn.earlier import EarlierWords
 from bot.turn.enclosed import EnclosedFiles
@@ -90,6 +92,31 @@ class Lookup:
         if replaced is not None and replaced.question.text != question.text and (replaced.later or before.passes):
             question = replace(question, before_change=replaced.question.text)
         # A token is four characters of English, and less than two of Chinese: about a quarter of the window.
-        question, pictures = await self._enclosed.bring(question, self._briefings.window_of(model) // 2)
+        with charge(payer):
+            question, pictures = await self._enclosed.bring(question, self._briefings.window_of(model) // 2)
+        await self._keep_enclosed(run, question)
+        spoken = with_spoken(question)
+        if not question.text.strip():
+            run.language = language_of(spoken.text, run.language)
+        question = spoken
         asked = user_entry(question, past.quoted_origin, pictures)
         return Known(before, options, past, facts, payer, question, asked)
+
+    async def _keep_enclosed(self, run: Run, question: MessageSent) -> None:
+        """Store what became of what is enclosed: what was heard is not paid for twice, and the reply's head stays."""
+        before, asked = run.question, question.quoted
+        kept = replace(before, enclosed=tuple(map(_to_keep, question.enclosed)))
+        if before.quoted is not None and asked is not None:
+            kept = replace(kept, quoted=replace(before.quoted, enclosed=tuple(map(_to_keep, asked.enclosed))))
+        if _states(kept) != _states(before):
+            run.question = kept
+            await self._store.intake.keep_enclosed(run.turn, kept)
+
+
+def _to_keep(one: Enclosure) -> Enclosure:
+    """What is stored of it with the question: what a file says is in the file."""
+    return one if one.heard else replace(one, text="")
+
+
+def _states(question: MessageSent) -> list[tuple[int, str, str]]:
+    return [(one.stored, one.text, one.problem) for one in enclosed_in(question)]

@@ -21,6 +21,7 @@ from playground.model.reply import Body, Reply, error_object, too_long_error
 from playground.model.scripted import ScriptedModel
 from playground.model.streaming import Stream, cuts
 from playground.model.strictness import Refused, check
+from playground.model.transcriptions import Transcriptions, read_form
 
 _LARGEST_REQUEST = 64 * 1024 * 1024
 _PAGE = "<!doctype html><title>502 Bad Gateway</title><h1>502 Bad Gateway</h1>"
@@ -61,7 +62,7 @@ class ModelRequest:
 
 
 class ModelServer:
-    """An OpenAI-compatible server on loopback: Chat Completions, Responses and the list of models.
+    """An OpenAI-compatible server on loopback: Chat Completions, Responses, pictures, transcripts, the list of models.
 
     What answers a request: the next waiting `reply(…)`, else `script`, else the built-in scripted model.
     """
@@ -74,7 +75,7 @@ class ModelServer:
         self.models: list[str] = ["scripted"]
         self.requests: list[ModelRequest] = []
         self.faults = Faults()
-        """By method: `chat.completions`, `responses`, `models`, `images`."""
+        """By method: `chat.completions`, `responses`, `models`, `images`, `transcriptions`."""
         self.script: Callable[[Body], Reply | Awaitable[Reply]] | None = None
         """Called with the request; of a Responses request with its Chat Completions form."""
         self.scripted = ScriptedModel(words_per_second)
@@ -92,6 +93,8 @@ class ModelServer:
         """False: answers are as long as they are, whatever was asked, as of some servers."""
         self.images = Images()
         """What `POST /v1/images/generations` does; its faults are those of the method `images`."""
+        self.transcriptions = Transcriptions()
+        """What `POST /v1/audio/transcriptions` does; its faults are those of the method `transcriptions`."""
         self.ollama: ollama.Ollama | None = None
         """Set: the server is an Ollama, with its own interface and its window."""
         self._waiting: deque[Reply] = deque()
@@ -102,6 +105,7 @@ class ModelServer:
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_post("/v1/responses", self._respond)
         app.router.add_post("/v1/images/generations", self._paint)
+        app.router.add_post("/v1/audio/transcriptions", self._transcribe)
         app.router.add_get("/v1/images/made/{name}", self._painted)
         app.router.add_get("/v1/models", self._list)
         app.router.add_get("/v1/models/{name}", self._list)
@@ -162,6 +166,9 @@ class ModelServer:
     async def _paint(self, request: web.Request) -> web.StreamResponse:
         return await self._handle(request, "images")
 
+    async def _transcribe(self, request: web.Request) -> web.StreamResponse:
+        return await self._handle(request, "transcriptions")
+
     async def _painted(self, request: web.Request) -> web.StreamResponse:
         try:
             return self.images.file(request.match_info["name"])
@@ -169,12 +176,8 @@ class ModelServer:
             return web.json_response({"error": refused.error}, status=refused.status)
 
     async def _handle(self, request: web.Request, method: str) -> web.StreamResponse:
-        raw = await request.read()
+        body = await read_form(request) if method == "transcriptions" else _parsed(await request.read())
         clock = asyncio.get_running_loop().time
-        try:
-            body = json.loads(raw)
-        except ValueError:
-            body = None
         seen = ModelRequest(request.path, body if isinstance(body, dict) else {}, dict(request.headers), clock())
         self.requests.append(seen)
         async with self._arrived:
@@ -205,9 +208,11 @@ class ModelServer:
             return failed
         self._check_key(request)
         if not readable:
-            raise Refused("We could not parse the JSON body of your request: expected an object.")
-        if method == "images":
-            made = self.images.answer(seen.body, self.base_url)
+            kind = "multipart form" if method == "transcriptions" else "JSON body"
+            raise Refused(f"We could not parse the {kind} of your request: expected an object.")
+        if method in ("images", "transcriptions"):
+            images = method == "images"
+            made = self.images.answer(seen.body, self.base_url) if images else self.transcriptions.answer(seen.body)
             lost = await after(fault, request)
             return made if lost is None else lost
         chat = self._check_body(method, seen.body)
@@ -319,3 +324,11 @@ class ModelServer:
     async def _nowhere(self, request: web.Request) -> web.StreamResponse:
         message = f"Invalid URL ({request.method} {request.path})"
         return web.json_response({"error": error_object(message, "invalid_request_error")}, status=404)
+
+
+def _parsed(raw: bytes) -> object:
+    """What a body holds; None where it is no JSON."""
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return None

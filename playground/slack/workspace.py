@@ -405,7 +405,7 @@ class Workspace:
         body |= {"user": file.owner, "mode": "hosted", "is_external": False, "created": self.seconds()}
         if file.name.startswith("audio_message."):
             # The name that the client gives to what is recorded in it.
-            body["subtype"] = "slack_audio"
+            body |= {"subtype": "slack_audio", "media_display_type": "audio", "duration_ms": 3200}
         return body | {
             "url_private": f"{address}/{file.name}",
             "url_private_download": f"{address}/download/{file.name}",

@@ -21,13 +21,18 @@ def _sticker(world: World) -> Json:
 
 
 def _voice(world: World) -> Json:
-    return {"voice": _file(world, "voice.ogg", "audio/ogg") | {"duration": 3, "mime_type": "audio/ogg"}}
+    return {
+        "voice": _file(world, "voice.ogg", "audio/ogg", b"OggS" + b"\0" * 60)
+        | {"duration": 3, "mime_type": "audio/ogg"}
+    }
 
 
 def _audio(world: World) -> Json:
     told: Json = {"duration": 180, "performer": "Ada", "title": "Song"}
     return {
-        "audio": _file(world, "song.mp3", "audio/mpeg") | told | {"file_name": "song.mp3", "mime_type": "audio/mpeg"}
+        "audio": _file(world, "song.mp3", "audio/mpeg", b"ID3" + b"\0" * 61)
+        | told
+        | {"file_name": "song.mp3", "mime_type": "audio/mpeg"}
     }
 
 
@@ -39,7 +44,10 @@ def _video(world: World) -> Json:
 
 
 def _video_note(world: World) -> Json:
-    return {"video_note": _file(world, "note.mp4", "video/mp4") | {"length": 240, "duration": 4}}
+    return {
+        "video_note": _file(world, "note.mp4", "video/mp4", b"\0\0\0\x18ftypisom" + b"\0" * 52)
+        | {"length": 240, "duration": 4}
+    }
 
 
 def _animation(world: World) -> Json:

@@ -22,6 +22,8 @@ class People:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.seconds = 3
+        """How long what people record plays."""
         self._queries = 0
         self._albums = 0
 
@@ -326,8 +328,13 @@ class People:
         stored = store(self.world, name, media_type, content)
         if media_type.startswith("image/"):
             return photo_json(stored)
+        plays: Json = {"duration": self.seconds, "mime_type": media_type}
         if media_type == "audio/ogg":
-            return {"voice": stored.json() | {"duration": 1, "mime_type": media_type}}
+            return {"voice": stored.json() | plays}
+        if media_type.startswith("audio/"):
+            return {"audio": stored.json() | plays | {"file_name": name}}
+        if name == "video_note.mp4":
+            return {"video_note": stored.json() | {"length": 240, "duration": self.seconds}}
         return document_json(stored)
 
     def _addressed(self, message: Message, result: Formatted) -> bool:

@@ -236,6 +236,21 @@ def test_without_a_model_the_first_provider_with_a_key_answers(
     assert options.name.startswith(f"{provider}:")
 
 
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [("", "openai:gpt-4o-mini-transcribe"), ("off", ""), (" OFF ", ""), ("vllm:whisper", "vllm:whisper")],
+)
+def test_what_transcribes_is_named_or_the_providers_or_nothing(
+    monkeypatch: pytest.MonkeyPatch, said: str, found: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
+    monkeypatch.setenv("TRANSCRIBE_MODEL", said)
+
+    options: RawJson = configuration.model_options(read(CoreSettings))
+
+    assert options.transcriber == found
+
+
 def test_the_example_begins_with_what_most_people_need_and_shows_nothing_twice() -> None:
     names = re.findall(r"^# ([A-Z0-9_]+)=", example(), re.M)
 

@@ -192,7 +192,10 @@ def _asked(text: str) -> MessageSent:
         text=text,
         group=True,
         quoted=Quoted(text=text, author=text),
-        enclosed=(Enclosure(kind=EnclosureKind.FILE, name=text, media_type=text),),
+        enclosed=(
+            Enclosure(kind=EnclosureKind.FILE, name=text, media_type=text),
+            Enclosure(kind=EnclosureKind.VOICE, text=text),
+        ),
     )
 
 
@@ -897,6 +900,8 @@ OWN: dict[str, str] = {
     "bot.model.usage.picture_tokens": "what is stored of pictures, no text",
     "bot.reply.typingsign.TypingSign": _SHORT,
     "bot.turn.enclosed": "hands texts on, and looks at the first bytes of a picture, of which ten are taken",
+    "bot.turn.listening": "looks at the first bytes of a recording",
+    "bot.model.transcribing": "is handed names of our own, and cuts what a server says",
     "adapters.telegram.adapter.TelegramAdapter": _HANDS_ON,
     "adapters.telegram.request": _HANDS_ON,
     "adapters.telegram.webhook.secret_of": _OPERATOR,

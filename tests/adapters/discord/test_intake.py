@@ -446,6 +446,7 @@ async def test_a_poll_and_a_voice_message_are_told_as_what_they_are(stage: Stage
         Enclosure(kind=EnclosureKind.VOICE, media_type="audio/ogg", size=3),
         Enclosure(kind=EnclosureKind.AUDIO, name="song.ogg", media_type="audio/ogg", size=4),
     )
+    assert [one.seconds for one in voice.enclosed] == [3.2, 0.0]
 
 
 async def test_a_deletion_is_told_by_its_message_alone_whoever_was_meant(stage: Stage) -> None:

@@ -396,6 +396,11 @@ def test_plain_text_of_any_kind_comes_through_as_it_was_written(text: str) -> No
             {"name": "audio_message.m4a", "mimetype": "audio/mp4", "subtype": "slack_audio", "size": 9},
             Enclosure(kind=EnclosureKind.VOICE, media_type="audio/mp4", size=9),
         ),
+        # A clip that somebody else recorded is not what the person says.
+        (
+            {"user": "U9", "mimetype": "audio/mp4", "subtype": "slack_audio", "size": 9, "duration_ms": 3200},
+            Enclosure(kind=EnclosureKind.AUDIO, media_type="audio/mp4", size=9),
+        ),
         # Of a file that another organisation shares, and of one that is over the plan's limit, Slack tells nothing.
         ({"id": "F1", "file_access": "check_file_info"}, Enclosure(kind=EnclosureKind.FILE)),
         ({"id": "F1", "mode": "hidden_by_limit", "size": None}, Enclosure(kind=EnclosureKind.FILE)),
@@ -409,6 +414,15 @@ def test_a_file_is_read_with_what_slack_tells_of_it(file: RawObject, enclosed: E
 
     assert (found.text, found.enclosed) == ("", (enclosed,))
     assert (shared.enclosed, shared.quoted.enclosed, shared.quoted.text) == ((), (enclosed,), "")
+
+
+@pytest.mark.parametrize(("told", "seconds"), [(3200, 3.2), (0, 0.0), ("3200", 0.0), (None, 0.0)])
+def test_how_long_a_clip_plays_is_told(told: RawObject, seconds: float) -> None:
+    clip = {"mimetype": "audio/mp4", "subtype": "slack_audio", "duration_ms": told}
+
+    found = read(event(channel="D1", channel_type="im", subtype="file_share", text="", files=[clip]))
+
+    assert [one.seconds for one in found.enclosed] == [seconds]
 
 
 def test_slacks_own_stop_names_a_thread_and_no_reply() -> None:

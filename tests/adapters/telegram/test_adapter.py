@@ -361,6 +361,26 @@ async def test_a_forwarded_album_is_one_message(reader: Reader) -> None:
     assert message_of(said).enclosed == ()
 
 
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [
+        (("v.ogg", "audio/ogg", b"OggS"), EnclosureKind.VOICE),
+        (("song.mp3", "audio/mpeg", b"ID3"), EnclosureKind.AUDIO),
+        (("video_note.mp4", "video/mp4", b"mp4"), EnclosureKind.VIDEO_NOTE),
+        (("a.pdf", "application/pdf", b"pdf"), EnclosureKind.FILE),
+    ],
+)
+async def test_how_long_a_recording_plays_is_told(
+    reader: Reader, file: tuple[str, str, bytes], kind: EnclosureKind
+) -> None:
+    reader.server.people.seconds = 75
+
+    said = message_of(reader.read(reader.raw(reader.server.say(ADA, "", person=ADA, files=[file]))))
+
+    [one] = said.enclosed
+    assert (one.kind, one.seconds) == (kind, 0.0 if kind is EnclosureKind.FILE else 75.0) and one.source
+
+
 async def test_a_forwarded_picture_without_words_is_enclosed_in_what_is_quoted(reader: Reader) -> None:
     people, picture = reader.server.people, ("a.png", "image/png", b"\x89PNG")
 

@@ -180,6 +180,33 @@ async def test_every_model_that_may_answer_is_asked(world: World) -> None:
     assert "gone" in told.of("model")[1][1] and "openai:small answers" in told.of("model")[2][1]
 
 
+@pytest.mark.parametrize(
+    ("settings", "code", "well", "said"),
+    [
+        ({}, 0, True, "openai:gpt-4o-mini-transcribe transcribes voice messages"),
+        ({"TRANSCRIBE_MODEL": "openai:whisper-1"}, 0, True, "openai:whisper-1 transcribes voice messages"),
+        ({"TRANSCRIBE_MODEL": "off"}, 0, True, "voice messages are not transcribed; TRANSCRIBE_MODEL names"),
+        ({"TRANSCRIBE_MODEL": "openai:gone"}, 1, False, "voice messages are not transcribed: openai:gone is not known"),
+    ],
+)
+async def test_what_transcribes_voice_messages_is_asked(
+    world: World, settings: dict[str, str], code: int, well: bool, said: str
+) -> None:
+    told = await world.doctor(**settings)
+
+    [(good, text)] = told.of("voice")
+    assert (told.code, good) == (code, well) and said in text
+
+
+async def test_a_providers_own_transcriber_that_is_missing_is_no_fault(world: World) -> None:
+    world.model.transcriptions.models.clear()
+
+    told = await world.doctor()
+
+    [(good, text)] = told.of("voice")
+    assert told.code == 0 and good and "voice messages are not transcribed: openai:gpt-4o-mini-transcribe" in text
+
+
 async def test_no_model_at_all_is_a_sentence(world: World) -> None:
     told = await world.doctor(MODEL="", OPENAI_API_KEY="")
 

@@ -41,7 +41,7 @@ class RecordingClock:
 
     async def sleep(self, seconds: float) -> None:
         task = asyncio.current_task()
-        if task is None or not task.get_name().startswith("deadlines"):
+        if task is None or not task.get_name().startswith(("deadlines", "time limit")):
             self.slept.append(seconds)
             if self.instant:
                 self._clock.now += seconds

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from bot.contract.errors import SettingsError
-from bot.model import ModelName, default_model
+from bot.model import ModelName, default_model, default_transcriber
 from bot.model.providers import PROVIDERS, base_url_of, key_of
 
 
@@ -59,3 +59,18 @@ def test_reading_options_loads_no_http_library() -> None:
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert result.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("names", "keys", "found"),
+    [
+        (["openai:gpt-5-mini"], {}, "openai:gpt-4o-mini-transcribe"),
+        (["ark:x", "OpenAI:y"], {}, "openai:gpt-4o-mini-transcribe"),
+        (["ark:x"], {"openai": "k"}, "openai:gpt-4o-mini-transcribe"),
+        (["ark:x", "nobody:y"], {"openai": " ", "ark": "k"}, ""),
+    ],
+)
+def test_the_transcriber_is_the_models_providers_else_one_with_a_key(
+    names: list[str], keys: dict[str, str], found: str
+) -> None:
+    assert default_transcriber(names, keys) == found

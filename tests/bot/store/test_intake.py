@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
-from bot.contract.messages import ChatId
+from bot.contract.messages import ChatId, Enclosure, EnclosureKind, MessageSent, Quoted
 from bot.store import InboxState, Store
 from bot.store.states import UNFINISHED
 from tests.bot.store.conftest import HandClock, Message, taken_in
@@ -139,3 +140,30 @@ async def test_unfinished_rows_are_found_by_their_index(store: Store) -> None:
     )
 
     assert [step[3] for step in plan] == ["SCAN inbox USING INDEX inbox_waiting"]
+
+
+async def test_what_became_of_enclosures_is_kept_with_the_question_unless_it_was_changed(
+    store: Store, message: Message
+) -> None:
+    voice = Enclosure(kind=EnclosureKind.VOICE, source="v", seconds=3)
+    asked = message("u1", enclosed=(voice,), quoted=Quoted(text="", enclosed=(voice,)))
+    turn = await taken_in(store, asked)
+    heard = replace(voice, text="Hello")
+    await store.intake.keep_enclosed(turn, replace(asked, enclosed=(heard,)))
+    assert await enclosed_in_row(store) == [""], "there is no turn that asks it"
+
+    await store.turns.begin(turn, asked.chat, asked.sender.id)
+    kept = replace(asked, text="other", enclosed=(heard,), quoted=Quoted(text="", enclosed=(heard,)))
+    await store.intake.keep_enclosed(turn, kept)
+    await store.intake.keep_enclosed(turn, replace(asked, enclosed=()))
+
+    assert await enclosed_in_row(store) == ["Hello"]
+    [row] = await store.intake.list_waiting()
+    assert isinstance(row.incoming, MessageSent) and row.incoming.text == asked.text
+    assert row.incoming.quoted is not None and row.incoming.quoted.enclosed[0].text == "Hello"
+
+
+async def enclosed_in_row(store: Store) -> list[str]:
+    [row] = await store.intake.list_waiting()
+    assert isinstance(row.incoming, MessageSent)
+    return [one.text for one in row.incoming.enclosed]

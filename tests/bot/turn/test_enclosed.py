@@ -20,11 +20,14 @@ from bot.contract import (
     ReplyTarget,
     Sender,
     StoreError,
+    TooLong,
 )
+from bot.model.transcribing import Heard
 from bot.store import Store
 from bot.turn.enclosed import (
     BRING_SECONDS,
     FILE_BYTES,
+    HEAR_SECONDS,
     MOST_BROUGHT,
     MOST_CHARS,
     PICTURE_BYTES,
@@ -32,6 +35,8 @@ from bot.turn.enclosed import (
     EnclosedFiles,
     kind_of,
 )
+from bot.turn.listening import Listener
+from tests.bot.turn.test_listening import OGG, Purse, Service
 from tests.conftest import FakeClock
 from tools.documents.kinds import DocumentUnreadable, Kind, Reason
 from tools.documents.reading import Document, Part
@@ -71,8 +76,22 @@ def platform() -> Platform:
 
 
 @pytest.fixture
-async def enclosed(store: Store, platform: Platform, clock: FakeClock) -> AsyncIterator[EnclosedFiles]:
-    yield EnclosedFiles(store, platform.fetch, read, clock, lambda text: text.replace("hidden", "…"))
+def service() -> Service:
+    return Service(Heard("I said hidden", 1.0))
+
+
+@pytest.fixture
+async def enclosed(
+    store: Store, platform: Platform, clock: FakeClock, service: Service
+) -> AsyncIterator[EnclosedFiles]:
+    yield EnclosedFiles(
+        store,
+        platform.fetch,
+        read,
+        clock,
+        lambda text: text.replace("hidden", "…"),
+        listener=Listener(service, Purse()),
+    )
 
 
 def picture(source: str, size: int = 0) -> Enclosure:
@@ -113,7 +132,7 @@ def test_a_picture_is_known_by_its_first_bytes(head: bytes, found: tuple[str, st
 
 
 async def test_where_nothing_can_be_brought_nothing_is_asked_for(enclosed: EnclosedFiles, platform: Platform) -> None:
-    voice = Enclosure(kind=EnclosureKind.VOICE, source="v")
+    voice = Enclosure(kind=EnclosureKind.VOICE, source="v", seconds=5_000)
     large, huge = picture("p", PICTURE_BYTES + 1), Enclosure(kind=EnclosureKind.FILE, source="f", size=FILE_BYTES + 1)
     question = asking(voice, large, huge, picture(""))
 
@@ -184,7 +203,8 @@ async def test_the_text_of_a_huge_file_is_cut_before_it_is_searched_for_secrets(
         return text
 
     platform.files = {"a": b"x" * 3_000_000}
-    marked, _ = await EnclosedFiles(store, platform.fetch, read, clock, redact).bring(asking(file("a")))
+    enclosed = EnclosedFiles(store, platform.fetch, read, clock, redact, listener=Listener(None, Purse()))
+    marked, _ = await enclosed.bring(asking(file("a")))
 
     assert searched[0] < MOST_CHARS + 10_000 and len(marked.enclosed[0].text) < MOST_CHARS + 100
 
@@ -219,3 +239,66 @@ async def test_a_store_that_fails_is_an_error_and_the_turn_waits_for_it(
 
 def test_a_picture_shows_nothing_of_itself_in_a_log() -> None:
     assert repr(Picture(3, "image/png", PNG)) == "Picture(stored=3, media_type='image/png')"
+
+
+def voice(source: str = "v", *, text: str = "", problem: str = "") -> Enclosure:
+    return Enclosure(kind=EnclosureKind.VOICE, source=source, text=text, problem=problem)
+
+
+async def test_what_is_said_is_brought_in_its_place_without_secrets(
+    enclosed: EnclosedFiles, platform: Platform, store: Store
+) -> None:
+    platform.files = {"v": OGG, "a": b"tea", "q": OGG}
+    question = asking(file("a"), voice(), quoted=Quoted(text="", enclosed=(voice("q"),)))
+
+    marked, _ = await enclosed.bring(question)
+
+    assert [one.text for one in marked.enclosed] == ["## page 1\n\ntea\n\ntea\n\n(That is all.)", "I said …"]
+    assert marked.quoted is not None and marked.quoted.enclosed[0].text == "I said …"
+    assert marked.enclosed[1].stored == 0 and await store.files.get(2) is None, "the recording itself is not kept"
+
+
+async def test_what_was_heard_before_is_neither_fetched_nor_paid_again(
+    enclosed: EnclosedFiles, platform: Platform, service: Service
+) -> None:
+    question = asking(voice(text="Hello"), voice("gone", problem="unheard_now"))
+
+    marked, _ = await enclosed.bring(question)
+
+    assert [(one.text, one.problem) for one in marked.enclosed] == [("Hello", ""), ("", "unheard_now")]
+    assert platform.asked == ["gone"] and service.asked == []
+
+
+async def test_what_a_former_process_noted_of_a_picture_is_found_anew(
+    enclosed: EnclosedFiles, platform: Platform
+) -> None:
+    marked, pictures = await enclosed.bring(asking(Enclosure(kind=EnclosureKind.PICTURE, source="gone", stored=7)))
+
+    assert marked.enclosed[0].stored == 0 and pictures == ()
+
+
+async def test_a_recording_larger_than_its_platform_says_is_too_large(
+    enclosed: EnclosedFiles, platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fetch(platform: str, source: str, into: BinaryIO, most: int) -> None:
+        raise TooLong("it has more", by=1)
+
+    monkeypatch.setattr(enclosed, "_fetch", fetch)
+    marked, _ = await enclosed.bring(asking(voice(), picture("p")))
+
+    assert [one.problem for one in marked.enclosed] == ["unheard_large", ""]
+
+
+async def test_a_transcript_that_takes_too_long_is_left_out(
+    enclosed: EnclosedFiles, platform: Platform, clock: FakeClock
+) -> None:
+    platform.held = {"v"}
+    bringing = asyncio.create_task(enclosed.bring(asking(voice())))
+    async with asyncio.timeout(30):
+        while not platform.asked:
+            await asyncio.sleep(0.001)
+    await clock.advance(HEAR_SECONDS)
+
+    marked, _ = await bringing
+
+    assert marked.enclosed[0].problem == "unheard_now"

@@ -14,6 +14,7 @@ DISCORD = "tests/adapters/discord/test_adapter.py"
 STORE = "tests/bot/store/test_database.py"
 UNPROMISED = {
     "adapters/discord/compat.py": {
+        "_state": "tests/adapters/discord/test_about.py::test_what_is_written_in_the_form_is_asked_about_the_message",
         "_connection": f"{DISCORD}::test_an_event_that_cannot_be_read_is_left_out_alone",
         "Route.BASE": f"{DISCORD}::test_discord_itself_is_reached_by_the_library_s_own_addresses",
         "DiscordWebSocket.DEFAULT_GATEWAY": f"{DISCORD}::test_discord_itself_is_reached_by_the_library_s_own_addresses",

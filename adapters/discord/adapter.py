@@ -1,7 +1,8 @@
 """Discord: gateway events and commands, also by web → `Incoming`, pages → messages edited in place.
 
-What arrives is in `intake.py`, what is posted in `webhook.py`, what is shown in `surface.py`, the list of commands in
-`commands.py`. Facts about the API: https://discord.com/developers/docs.
+What arrives is read in `events.py` and stored by `intake.py`; `webhook.py` has what is posted, `about.py` the form for
+a question about a message, `surface.py` what is shown, `commands.py` the list of commands.
+Facts about the API: https://discord.com/developers/docs.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from discord.http import Route
 
 from adapters import Finding
 from adapters.discord import compat
+from adapters.discord.about import About, is_about
 from adapters.discord.commands import register, registered
 from adapters.discord.errors import refusals
-from adapters.discord.intake import Intake, message_deleted, message_edited, message_sent
+from adapters.discord.events import message_deleted, message_edited, message_sent
+from adapters.discord.intake import Intake
 from adapters.discord.surface import AnswerSlot, DiscordSurface
 from adapters.discord.threads import DiscordReplies, DiscordThread
 from adapters.discord.webhook import DiscordEntrance
@@ -89,6 +92,7 @@ class _Client(discord.Client):
             http_trace=refusals(),
         )
         self.intake: Intake | None = None
+        self._about = About()
         self.greeted = False
         """READY came since listening began."""
         self._identified = False
@@ -131,8 +135,12 @@ class _Client(discord.Client):
         self._deleted(payload.channel_id, payload.message_ids)
 
     async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
-        if self.intake is not None:
-            self.intake.command(interaction)
+        if self.intake is None:
+            return
+        if is_about(interaction):
+            await self._about.open(interaction)
+        else:
+            self.intake.command(interaction, self._about.question(interaction))
 
     def _deleted(self, channel: int, ids: set[int]) -> None:
         application, _ = self._ids

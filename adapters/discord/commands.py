@@ -23,6 +23,7 @@ ASK: Final = "ask"
 """The command that asks the model; every other one is a word of `bot.contract.words`."""
 
 _CHAT_INPUT: Final = 1
+_MESSAGE: Final = 3
 _STRING: Final = 3
 # Installed in a server or by a person; used in servers, with the bot alone, and in other direct messages.
 _INSTALLS: Final = [0, 1]
@@ -39,7 +40,7 @@ def payloads() -> list[Payload]:
         name = "how" if " | " in one.argument else names[-1] if names else ""
         option = [_option(name, one.word, required=not one.argument.startswith("["))] if name else []
         wanted.append(_command(one.word, option))
-    return wanted
+    return [*wanted, _menu_entry()]
 
 
 async def registered(client: discord.Client) -> bool:
@@ -78,6 +79,18 @@ def _command(word: str, options: list[Payload]) -> Payload:
     }
 
 
+def _menu_entry() -> Payload:
+    """What stands in the menu of every message; such an entry has a name alone."""
+    return {
+        "type": _MESSAGE,
+        "name": say("about_menu", "en"),
+        "name_localizations": {locale: say("about_menu", locale) for locale in _LOCALES},
+        "description": "",
+        "integration_types": _INSTALLS,
+        "contexts": _CONTEXTS,
+    }
+
+
 def _option(name: str, word: str, *, required: bool) -> Payload:
     return {"type": _STRING, "name": name, **_described(f"argument_{word}"), "required": required}
 
@@ -104,4 +117,5 @@ def _essence(found: list[Payload]) -> dict[tuple[int, str], object]:
 
 
 def _words(one: Mapping[str, Any]) -> tuple[str, str, list[tuple[str, str]]]:
-    return one["name"], one["description"], sorted((one.get("description_localizations") or {}).items())
+    translated = {**(one.get("name_localizations") or {}), **(one.get("description_localizations") or {})}
+    return one["name"], one["description"], sorted(translated.items())

@@ -41,6 +41,12 @@ def read_interaction(client: discord.Client, payload: Any) -> None:
     client._connection.parsers["INTERACTION_CREATE"](payload)
 
 
+def message_in(interaction: discord.Interaction[Any], told: Any) -> discord.Message:
+    """The message that an interaction names, as the library would read it."""
+    channel: Any = interaction.channel
+    return discord.Message(state=interaction._state, channel=channel, data=told)
+
+
 class Sockets:
     """The gateway connections of a client: it loses hold of one whose first message it cannot read."""
 

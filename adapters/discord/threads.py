@@ -14,7 +14,7 @@ import discord
 from discord.utils import time_snowflake
 
 from adapters.discord.errors import translate
-from adapters.discord.intake import read_as_quoted
+from adapters.discord.events import read_as_quoted
 from adapters.discord.limits import BOT_WINDOW, CHANNEL_WINDOW
 from bot.contract import CallCost, DeliveryError, MessageSent, Quoted, RateBudget, words
 

@@ -19,7 +19,8 @@ from playground.discord.rest import Answer, Asked, Route
 from playground.discord.state import State
 from playground.discord.world import Json
 
-CHAT_INPUT, SUBCOMMAND, GROUP = 1, 1, 2
+CHAT_INPUT, ON_MESSAGE = 1, 3
+SUBCOMMAND, GROUP = 1, 2
 _DAY = 86_400.0
 LOCALES = frozenset(
     (
@@ -78,11 +79,11 @@ class Commands:
             ]
         return routes
 
-    def find(self, name: str, guild: str) -> Json | None:
-        """The slash command a person who types `name` in `guild` would use."""
+    def find(self, name: str, guild: str, kind: int = CHAT_INPUT) -> Json | None:
+        """The command that a person would use who types `name` in `guild`, or chooses it in a menu."""
         for scope in (guild, ""):
             for command in self.registered.get(scope, {}).values():
-                if command["name"] == name and command["type"] == CHAT_INPUT:
+                if command["name"] == name and command["type"] == kind:
                     return command
         return None
 

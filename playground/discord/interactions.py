@@ -18,6 +18,7 @@ from playground.discord.errors import (
     Refusal,
     form_error,
 )
+from playground.discord.forms import read_form
 from playground.discord.posts import SignedPosts
 from playground.discord.rest import Answer, Asked, Route
 from playground.discord.state import State
@@ -36,8 +37,8 @@ from playground.discord.world import (
     Person,
 )
 
-SLASH, COMPONENT = 2, 3
-MESSAGE, DEFERRED, DEFERRED_UPDATE, UPDATE = 4, 5, 6, 7
+SLASH, COMPONENT, FORM = 2, 3, 5
+MESSAGE, DEFERRED, DEFERRED_UPDATE, UPDATE, MODAL = 4, 5, 6, 7, 9
 """Types of a first answer."""
 
 
@@ -58,6 +59,8 @@ class Interaction:
     """The type of the first answer; 0 while there is none."""
     original: Message | None = None
     """What `@original` names."""
+    form: Json | None = None
+    """The modal that it was answered with."""
     messages: list[Message] = field(default_factory=list)
     follow_ups: int = 0
 
@@ -154,13 +157,25 @@ class Interactions:
             raise Refusal(UNKNOWN_INTERACTION)
         fields = asked.fields()
         kind = fields.get("type")
-        choices = (MESSAGE, DEFERRED) if made.source is None else (MESSAGE, DEFERRED, DEFERRED_UPDATE, UPDATE)
+        choices = [MESSAGE, DEFERRED] + ([DEFERRED_UPDATE, UPDATE] if made.source is not None else [])
+        choices += [MODAL] if made.kind != FORM else []
         if not isinstance(kind, int) or kind not in choices:
-            raise form_error("type", "BASE_TYPE_CHOICES", f"Value must be one of {choices}.")
+            raise form_error("type", "BASE_TYPE_CHOICES", f"Value must be one of {tuple(choices)}.")
         data = fields.get("data") or {}
         if not isinstance(data, dict):
             raise form_error("data", "DICT_TYPE_CONVERT", "Only dictionaries may be used in a DictType")
-        draft = _inside(lambda: read_draft(data, asked.uploads, self.state.limits), "data")
+        if kind == MODAL:
+            made.form = read_form(data)
+            self.state.screen.notice(made.channel.id, f"a form opened before {made.person.name}")
+        else:
+            self._show(made, kind, _inside(lambda: read_draft(data, asked.uploads, self.state.limits), "data"))
+        made.answered = kind
+        if asked.query.get("with_response", "").lower() not in ("1", "true"):
+            return Answer(204)
+        return Answer(200, self._receipt(made))
+
+    def _show(self, made: Interaction, kind: int, draft: Draft) -> None:
+        """Make a first answer seen."""
         private = draft.flags & EPHEMERAL
         if kind == MESSAGE:
             flags = SUPPRESS_EMBEDS | SUPPRESS_NOTIFICATIONS | COMPONENTS_V2
@@ -173,10 +188,6 @@ class Interactions:
             made.original = made.source
             if kind == UPDATE and made.source is not None:
                 self.state.revise(made.source, draft)
-        made.answered = kind
-        if asked.query.get("with_response", "").lower() not in ("1", "true"):
-            return Answer(204)
-        return Answer(200, self._receipt(made))
 
     def follow_up(self, asked: Asked) -> Answer:
         made = self._usable(asked)

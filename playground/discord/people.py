@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from playground.discord import payloads
 from playground.discord.bodies import Draft, Upload
 from playground.discord.channels import Channels
-from playground.discord.commands import GROUP, SUBCOMMAND, Commands, value_options
+from playground.discord.commands import GROUP, ON_MESSAGE, SUBCOMMAND, Commands, value_options
+from playground.discord.forms import filled
 from playground.discord.gateway import MEMBERS, Gateway
-from playground.discord.interactions import COMPONENT, SLASH, Interaction, Interactions
+from playground.discord.interactions import COMPONENT, FORM, SLASH, Interaction, Interactions
 from playground.discord.state import GUILDS, State
 from playground.discord.world import PERMISSIONS, SEVERAL, TEXT, Channel, Guild, Json, Message, Person
 
@@ -221,6 +222,32 @@ class People:
         level["options"] = value_options(schema, dict(options))
         self.state.screen.notice(place.id, f"{who.name} used /{name}")
         return self.interactions.begin(SLASH, place, who, data)
+
+    def choose(self, message: str, entry: str, person: Person | str | int) -> Interaction:
+        """Choose an entry of a message's menu.
+
+        Raises:
+            LookupError: no such entry is registered here.
+        """
+        said, who = self.state.messages[message], self._person(person)
+        place = said.channel
+        command = self.commands.find(entry, place.guild.id if place.guild else "", ON_MESSAGE)
+        if command is None:
+            raise LookupError(f"no entry {entry!r} is registered here: the bot has to sync it first")
+        data: Json = {"id": command["id"], "name": entry, "type": command["type"], "target_id": said.id}
+        data["resolved"] = {"messages": {said.id: self.state.told(said, True)}}
+        return self.interactions.begin(SLASH, place, who, data)
+
+    def fill_in(self, opened: Interaction, written: Mapping[str, str]) -> Interaction:
+        """Send off the form that an interaction was answered with.
+
+        Raises:
+            LookupError: it was answered with none.
+            ValueError: the fields do not take that.
+        """
+        if opened.form is None:
+            raise LookupError("no form is open")
+        return self.interactions.begin(FORM, opened.channel, opened.person, filled(opened.form, written), opened.source)
 
     def press(self, message: str, button: str, person: Person | str | int, values: Sequence[str] = ()) -> Interaction:
         """Press the button (or choose in the menu) with this label or custom id under a message.

@@ -15,7 +15,7 @@ from tests.journeys.conftest import Start, World
 
 OURS = ("bot.", "adapters.", "tools.")
 BOUNDED = {
-    "bot.contract.messages.MessageDeleted": "what was said on Discord and may be deleted: adapters.discord.intake",
+    "bot.contract.messages.MessageDeleted": "what was said on Discord and may be deleted: adapters.discord.events",
     "bot.contract.messages.ChatId": "of these",
     "bot.contract.messages.Sender": "of these",
     "bot.contract.messages.ReplyTarget": "of these",

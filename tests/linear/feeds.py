@@ -25,7 +25,7 @@ from telegram import Bot, User
 from adapters import download
 from adapters.console import plain
 from adapters.console import terminal as console_terminal
-from adapters.discord import intake as discord_intake
+from adapters.discord import events as discord_events
 from adapters.discord import markdown as discord_markdown
 from adapters.discord import webhook as discord_webhook
 from adapters.discord.surface import rendered
@@ -496,7 +496,7 @@ LONG = ("integer", "array", "object")
 FED: dict[str, Callable[[str], object]] = {
     # Platforms
     "adapters.console.terminal.draw": _printed,
-    "adapters.discord.intake.message_edited": lambda text: discord_intake.message_edited(_discord(text), 1, 7),
+    "adapters.discord.events.message_edited": lambda text: discord_events.message_edited(_discord(text), 1, 7),
     "adapters.discord.surface.rendered": lambda text: rendered(Page(text, plain=True)),
     "adapters.discord.markdown.render": discord_markdown.render,
     "adapters.discord.markdown.written": discord_markdown.written,
@@ -773,8 +773,8 @@ SIZES = {"adapters.formatting": 2_000, "bot.reply.paging": 10_000}
 INSIDE: dict[str, str] = {
     "bot.safety.spans": "bot.safety.links.LinkFilter.feed",
     "adapters.console.adapter": "adapters.console.terminal.draw",
-    "adapters.discord.intake.message_sent": "adapters.discord.intake.message_edited",
-    "adapters.discord.threads": "adapters.discord.intake.message_edited",
+    "adapters.discord.events.message_sent": "adapters.discord.events.message_edited",
+    "adapters.discord.threads": "adapters.discord.events.message_edited",
     "adapters.discord.surface.DiscordSurface": "adapters.discord.surface.rendered",
     "adapters.formatting.layout.Dialect": "adapters.discord.markdown.render",
     "adapters.formatting.layout.aligned": "adapters.discord.markdown.render",
@@ -892,6 +892,8 @@ OWN: dict[str, str] = {
     "adapters.discord.adapter.DiscordAdapter": _HANDS_ON,
     "adapters.discord.compat": _SHORT,
     "adapters.discord.intake": _HANDS_ON,
+    "adapters.discord.events": _HANDS_ON,
+    "adapters.discord.about": _HANDS_ON,
     "adapters.slack.adapter.SlackAdapter": _HANDS_ON,
     "adapters.slack.errors.field": _SHORT,
     "adapters.slack.people": _SHORT,

@@ -92,7 +92,7 @@ class Stage:
         self.listening = asyncio.create_task(adapter.listen(self.mailbox))
         self._stack.push_async_callback(self._end, self.listening)
         await until(lambda: len(self.server.gateway.identified) > before or self.listening_ended)
-        await until(lambda: len(self.commands) == len(COMMANDS) + 1 or self.listening_ended)
+        await until(lambda: len(self.commands) == len(COMMANDS) + 2 or self.listening_ended)
         return adapter
 
     async def stop(self) -> None:

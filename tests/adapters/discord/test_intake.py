@@ -9,7 +9,7 @@ from typing import Any
 import discord
 import pytest
 
-from adapters.discord.intake import _sender
+from adapters.discord.events import _sender
 from bot.contract import (
     ChatId,
     Enclosure,

@@ -1,0 +1,305 @@
+"""Read Discord's messages, commands and presses: pure functions from the library's objects to an `Incoming`.
+
+Facts about the API: https://docs.discord.com/developers/reference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import discord
+
+from adapters.discord.commands import ASK
+from bot.contract import (
+    LONGEST_TEXT,
+    ChatId,
+    ControlPressed,
+    Enclosure,
+    EnclosureKind,
+    MessageDeleted,
+    MessageEdited,
+    MessageSent,
+    Quoted,
+    ReplyTarget,
+    Scalar,
+    Sender,
+    parse_button,
+    words,
+)
+
+_WRITTEN: Final = (discord.MessageType.default, discord.MessageType.reply)
+_MENTION: Final = re.compile(r"<(?:@!?|@&|#)([0-9]{1,20})>|<a?:(\w+):[0-9]{1,20}>")
+
+
+def message_sent(
+    message: discord.Message, application: int, bot: int, *, addressed: bool = False
+) -> MessageSent | None:
+    """Read a message as a question; None if it is not for the bot, or may not be read.
+
+    Args:
+        addressed: it is for the bot, also where it does not say so.
+    """
+    direct = message.guild is None
+    author = message.author
+    if author.bot or message.webhook_id is not None or message.type not in _WRITTEN:
+        return None
+    quoted = _quoted(message, bot)
+    mentioned = any(person.id == bot for person in message.mentions)
+    if not (addressed or direct or mentioned or (quoted is not None and quoted.from_bot)):
+        return None
+    forwarded = quoted is not None and quoted.forwarded
+    enclosed = () if forwarded else _enclosed(message)
+    if not message.content and not enclosed and not forwarded:
+        # Without the privileged intent Discord withholds what does not mention the bot.
+        return None
+    # A forward has no words beside it: a comment on it is a message of its own.
+    text = _text(message, bot)
+    command = words.parse(text)
+    if command is None and _mentions(message.content, bot):
+        command = words.bare(text, certain=True)
+    word, argument = command if command is not None else ("", text)
+    return MessageSent(
+        delivery=str(message.id),
+        chat=_chat(application, message.channel.id),
+        sender=_sender(author),
+        target=_target(message),
+        sent_at=message.created_at.timestamp(),
+        text=argument,
+        command=word,
+        message_id=str(message.id),
+        group=not direct,
+        quoted=quoted,
+        replies_to=_replied(message),
+        enclosed=enclosed,
+    )
+
+
+def message_edited(message: discord.Message, application: int, bot: int) -> MessageEdited | None:
+    """Read an edit of a person's message; None if it may not be read, or only a preview was added.
+
+    Who changes a question need not address the bot again; the core knows which messages are questions.
+    """
+    sent = message_sent(message, application, bot, addressed=True)
+    if sent is None or message.edited_at is None:
+        return None
+    return MessageEdited(
+        delivery=f"{message.id}:{message.edited_at.isoformat()}",
+        chat=sent.chat,
+        sender=sent.sender,
+        target=sent.target,
+        sent_at=message.edited_at.timestamp(),
+        message_id=str(message.id),
+        text=sent.text,
+        command=sent.command,
+        enclosed=sent.enclosed,
+    )
+
+
+def message_deleted(message: int, channel: int, application: int) -> MessageDeleted:
+    """Read a deletion: Discord tells neither text nor author nor who deleted it."""
+    return MessageDeleted(
+        delivery=f"{message}:deleted",
+        chat=_chat(application, channel),
+        sender=Sender(id=""),
+        target=ReplyTarget("discord", {"channel": channel}),
+        message_id=str(message),
+    )
+
+
+def command_used(interaction: discord.Interaction[Any]) -> MessageSent | None:
+    """Read a slash command; None for any other interaction."""
+    if interaction.type is not discord.InteractionType.application_command:
+        return None
+    data = cast(Mapping[str, Any], interaction.data or {})
+    if data.get("type") != discord.AppCommandType.chat_input.value:
+        return None
+    values = [str(option["value"]) for option in data.get("options") or () if "value" in option]
+    said = " ".join(values)[:LONGEST_TEXT]
+    text = re.sub(rf"<@!?{interaction.application_id}>[ \t]*", "", said).strip()
+    name = str(data.get("name"))
+    return asked(interaction, text, command="" if name == ASK else name)
+
+
+def asked(
+    interaction: discord.Interaction[Any], text: str, *, command: str = "", quoted: Quoted | None = None
+) -> MessageSent | None:
+    """Return what an interaction asks or commands; None where Discord does not say in which channel."""
+    if interaction.channel_id is None:
+        return None
+    group = interaction.guild_id is not None or interaction.context.private_channel
+    # Discord is told at once who may see the answer, before anything is known of it but the command.
+    private = group and words.is_private(command)
+    return MessageSent(
+        delivery=str(interaction.id),
+        chat=_chat(interaction.application_id, interaction.channel_id),
+        sender=_sender(interaction.user, language=interaction.locale.value),
+        target=_target_of(interaction, group, {"private_answer": private}),
+        sent_at=interaction.created_at.timestamp(),
+        text=text,
+        command=command,
+        group=group,
+        quoted=quoted,
+        quote_question=not command,
+        awaited=True,
+    )
+
+
+def button_pressed(interaction: discord.Interaction[Any]) -> ControlPressed | None:
+    """Read the press of a button of ours; None for any other interaction.
+
+    https://docs.discord.com/developers/interactions/receiving-and-responding
+    """
+    if interaction.type is not discord.InteractionType.component or interaction.channel_id is None:
+        return None
+    read = parse_button(str(cast(Mapping[str, Any], interaction.data or {}).get("custom_id")))
+    if read is None:
+        return None
+    group = interaction.guild_id is not None or interaction.context.private_channel
+    return ControlPressed(
+        delivery=str(interaction.id),
+        chat=_chat(interaction.application_id, interaction.channel_id),
+        sender=_sender(interaction.user, language=interaction.locale.value),
+        target=_target_of(interaction, group, {"pressed": True}),
+        sent_at=interaction.created_at.timestamp(),
+        control=read.control,
+        turn=read.turn,
+        mark=read.mark,
+        group=group,
+    )
+
+
+def _target_of(interaction: discord.Interaction[Any], group: bool, more: Mapping[str, Scalar]) -> ReplyTarget:
+    member = writes_here(interaction)
+    data: dict[str, Scalar] = {
+        "channel": interaction.channel_id,
+        "member": member,
+        "group": group,
+        "application": interaction.application_id,
+        "interaction": interaction.id,
+        "token": interaction.token,
+        "until": interaction.expires_at.timestamp(),
+        # Where the bot can write as itself, the channel stays when the token is gone.
+        "lasts": member,
+    }
+    return ReplyTarget("discord", {**data, **more})
+
+
+def writes_here(interaction: discord.Interaction[Any]) -> bool:
+    """Return True if the bot is a member where its command was used and may write there."""
+    if interaction.guild_id is None:
+        return not interaction.context.private_channel
+    may = interaction.app_permissions
+    threaded = isinstance(interaction.channel, discord.Thread)
+    sends = may.send_messages_in_threads if threaded else may.send_messages
+    return interaction.is_guild_integration() and may.view_channel and sends
+
+
+def _chat(application: int, channel: int) -> ChatId:
+    """Return the chat of a message; in Discord a thread is a channel of its own."""
+    return ChatId("discord", str(application), str(channel))
+
+
+def _sender(person: discord.User | discord.Member, language: str = "") -> Sender:
+    groups: tuple[str, ...] = ()
+    if isinstance(person, discord.Member):
+        roles = (role.id for role in person.roles if not role.is_default())
+        groups = (f"discord:guild/{person.guild.id}", *(f"discord:role/{id}" for id in roles))
+    return Sender(id=f"discord:{person.id}", name=person.display_name, language=language, groups=groups)
+
+
+def _target(message: discord.Message) -> ReplyTarget:
+    group = message.guild is not None
+    data: dict[str, Scalar] = {"channel": message.channel.id, "group": group, "reply_to": message.id if group else None}
+    if isinstance(message.channel, discord.Thread):
+        data["thread"] = True
+    return ReplyTarget("discord", data)
+
+
+def _mentions(content: str, bot: int) -> bool:
+    return f"<@{bot}>" in content or f"<@!{bot}>" in content
+
+
+def _text(message: discord.Message, bot: int) -> str:
+    """Return the text of a message as a person sees it, without mentions of the bot."""
+    names = {str(person.id): f"@{person.display_name}" for person in message.mentions}
+    names |= {str(role.id): f"@{role.name}" for role in message.role_mentions}
+    return _readable(message.content, bot, names, message.guild)
+
+
+def _readable(content: str, bot: int, names: Mapping[str, str], guild: discord.Guild | None) -> str:
+    content = re.sub(rf"(^|(?<=\s))<@!?{bot}>[ \t]*|<@!?{bot}>", "", content[:LONGEST_TEXT])
+
+    def name(found: re.Match[str]) -> str:
+        if found[2]:
+            return f":{found[2]}:"
+        place = guild.get_channel_or_thread(int(found[1])) if guild is not None else None
+        return f"#{place.name}" if place is not None else names.get(found[1], found[0])
+
+    return _MENTION.sub(name, content).strip()
+
+
+def _forwarded(message: discord.Message, bot: int) -> str:
+    """Return the text of a forwarded message: a copy without author and names."""
+    return "\n\n".join(_readable(one.content, bot, {}, message.guild) for one in message.message_snapshots)
+
+
+def _quoted(message: discord.Message, bot: int) -> Quoted | None:
+    if message.message_snapshots:
+        id = message.reference.message_id if message.reference is not None else None
+        text, enclosed = _forwarded(message, bot), _forwarded_files(message)
+        if not text and not enclosed:
+            return None
+        return Quoted(text=text, message_id=str(id or ""), forwarded=True, enclosed=enclosed)
+    if message.type is not discord.MessageType.reply or message.reference is None:
+        return None
+    replied = message.reference.resolved
+    return read_as_quoted(replied, bot) if isinstance(replied, discord.Message) else None
+
+
+def _replied(message: discord.Message) -> str:
+    """Return the id of the message that it replies to, also where Discord does not tell that message; else empty."""
+    reference = message.reference
+    if message.type is not discord.MessageType.reply or reference is None:
+        return ""
+    return str(reference.message_id or "")
+
+
+def read_as_quoted(message: discord.Message, bot: int) -> Quoted:
+    """A message as somebody reads it who quotes it; a thread's first shows the one that the thread was opened under."""
+    opened = message.reference.resolved if message.reference is not None else None
+    if message.type is discord.MessageType.thread_starter_message and isinstance(opened, discord.Message):
+        message = opened
+    return Quoted(
+        text=_text(message, bot) or _forwarded(message, bot),
+        author=message.author.display_name,
+        from_bot=message.author.id == bot,
+        message_id=str(message.id),
+        sent_at=message.created_at.timestamp(),
+        replies=message.type is discord.MessageType.reply,
+        enclosed=_enclosed(message) or _forwarded_files(message),
+    )
+
+
+def _enclosed(message: discord.Message | discord.MessageSnapshot) -> tuple[Enclosure, ...]:
+    """Return the attachments of a message."""
+    found = [_file(one) for one in message.attachments]
+    found += [Enclosure(kind=EnclosureKind.STICKER) for _ in message.stickers]
+    if isinstance(message, discord.Message) and message.poll is not None:
+        found.append(Enclosure(kind=EnclosureKind.POLL))
+    return tuple(found)
+
+
+def _file(attachment: discord.Attachment) -> Enclosure:
+    media_type = attachment.content_type or ""
+    seconds = attachment.duration or 0.0
+    if attachment.is_voice_message():
+        # Recorded in Discord, which names it itself.
+        kind, size = EnclosureKind.VOICE, attachment.size
+        return Enclosure(kind=kind, media_type=media_type, size=size, source=attachment.url, seconds=seconds)
+    return Enclosure.file(attachment.filename, media_type, attachment.size, attachment.url, seconds)
+
+
+def _forwarded_files(message: discord.Message) -> tuple[Enclosure, ...]:
+    return tuple(one for snapshot in message.message_snapshots for one in _enclosed(snapshot))

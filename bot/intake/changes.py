@@ -26,6 +26,9 @@ class Changes:
             return None
         id, question = found
         enclosed = question.enclosed if edited.enclosed is None else edited.enclosed
+        if enclosed == question.enclosed:
+            # What was heard in it is not listened to again.
+            enclosed = tuple(replace(new, text=old.text) for new, old in zip(enclosed, question.enclosed, strict=True))
         unchanged = (edited.text, enclosed) == (question.text, question.enclosed)
         if unchanged or _is_fixed(question) or edited.command or edited.sender.id != question.sender.id:
             return None

@@ -98,6 +98,60 @@ async def test_a_voice_message_that_replies_to_the_bot_in_a_group_is_a_question(
     assert [SAID in question for question in questions(world)[2:]] == [True, True]
 
 
+async def test_in_topics_and_threads_people_speak_too(world: World, start: Start) -> None:
+    hears(world)
+    async with start(*PLATFORMS) as bot:
+        places = [Place(world, platform, group=True) for platform in PLATFORMS]
+        name = world.telegram.bot["username"]
+        world.telegram.people.group(-1_000_000_000_050, "Forum", forum=True)
+        world.telegram.say(-1_000_000_000_050, f"@{name}", person=7, thread=9, files=[voice("telegram")])
+        root = world.slack.say("C1", "Good morning", person="U7")
+        asks = f"<@{world.slack.bot_user_id}>"
+        world.slack.say("C1", asks, person="U7", thread_ts=root, files=[voice("slack")])
+        thread = world.discord.thread(11, "Ferries")
+        asks = f"{world.discord.mention()} Listen:"
+        world.discord.say(thread, asks, person=7, files=[("talk.ogg", "audio/ogg", OGG)])
+        for platform, chat in (("telegram", "-1000000000050"), ("slack", places[1].id), ("discord", thread.id)):
+            screen = getattr(world, platform).screen
+            await screen.until(lambda shown, chat=chat: any(f"🎤 {SAID}" in one.text for one in shown.of(chat)))
+        await bot.dispatcher.wait_idle()
+
+    assert len(questions(world)) == paid(world) == 3
+
+
+async def test_an_album_of_recordings_is_one_question_and_a_video_note_speaks(world: World, start: Start) -> None:
+    heard = {b"1": "First.", b"2": "Second.", b"n": "And this?"}
+    hears(world, lambda recording: heard[recording[-1:]])
+    async with start("telegram") as bot:
+        place = Place(world, "telegram")
+        place.send("Compare them.", *[(f"{n}.mp3", "audio/mpeg", b"ID3" + n.encode()) for n in ("1", "2")])
+        await place.until("At six.")
+        await bot.dispatcher.wait_idle()
+        place.send("", ("video_note.mp4", "video/mp4", b"\0\0\0\x18ftypisomn"))
+        await place.until("🎤 And this?")
+        await bot.dispatcher.wait_idle()
+
+    assert place.texts[0] == "🎤 First.\n\n🎤 Second.\n\nAt six."
+    first, second = questions(world)
+    assert first.startswith("Compare them.") and first.index("First.") < first.index("Second.")
+    assert first.count("from a recording") == 2 and second.startswith("And this?\n\n(The person said this")
+
+
+async def test_a_changed_caption_asks_again_without_listening_again(world: World, start: Start) -> None:
+    hears(world)
+    async with start("telegram") as bot:
+        place = Place(world, "telegram")
+        update = world.telegram.say(7, "Look:", person=7, files=[voice("telegram")])
+        await place.until("At six.")
+        await bot.dispatcher.wait_idle()
+        world.telegram.people.edit(7, world.telegram.people.message_id(update), "Listen:")
+        await world.model.asked(3)
+        await bot.dispatcher.wait_idle()
+
+    assert questions(world)[1].startswith("Listen:\n\n" + SAID) and paid(world) == 1
+    assert place.texts == [f"🎤 {SAID}\n\nAt six."]
+
+
 async def test_what_is_said_beside_a_picture_is_about_it(world: World, start: Start) -> None:
     hears(world, "What is this?")
     async with start("slack") as bot:

@@ -7,7 +7,7 @@ import pytest
 from bot.contract.errors import SettingsError
 from bot.contract.transcript import Usage
 from bot.model.providers import PROVIDERS
-from bot.policy.prices import Price, Prices, read_prices
+from bot.policy.prices import Price, Prices, dollars_of_speech, read_prices
 
 MILLION = 1_000_000
 
@@ -75,3 +75,18 @@ MALFORMED = (
 def test_a_malformed_row_is_one_clear_sentence(row: str) -> None:
     with pytest.raises(SettingsError, match=r"^PRICES: .* must be written provider:name=input/cached/output"):
         read_prices([row])
+
+
+@pytest.mark.parametrize(
+    ("model", "dollars"),
+    [
+        ("openai:gpt-4o-mini-transcribe", 0.006),
+        ("openai:gpt-4o-mini-transcribe-2025-12-15", 0.006),
+        ("openai:gpt-4o-transcribe-diarize", 0.012),
+        ("openai:whisper-1", 0.012),
+        ("vllm:openai/whisper-large-v3", 0.0),
+        ("openai:other", None),
+    ],
+)
+def test_speech_is_priced_by_the_minute(model: str, dollars: float | None) -> None:
+    assert dollars_of_speech(model, 120.0) == dollars

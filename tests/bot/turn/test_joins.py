@@ -170,6 +170,16 @@ async def test_what_comes_meanwhile_is_told_at_the_next_pass(chat: MakeChat, clo
     assert await it.unfinished() == [first]
 
 
+async def test_what_has_something_enclosed_is_not_told_of_before_that_is_read(chat: MakeChat, clock: FakeClock) -> None:
+    it = chat(Busy.STEER)
+    await it.send("What is tea?")
+    await it.send("", enclosed=(Enclosure(kind=EnclosureKind.VOICE),))
+    it.gate.set()
+    await clock.settle()
+
+    assert it.steered == [] and it.asked == ["What is tea?", ""]
+
+
 async def test_what_cannot_be_stored_or_read_waits_for_a_turn_of_its_own(
     chat: MakeChat, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from itertools import count, takewhile
 
 from bot.context import write_preamble
@@ -13,6 +16,7 @@ from bot.reply.closing import take_away
 from bot.reply.pages import ShownBefore, TextFilter
 from bot.reply.record import Recorded, Reshown, Unrecorded, files_before
 from bot.reply.stream import ReplyStream
+from bot.reply.typingsign import TypingSign
 from bot.safety import AnswerFilter, LinkFilter, LinkPolicy, Redactor
 from bot.sentences import how_long, language_of, say
 from bot.store import FILE_BYTES, PageState, ReplyRecord, Store, StoredTurn
@@ -49,6 +53,16 @@ class Replies:
             careful=False,
             buttons=ReplyButtons(buttons, buttons) if self._buttons else None,
         )
+
+    @asynccontextmanager
+    async def sign(self, surface: Surface, turn: str, words: str) -> AsyncIterator[None]:
+        """Show the sign of typing within the block, before a reply is opened; `words` stand in it where it has some."""
+        sign = TypingSign(surface, self._pacer, self._clock, words)
+        sign.begin(lambda: True, f"typing {turn}")
+        try:
+            yield
+        finally:
+            await asyncio.gather(sign.close(), return_exceptions=True)
 
     def answer(
         self,

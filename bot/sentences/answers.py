@@ -92,6 +92,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "模型提供方隐藏了其余的回答。",
         "模型供應商隱藏了其餘的回答。",
     ),
+    "listening": ("is listening…", "正在收听…", "正在收聽…"),
     "thinking": ("is thinking…", "正在思考…", "正在思考…"),
     "stopped": ("Stopped.", "已停止。", "已停止。"),
     "stopped_nothing": ("Nothing is being answered right now.", "当前没有正在进行的回答。", "目前沒有進行中的回答。"),

@@ -13,11 +13,22 @@ from contextlib import aclosing, suppress
 
 from bot.agent import Agent, Failed, Finished, Task, answer_with, policy_for
 from bot.context import Briefings, ChatBook, Summaries
-from bot.contract import Backoff, Clock, DeliveryError, MessageSent, StoreError, Surface, Unreachable, reference_of
+from bot.contract import (
+    AUDIBLE,
+    Backoff,
+    Clock,
+    DeliveryError,
+    MessageSent,
+    StoreError,
+    Surface,
+    Unreachable,
+    reference_of,
+)
 from bot.model import Models
 from bot.operations import Metrics, Story
 from bot.policy import Once, Permit, Quotas, charge
 from bot.reply import Notices, Replies, Settling, approval_buttons
+from bot.safety import enclosed_in
 from bot.sentences import say
 from bot.store import InboxState, Store, TurnState
 from bot.toolchoice import NamedCall
@@ -182,7 +193,7 @@ class Conversation:
                 return
             if question.replaces:
                 await self._settling.drop(await self._lookup.take_over(run))
-            known = await self._lookup.look_up(run)
+            known = await self._look_up(run)
             if await self._may_begin(run):
                 with charge(known.payer):
                     await self._answer(run, known, permit, named)
@@ -194,6 +205,19 @@ class Conversation:
             self._metrics.turns_ended.add(TurnState.FAILED)
             await self._notices.apologise(question, say("failed", language, id=reference))
             await self._store.intake.end(turn, InboxState.FAILED)
+
+    async def _look_up(self, run: Run) -> Known:
+        """Load what the answer needs; while somebody is listened to, for seconds, that can be seen.
+
+        Raises:
+            StoreError: the store does not work now.
+            Unreachable: the platform is not connected now.
+        """
+        if all(one.heard or one.kind not in AUDIBLE for one in enclosed_in(run.question)):
+            return await self._lookup.look_up(run)
+        words = say("listening", run.language)
+        async with self._replies.sign(self._surface(run.question), f"t{run.turn}", words):
+            return await self._lookup.look_up(run)
 
     async def _refuse(self, run: Run, problem: str) -> None:
         """Say why the tool that the question names cannot be called: no record is opened, and no model told later."""

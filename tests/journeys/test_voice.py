@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -233,6 +234,41 @@ async def test_without_a_transcriber_one_sentence_says_so(world: World, start: S
         await bot.dispatcher.wait_idle()
 
     assert world.model.requests == []
+
+
+async def test_who_speaks_sees_that_they_are_listened_to(world: World, start: Start) -> None:
+    hears(world)
+    hold = asyncio.Event()
+    world.model.faults.add("transcriptions", Fault(hold=hold), times=3)
+    async with start(*PLATFORMS) as bot:
+        # In Slack a thread shows it.
+        places = [Place(world, platform, group=platform == "slack") for platform in PLATFORMS]
+        for place in places:
+            place.send("", voice(place.platform))
+        async with asyncio.timeout(60):
+            while len(signs(world)) < 3:
+                await asyncio.sleep(0.01)
+        hold.set()
+        for place in places:
+            await place.until("At six.")
+        await bot.dispatcher.wait_idle()
+
+    assert [place.texts for place in places] == [[f"🎤 {SAID}\n\nAt six."]] * 3
+
+
+def signs(world: World) -> set[str]:
+    """The platforms on which a sign was shown."""
+    routes = {
+        "telegram": {one.method for one in world.telegram.calls},
+        "slack": {one.method for one in world.slack.calls},
+    }
+    routes["discord"] = {one.route for one in world.discord.calls}
+    wanted = {
+        "telegram": "sendChatAction",
+        "slack": "assistant.threads.setStatus",
+        "discord": "/channels/{channel}/typing",
+    }
+    return {platform for platform, route in wanted.items() if route in routes[platform]}
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters import Finding
 from adapters.download import download, is_of
 from adapters.settings import SlackSettings
+from adapters.slack.about import About
 from adapters.slack.counted import Looks
 from adapters.slack.errors import REFUSED_TOKEN, error_code, field
 from adapters.slack.events import Me, incoming, people_in
@@ -152,6 +153,7 @@ class SlackAdapter:
             raise
         self._streams = Streams(self._web, self._clock, self.me.user)
         self._sessions = Sessions(self._web, self._clock, self.scopes)
+        self._about = About(self._web, self.me, self._people)
         return self
 
     async def __aexit__(
@@ -241,24 +243,28 @@ class SlackAdapter:
 
     async def _take_in(self, body: dict[str, Any], deliver: Deliver) -> bool:
         """Store a payload; False leaves it unacknowledged, so that Slack sends it again."""
-        follow = self._settings.slack_follow_threads
+        follow, now = self._settings.slack_follow_threads, self._clock.wall()
+        if self._about.is_chosen(body):
+            # A form stands only for who is waiting for it: the acknowledgement does not wait for it.
+            self._keep(asyncio.create_task(self._about.open(body, now), name="slack form"))
+            return True
         try:
-            now, named = self._clock.wall(), people_in(body)
-            told = incoming(body, self.me, self._people.name, self._inside, now=now, follow=follow)
+            named = people_in(body)
+            form = self._about.question(body, self._inside, now)
+            told = form or incoming(body, self.me, self._people.name, self._inside, now=now, follow=follow)
         except Exception as unread:  # noqa: BLE001 - whatever it is, only this event is lost
             log.error("slack: event %s cannot be read and is left out: %s", body.get("event_id"), origin_of(unread))
             return True
         if told is None:
             return True
-        if "command" not in body:
+        if "command" not in body and form is None:
             self._joined(told.chat.chat)
         if isinstance(told, MessageSent | ControlPressed):
             language = self._people.language(told.sender.id.rpartition("/")[2])
             told = replace(told, sender=replace(told.sender, language=language))
         # Storing goes on when the time is up: the second delivery then finds the first.
         storing = asyncio.create_task(_store(told, deliver), name=f"store {told.delivery}")
-        self._storing.add(storing)
-        storing.add_done_callback(self._storing.discard)
+        self._keep(storing)
         if not await done_within(self._clock, {storing}, STORE_SECONDS):
             log.error("slack: an event could not be stored in %.1f s and will be sent again", STORE_SECONDS)
             return False
@@ -271,6 +277,11 @@ class SlackAdapter:
         if isinstance(told, ControlPressed) and not told.turn:
             self._sessions.stopped(told.chat.chat, told.chat.thread)
         return True
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        """Hold what the end waits for."""
+        self._storing.add(task)
+        task.add_done_callback(self._storing.discard)
 
     async def _hear(self, frame: aiohttp.WSMessage) -> None:
         """Detect other connections of the app from the first and the last frame of ours."""

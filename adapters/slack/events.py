@@ -95,7 +95,7 @@ def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders, fol
     if not addressed and not (follow and _follows(event)):
         return None
     text = readable(_text(event), me, names)
-    quoted, enclosed = _quoted(event, me, names), _enclosed(event)
+    quoted, enclosed = _quoted(event, me, names), enclosed_in(event)
     if not text and not enclosed and quoted is None and not _mentions(event, me):
         return None
     direct = _direct(event)
@@ -133,7 +133,7 @@ def _changed(
     if message.get("subtype") == "tombstone":
         # Slack keeps the deleted root of a thread as a tombstone and calls that a change.
         return _deleted(event, before, delivery, me, sender)
-    if not _of_a_person(message, me) or (_text(message), _enclosed(message)) == (_text(before), _enclosed(before)):
+    if not _of_a_person(message, me) or (_text(message), enclosed_in(message)) == (_text(before), enclosed_in(before)):
         return None
     # Who changes a question need not address the bot again; the core knows which messages are questions.
     word, argument = _command_in(readable(_text(message), me, names), message, me)
@@ -146,7 +146,7 @@ def _changed(
         message_id=str(message.get("ts", "")),
         text=argument,
         command=word,
-        enclosed=_enclosed(message),
+        enclosed=enclosed_in(message),
     )
 
 
@@ -184,7 +184,7 @@ def _command(payload: Json, me: Me, names: Names, inside: Collection[str], now: 
     return MessageSent(
         delivery=str(payload.get("trigger_id") or payload.get("response_url") or f"{channel}:{user}:{now}"),
         chat=ChatId("slack", me.team, channel),
-        sender=_of_team(
+        sender=of_team(
             str(payload.get("team_id") or ""),
             user,
             known if known != user else str(payload.get("user_name") or user),
@@ -226,7 +226,7 @@ def _pressed(payload: Json, me: Me, names: Names, now: float) -> ControlPressed 
     return ControlPressed(
         delivery=str(payload.get("trigger_id") or payload.get("response_url")),
         chat=ChatId("slack", me.team, channel, thread),
-        sender=_of_team(str(user.get("team_id") or ""), id, known if known != id else str(user.get("name") or id), me),
+        sender=of_team(str(user.get("team_id") or ""), id, known if known != id else str(user.get("name") or id), me),
         target=ReplyTarget("slack", data),
         sent_at=now,
         control=read.control,
@@ -267,7 +267,9 @@ def people_in(payload: Json) -> set[str]:
 
 def people_named(message: Json) -> set[str]:
     """Return the ids of a message's writer and of everybody it mentions."""
-    ids = {str(message.get("user") or "")}
+    user = message.get("user") or ""
+    # What a person does with a message or a form names them as an object.
+    ids = {str(user.get("id") if isinstance(user, Mapping) else user)}
     ids.update(re.findall(r"<@([UW]\w+)", _text(message)))
     return ids - {""}
 
@@ -388,10 +390,10 @@ def _sender(message: Json, me: Me, names: Names, shared: bool) -> Sender:
     # `team` alone is the sender's where the app is installed on the sender's side of a shared channel.
     team = message.get("user_team") or profile.get("team") or message.get("team") or ("" if shared else me.team)
     told = str(profile.get("display_name") or profile.get("real_name") or "")
-    return _of_team(str(team), user, told or names(user), me)
+    return of_team(str(team), user, told or names(user), me)
 
 
-def _of_team(team: str, user: str, name: str, me: Me) -> Sender:
+def of_team(team: str, user: str, name: str, me: Me) -> Sender:
     """Return a person of a workspace; in an unknown workspace ("") with an id that is on no list."""
     groups = (f"slack:{team}",) if team else ()
     return Sender(id=f"slack:{team or _UNKNOWN_TEAM}/{user}", name=name, groups=groups, guest=team != me.team)
@@ -401,7 +403,7 @@ def _quoted(event: Json, me: Me, names: Names) -> Quoted | None:
     """Return a message that was forwarded to the bot or linked in the question."""
     for shared in event.get("attachments") or ():
         if shared.get("is_share") or shared.get("is_msg_unfurl"):
-            author, enclosed = str(shared.get("author_id") or ""), _enclosed(shared)
+            author, enclosed = str(shared.get("author_id") or ""), enclosed_in(shared)
             # What stands in for a text names the author too, who has not said it.
             text = _text(shared) or ("" if enclosed else _text(shared, "fallback"))
             return Quoted(
@@ -415,7 +417,7 @@ def _quoted(event: Json, me: Me, names: Names) -> Quoted | None:
     return None
 
 
-def _enclosed(message: Json) -> tuple[Enclosure, ...]:
+def enclosed_in(message: Json) -> tuple[Enclosure, ...]:
     """The files of a message; of one from another organisation Slack tells no more than that it is there."""
     author = message.get("user") or message.get("author_id")
     return tuple(_file(file, author) for file in message.get("files") or () if isinstance(file, Mapping))

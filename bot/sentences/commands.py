@@ -266,6 +266,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "command_people": ("list who may write to me", "列出可以使用我的人", "列出可以使用我的人"),
     "about_menu": ("Ask about this message", "询问这条消息", "詢問這則訊息"),
     "about_question": ("Your question", "你的问题", "你的問題"),
+    "about_send": ("Ask", "提问", "提問"),
     "about_default": ("Explain this message.", "请解释这条消息。", "請解釋這則訊息。"),
     "command_ask": ("ask me anything", "向我提问", "向我提問"),
     "argument_ask": ("what you want to know", "你想问什么", "你想問什麼"),

@@ -108,24 +108,42 @@ class Events:
         if message.thread_ts:
             container["thread_ts"] = message.thread_ts
         name = w.channels[message.channel].name or "directmessage"
-        user = {"id": person, "username": w.people[person].name, "name": w.people[person].name, "team_id": w.team_id}
-        payload: Json = {
-            "type": "block_actions",
-            "user": user,
-            "api_app_id": w.app_id,
-            "token": self.verification_token,
-        }
-        payload |= {"container": container, "trigger_id": w.new_id("Tr"), "response_url": response_url}
-        payload |= {
-            "team": {"id": w.team_id, "domain": w.team_name},
-            "enterprise": None,
-            "is_enterprise_install": False,
-        }
+        payload = self._act("block_actions", person, w.new_id("Tr"))
+        payload |= {"container": container, "response_url": response_url}
         payload |= {"channel": {"id": message.channel, "name": name}, "state": {"values": {}}}
         if not message.only_for:
             payload["message"] = w.travel(message)
         payload["actions"] = [action | {"action_ts": w.ts()}]
         return self._deliveries.send(PRESSES, payload, payload["trigger_id"])
+
+    def shortcut(self, callback: str, message: Message, person: str, trigger: str, response_url: str) -> Delivery:
+        """A shortcut that was chosen in the menu of a message."""
+        w = self._workspace
+        name = w.channels[message.channel].name or "directmessage"
+        payload = self._act("message_action", person, trigger) | {"callback_id": callback, "response_url": response_url}
+        payload |= {"channel": {"id": message.channel, "name": name}, "message": w.travel(message)}
+        payload |= {"message_ts": message.ts, "action_ts": w.ts()}
+        return self._deliveries.send(PRESSES, payload, trigger)
+
+    def submit(self, view: Json, person: str, trigger: str) -> Delivery:
+        """A form that was sent off."""
+        payload = self._act("view_submission", person, trigger) | {"view": view, "response_urls": []}
+        return self._deliveries.send(PRESSES, payload, trigger)
+
+    def _act(self, kind: str, person: str, trigger: str) -> Json:
+        """What every payload of an interaction says."""
+        w = self._workspace
+        name = w.people[person].name
+        return {
+            "type": kind,
+            "user": {"id": person, "username": name, "name": name, "team_id": w.team_id},
+            "api_app_id": w.app_id,
+            "token": self.verification_token,
+            "trigger_id": trigger,
+            "team": {"id": w.team_id, "domain": w.team_name},
+            "enterprise": None,
+            "is_enterprise_install": False,
+        }
 
 
 def _attached(message: Message) -> list[Json]:

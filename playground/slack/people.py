@@ -12,6 +12,7 @@ from playground.slack.errors import Json, Refused
 from playground.slack.events import Events
 from playground.slack.responses import Responses
 from playground.slack.streams import StreamMethods
+from playground.slack.views import Views
 from playground.slack.workspace import Channel, Message, Person, StoredFile, Workspace
 
 SOMEBODY = "U0SOMEBODY"
@@ -29,7 +30,7 @@ class PeopleSide:
         streams: StreamMethods,
     ) -> None:
         self.workspace, self.events, self._deliveries = workspace, events, deliveries
-        self._responses, self._streams = responses, streams
+        self._responses, self._streams, self.views = responses, streams, Views(workspace)
         deliveries.on_answer, deliveries.on_failure = self._answered, self._failed
 
     def person(self, id: str, name: str = "", *, is_bot: bool = False, team: str = "") -> Person:
@@ -126,6 +127,18 @@ class PeopleSide:
                 url = self._responses.give(channel, person, message)
                 return self.events.press(message, action, person, url)
         raise KeyError(button)
+
+    def choose(self, channel: str, ts: str, shortcut: str, person: str = SOMEBODY) -> Delivery:
+        """Choose a shortcut in the menu of a message, also where the bot is no member; `shortcut` is a callback id."""
+        message = self.workspace.message(channel, ts)
+        self.person(person)
+        url = self._responses.give(channel, person)
+        return self.events.shortcut(shortcut, message, person, self.views.trigger(person), url)
+
+    def fill_in(self, view: str, written: dict[str, str]) -> Delivery:
+        """Send off a form that is open before a person. Raises as `Views.submitted`."""
+        person, filled = self.views.submitted(view, written)
+        return self.events.submit(filled, person, self.views.trigger(person))
 
     def stop_session(self, channel: str, thread_ts: str, person: str = SOMEBODY) -> None:
         """Press the Stop button of an agent session: its streams end and the app is told, which has to end the status.

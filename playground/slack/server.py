@@ -230,6 +230,7 @@ class SlackServer(PeopleSide):
             "files.getUploadURLExternal": self._files.get_upload_url,
             "files.completeUploadExternal": self._files.complete,
             "files.info": self._files.info,
+            "views.open": self.views.show,
         }
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:

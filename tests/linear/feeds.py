@@ -894,6 +894,7 @@ OWN: dict[str, str] = {
     "adapters.discord.intake": _HANDS_ON,
     "adapters.discord.events": _HANDS_ON,
     "adapters.discord.about": _HANDS_ON,
+    "adapters.slack.about": "adapters.slack.events.incoming",
     "adapters.slack.adapter.SlackAdapter": _HANDS_ON,
     "adapters.slack.errors.field": _SHORT,
     "adapters.slack.people": _SHORT,

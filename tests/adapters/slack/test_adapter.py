@@ -15,6 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters import slack as slack_package
 from adapters.slack import events as slack_events
 from adapters.slack import threads as slack_threads
+from adapters.slack.about import SHORTCUT
 from adapters.slack.adapter import (
     LOST_SECONDS,
     NEEDED_SCOPES,
@@ -633,6 +634,7 @@ def test_the_manifest_asks_for_what_the_adapter_needs() -> None:
     assert set(NEEDED_SCOPES) | {"files:write", "users:read", "app_mention", "message.im"} <= listed
     assert "command: /parley" in listed
     assert "socket_mode_enabled: true" in manifest
+    assert f"callback_id: {SHORTCUT}" in manifest
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ async def test_each_kind_of_place_has_a_scope_of_its_own_to_read_and_hear_it(
 
 
 async def test_unknown_methods_are_refused(client: AsyncWebClient, refusal: Refusal) -> None:
-    assert await refusal(client.views_open(trigger_id="1", view={"type": "modal"})) == "unknown_method"
+    assert await refusal(client.views_push(trigger_id="1", view={"type": "modal"})) == "unknown_method"
     assert await refusal(client.bookmarks_list(channel_id="C1")) == "unknown_method"
 
 

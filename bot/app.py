@@ -224,7 +224,7 @@ class App:
                 DocumentReader().read,
                 self._clock,
                 self._redact,
-                listener=Listener(self.models.transcriber, DayPurse(self.quotas)),
+                listener=Listener(self.models.transcriber, DayPurse(self.quotas), self.quotas.prices),
             ),
             book=self._book,
             offers=self._offers(),

@@ -288,7 +288,9 @@ class CoreSettings(Settings):
         description="Part of TOKENS_PER_DAY and MONEY_PER_DAY that only owners and admins can spend; 0: none.",
     )
     prices: Words = Field(
-        (), description="Prices in dollars per million tokens, as openai:gpt-5-mini=0.25/0.025/2.00 (in/cached/out)."
+        (),
+        description="Prices in dollars per million tokens, as openai:gpt-5-mini=0.25/0.025/2.00 (in/cached/out), or "
+        "for speech as openai:whisper-1=0.006/minute.",
     )
     http_host: str = Field("127.0.0.1", description="Where the HTTP server listens (health and metrics).")
     http_port: int | None = Field(None, ge=0, le=65535, description="Its port; unset: no server.")

@@ -113,7 +113,8 @@ async def _examine_models(
             for well, text in await asyncio.gather(*(_examine_key(models, one, offline) for one in others)):
                 report.add(well, "model", text)
             await _examine_voice(models.transcriber, report, offline, chosen=bool(core.transcribe_model))
-            return tuple(name for name, _ in asked)
+            hears = [models.transcriber.name] if models.transcriber is not None else []
+            return tuple(dict.fromkeys([*(name for name, _ in asked), *hears]))
     except SettingsError as error:
         report.add(False, "model", str(error))
         return ()

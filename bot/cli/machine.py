@@ -67,7 +67,8 @@ def standing_faults(core: CoreSettings, models: Sequence[str], tools: Mapping[st
         models: the `provider:name` of every model that may answer.
         tools: those that are configured and cannot be offered, and why.
     """
-    models = list(dict.fromkeys(name for name in (*models, core.summary_model, core.tool_choice_model) if name))
+    hears = core.transcribe_model if ":" in core.transcribe_model else ""
+    models = list(dict.fromkeys(name for name in (*models, core.summary_model, core.tool_choice_model, hears) if name))
     prices = Prices(read_prices(core.prices))
     zone = _examine_zone(core.time_zone)
     unpriced = [_explain_unpriced(model) for model in models if _has_limits(core) and prices.price_of(model) is None]
@@ -155,6 +156,7 @@ def _examine_prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:
         price = prices.price_of(model)
         if price is not None:
             cost = f"${price.input:g} in, ${price.output:g} out for a million tokens" if price.output else "free"
+            cost = f"${price.minute:g} for a minute of speech" if price.minute else cost
             results.append(Result(True, "prices", f"{model}: {cost}"))
         elif _has_limits(core):
             # Where nobody set a limit, it means nothing for a server of one's own.

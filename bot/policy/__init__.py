@@ -6,7 +6,7 @@ from bot.policy.access import Access
 from bot.policy.chatsfile import ChatsFile, read_chats
 from bot.policy.metering import meter
 from bot.policy.once import Once, OncePer, may_be_told, once_in_chat, once_per_person
-from bot.policy.prices import Prices, dollars_of_speech, read_prices
+from bot.policy.prices import Prices, read_prices
 from bot.policy.purse import DayPurse
 from bot.policy.quotas import DAY, MINUTE, Day, Payer, QuotaLimits, Quotas, Report, charge, once_per_window, payer_of
 from bot.policy.toolrights import (

@@ -10,7 +10,7 @@ and 3 MB on the disk, and would count a model's night price at night. The tests 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bot.contract import SettingsError, Usage
@@ -28,6 +28,8 @@ class Price:
     cached: float
     """Of the input, what the provider had read before."""
     output: float
+    minute: float | None = None
+    """Dollars for a minute of speech that is transcribed; None: unknown."""
 
     def covers(self, model: str) -> bool:
         """Whether this row is about `model`."""
@@ -61,6 +63,9 @@ _ROWS = (
     Price("openai:gpt-4o-mini", 0.15, 0.075, 0.60),
     Price("openai:o3", 2.00, 0.50, 8.00),
     Price("openai:o4-mini", 1.10, 0.275, 4.40),
+    Price("openai:gpt-4o-transcribe", 0.0, 0.0, 0.0, 0.006),
+    Price("openai:gpt-4o-mini-transcribe", 0.0, 0.0, 0.0, 0.003),
+    Price("openai:whisper-1", 0.0, 0.0, 0.0, 0.006),
     Price("ark:doubao-seed-1-6", 0.11, 0.023, 1.13),
     Price("ark:doubao-seed-1-6-flash", 0.022, 0.005, 0.22),
     Price("deepseek:deepseek-chat", 0.28, 0.07, 1.10),
@@ -86,25 +91,9 @@ _ROWS = (
     Price("anthropic:claude-haiku-4-5", 1.00, 0.10, 5.00),
     Price("openrouter:*:free", 0.0, 0.0, 0.0),
     # One's own machine.
-    Price("ollama:*", 0.0, 0.0, 0.0),
-    Price("vllm:*", 0.0, 0.0, 0.0),
+    Price("ollama:*", 0.0, 0.0, 0.0, 0.0),
+    Price("vllm:*", 0.0, 0.0, 0.0, 0.0),
 )
-
-
-_MINUTES: Mapping[str, float] = {
-    "openai:gpt-4o-mini-transcribe": 0.003,
-    "openai:gpt-4o-transcribe": 0.006,
-    "openai:whisper": 0.006,
-    "ollama": 0.0,
-    "vllm": 0.0,
-}
-"""Dollars for a minute of speech, by how a model's name begins; November 2026. The longest beginning counts."""
-
-
-def dollars_of_speech(model: str, seconds: float) -> float | None:
-    """Return the dollars of a transcript; None if the model's price is unknown."""
-    rows = [start for start in _MINUTES if model.startswith(start)]
-    return _MINUTES[max(rows, key=len)] * seconds / 60 if rows else None
 
 
 class Prices:
@@ -131,6 +120,11 @@ class Prices:
         fresh = usage.prompt - cached
         return (fresh * price.input + cached * price.cached + usage.completion * price.output) / _MILLION
 
+    def dollars_of_speech(self, model: str, seconds: float) -> float | None:
+        """Return the dollars of a transcript; None if the model's price is unknown."""
+        price = self.price_of(model)
+        return None if price is None or price.minute is None else price.minute * seconds / 60
+
 
 def _names(model: str) -> tuple[str, ...]:
     """The names to look for: a model sold by OpenRouter costs what its maker asks."""
@@ -141,7 +135,8 @@ def _names(model: str) -> tuple[str, ...]:
 
 
 def read_prices(rows: Iterable[str]) -> tuple[Price, ...]:
-    """Read rows written `openai:gpt-5-mini=0.25/0.025/2.00`: dollars for a million tokens in, cached and out.
+    """Read rows written `openai:gpt-5-mini=0.25/0.025/2.00`: dollars for a million tokens in, cached and out; or
+    `openai:whisper-1=0.006/minute` for speech.
 
     Raises:
         SettingsError: a row is not written so.
@@ -152,16 +147,19 @@ def read_prices(rows: Iterable[str]) -> tuple[Price, ...]:
 def _read(row: str) -> Price:
     model, equals, amounts = row.strip().rpartition("=")
     provider, colon, name = model.strip().partition(":")
+    speech = amounts.strip().endswith("/minute")
     try:
-        numbers = [float(amount) for amount in amounts.split("/")]
+        numbers = [float(amount) for amount in amounts.strip().removesuffix("/minute").split("/")]
     except ValueError:
         numbers = []
-    if len(numbers) == 2:
+    if len(numbers) == 2 and not speech:
         numbers.insert(1, numbers[0])
-    right = len(numbers) == 3 and all(0 <= number < float("inf") for number in numbers)
+    right = len(numbers) == (1 if speech else 3) and all(0 <= number < float("inf") for number in numbers)
     if not equals or not colon or not provider or not name or not right:
         raise SettingsError(
             f"PRICES: {row!r} must be written provider:name=input/cached/output in dollars for a million tokens, "
-            "as openai:gpt-5-mini=0.25/0.025/2.00"
+            "as openai:gpt-5-mini=0.25/0.025/2.00, or for speech as openai:whisper-1=0.006/minute"
         )
+    if speech:
+        return Price(model.strip(), 0.0, 0.0, 0.0, numbers[0])
     return Price(model.strip(), numbers[0], numbers[1], numbers[2])

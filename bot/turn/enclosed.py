@@ -166,7 +166,7 @@ class EnclosedFiles:
                 with path.open("wb") as file:
                     await self._fetch(question.chat.platform, one.source, file, _MOST[one.kind])
                 if one.kind in AUDIBLE:
-                    heard = await self._listener.listen(path, one)
+                    heard = await self._listener.listen(path, one, str(question.chat))
                     return replace(heard, text=self._redact(heard.text))
                 text = await self._text_of(path, one) if one.kind is EnclosureKind.FILE else ""
             except (BotError, DocumentUnreadable, SandboxFailed, OSError) as error:

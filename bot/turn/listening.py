@@ -12,7 +12,7 @@ from typing import Final
 
 from bot.contract import AUDIBLE, ContextTooLong, Enclosure, ModelBusy, ModelError, ModelRefused
 from bot.model import SetupRefused, Transcriber
-from bot.policy import DayPurse, dollars_of_speech
+from bot.policy import DayPurse, Prices
 from tools.base import ToolError
 from tools.payments import Payment
 
@@ -49,13 +49,14 @@ def format_of(head: bytes) -> str:
 class Listener:
     """Transcribes recordings on the quotas of who asks; one object for the process."""
 
-    def __init__(self, transcriber: Transcriber | None, purse: DayPurse) -> None:
+    def __init__(self, transcriber: Transcriber | None, purse: DayPurse, prices: Prices) -> None:
         """
         Args:
             transcriber: None: nothing is listened to.
         """
         self._transcriber = transcriber
         self._purse = purse
+        self._prices = prices
 
     def look(self, one: Enclosure) -> Enclosure:
         """Return a recording with the reason why it need not be fetched, where there is one."""
@@ -72,20 +73,24 @@ class Listener:
             problem = "unheard_now"
         return replace(one, problem=problem)
 
-    async def listen(self, path: Path, one: Enclosure) -> Enclosure:
-        """Return a recording that was fetched with what is said in it, or with the reason why that is not known."""
+    async def listen(self, path: Path, one: Enclosure, where: str) -> Enclosure:
+        """Return a recording that was fetched with what is said in it, or with the reason why that is not known.
+
+        Args:
+            where: the chat, for the log.
+        """
         assert self._transcriber is not None
         with path.open("rb") as file:
             ending = format_of(file.read(_HEAD))
         if not ending:
-            log.info("a %s is not listened to: its format is none that is taken", one.kind)
+            log.info("%s: a %s is not listened to: its format is none that is taken", where, one.kind)
             return replace(one, problem="unheard_form")
         try:
             text = await self._transcribe(self._transcriber, path, ending, one.seconds)
         except ToolError:
             return replace(one, problem="unheard_spent")
         except ModelError as error:
-            log.warning("a %s was not transcribed: %s", one.kind, error)
+            log.warning("%s: a %s was not transcribed: %s", where, one.kind, error)
             refused = isinstance(error, ModelRefused | ContextTooLong)
             problem = "unheard_off" if isinstance(error, SetupRefused) else "unheard_form" if refused else "unheard_now"
             return replace(one, problem=problem)
@@ -99,11 +104,11 @@ class Listener:
             ModelError: nobody transcribed it.
         """
         seconds = seconds or await asyncio.to_thread(os.path.getsize, path) / _LEAST_RATE
-        price = dollars_of_speech(transcriber.name, seconds)
+        price = self._prices.dollars_of_speech(transcriber.name, seconds)
         with path.open("rb") as file:
             async with self._purse.pay("transcripts", price) if price else nullcontext(Payment(0.0)) as payment:
                 with payment.nothing_for(ModelBusy, ModelRefused, ContextTooLong):
                     heard = await transcriber.transcribe(file, f"speech.{ending}", f"audio/{ending}", LISTEN_SECONDS)
                 if heard.seconds:
-                    payment.dollars = dollars_of_speech(transcriber.name, heard.seconds) or 0.0
+                    payment.dollars = self._prices.dollars_of_speech(transcriber.name, heard.seconds) or 0.0
         return heard.text

@@ -302,7 +302,10 @@ async def test_the_port_of_the_public_address_is_looked_at(world: World) -> None
 async def test_a_price_of_ones_own_is_known(world: World) -> None:
     told = await world.doctor(MONEY_PER_DAY="5", PRICES="openai:scripted=0.25/0.025/2.00")
 
-    assert told.of("prices") == [(True, "openai:scripted: $0.25 in, $2 out for a million tokens")]
+    assert told.of("prices") == [
+        (True, "openai:scripted: $0.25 in, $2 out for a million tokens"),
+        (True, "openai:gpt-4o-mini-transcribe: $0.003 for a minute of speech"),
+    ]
 
 
 async def test_a_server_of_tools_that_does_not_come_up_is_named(world: World) -> None:

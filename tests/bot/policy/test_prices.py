@@ -7,7 +7,7 @@ import pytest
 from bot.contract.errors import SettingsError
 from bot.contract.transcript import Usage
 from bot.model.providers import PROVIDERS
-from bot.policy.prices import Price, Prices, dollars_of_speech, read_prices
+from bot.policy.prices import Price, Prices, read_prices
 
 MILLION = 1_000_000
 
@@ -58,6 +58,10 @@ def test_the_operators_rows_win_and_add() -> None:
 
 
 MALFORMED = (
+    "openai:whisper-1=minute",
+    "openai:whisper-1=/minute",
+    "openai:whisper-1=1/2/minute",
+    "openai:whisper-1=-1/minute",
     "openai:gpt-5-mini",
     "gpt-5-mini=1/2/3",
     "openai:=1/2",
@@ -82,11 +86,15 @@ def test_a_malformed_row_is_one_clear_sentence(row: str) -> None:
     [
         ("openai:gpt-4o-mini-transcribe", 0.006),
         ("openai:gpt-4o-mini-transcribe-2025-12-15", 0.006),
-        ("openai:gpt-4o-transcribe-diarize", 0.012),
+        ("openai:gpt-4o-transcribe-latest", 0.012),
+        ("openai:my-ears", 1.0),
+        ("openai:gpt-5-mini", None),
         ("openai:whisper-1", 0.012),
         ("vllm:openai/whisper-large-v3", 0.0),
         ("openai:other", None),
     ],
 )
 def test_speech_is_priced_by_the_minute(model: str, dollars: float | None) -> None:
-    assert dollars_of_speech(model, 120.0) == dollars
+    prices = Prices(read_prices(["openai:my-ears = 0.5/minute"]))
+
+    assert prices.dollars_of_speech(model, 120.0) == dollars

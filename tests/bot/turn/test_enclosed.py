@@ -23,6 +23,7 @@ from bot.contract import (
     TooLong,
 )
 from bot.model.transcribing import Heard
+from bot.policy import Prices
 from bot.store import Store
 from bot.turn.enclosed import (
     BRING_SECONDS,
@@ -90,7 +91,7 @@ async def enclosed(
         read,
         clock,
         lambda text: text.replace("hidden", "…"),
-        listener=Listener(service, Purse()),
+        listener=Listener(service, Purse(), Prices()),
     )
 
 
@@ -203,7 +204,7 @@ async def test_the_text_of_a_huge_file_is_cut_before_it_is_searched_for_secrets(
         return text
 
     platform.files = {"a": b"x" * 3_000_000}
-    enclosed = EnclosedFiles(store, platform.fetch, read, clock, redact, listener=Listener(None, Purse()))
+    enclosed = EnclosedFiles(store, platform.fetch, read, clock, redact, listener=Listener(None, Purse(), Prices()))
     marked, _ = await enclosed.bring(asking(file("a")))
 
     assert searched[0] < MOST_CHARS + 10_000 and len(marked.enclosed[0].text) < MOST_CHARS + 100

@@ -11,11 +11,12 @@ import pytest
 from bot.contract import Enclosure, EnclosureKind, ModelBusy, ModelDropped, ModelError, ModelRefused
 from bot.model import SetupRefused, Transcriber
 from bot.model.transcribing import Heard
-from bot.policy import DayPurse
+from bot.policy import DayPurse, Prices
 from bot.turn.listening import SPEECH_BYTES, SPEECH_SECONDS, Listener, format_of
 from tools.base import Unpaid
 from tools.payments import Payment
 
+CHAT = "telegram:42/7"
 OGG = b"OggS" + b"\0" * 12_000
 
 
@@ -97,11 +98,11 @@ def test_a_format_is_known_by_its_first_bytes(head: bytes, ending: str) -> None:
     ],
 )
 def test_what_is_too_long_or_too_large_need_not_be_fetched(one: Enclosure, problem: str) -> None:
-    assert Listener(Service(Heard("Hello", 0)), Purse()).look(one).problem == problem
+    assert Listener(Service(Heard("Hello", 0)), Purse(), Prices()).look(one).problem == problem
 
 
 def test_without_a_transcriber_nothing_is_listened_to() -> None:
-    listener = Listener(None, Purse())
+    listener = Listener(None, Purse(), Prices())
 
     assert listener.look(recording()).problem == "unheard_off"
     assert listener.look(Enclosure(kind=EnclosureKind.STICKER)).problem == ""
@@ -116,7 +117,7 @@ async def test_a_transcript_costs_what_the_server_charges_else_what_is_known(
 ) -> None:
     service, purse = Service(Heard("Hello", charged)), Purse()
 
-    heard = await Listener(service, purse).listen(path, recording(seconds=seconds))
+    heard = await Listener(service, purse, Prices()).listen(path, recording(seconds=seconds), CHAT)
 
     assert (heard.text, heard.problem, heard.heard, heard.spoken) == ("Hello", "", True, True)
     assert service.asked == [("speech.ogg", "audio/ogg")]
@@ -126,7 +127,9 @@ async def test_a_transcript_costs_what_the_server_charges_else_what_is_known(
 async def test_what_has_no_known_price_is_not_paid(path: Path) -> None:
     purse = Purse(empty=True)
 
-    heard = await Listener(Service(Heard("Hello", 9.0), "openai:other"), purse).listen(path, recording())
+    heard = await Listener(Service(Heard("Hello", 9.0), "openai:other"), purse, Prices()).listen(
+        path, recording(), CHAT
+    )
 
     assert heard.text == "Hello" and purse.payments == []
 
@@ -140,19 +143,24 @@ async def test_what_has_no_known_price_is_not_paid(path: Path) -> None:
         (SetupRefused("no key"), "unheard_off", True),
     ],
 )
-async def test_each_fault_is_a_reason(path: Path, error: ModelError, problem: str, free: bool) -> None:
+async def test_each_fault_is_a_reason(
+    path: Path, caplog: pytest.LogCaptureFixture, error: ModelError, problem: str, free: bool
+) -> None:
     purse = Purse()
 
-    heard = await Listener(Service(error), purse).listen(path, recording(seconds=60))
+    heard = await Listener(Service(error), purse, Prices()).listen(path, recording(seconds=60), CHAT)
 
     assert (heard.text, heard.problem) == ("", problem) and (purse.payments[0].dollars == 0) is free
+    assert f"{CHAT}: a voice was not transcribed: {error}" in caplog.text
 
 
 async def test_silence_no_recording_and_an_empty_purse_are_reasons_too(path: Path) -> None:
     service = Service(Heard("", 0))
 
-    assert (await Listener(service, Purse()).listen(path, recording())).problem == "unheard_silent"
-    assert (await Listener(service, Purse(empty=True)).listen(path, recording())).problem == "unheard_spent"
+    assert (await Listener(service, Purse(), Prices()).listen(path, recording(), CHAT)).problem == "unheard_silent"
+    assert (
+        await Listener(service, Purse(empty=True), Prices()).listen(path, recording(), CHAT)
+    ).problem == "unheard_spent"
     path.write_bytes(b"MZ")
-    assert (await Listener(service, Purse()).listen(path, recording())).problem == "unheard_form"
+    assert (await Listener(service, Purse(), Prices()).listen(path, recording(), CHAT)).problem == "unheard_form"
     assert len(service.asked) == 1

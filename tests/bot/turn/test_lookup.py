@@ -6,6 +6,7 @@ from typing import BinaryIO
 
 import pytest
 
+from bot.context import write_preamble
 from bot.contract import Enclosure, EnclosureKind, MessageSent, Quoted
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
@@ -48,7 +49,7 @@ async def test_what_was_heard_is_stored_and_nothing_of_a_files_text(
 
     assert kept.text == "Well?" and [one.text for one in kept.enclosed] == ["Hello", ""]
     assert kept.quoted is not None and [one.text for one in kept.quoted.enclosed] == ["Hello", ""]
-    assert kept.enclosed[1].stored and kept.quoted.enclosed[1].stored, "else a later look would call them unread"
+    assert write_preamble(kept) == "> 🎤 Hello\n\n" * 2, "shown again later, the reply begins as it did"
 
 
 async def test_asked_again_nothing_is_fetched_or_written_again(rig: OpenRig, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from bot.policy import (
     ToolRights,
     find_misnamed,
     meter,
-    read_chats,
+    read_channels,
     read_prices,
 )
 from bot.reply import Notices, Replies, Settling
@@ -88,12 +88,12 @@ class App:
         """Open what everything else stands on: metrics, the store, the models."""
         core = self.configuration.core
         options = model_options(core)
-        self._chats = read_chats(core.chats_file)
+        self._channels = read_channels(core.channels_file)
         self.metrics = Metrics()
         self.watch = await stack.enter_async_context(LoopWatch())
         self.store = await stack.enter_async_context(Store.open(core.database_url, clock=self._clock))
         self.models = await stack.enter_async_context(Models(options, self._clock))
-        self.may_answer = (*self.models.names, *self._chats.models)
+        self.may_answer = (*self.models.names, *self._channels.models)
 
     def _join_policy(self, stack: AsyncExitStack) -> None:
         """Build who may ask, how much, and what is told once."""
@@ -106,6 +106,7 @@ class App:
             chats=core.allowed_chats,
             admins=core.admins,
             groups=(*core.allowed_workspaces, *core.allowed_roles),
+            channels=self._channels,
         )
         self.quotas = Quotas(
             self.store.spending,
@@ -138,7 +139,7 @@ class App:
         self.describer = describer if core.describe_tools else None
         self._call_policy = CallPolicy.from_settings(core)
         self.rights = ToolRights(
-            self.registry, self.access.is_admin, off=core.tools_off, limits=core.tools_for, chats=self._chats
+            self.registry, self.access.is_admin, off=core.tools_off, limits=core.tools_for, channels=self._channels
         )
 
     def _join_platforms(self, stack: AsyncExitStack) -> None:
@@ -150,7 +151,7 @@ class App:
     def _join_context(self, stack: AsyncExitStack) -> None:
         """Build what the model is told."""
         core = self.configuration.core
-        self._book = ChatBook(self.store.settings, self.models, self._chats)
+        self._book = ChatBook(self.store.settings, self.models, self._channels)
         self._briefings = Briefings(
             self.store,
             self.models,

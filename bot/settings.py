@@ -243,9 +243,10 @@ class CoreSettings(Settings):
         description="Tools that only these people, roles, workspaces and chats may use, as "
         "run_python=telegram:123,discord:role/456;generate_image=admins.",
     )
-    chats_file: str = Field(
+    channels_file: str = Field(
         "",
-        description="A TOML file with instructions, model and tools_off of single chats, as chats.toml; empty: none.",
+        description="A YAML file with instructions, model, tools and who may write, for single chats, workspaces and "
+        "platforms, as channels.yaml; empty: none.",
     )
     time_zone: str = Field("UTC", description="The time zone the assistant assumes, as Europe/Paris.")
     allow_all: bool = Field(False, description="Answer everybody. Costs you money if strangers find the bot.")

@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import io
 import wave
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -17,7 +17,8 @@ from bot.configuration import Configuration, model_options
 from bot.contract import BotError, Clock, SettingsError, SystemClock, UserEntry
 from bot.model import PROVIDERS, KeyRefused, Model, ModelName, Models, Request, Transcriber, ask
 from bot.operations import Outlet, set_up
-from bot.policy import ChatsFile, ToolRights, find_misnamed, read_chats
+from bot.policy import ChannelsFile, ToolRights, find_misnamed, read_channels
+from bot.settings import CoreSettings
 from tools.base import ToolError, Unavailable
 from tools.credentials import SHORTEST_SECRET
 
@@ -54,12 +55,14 @@ async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool
         report.add(True, "settings", configuration.strays.foreign)
     await _examine_platforms(configuration, report, offline)
     try:
-        chats = read_chats(configuration.core.chats_file)
+        channels = read_channels(configuration.core.channels_file)
     except SettingsError as error:
-        report.add(False, "chats", str(error))
-        chats = ChatsFile()
-    models = await _examine_models(configuration, chats, report, offline)
-    await _examine_tools(configuration, chats, report, outlet, offline)
+        report.add(False, "channels", str(error))
+        channels = ChannelsFile()
+    models = await _examine_models(configuration, channels, report, offline)
+    for line in describe_channels(channels, configuration.core):
+        report.add(True, "channels", line)
+    await _examine_tools(configuration, channels, report, outlet, offline)
     files, platforms = _list_secret_files(configuration), configuration.configured
     machine = await examine_machine(
         configuration.core, models, SystemClock(), platforms, files, by_web=bool(configuration.by_web)
@@ -67,6 +70,22 @@ async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool
     for result in (*machine, *_examine_secrets(configuration)):
         report.add(result.ok, result.what, result.text)
     return 0 if report.well else 1
+
+
+def describe_channels(channels: ChannelsFile, core: CoreSettings) -> Iterator[str]:
+    """Yield a line for each chat of the operator's file: what holds there, and where each value comes from."""
+    for key in channels.channels:
+        held = channels.resolve(key)
+        model, instructions, tools, who = held.model, held.instructions, held.tools, held.who
+        parts = [
+            f"model {model.value} ({model.source})" if model else f"model {core.model or 'by key'} (MODEL)",
+            f"instructions ({instructions.source})" if instructions else "no instructions of its own",
+            f"tools {', '.join(tools.value)} ({tools.source})"
+            if tools
+            else "tools as everywhere (TOOLS_OFF, TOOLS_FOR)",
+            f"who {', '.join(who.value)} ({who.source})" if who else "who as everywhere (ALLOWED_…)",
+        ]
+        yield f"{key}: {'; '.join(parts)}"
 
 
 async def _examine_platforms(configuration: Configuration, report: _Report, offline: bool) -> None:
@@ -87,7 +106,7 @@ async def _examine_platforms(configuration: Configuration, report: _Report, offl
 
 
 async def _examine_models(
-    configuration: Configuration, chats: ChatsFile, report: _Report, offline: bool
+    configuration: Configuration, channels: ChannelsFile, report: _Report, offline: bool
 ) -> tuple[str, ...]:
     """Ask every model for a word, and one of each other provider with a key; return all names that may answer."""
     core, clock = configuration.core, SystemClock()
@@ -95,7 +114,7 @@ async def _examine_models(
         options = model_options(core)
         async with Models(options, clock) as models:
             side = [(core.tool_choice_model, "TOOL_CHOICE_MODEL"), (core.summary_model, "SUMMARY_MODEL")]
-            side += [(name, "CHATS_FILE") for name in chats.models]
+            side += [(name, "CHANNELS_FILE") for name in channels.models]
             asked = [(name, "MODEL") for name in models.names]
             asked += [(name, setting) for name, setting in side if name and name not in models.names]
             for name, setting in asked:
@@ -176,7 +195,7 @@ async def _examine_key(models: Models, provider: str, offline: bool) -> tuple[bo
 
 
 async def _examine_tools(
-    configuration: Configuration, chats: ChatsFile, report: _Report, outlet: Outlet, offline: bool
+    configuration: Configuration, channels: ChannelsFile, report: _Report, outlet: Outlet, offline: bool
 ) -> None:
     open_registry = importlib.import_module("tools").open_registry
     # Where no event loop runs, no MCP server is started.
@@ -206,7 +225,7 @@ async def _examine_tools(
                 continue
             # A tool that nobody configured is a choice; one that was configured and does not work is a fault.
             report.add(name not in faults and not name.startswith("MCP "), name, f"not offered: {reason}")
-        rights = ToolRights(registry, off=core.tools_off, limits=core.tools_for, chats=chats)
+        rights = ToolRights(registry, off=core.tools_off, limits=core.tools_for, channels=channels)
         for line in rights.lines:
             report.add(True, "tools", line)
         policy = CallPolicy.from_settings(core)

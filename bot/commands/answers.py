@@ -122,7 +122,9 @@ class CommandAnswers:
     async def _model(self, message: MessageSent, language: str) -> str:
         name = message.text.strip()
         if not name:
-            now = say("model_now", language, model=await self.book.model_of(message.chat))
+            given = (await self.book.options_of(message.chat)).given_model
+            model = await self.book.model_of(message.chat)
+            now = say("model_given" if given else "model_now", language, model=model)
             others = len(self.models.choices) > 1 and await self._may_change(message)
             return f"{now} {say('model_choices', language, choices=self._list_choices())}" if others else now
         if not await self._may_change(message):
@@ -142,9 +144,14 @@ class CommandAnswers:
         """Show, set or clear what the people of this chat want of the assistant."""
         text, words = message.text.strip(), {"command": form.format(word="persona")}
         if not text:
-            persona = (await self.book.options_of(message.chat)).persona
-            key = "persona_now" if persona else "persona_none"
-            return say(key, language, **words) + (f"\n\n{quote(clean_untrusted(persona))}" if persona else "")
+            options = await self.book.options_of(message.chat)
+            key = "persona_now" if options.persona else "persona_none"
+            shown = [say(key, language, **words)]
+            if options.persona:
+                shown.append(quote(clean_untrusted(options.persona)))
+            if options.instructions:
+                shown.append(say("persona_given", language))
+            return "\n\n".join(shown)
         if not await self._may_change(message):
             return say("admins_only", language)
         if text.lower() in OFF:

@@ -1,4 +1,4 @@
-"""Options of one chat: set by its people with `/persona`, `/model` and `/busy`, or by the operator in `CHATS_FILE`."""
+"""Options of one chat: set by its people with `/persona`, `/model`, `/busy`, or by the operator in `CHANNELS_FILE`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from bot.contract import ChatId
 from bot.model import Models
-from bot.policy import ChatsFile
+from bot.policy import ChannelsFile
 from bot.safety import clean_untrusted
 from bot.store import ChatSettings
 
@@ -42,6 +42,8 @@ class ChatOptions:
     persona: str = ""
     """How people of the chat want the assistant to be."""
     busy: Busy = Busy.QUEUE
+    given_model: bool = False
+    """The model is the operator's for this chat, and nobody chose one there."""
 
     @property
     def told(self) -> str:
@@ -59,17 +61,17 @@ class ChatOptions:
 class ChatBook:
     """Reads and changes the options of chats; one object for the process."""
 
-    def __init__(self, settings: ChatSettings, models: Models, file: ChatsFile | None = None) -> None:
+    def __init__(self, settings: ChatSettings, models: Models, file: ChannelsFile | None = None) -> None:
         """
         Raises:
             SettingsError: the file names a model that cannot be asked.
         """
         self._settings = settings
         self._models = models
-        self._file = file or ChatsFile()
-        for chat, table in self._file.tables.items():
-            if table.model:
-                models.only(table.model, f"CHATS_FILE ({chat})")
+        self._file = file or ChannelsFile()
+        for chat, channel in self._file.channels.items():
+            if channel.model is not None:
+                models.only(channel.model.value, f"CHANNELS_FILE ({channel.model.source}, {chat})")
 
     async def options_of(self, chat: ChatId) -> ChatOptions:
         """Return the options of `chat`; a thread inherits from its channel what is not set for the thread.
@@ -79,10 +81,17 @@ class ChatBook:
         chosen = await self._settings.list_of(chat.place)
         if chat.thread:
             chosen = {**chosen, **await self._settings.list_of(chat)}
-        table = self._file.table_of(chat)
+        channel = self._file.channel_of(chat)
+        given = channel.model.value if channel.model is not None else ""
         # What was chosen once counts only as long as the operator offers it.
-        model = one if (one := chosen.get("model", "")) in (*self._models.choices, table.model) else table.model
-        return ChatOptions(model, table.instructions, chosen.get("persona", ""), Busy(chosen.get("busy", Busy.QUEUE)))
+        own = one if (one := chosen.get("model", "")) in (*self._models.choices, given) else ""
+        return ChatOptions(
+            own or given,
+            channel.instructions.value if channel.instructions is not None else "",
+            chosen.get("persona", ""),
+            Busy(chosen.get("busy", Busy.QUEUE)),
+            given_model=bool(given and not own),
+        )
 
     async def model_of(self, chat: ChatId) -> str:
         """Return the `provider:name` of the model that answers first in `chat`."""

@@ -28,6 +28,11 @@ _CHAT: Final = re.compile(
     rf"telegram:{_NUMBER}/-?{_NUMBER}(?:/{_NUMBER})?|discord:{_NUMBER}/{_NUMBER}"
     rf"|slack:{_TEAM}/[CDG][A-Z0-9]+(?:/[0-9]+\.[0-9]{{6}})?|console:[^/\s]+/[^/\s]+"
 )
+_CHANNEL: Final = re.compile(
+    rf"(?:telegram|slack|discord|console):\*|(?:telegram|discord):{_NUMBER}/\*|slack:{_TEAM}/\*"
+    rf"|telegram:-?{_NUMBER}|discord:{_NUMBER}"
+)
+"""Several chats at once; a chat of Telegram or Discord whatever the bot."""
 _WORKSPACE: Final = re.compile(rf"slack:{_TEAM}|discord:guild/{_NUMBER}")
 _ROLE: Final = re.compile(rf"discord:role/{_NUMBER}")
 _GROUP: Final = re.compile(rf"telegram:-{_NUMBER}")
@@ -61,6 +66,17 @@ def chat(text: str) -> str:
     return _checked(text, _unquoted, "id_chat", _CHAT)
 
 
+def channel(text: str) -> str:
+    """A chat, also without its bot (`telegram:-100123`, `discord:456`), or several: `slack:T1/*`, `telegram:*`.
+
+    Raises:
+        MalformedIdError: it is none.
+    """
+    if _CHANNEL.fullmatch(text):
+        return text
+    return _checked(text, _unquoted, "id_channel", _CHAT, _CHANNEL)
+
+
 def workspace(text: str) -> str:
     """The id of a Slack workspace or Discord server, as messages name it: `slack:T1`, `discord:guild/456`.
 
@@ -86,6 +102,15 @@ def anything(text: str) -> str:
         MalformedIdError: it is none.
     """
     return _checked(text, _unquoted, "id_any", _PERSON, _CHAT, _WORKSPACE, _ROLE)
+
+
+def anyone(text: str) -> str:
+    """Who writes: a person, a workspace, a server or a role; `discord:456` is a person.
+
+    Raises:
+        MalformedIdError: it is none.
+    """
+    return _checked(text, str, "id_who", _PERSON, _WORKSPACE, _ROLE)
 
 
 def is_person(id: str) -> bool:

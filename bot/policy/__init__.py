@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.policy.access import Access
-from bot.policy.chatsfile import ChatsFile, read_chats
+from bot.policy.channelsfile import ChannelsFile, read_channels
 from bot.policy.metering import meter
 from bot.policy.once import Once, OncePer, may_be_told, once_in_chat, once_per_person
 from bot.policy.prices import Prices, read_prices

@@ -18,6 +18,8 @@ With none of these the start prints a pairing code: who writes `/pair CODE` beco
 | anonymous admins, who writes as a channel, a linked channel's posts (Telegram) | never: a chat is no person |
 | who forwards | as else, but nothing in what is forwarded is a command (`Quoted.forwarded`) |
 | who edits, deletes, presses a button, or set the reminder that is due | as who writes there; an edit runs no command |
+| in a chat whose `who` stands in `CHANNELS_FILE`: who is named there | yes, also if listed nowhere else |
+| anybody else there | no, whatever else is listed |
 | whom `/forbid` names, and everybody in a chat that it names | no, whatever else is listed |
 | admins and owners | yes, everywhere, else nobody could undo a `/forbid` |
 | a stranger | only `/start`, `/whoami` and `/pair` |
@@ -35,7 +37,8 @@ import secrets
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from bot.contract import Clock, Incoming, Sender, identity
+from bot.contract import ChatId, Clock, Incoming, Sender, identity
+from bot.policy.channelsfile import EVERYBODY, ChannelsFile
 
 log = logging.getLogger(__name__)
 
@@ -78,10 +81,12 @@ class Access:
         chats: tuple[str, ...],
         admins: tuple[str, ...],
         groups: tuple[str, ...] = (),
+        channels: ChannelsFile | None = None,
     ) -> None:
         """
         Args:
             groups: workspaces and roles as `Sender.groups` writes them.
+            channels: where it says who may write, nobody else may but admins, whatever else is listed.
         """
         self._roles = roles
         self._clock = clock
@@ -90,6 +95,7 @@ class Access:
         self._chats = frozenset(chats)
         self._admins = frozenset(admins)
         self._groups = frozenset(groups)
+        self._channels = channels or ChannelsFile()
         self._wrong: dict[str, tuple[int, float]] = {}
 
     async def allows(self, incoming: Incoming) -> bool:
@@ -102,6 +108,8 @@ class Access:
         if "blocked" in roles.values():
             return False
         counts = ids_of(incoming)
+        if (who := self._channels.channel_of(incoming.chat).who) is not None:
+            return EVERYBODY in who.value or not counts.isdisjoint(who.value)
         listed = self._users | self._chats | self._groups
         return self._allow_all or bool(counts & listed) or any(roles.get(id) == "allowed" for id in counts)
 
@@ -115,7 +123,7 @@ class Access:
 
     async def is_closed(self) -> bool:
         """Return True if nobody may write to the bot yet, so that it waits for an owner."""
-        named = self._allow_all or self._users or self._chats or self._groups
+        named = self._allow_all or self._users or self._chats or self._groups or self._channels.opens
         return not (named or await self._roles.has_owner())
 
     async def new_pairing_code(self) -> str | None:
@@ -160,6 +168,8 @@ class Access:
         except identity.MalformedIdError as problem:
             return problem.key, problem.values
         before = await self._roles.role_of(id)
+        if not forbid and self._is_fixed(id, incoming.chat):
+            return "allow_operator", {}
         high = id in self._admins or before in ("owner", "admin") or role in ("owner", "admin")
         if high and not await self._is_owner(incoming.sender):
             return "owners_only", {}
@@ -179,6 +189,11 @@ class Access:
         return settings + [
             (id, role) for id, role in (await self._roles.list_roles()).items() if listed.get(id) != role
         ]
+
+    def _is_fixed(self, id: str, chat: ChatId) -> bool:
+        """Return True for a chat of which the operator's file says who may write there: what is allowed in the chat
+        would change nothing."""
+        return id in (str(chat), str(chat.place)) and self._channels.channel_of(chat).who is not None
 
     async def _is_owner(self, sender: Sender) -> bool:
         """Return True if the sender may appoint admins: an owner, or an admin named in the settings."""

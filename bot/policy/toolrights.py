@@ -1,21 +1,21 @@
 """Which tools a person may use in a chat: the one answer for what is listed, offered to a model, and run.
 
-`TOOLS_OFF` switches tools off for everybody, `TOOLS_FOR` leaves some to people, roles and chats, and `CHATS_FILE`
-switches tools off in single chats. The rights are those of the person who asked: what others wrote in the chat, and
-what a model makes of it, changes nothing about them.
+`TOOLS_OFF` switches tools off for everybody, `TOOLS_FOR` leaves some to people, roles and chats, and `CHANNELS_FILE`
+says for single chats which tools there are. The rights are those of the person who asked: what others wrote in the
+chat, and what a model makes of it, changes nothing about them.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
 
 from bot.contract import ADMINS, MessageSent, Sender
 from bot.policy.access import ids_of
-from bot.policy.chatsfile import ChatsFile
+from bot.policy.channelsfile import ChannelsFile
 from bot.sentences import say
 from tools.registry import ToolRegistry
 
@@ -41,12 +41,18 @@ class Permit:
     """Names and patterns, with whom each is left to."""
     ids: frozenset[str] = frozenset()
     """As what the limits may name this person: own id, roles, chat, `admins`."""
+    only: tuple[str, ...] = ()
+    """Names and patterns of the only tools of this chat; empty: all but `off`."""
 
     def allows(self, name: str) -> bool:
         """A tool that several lines name is open to who stands in all of them."""
-        return not matches(name, self.off) and all(
+        return not self.is_off(name) and all(
             self.ids.intersection(who) for pattern, who in self.limits if fnmatchcase(name, pattern)
         )
+
+    def is_off(self, name: str) -> bool:
+        """Return True if nobody may use the tool in this chat."""
+        return matches(name, self.off) or (bool(self.only) and not matches(name, self.only))
 
 
 class ToolRights:
@@ -59,7 +65,7 @@ class ToolRights:
         *,
         off: Sequence[str] = (),
         limits: Sequence[tuple[str, tuple[str, ...]]] = (),
-        chats: ChatsFile | None = None,
+        channels: ChannelsFile | None = None,
     ) -> None:
         """
         Args:
@@ -71,32 +77,37 @@ class ToolRights:
         self._admin = admin
         self._limits = tuple(limits)
         self._admins_named = any(ADMINS in who for _, who in limits)
-        self._chats = chats or ChatsFile()
+        self._channels = channels or ChannelsFile()
 
     async def permit_for(self, message: MessageSent) -> Permit:
         """Return what the sender of `message` may use in its chat."""
-        off = self._chats.table_of(message.chat).tools_off
+        channel = self._channels.channel_of(message.chat)
+        permit = Permit(channel.tools_off, only=channel.tools_only)
         if not self._limits:
-            return Permit(off)
+            return permit
         known = ids_of(message)
         if self._admins_named and self._admin is not None and await self._admin(message.sender):
             known |= {ADMINS}
-        return Permit(off, self._limits, frozenset(known))
+        return replace(permit, limits=self._limits, ids=frozenset(known))
 
     @property
     def named(self) -> list[tuple[str, str]]:
         """Every setting that names tools, with each name or pattern in it."""
         found = [("TOOLS_OFF", name) for name in self._off] + [("TOOLS_FOR", name) for name, _ in self._limits]
-        return found + [("CHATS_FILE", name) for table in self._chats.tables.values() for name in table.tools_off]
+        return found + [
+            ("CHANNELS_FILE", name)
+            for channel in self._channels.channels.values()
+            for name in (*channel.tools_only, *channel.tools_off)
+        ]
 
     @property
     def lines(self) -> list[str]:
         """What is switched off or left to some, a line each, for the operator."""
         off = [f"tools switched off: {', '.join(self._off)}"] if self._off else []
         off += [
-            f"tools switched off in {chat}: {', '.join(table.tools_off)}"
-            for chat, table in self._chats.tables.items()
-            if table.tools_off
+            f"tools in {chat}: {', '.join(channel.tools.value)}"
+            for chat, channel in self._channels.channels.items()
+            if channel.tools is not None
         ]
         return off + [f"{tool} is left to {', '.join(who)}" for tool, who in self._limits]
 
@@ -105,7 +116,7 @@ class ToolRights:
         off = dict.fromkeys(self._registry.switched_off, "tool_off")
         for spec in self._registry.specs():
             if not permit.allows(spec.name):
-                off[spec.name] = "tool_off" if matches(spec.name, permit.off) else "tool_not_yours"
+                off[spec.name] = "tool_off" if permit.is_off(spec.name) else "tool_not_yours"
         return {name: say(key, language, name=name) for name, key in off.items()}
 
 

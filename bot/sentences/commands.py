@@ -63,6 +63,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "此聊天没有给我专门的指示。发送 `{command}` 加上你的要求即可设置。",
         "這個聊天室沒有給我專屬的指示。輸入 `{command}` 加上你的要求即可設定。",
     ),
+    "persona_given": (
+        "Whoever runs this bot wrote instructions for this chat, too, which stand above its own.",
+        "机器人的运行者也为此聊天写了指示，优先于此聊天自己的指示。",
+        "機器人的營運者也為這個聊天室寫了指示，優先於聊天室自己的指示。",
+    ),
     "persona_set": (
         "From now on I follow these instructions in this chat. `{command} off` removes them.",
         "从现在起，我在此聊天中按这些指示回答。发送 `{command} off` 可以取消。",
@@ -107,6 +112,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "`{command} steer`（補充）來更改。",
     ),
     "model_now": ("This chat is answered by {model}.", "此聊天由 {model} 回答。", "這個聊天室由 {model} 回答。"),
+    "model_given": (
+        "This chat is answered by {model}, which whoever runs this bot chose for it.",
+        "此聊天由 {model} 回答，这是机器人的运行者为此聊天选择的。",
+        "這個聊天室由 {model} 回答，這是機器人的營運者為此聊天室選擇的。",
+    ),
     "model_set": (
         "From now on this chat is answered by {model}.",
         "此聊天从现在起由 {model} 回答。",

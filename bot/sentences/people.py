@@ -110,6 +110,27 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "{text!r} 不是聊天室：請寫成 telegram:BOT/CHAT、slack:TEAM/CHANNEL 或 discord:APP/CHANNEL，在該聊天室輸入 "
         "/whoami 可以看到。",
     ),
+    "id_channel": (
+        "{text!r} is no chat: write telegram:BOT/CHAT, slack:TEAM/CHANNEL or discord:APP/CHANNEL, as /whoami shows it "
+        "in that chat, telegram:CHAT or discord:CHANNEL, or slack:TEAM/* and telegram:* for several.",
+        "{text!r} 不是聊天：请写成 telegram:BOT/CHAT、slack:TEAM/CHANNEL 或 discord:APP/CHANNEL（在该聊天中发送 "
+        "/whoami 可以看到）、telegram:CHAT 或 discord:CHANNEL，或用 slack:TEAM/*、telegram:* 表示多个。",
+        "{text!r} 不是聊天室：請寫成 telegram:BOT/CHAT、slack:TEAM/CHANNEL 或 discord:APP/CHANNEL（在該聊天室輸入 "
+        "/whoami 可以看到）、telegram:CHAT 或 discord:CHANNEL，或用 slack:TEAM/*、telegram:* 表示多個。",
+    ),
+    "id_who": (
+        "{text!r} is nobody's id: write telegram:123, slack:T1/U1, discord:456, slack:T1, discord:guild/1, "
+        "discord:role/1, admins or everybody.",
+        "{text!r} 不是任何人的 ID：请写成 telegram:123、slack:T1/U1、discord:456、slack:T1、discord:guild/1、"
+        "discord:role/1、admins 或 everybody。",
+        "{text!r} 不是任何人的 ID：請寫成 telegram:123、slack:T1/U1、discord:456、slack:T1、discord:guild/1、"
+        "discord:role/1、admins 或 everybody。",
+    ),
+    "allow_operator": (
+        "Who may write in this chat is decided by whoever runs this bot.",
+        "谁可以在此聊天中使用我，由机器人的运行者决定。",
+        "誰可以在這個聊天室使用我，由機器人的營運者決定。",
+    ),
     "id_workspace": (
         "{text!r} is no workspace or server: write slack:T1 or discord:SERVER.",
         "{text!r} 不是工作区或服务器：请写成 slack:T1 或 discord:SERVER。",

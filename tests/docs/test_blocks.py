@@ -1,17 +1,16 @@
-"""The examples in the documents, read by what reads them in the program: `mcp.json`, `chats.toml`, settings, a tool."""
+"""The examples in the documents, read by what reads them: `mcp.json`, `channels.yaml`, settings, a tool."""
 
 from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bot.configuration import settings_classes
-from bot.policy import read_chats
+from bot.policy import read_channels
 from bot.settings import read, variables
 from tools.base import Tool, ToolCall, ToolContext
 from tools.mcp.config import read_config
@@ -34,8 +33,8 @@ def blocks(language: str) -> list[str]:
 
 
 def test_every_block_says_what_it_is() -> None:
-    assert {word for _, word, _ in BLOCKS} <= {"json", "toml", "python", "ini", *ELSEWHERE}
-    assert all(blocks(language) for language in ("json", "toml", "python", "ini", "sh"))
+    assert {word for _, word, _ in BLOCKS} <= {"json", "yaml", "python", "ini", *ELSEWHERE}
+    assert all(blocks(language) for language in ("json", "yaml", "python", "ini", "sh"))
 
 
 @pytest.mark.parametrize("text", blocks("json"))
@@ -49,12 +48,13 @@ def test_an_example_of_mcp_json_is_read_without_a_complaint(text: str, tmp_path:
     assert [server.name for server in config.servers] == list(json.loads(text)["mcpServers"])
 
 
-@pytest.mark.parametrize("text", blocks("toml"))
+@pytest.mark.parametrize("text", blocks("yaml"))
 def test_an_example_of_a_file_of_chats_is_read(text: str, tmp_path: Path) -> None:
-    file = tmp_path / "chats.toml"
+    pytest.importorskip("yaml")
+    file = tmp_path / "channels.yaml"
     file.write_text(text, encoding="utf-8")
 
-    assert list(read_chats(str(file)).tables) == list(tomllib.loads(text))
+    assert list(read_channels(str(file)).channels) == re.findall(r"^(\S+):$", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("text", blocks("ini"))

@@ -923,7 +923,7 @@ OWN: dict[str, str] = {
     "bot.agent.modelpass": _HANDS_ON,
     "bot.context.chatoptions": _HANDS_ON,
     "bot.cli.chats": _OPERATOR,
-    "bot.policy.chatsfile": _OPERATOR,
+    "bot.policy.channelsfile": _OPERATOR,
     "bot.cli.machine": _OPERATOR,
     "bot.cli.main": _OPERATOR,
     "bot.reply.closing": _HANDS_ON,

@@ -514,7 +514,7 @@ async def test_offline_nothing_is_asked_and_no_program_started(world: World) -> 
 
 
 async def test_what_is_switched_off_or_left_to_some_is_named_and_names_that_are_no_tools(world: World) -> None:
-    told = await world.doctor(TOOLS_OFF="calculator,run_pyton", TOOLS_FOR="wikipedia=admins", CHATS_FILE="gone.toml")
+    told = await world.doctor(TOOLS_OFF="calculator,run_pyton", TOOLS_FOR="wikipedia=admins", CHANNELS_FILE="gone.yaml")
 
     assert told.code == 1
     assert told.of("calculator") == [(True, "not offered: switched off by TOOLS_OFF")]
@@ -523,7 +523,7 @@ async def test_what_is_switched_off_or_left_to_some_is_named_and_names_that_are_
         (True, "wikipedia is left to admins"),
         (False, "TOOLS_OFF names 'run_pyton', and there is no such tool; did you mean run_python?"),
     ]
-    assert told.of("chats") == [(False, "CHATS_FILE: gone.toml cannot be read: No such file or directory")]
+    assert told.of("channels") == [(False, "CHANNELS_FILE: gone.yaml cannot be read: No such file or directory")]
 
 
 async def test_tools_that_ask_first_are_named_and_names_of_settings_that_are_no_tools(world: World) -> None:
@@ -537,13 +537,25 @@ async def test_tools_that_ask_first_are_named_and_names_of_settings_that_are_no_
 
 
 async def test_the_models_of_single_chats_are_asked_too(world: World, tmp_path: Path) -> None:
-    file = tmp_path / "chats.toml"
-    file.write_text('["telegram:42/7"]\nmodel = "openai:gone"\n["telegram:42/8"]\nmodel = "ark:x"\n')
+    file = tmp_path / "channels.yaml"
+    file.write_text(
+        "telegram:*:\n  tools: [-run_python]\ntelegram:42/7:\n  instructions: Be brief.\n  model: openai:gone\n"
+        "slack:T1/C1:\n  who: [slack:T1/U1]\n  model: ark:x\n"
+    )
 
-    told = await world.doctor(CHATS_FILE=str(file))
+    told = await world.doctor(CHANNELS_FILE=str(file))
 
     assert [well for well, _ in told.of("model")] == [True, False, False]
-    assert "gone" in told.of("model")[1][1] and "CHATS_FILE names 'ark'" in told.of("model")[2][1]
+    assert "gone" in told.of("model")[1][1] and "names 'ark'" in told.of("model")[2][1]
+    everywhere = "who as everywhere (ALLOWED_…)"
+    assert [text for _, text in told.of("channels")] == [
+        "telegram:*: model openai:scripted (MODEL); no instructions of its own; "
+        f"tools -run_python (channels.yaml line 2); {everywhere}",
+        "telegram:42/7: model openai:gone (channels.yaml line 5); instructions (channels.yaml line 4); "
+        f"tools -run_python (channels.yaml line 2); {everywhere}",
+        "slack:T1/C1: model ark:x (channels.yaml line 8); no instructions of its own; "
+        "tools as everywhere (TOOLS_OFF, TOOLS_FOR); who slack:T1/U1 (channels.yaml line 7)",
+    ]
 
 
 async def test_offline_no_server_is_started_to_look_for_names(world: World, tmp_path: Path) -> None:

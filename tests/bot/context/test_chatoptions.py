@@ -11,7 +11,6 @@ from bot.context.chatoptions import PERSONA_CHARS, ChatOptions
 from bot.contract.errors import SettingsError
 from bot.contract.messages import ChatId
 from bot.contract.words import bare
-from bot.policy.chatsfile import ChatsFile, ChatTable, read_chats
 from playground.model import Reply
 from tests.bot.conftest import InGroup, OpenRig, Rig
 
@@ -116,16 +115,18 @@ async def test_a_thread_follows_its_chat_where_nothing_is_set_for_itself(rig: Op
 
 
 async def test_the_operators_file_says_what_a_chat_begins_with(rig: OpenRig, tmp_path: Path) -> None:
-    file = tmp_path / "chats.toml"
+    file = tmp_path / "channels.yaml"
     file.write_text(
-        '["telegram:42/7"]\ninstructions = "You are the clerk of the library."\nmodel = "openai:other"\n'
-        'tools_off = ["calculator"]\n["telegram:42/8"]\ninstructions = "You are the gardener."\n',
+        "telegram:42/7:\n  instructions: You are the clerk of the library.\n  model: openai:other\n"
+        "  tools: [-calculator]\ntelegram:42/8:\n  instructions: You are the gardener.\n",
         encoding="utf-8-sig",
     )
-    async with rig(CHATS_FILE=str(file), INSTRUCTIONS="Be polite.") as it:
+    async with rig(CHANNELS_FILE=str(file), INSTRUCTIONS="Be polite.") as it:
         it.model.models.append("other")
-        assert "openai:other" in (await it.say("/model"))[0]
-        assert "openai:scripted" in (await it.say("/model", chat="8"))[0]
+        assert "openai:other, which whoever runs this bot chose for it" in (await it.say("/model"))[0]
+        assert "instructions for this chat, too" in (await it.say("/persona"))[0]
+        assert "too, which" not in (await it.say("/persona", chat="9"))[0]
+        assert "openai:scripted." in (await it.say("/model", chat="8"))[0]
         await it.say(f"/persona {PIRATE}")
         it.model.reply(Reply("One."), Reply("Two."), Reply("Three."))
         await it.say("What is tea?")
@@ -140,6 +141,8 @@ async def test_the_operators_file_says_what_a_chat_begins_with(rig: OpenRig, tmp
         assert "openai:scripted" in (await it.say("/model openai:scripted"))[0]
         await it.say("What is tea?")
         assert it.model.requests[-1].body["model"] == "scripted"
+        assert "openai:scripted." in (await it.say("/model"))[0]
+        assert PIRATE in (persona := (await it.say("/persona"))[0]) and "which stand above its own" in persona
         assert "openai:other" in (await it.say("/model off"))[0]
 
         await it.say("What is tea?", chat="8", person=BOB)
@@ -151,63 +154,19 @@ async def test_the_operators_file_says_what_a_chat_begins_with(rig: OpenRig, tmp
 async def test_a_model_of_the_file_that_cannot_be_asked_is_one_sentence_at_the_start(
     rig: OpenRig, tmp_path: Path
 ) -> None:
-    file = tmp_path / "chats.toml"
-    file.write_text('["telegram:42/7"]\nmodel = "ark:doubao"\n')
+    file = tmp_path / "channels.yaml"
+    file.write_text("telegram:42/7:\n  model: ark:doubao\n")
 
     with pytest.raises(SettingsError) as refused:
-        async with rig(CHATS_FILE=str(file)):
+        async with rig(CHANNELS_FILE=str(file)):
             pass
 
-    assert str(refused.value).startswith("CHATS_FILE (telegram:42/7) names 'ark', so ARK_API_KEY must hold its API key")
-
-
-def test_of_a_thread_the_tools_off_in_its_chat_are_off_too() -> None:
-    file = ChatsFile(
-        {
-            "slack:T1/C1": ChatTable("Be brief.", "openai:a", ("run_python",)),
-            "slack:T1/C1/1.000001": ChatTable("Be long.", "", ("read_page",)),
-        }
+    assert str(refused.value).startswith(
+        "CHANNELS_FILE (channels.yaml line 2, telegram:42/7) names 'ark', so ARK_API_KEY must hold its API key"
     )
 
-    assert file.table_of(ChatId("slack", "T1", "C1", "1.000001")) == ChatTable(
-        "Be long.", "openai:a", ("run_python", "read_page")
-    )
-    assert file.table_of(ChatId("slack", "T1", "C1", "2.000001")).instructions == "Be brief."
-    assert file.table_of(ChatId("slack", "T1", "C2")) == ChatTable()
 
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (None, "cannot be read: No such file"),
-        (b"\xff\xfe", "is not UTF-8 text"),
-        ("[telegram:42/7]\n", "is no TOML"),
-        ('["12345"]\n', "'12345' lacks its platform"),
-        ('instructions = "x"\n', "'instructions' is no"),
-        ('["telegram:42/7"]\ninstuctions = "x"\n', "no key 'instuctions'; did you mean instructions?"),
-        ('["telegram:42/7"]\nmodel = 5\n', "model must be a text in quotes"),
-        ('["telegram:42/7"]\ntools_off = "run_python"\n', "tools_off must be a list of names"),
-        (f'["telegram:42/7"]\ninstructions = "{"x" * 9000}"\n', "at most 8,000 characters"),
-        ('["telegram:42/7"]\n["telegram:042/7"]\n', "telegram:042/7"),
-        ('["slack:T1/C1"]\n["slack:T1/%431"]\n', "two tables for slack:T1/C1"),
-        ('"telegram:42/7" = "x"\n', "must be a table"),
-        (b"#" * 1_000_001, "larger than 1000000 bytes"),
-        ("x = " + "[" * 5000, "is no TOML"),
-    ],
-)
-def test_a_file_that_is_not_right_is_one_sentence(tmp_path: Path, text: str | bytes | None, says: str) -> None:
-    file = tmp_path / "chats.toml"
-    if text is not None:
-        file.write_bytes(text if isinstance(text, bytes) else text.encode())
-
-    with pytest.raises(SettingsError) as refused:
-        read_chats(str(file))
-
-    assert says in str(refused.value) and "\n" not in str(refused.value) and len(str(refused.value)) < 500
-
-
-def test_no_file_says_nothing() -> None:
-    assert read_chats("").table_of(ChatId("telegram", "42", "7")) == ChatTable()
+def test_without_words_of_the_operator_or_the_chat_nothing_is_told() -> None:
     assert ChatOptions().told == ""
 
 

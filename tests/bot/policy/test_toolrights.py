@@ -190,22 +190,22 @@ async def test_the_start_names_what_is_off_and_what_is_no_tool(
     rig: OpenRig, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    chats = tmp_path / "chats.toml"
-    chats.write_text('["telegram:42/7"]\ntools_off = ["read_pge"]\n')
-    settings = {"TOOLS_OFF": "run_pyton,wikipedia,calc*", "TOOLS_FOR": "get_wether=admins", "CHATS_FILE": str(chats)}
+    file = tmp_path / "channels.yaml"
+    file.write_text("telegram:42/7:\n  tools: [calculator, -read_pge]\n")
+    settings = {"TOOLS_OFF": "run_pyton,wikipedia,calc*", "TOOLS_FOR": "get_wether=admins", "CHANNELS_FILE": str(file)}
     async with rig(**settings):
         async with asyncio.timeout(30):
             while "read_page?" not in caplog.text:
                 await asyncio.sleep(0)
 
     assert "tools switched off: run_pyton, wikipedia, calc*" in caplog.text
-    assert "tools switched off in telegram:42/7: read_pge" in caplog.text
+    assert "tools in telegram:42/7: calculator, -read_pge" in caplog.text
     assert "get_wether is left to admins" in caplog.text
     warned = [one.getMessage() for one in caplog.records if "there is no such tool" in one.getMessage()]
     assert warned == [
         "TOOLS_OFF names 'run_pyton', and there is no such tool; did you mean run_python?",
         "TOOLS_FOR names 'get_wether', and there is no such tool; did you mean get_weather?",
-        "CHATS_FILE names 'read_pge', and there is no such tool; did you mean read_page?",
+        "CHANNELS_FILE names 'read_pge', and there is no such tool; did you mean read_page?",
     ]
 
 

@@ -90,6 +90,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.no_cover)
 
 
+_IDLE_TURNS = 3
+"""Turns in which nobody runs, after which nothing was written that has yet to arrive."""
 _HELD_TURNS = 30
 """Turns of the loop in which what was written to a local socket arrives."""
 _TURNS = 300
@@ -131,11 +133,15 @@ class FakeClock:
     async def settle(self) -> None:
         """Let every task run until it waits for this clock, or for something outside of this process."""
         loop: Any = asyncio.get_running_loop()
+        least = _IDLE_TURNS
         for turn in range(_TURNS):
             await asyncio.sleep(0)
             if self.outside:
+                least = _HELD_TURNS
                 await asyncio.wait(self.outside)
-            elif not loop._ready and turn >= _HELD_TURNS:
+            elif loop._ready:
+                least = _HELD_TURNS
+            elif turn >= least:
                 break
 
     async def sleeper(self) -> None:

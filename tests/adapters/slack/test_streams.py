@@ -65,7 +65,6 @@ def squeezed(text: str) -> str:
 async def pass_(clock: FakeClock, seconds: float) -> None:
     for _ in range(int(seconds * 10)):
         await clock.advance(0.1)
-        await asyncio.sleep(0.0005)
 
 
 async def write(surface: Surface, clock: FakeClock, text: str, *, edits: int = 0, step: int = 40) -> None:

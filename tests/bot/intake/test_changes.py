@@ -38,7 +38,7 @@ def asked(body: RawJson) -> str:
 
 def script(body: RawJson) -> Reply:
     said = asked(body).rsplit("\n", 1)[-1]
-    return Reply(LONG, words_per_second=50) if said.startswith("long") else Reply(f"You said {said}.")
+    return Reply(LONG, words_per_second=400) if said.startswith("long") else Reply(f"You said {said}.")
 
 
 def told(it: Rig) -> str:
@@ -218,7 +218,8 @@ async def test_a_deleted_question_takes_reply_and_turn_back(rig: OpenRig, moment
         assert await it.bot.store.intake.find_question(sent.chat, "5") is None
 
 
-async def test_a_change_that_waits_is_asked_by_the_next_process(rig: OpenRig) -> None:
+async def test_a_change_that_waits_is_asked_by_the_next_process(rig: OpenRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.operations.stopping.TURN_SECONDS", 0.1)
     async with rig() as it:
         sent = question(it, "one")
         gate = it.model.faults.add("*", Fault(hold=asyncio.Event()))

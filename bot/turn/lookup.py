@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from bot.context import Briefings, ChatBook, ChatFacts, ChatOptions, Past, Pinned, user_entry, with_spoken
-from bot.contract import Enclosure, MessageSent, UserEntry
+from bot.contract import Enclosure, MessageSent, Picture, UserEntry
 from bot.model import Models
 from bot.policy import Payer, Quotas, charge
 from bot.safety import enclosed_in
@@ -91,10 +91,13 @@ class Lookup:
         replaced = await store.turns.load_replaced(run.turn) if question.replaces else None
         if replaced is not None and replaced.question.text != question.text and (replaced.later or before.passes):
             question = replace(question, before_change=replaced.question.text)
-        # A token is four characters of English, and less than two of Chinese: about a quarter of the window.
-        with charge(payer):
-            question, pictures = await self._enclosed.bring(question, self._briefings.window_of(model) // 2)
-        await self._keep_enclosed(run, question)
+        pictures: tuple[Picture, ...] = ()
+        # Where the turn has ended meanwhile, or is given up, nothing is fetched or paid any more.
+        if run.limits.attempts and not run.limits.exceeded:
+            with charge(payer):
+                # A token is four characters of English, and less than two of Chinese: about a quarter of the window.
+                question, pictures = await self._enclosed.bring(question, self._briefings.window_of(model) // 2)
+            await self._keep_enclosed(run, question)
         spoken = with_spoken(question)
         if not question.text.strip():
             run.language = language_of(spoken.text, run.language)

@@ -8,8 +8,11 @@ import pytest
 
 from bot.context import write_preamble
 from bot.contract import Enclosure, EnclosureKind, MessageSent, Quoted
+from bot.store import InboxState
+from bot.turn.limits import MOST_ATTEMPTS
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
+from tests.bot.store.conftest import taken_in
 
 PNG = b"\x89PNG\r\n\x1a\n"
 FILES = {"v": b"OggS" + b"\0" * 60, "p": PNG, "t": b"tea at six"}
@@ -72,3 +75,19 @@ async def test_who_speaks_is_answered_in_the_language_that_is_heard(
         [shown] = await it.say("", enclosed=(VOICE,))
 
     assert ("模型没有给出回答" in shown) is (language == "zh-Hans")
+
+
+@pytest.mark.parametrize("attempts", [0, MOST_ATTEMPTS])
+async def test_for_a_turn_that_has_ended_or_is_given_up_nothing_is_fetched_or_paid(
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch, attempts: int
+) -> None:
+    async with rig() as it:
+        fetched, question = serve(it, monkeypatch), it.message("", enclosed=(VOICE,))
+        turn = await taken_in(it.bot.store, question)
+        for _ in range(attempts):
+            await it.bot.store.turns.begin(turn, question.chat, question.sender.id)
+        if not attempts:
+            await it.bot.store.intake.end(turn, InboxState.STOPPED)
+        await it.bot.conversation.run(turn, question, "en", lambda: None)
+
+        assert fetched == [] and it.model.requests == [] and len(it.shown()) == bool(attempts)

@@ -143,6 +143,9 @@ class DiscordSettings(PlatformSettings):
     discord_api_base_url: Address = Field(
         "https://discord.com/api/v10", description="Where the API is; the gateway's address is taken from its /gateway."
     )
+    discord_threads: bool = Field(
+        False, description="Answer a mention in a channel in a thread of its own, opened under the question."
+    )
     discord_public_key: str = Field(
         "",
         description="The application's public key, where Discord posts commands and presses, as to "

@@ -76,7 +76,11 @@ def open_adapter(settings: DiscordSettings) -> DiscordAdapter:
 class _Client(discord.Client):
     """A discord.py client that caches no messages and passes on what arrives."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: bool) -> None:
+        """
+        Args:
+            threads: a question in a channel is answered in a thread of its own.
+        """
         # Nobody speaks here: the operator need not read at each start what that would take.
         compat.expect_no_voice()
         super().__init__(
@@ -93,6 +97,7 @@ class _Client(discord.Client):
         )
         self.intake: Intake | None = None
         self._about = About()
+        self._threads = threads
         self.greeted = False
         """READY came since listening began."""
         self._identified = False
@@ -119,13 +124,15 @@ class _Client(discord.Client):
     # The library starts a task for each event, in the order of arrival; nothing may be awaited before it is queued.
 
     async def on_message(self, message: discord.Message) -> None:
-        application, bot = self._ids
-        if self.intake is not None and (sent := message_sent(message, application, bot)) is not None:
+        if self.intake is None:
+            return
+        if (sent := message_sent(message, *self._ids, threads=self._threads)) is not None:
             self.intake.message(sent)
 
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
-        application, bot = self._ids
-        if self.intake is not None and (edited := message_edited(payload.message, application, bot)) is not None:
+        if self.intake is None:
+            return
+        if (edited := message_edited(payload.message, *self._ids, threads=self._threads)) is not None:
             self.intake.edited(edited)
 
     async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
@@ -144,9 +151,10 @@ class _Client(discord.Client):
 
     def _deleted(self, channel: int, ids: set[int]) -> None:
         application, _ = self._ids
+        apart = self._threads and isinstance(self.get_channel(channel), discord.TextChannel)
         if self.intake is not None:
             for id in sorted(ids):
-                self.intake.deleted(message_deleted(id, channel, application))
+                self.intake.deleted(message_deleted(id, channel, application, apart=apart))
 
     @property
     def _ids(self) -> tuple[int, int]:
@@ -184,6 +192,7 @@ class DiscordAdapter:
         self._token = settings.discord_bot_token.get_secret_value()
         self._base = settings.discord_api_base_url.rstrip("/")
         self._clock = clock or SystemClock()
+        self._threads = settings.discord_threads
         self._slots: dict[int, AnswerSlot] = {}
         self._registered = False
         self._rivals = LogThrottle(log, self._clock)
@@ -197,7 +206,7 @@ class DiscordAdapter:
     async def __aenter__(self) -> DiscordAdapter:
         compat.use_api(self._base)
         # A client that was closed cannot be opened again.
-        self._client = client = _Client()
+        self._client = client = _Client(self._threads)
         self._registered = False
         try:
             async with time_limit(self._clock, LOGIN_SECONDS):

@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 import discord
 
 from adapters.discord.commands import ASK
+from adapters.discord.ownthread import opens_thread, target_in_thread
 from bot.contract import (
     LONGEST_TEXT,
     ChatId,
@@ -34,12 +35,13 @@ _MENTION: Final = re.compile(r"<(?:@!?|@&|#)([0-9]{1,20})>|<a?:(\w+):[0-9]{1,20}
 
 
 def message_sent(
-    message: discord.Message, application: int, bot: int, *, addressed: bool = False
+    message: discord.Message, application: int, bot: int, *, addressed: bool = False, threads: bool = False
 ) -> MessageSent | None:
     """Read a message as a question; None if it is not for the bot, or may not be read.
 
     Args:
         addressed: it is for the bot, also where it does not say so.
+        threads: a question in a channel is answered in a thread of its own.
     """
     direct = message.guild is None
     author = message.author
@@ -60,11 +62,12 @@ def message_sent(
     if command is None and _mentions(message.content, bot):
         command = words.bare(text, certain=True)
     word, argument = command if command is not None else ("", text)
+    apart = threads and not word and opens_thread(message)
     return MessageSent(
         delivery=str(message.id),
-        chat=_chat(application, message.channel.id),
+        chat=_chat(application, message.id if apart else message.channel.id),
         sender=_sender(author),
-        target=_target(message),
+        target=ReplyTarget("discord", target_in_thread(message, text)) if apart else _target(message),
         sent_at=message.created_at.timestamp(),
         text=argument,
         command=word,
@@ -76,12 +79,14 @@ def message_sent(
     )
 
 
-def message_edited(message: discord.Message, application: int, bot: int) -> MessageEdited | None:
+def message_edited(
+    message: discord.Message, application: int, bot: int, *, threads: bool = False
+) -> MessageEdited | None:
     """Read an edit of a person's message; None if it may not be read, or only a preview was added.
 
     Who changes a question need not address the bot again; the core knows which messages are questions.
     """
-    sent = message_sent(message, application, bot, addressed=True)
+    sent = message_sent(message, application, bot, addressed=True, threads=threads)
     if sent is None or message.edited_at is None:
         return None
     return MessageEdited(
@@ -97,11 +102,15 @@ def message_edited(message: discord.Message, application: int, bot: int) -> Mess
     )
 
 
-def message_deleted(message: int, channel: int, application: int) -> MessageDeleted:
-    """Read a deletion: Discord tells neither text nor author nor who deleted it."""
+def message_deleted(message: int, channel: int, application: int, *, apart: bool = False) -> MessageDeleted:
+    """Read a deletion: Discord tells neither text nor author nor who deleted it.
+
+    Args:
+        apart: as a question it was answered in a thread of its own.
+    """
     return MessageDeleted(
         delivery=f"{message}:deleted",
-        chat=_chat(application, channel),
+        chat=_chat(application, message if apart else channel),
         sender=Sender(id=""),
         target=ReplyTarget("discord", {"channel": channel}),
         message_id=str(message),

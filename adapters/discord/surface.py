@@ -12,7 +12,6 @@ import enum
 import hashlib
 import io
 import logging
-import re
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -22,9 +21,9 @@ import discord
 
 from adapters.discord.errors import FORBIDDEN, GONE, HOOK_CLOSED, PauseAsked, file_refused, translate
 from adapters.discord.limits import BOT_WINDOW, CHANNEL_WINDOW, HOOK_WINDOW, LIMITS, SIGN_WINDOW
-from adapters.discord.markdown import render, written
+from adapters.discord.ownthread import OwnThread
+from adapters.discord.pages import DrawnMarkdown, rendered, view_of
 from bot.contract import (
-    Button,
     CallCost,
     Clock,
     DeliveryError,
@@ -39,7 +38,6 @@ from bot.contract import (
     SurfaceLimits,
     TooLong,
     Unreachable,
-    Unrenderable,
     time_limit,
 )
 
@@ -56,7 +54,6 @@ _MESSAGE: Final = "message"
 _ORIGINAL: Final = "original"
 _FOLLOW_UP: Final = "follow-up"
 _SILENT: Final = discord.AllowedMentions.none()
-_URL: Final = re.compile(r"(?<!<)https?://[^\s<>)\]]+", re.IGNORECASE)
 
 
 class _Way(enum.Enum):
@@ -70,14 +67,6 @@ class _Way(enum.Enum):
     """As a further answer to a slash command: five where the bot is no member, and not deduplicated."""
     EDIT_HOOK = enum.auto()
     EDIT_CHANNEL = enum.auto()
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnMarkdown(Drawn):
-    """A page as Discord is sent it."""
-
-    text: str
-    buttons: tuple[Button, ...] = field(default=(), compare=False)
 
 
 @dataclass(slots=True)
@@ -109,6 +98,8 @@ class DiscordSurface:
         self._clock = clock
         channel = int(str(data["channel"]))
         self._channel = client.get_partial_messageable(channel)
+        self._own = OwnThread.of(client, data)
+        """Where the answer stands in a thread that is not known to be open."""
         self._member = bool(data.get("member", True))
         reply_to = data.get("reply_to")
         self._reply_to = int(str(reply_to)) if reply_to else None
@@ -186,6 +177,7 @@ class DiscordSurface:
             return
         try:
             async with time_limit(self._clock, CALL_SECONDS):
+                await self._settle()
                 await self._channel.typing()
         except Exception as error:  # noqa: BLE001 - it is only a sign
             log.debug("discord: typing was not shown (%s)", type(error).__name__)
@@ -194,7 +186,8 @@ class DiscordSurface:
         return self._receipt_cost
 
     async def receipt(self, message_id: str, waits: bool) -> None:
-        message = self._channel.get_partial_message(int(message_id))
+        channel = self._channel if self._own is None else self._own.parent
+        message = channel.get_partial_message(int(message_id))
         try:
             async with time_limit(self._clock, CALL_SECONDS):
                 if waits:
@@ -262,6 +255,7 @@ class DiscordSurface:
                     if way is _Way.ORIGINAL and self._slot.free is None:
                         await self._look()
                         continue
+                    await self._settle()
                     return await call(way)
             except Exception as error:
                 if not self._closes(way, error):
@@ -271,6 +265,11 @@ class DiscordSurface:
                     if isinstance(failure, RateLimited) and isinstance(error, PauseAsked) and error.everywhere:
                         failure.scope = self._bot_scope
                     raise failure from error
+
+    async def _settle(self) -> None:
+        """Open the thread that the answer stands in; where that may not be, answer in the channel."""
+        if self._own is not None and not self._own.settled and not await self._own.open():
+            self._channel, self._reply_to = self._own.parent, self._own.question
 
     def _closes(self, way: _Way, error: Exception) -> bool:
         """Rule out a refused way; return True if another may be left."""
@@ -304,7 +303,7 @@ class DiscordSurface:
         return said
 
     async def _put(self, way: _Way, drawn: DrawnMarkdown, at: MessageRef | None, nonce: str) -> MessageRef:
-        text, view = drawn.text, _view(drawn.buttons)
+        text, view = drawn.text, view_of(drawn.buttons)
         match way:
             case _Way.ORIGINAL:
                 sent = await self._hook.edit_message(_at_original, content=text, view=view, allowed_mentions=_SILENT)
@@ -405,44 +404,5 @@ _at_original: Final = cast(int, "@original")
 """Discord's name for the answer that the acknowledgement began: it works without knowing the message's id."""
 
 
-def _view(buttons: tuple[Button, ...]) -> discord.ui.View | None:
-    """Return the buttons as the library sends them; None takes those that stand away.
-
-    It keeps no view in memory: presses arrive as interactions, whichever process made the button.
-    """
-    if not buttons:
-        return None
-    view = discord.ui.View(timeout=None)
-    for one in buttons:
-        view.add_item(discord.ui.Button(label=one.label, custom_id=one.data))
-    view.stop()
-    return view
-
-
 def _hook_id(at: MessageRef) -> int:
     return _at_original if at.form == _ORIGINAL else int(at.id)
-
-
-def rendered(page: Page) -> str:
-    """Return the message content that shows a page.
-
-    Raises:
-        TooLong: it is longer than a message can be.
-        Unrenderable: there is nothing in it to show.
-    """
-    status = "\n".join(f"-# {written(' '.join(line.text.split()))}" for line in page.status)
-    body = _quiet(page.body) if page.plain else render(page.body, final=page.final).text
-    if not body.strip() and not status:
-        # Nothing that our notation draws: the source says more than an empty message, which Discord refuses.
-        body = _quiet(page.body)
-    text = "\n".join(part for part in (body.strip(), status) if part)
-    if not text:
-        raise Unrenderable("the page is empty")
-    if len(text) > LIMITS.hard_length:
-        raise TooLong(f"a page has {len(text)} characters", by=len(text) - LIMITS.hard_length)
-    return text
-
-
-def _quiet(text: str) -> str:
-    """Text as written, its addresses in angle brackets: what Discord finds there it does not fetch."""
-    return _URL.sub(r"<\g<0>>", text)

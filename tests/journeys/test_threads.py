@@ -364,3 +364,25 @@ async def test_a_question_on_discord_knows_the_messages_that_it_replies_to(world
 
     assert "> Ben: The release slips to Friday.\n> Ann: Because of the tests?\n> Ben: They are red" in said
     assert said.count("red since Tuesday") == 1
+
+
+async def test_with_threads_of_their_own_questions_in_a_channel_of_discord_are_conversations_apart(
+    world: World, start: Start
+) -> None:
+    world.discord.guild(10, "Library")
+    world.discord.person(1, "Ada")
+    world.discord.channel(20, 10, "general")
+    world.model.reply(Reply("A leaf."), Reply("A bean."), Reply("Of camellia."))
+    bot = world.discord.mention()
+    async with start("discord", DISCORD_THREADS="true") as app:
+        tea = world.discord.say("20", f"{bot} what is tea?", person=1)
+        await world.discord.screen.until(lambda screen: [said.text for said in screen.of(tea)] == ["A leaf."])
+        coffee = world.discord.say("20", f"{bot} what is coffee?", person=1)
+        await world.discord.screen.until(lambda screen: [said.text for said in screen.of(coffee)] == ["A bean."])
+        world.discord.say(tea, f"{bot} of which plant?", person=1)
+        await world.discord.screen.until(lambda screen: screen.of(tea)[-1].text == "Of camellia.")
+        await app.dispatcher.wait_idle()
+
+    told = [str(request.body["messages"]) for request in world.model.requests]
+    assert world.discord.screen.of("20") == []
+    assert ("A leaf." in told[1], "A leaf." in told[2], "A bean." in told[2]) == (False, True, False)

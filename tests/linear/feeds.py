@@ -28,7 +28,7 @@ from adapters.console import terminal as console_terminal
 from adapters.discord import events as discord_events
 from adapters.discord import markdown as discord_markdown
 from adapters.discord import webhook as discord_webhook
-from adapters.discord.surface import rendered
+from adapters.discord.pages import rendered
 from adapters.formatting import layout
 from adapters.slack import errors as slack_errors
 from adapters.slack import events as slack_events
@@ -497,7 +497,7 @@ FED: dict[str, Callable[[str], object]] = {
     # Platforms
     "adapters.console.terminal.draw": _printed,
     "adapters.discord.events.message_edited": lambda text: discord_events.message_edited(_discord(text), 1, 7),
-    "adapters.discord.surface.rendered": lambda text: rendered(Page(text, plain=True)),
+    "adapters.discord.pages.rendered": lambda text: rendered(Page(text, plain=True)),
     "adapters.discord.markdown.render": discord_markdown.render,
     "adapters.discord.markdown.written": discord_markdown.written,
     "adapters.formatting.layout.taken_apart": layout.taken_apart,
@@ -775,7 +775,8 @@ INSIDE: dict[str, str] = {
     "adapters.console.adapter": "adapters.console.terminal.draw",
     "adapters.discord.events.message_sent": "adapters.discord.events.message_edited",
     "adapters.discord.threads": "adapters.discord.events.message_edited",
-    "adapters.discord.surface.DiscordSurface": "adapters.discord.surface.rendered",
+    "adapters.discord.ownthread": "adapters.discord.events.message_edited",
+    "adapters.discord.surface.DiscordSurface": "adapters.discord.pages.rendered",
     "adapters.formatting.layout.Dialect": "adapters.discord.markdown.render",
     "adapters.formatting.layout.aligned": "adapters.discord.markdown.render",
     "adapters.formatting.layout.unnested": "adapters.slack.mrkdwn.render",

@@ -73,12 +73,15 @@ class Stage:
         self.listening: asyncio.Task[None] | None = None
         self._stack = stack
 
-    def settings(self, *, token: str = "", base: str = "", public_key: str = "") -> DiscordSettings:
+    def settings(
+        self, *, token: str = "", base: str = "", public_key: str = "", threads: bool = False
+    ) -> DiscordSettings:
         return DiscordSettings(
             _env_file=None,  # type: ignore[call-arg]  # what pydantic-settings takes, unknown to mypy
             discord_bot_token=SecretStr(token or self.server.token),
             discord_api_base_url=base or self.server.base_url,
             discord_public_key=public_key,
+            discord_threads=threads,
         )
 
     async def enter(self) -> DiscordAdapter:

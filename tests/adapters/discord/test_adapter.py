@@ -327,7 +327,7 @@ async def test_an_event_that_cannot_be_read_is_left_out_alone(
     stage.server.say(stage.place, f"{stage.server.mention()} one", person=1)
     assert (await stage.mailbox.next()).text == "one"
 
-    def fail(message: discord.Message, application: int, bot: int) -> None:
+    def fail(message: discord.Message, *given: object, **more: object) -> None:
         monkeypatch.undo()
         raise ValueError(message.content)
 

@@ -1,0 +1,80 @@
+"""A thread of its own for each question in a channel, opened under the question when its answer begins.
+
+https://docs.discord.com/developers/resources/channel#start-thread-from-message
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+import discord
+from discord.http import Route
+
+from adapters.discord.errors import FORBIDDEN, GONE
+from bot.contract import Scalar
+
+log = logging.getLogger(__name__)
+
+THREAD_EXISTS: Final = 160004
+_REFUSED: Final = frozenset({*FORBIDDEN, GONE, 50024, 160005, 160006})
+"""Also: not in this channel, a locked thread, as many as a server may have, and a question that was deleted.
+https://docs.discord.com/developers/topics/opcodes-and-status-codes#json"""
+_MOST_NAME: Final = 80
+"""Characters; Discord takes a hundred."""
+
+
+def opens_thread(message: discord.Message) -> bool:
+    """Return True if a thread can be opened under the message: it stands in a channel of a server, and in no thread."""
+    return isinstance(message.channel, discord.TextChannel)
+
+
+def target_in_thread(message: discord.Message, text: str) -> dict[str, Scalar]:
+    """What a reply target holds of the thread under a message, whose id is the thread's, too."""
+    name = " ".join(text.split())[:_MOST_NAME].strip() or message.author.display_name[:_MOST_NAME]
+    return {"channel": message.id, "group": True, "opens": message.channel.id, "name": name}
+
+
+class OwnThread:
+    """The thread under one question."""
+
+    def __init__(self, client: discord.Client, channel: int, question: int, name: str) -> None:
+        self._client = client
+        self.parent = client.get_partial_messageable(channel)
+        """Where the question stands."""
+        self.question = question
+        self._name = name
+        self.settled = False
+        """It is known whether the thread is open."""
+
+    @classmethod
+    def of(cls, client: discord.Client, data: Mapping[str, Scalar]) -> OwnThread | None:
+        """Return the thread that a reply target names; None where it names a place that is there."""
+        if not data.get("opens"):
+            return None
+        return cls(client, int(str(data["opens"])), int(str(data["channel"])), str(data["name"]))
+
+    async def open(self) -> bool:
+        """Return True where the thread is open, now or already; False where it may not be opened.
+
+        Raises:
+            discord.HTTPException: Discord does not answer now.
+        """
+        route = Route(
+            "POST",
+            "/channels/{channel_id}/messages/{message_id}/threads",
+            channel_id=self.parent.id,
+            message_id=self.question,
+        )
+        try:
+            await self._client.http.request(route, json={"name": self._name})
+        except discord.HTTPException as error:
+            if error.code != THREAD_EXISTS and error.code not in _REFUSED:
+                raise
+            self.settled = True
+            if error.code != THREAD_EXISTS:
+                log.info("discord: no thread may be opened in channel %d (%d)", self.parent.id, error.code)
+            return error.code == THREAD_EXISTS
+        self.settled = True
+        return True

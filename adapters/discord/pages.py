@@ -1,0 +1,62 @@
+"""A page as Discord shows it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+import discord
+
+from adapters.discord.limits import LIMITS
+from adapters.discord.markdown import render, written
+from bot.contract import Button, Drawn, Page, TooLong, Unrenderable
+
+_URL: Final = re.compile(r"(?<!<)https?://[^\s<>)\]]+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnMarkdown(Drawn):
+    """A page as Discord is sent it."""
+
+    text: str
+    buttons: tuple[Button, ...] = field(default=(), compare=False)
+
+
+def view_of(buttons: tuple[Button, ...]) -> discord.ui.View | None:
+    """Return the buttons as the library sends them; None takes those that stand away.
+
+    It keeps no view in memory: presses arrive as interactions, whichever process made the button.
+    """
+    if not buttons:
+        return None
+    view = discord.ui.View(timeout=None)
+    for one in buttons:
+        view.add_item(discord.ui.Button(label=one.label, custom_id=one.data))
+    view.stop()
+    return view
+
+
+def rendered(page: Page) -> str:
+    """Return the message content that shows a page.
+
+    Raises:
+        TooLong: it is longer than a message can be.
+        Unrenderable: there is nothing in it to show.
+    """
+    status = "\n".join(f"-# {written(' '.join(line.text.split()))}" for line in page.status)
+    body = _quiet(page.body) if page.plain else render(page.body, final=page.final).text
+    if not body.strip() and not status:
+        # Nothing that our notation draws: the source says more than an empty message, which Discord refuses.
+        body = _quiet(page.body)
+    text = "\n".join(part for part in (body.strip(), status) if part)
+    if not text:
+        raise Unrenderable("the page is empty")
+    if len(text) > LIMITS.hard_length:
+        raise TooLong(f"a page has {len(text)} characters", by=len(text) - LIMITS.hard_length)
+    return text
+
+
+def _quiet(text: str) -> str:
+    """Text as written, its addresses in angle brackets: what Discord finds there it does not fetch."""
+    return _URL.sub(r"<\g<0>>", text)

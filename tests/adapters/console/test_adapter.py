@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from io import StringIO
@@ -82,6 +84,17 @@ async def test_commands_work_and_nobody_else_is_let_in(model: ModelServer, chat:
     assert code == 0
     assert out.startswith("You: `console:me`\nThis chat: `console:local/me`\n")
     assert model.requests == []
+
+
+async def test_a_conversation_is_exported_to_a_file_that_is_named(model: ModelServer, chat: Chat) -> None:
+    model.reply(Reply("A leaf."))
+
+    code, out, err = await chat("what is tea?\n/export json\n")
+
+    [path] = re.findall(r"\[file: (\S+)\]", out)
+    [turn] = json.loads(Path(path).read_text(encoding="utf-8"))
+    assert (code, err) == (0, "") and path.endswith("/chat.json")
+    assert (turn["question"], turn["answer"]) == ("what is tea?", "A leaf.")
 
 
 @pytest.mark.parametrize(

@@ -228,9 +228,11 @@ def test_an_export_and_a_trace_tell_what_is_stored(parley: Parley, tmp_path: Pat
     reference = reference_of(1)
 
     (exported,) = parley("chats", "export", "telegram:42/7").out.splitlines()
+    read = parley("chats", "export", "telegram:42/7", "--markdown").out
     traced = parley("chats", "trace", reference.upper())
 
     assert json.loads(exported)["answer"] == "Tea is a leaf."
+    assert read.startswith("## ") and read.endswith("\n\nTea is a leaf.\n\n") and "the model gave up" not in read
     told = traced.out.splitlines()
     assert traced.code == 0
     assert told[0].startswith(f"turn t1 [{reference}] in telegram:42/7, asked by telegram:7 at ")

@@ -279,14 +279,18 @@ def test_every_file_that_is_named_exists() -> None:
     assert not sorted(f"{page}: {file}" for page, file in named if not (ROOT / file).exists())
 
 
+@functools.cache
+def functions_of(file: str) -> set[str]:
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
 def test_every_test_that_is_named_exists() -> None:
     named = {(page, code) for page, code in spans() if TESTED_LINE.fullmatch(code)}
     wrong = []
     for page, code in named:
         file, name = code.split("::")
-        tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-        functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-        if name not in {node.name for node in ast.walk(tree) if isinstance(node, functions)}:
+        if name not in functions_of(file):
             wrong.append(f"{page}: {code}")
 
     assert not sorted(wrong)

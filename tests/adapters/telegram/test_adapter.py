@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+import httpx
 import pytest
 from pydantic import SecretStr
 from telegram import Bot, Update
 from telegram.error import Conflict
+from telegram.request import HTTPXRequest
 
 from adapters.settings import TelegramSettings
 from adapters.telegram.adapter import TelegramAdapter, check
@@ -44,6 +46,7 @@ from bot.contract.messages import (
     ReplyTarget,
 )
 from bot.contract.surface import Deliver
+from bot.network import trusted
 from playground.faults import Fault
 from playground.telegram import TelegramServer
 from playground.telegram.world import Person
@@ -107,7 +110,9 @@ class Reader:
 
 @pytest.fixture
 async def reader(server: TelegramServer) -> AsyncIterator[Reader]:
-    async with Bot(server.token, base_url=f"{server.base_url}/bot") as bot:
+    # The library would read the certificates of this machine anew for each of the two.
+    asks, polls = (HTTPXRequest(httpx_kwargs={"verify": trusted(httpx.create_ssl_context)}) for _ in range(2))
+    async with Bot(server.token, f"{server.base_url}/bot", request=asks, get_updates_request=polls) as bot:
         yield Reader(server, bot)
 
 

@@ -13,7 +13,7 @@ from bot.agent import Agent, AgentLimits, CallPolicy, Condenser
 from bot.commands import CommandActions, CommandAnswers, Presses, ReminderList
 from bot.configuration import Configuration, model_options
 from bot.context import Briefings, ChatBook, Summaries
-from bot.contract import Adapter, Clock, MessageSent, SettingsError, Surface, SystemClock
+from bot.contract import Adapter, Clock, MessageSent, SettingsError, Suggesting, Surface, SystemClock
 from bot.gauges import add_gauges
 from bot.intake import Admission, AdmissionLimits, Dispatcher, Platforms, WaitingSigns
 from bot.model import Chain, Model, Models
@@ -272,6 +272,9 @@ class App:
             reminders=ReminderList(self.store, self.configuration.core.time_zone),
             thoughts=self.configuration.core.show_reasoning != "off",
         )
+        for adapter in self.adapters.values():
+            if isinstance(adapter, Suggesting):
+                adapter.suggest = answers.suggest
         return CommandActions(
             store=self.store,
             access=self.access,

@@ -23,8 +23,9 @@ from adapters.discord import compat
 from adapters.discord.about import About, is_about
 from adapters.discord.commands import register, registered
 from adapters.discord.errors import refusals
-from adapters.discord.events import message_deleted, message_edited, message_sent
+from adapters.discord.events import being_typed, message_deleted, message_edited, message_sent
 from adapters.discord.intake import Intake
+from adapters.discord.suggestions import offer
 from adapters.discord.surface import AnswerSlot, DiscordSurface
 from adapters.discord.threads import DiscordReplies, DiscordThread
 from adapters.discord.webhook import DiscordEntrance
@@ -39,6 +40,7 @@ from bot.contract import (
     MessageSent,
     ReplyTarget,
     SettingsError,
+    Suggest,
     Surface,
     SystemClock,
     Unreachable,
@@ -96,6 +98,7 @@ class _Client(discord.Client):
             http_trace=refusals(),
         )
         self.intake: Intake | None = None
+        self.suggest: Suggest | None = None
         self._about = About()
         self._threads = threads
         self.greeted = False
@@ -146,6 +149,8 @@ class _Client(discord.Client):
             return
         if is_about(interaction):
             await self._about.open(interaction)
+        elif (typed := being_typed(interaction)) is not None:
+            await offer(interaction, typed, self.suggest)
         else:
             self.intake.command(interaction, self._about.question(interaction))
 
@@ -196,6 +201,7 @@ class DiscordAdapter:
         self._slots: dict[int, AnswerSlot] = {}
         self._registered = False
         self._rivals = LogThrottle(log, self._clock)
+        self.suggest: Suggest | None = None
         self.entrance: Entrance | None = None
         self._posts: Entrance | None = None
         if settings.by_web:
@@ -264,6 +270,7 @@ class DiscordAdapter:
         """Keep the gateway connected; the library resumes a broken connection and misses nothing."""
         client = self._client
         client.greeted = False
+        client.suggest = self.suggest
         client.intake = intake = Intake(deliver, self._clock, self._slots, self._rivals)
         self.entrance = self._posts
         announcing = asyncio.create_task(self._announce(), name="discord commands")

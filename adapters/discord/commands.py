@@ -22,6 +22,8 @@ Payload: TypeAlias = dict[str, Any]
 ASK: Final = "ask"
 """The command that asks the model; every other one is a word of `bot.contract.words`."""
 
+SUGGESTED: Final = frozenset({"model", "tool"})
+"""Commands of which the first option is completed while a person types."""
 _CHAT_INPUT: Final = 1
 _MESSAGE: Final = 3
 _STRING: Final = 3
@@ -36,11 +38,25 @@ def payloads() -> list[Payload]:
     """Return the registration payload of every command."""
     wanted = [_command(ASK, [_option("question", ASK, required=True)])]
     for one in words.COMMANDS:
-        names = re.findall(r"[a-z]+", one.argument.lower())
-        name = "how" if " | " in one.argument else names[-1] if names else ""
-        option = [_option(name, one.word, required=not one.argument.startswith("["))] if name else []
-        wanted.append(_command(one.word, option))
+        names = names_of(one.word)
+        needed = bool(names) and not one.argument.startswith("[")
+        options = [_option(name, one.word, required=needed) for name in names[-1:]]
+        if len(names) > 1:
+            # Some tools need no arguments.
+            options = [_option(names[0], f"{one.word}_{names[0]}", required=needed), options[0] | {"required": False}]
+        if one.word in SUGGESTED:
+            options[0]["autocomplete"] = True
+        wanted.append(_command(one.word, options))
     return [*wanted, _menu_entry()]
+
+
+def names_of(word: str) -> list[str]:
+    """Return what the options of a command are called, in the order in which it is written."""
+    argument = words.BY_WORD[word].argument if word in words.BY_WORD else ""
+    if " | " in argument:
+        return ["how"]
+    names = re.findall(r"[a-z]+", argument.lower())
+    return names if word == "tool" else names[-1:]
 
 
 async def registered(client: discord.Client) -> bool:
@@ -108,12 +124,16 @@ def _essence(found: list[Payload]) -> dict[tuple[int, str], object]:
     return {
         (int(one.get("type") or _CHAT_INPUT), str(one["name"])): (
             _words(one),
-            [(option["type"], bool(option.get("required")), _words(option)) for option in one.get("options") or ()],
+            [_essence_of(option) for option in one.get("options") or ()],
             sorted(one.get("integration_types") or ()),
             sorted(one.get("contexts") or ()),
         )
         for one in found
     }
+
+
+def _essence_of(option: Mapping[str, Any]) -> tuple[object, ...]:
+    return option["type"], bool(option.get("required")), bool(option.get("autocomplete")), _words(option)
 
 
 def _words(one: Mapping[str, Any]) -> tuple[str, str, list[tuple[str, str]]]:

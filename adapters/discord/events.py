@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 import discord
 
-from adapters.discord.commands import ASK
+from adapters.discord.commands import ASK, names_of
 from adapters.discord.ownthread import opens_thread, target_in_thread
 from bot.contract import (
     LONGEST_TEXT,
@@ -124,11 +124,27 @@ def command_used(interaction: discord.Interaction[Any]) -> MessageSent | None:
     data = cast(Mapping[str, Any], interaction.data or {})
     if data.get("type") != discord.AppCommandType.chat_input.value:
         return None
-    values = [str(option["value"]) for option in data.get("options") or () if "value" in option]
-    said = " ".join(values)[:LONGEST_TEXT]
+    said = " ".join(_written(data))[:LONGEST_TEXT]
     text = re.sub(rf"<@!?{interaction.application_id}>[ \t]*", "", said).strip()
     name = str(data.get("name"))
     return asked(interaction, text, command="" if name == ASK else name)
+
+
+def being_typed(interaction: discord.Interaction[Any]) -> MessageSent | None:
+    """Read the slash command that somebody is typing, as far as the option goes that is typed; None for another."""
+    if interaction.type is not discord.InteractionType.autocomplete:
+        return None
+    data = cast(Mapping[str, Any], interaction.data or {})
+    focused = [str(one.get("value") or "") for one in data.get("options") or () if one.get("focused")]
+    return asked(interaction, "".join(focused)[:LONGEST_TEXT], command=str(data.get("name")))
+
+
+def _written(data: Mapping[str, Any]) -> list[str]:
+    """The values of a command's options, in the order in which it is written, whatever was filled in first."""
+    options = [one for one in data.get("options") or () if "value" in one]
+    names = names_of(str(data.get("name")))
+    options.sort(key=lambda one: names.index(one["name"]) if one.get("name") in names else 0)
+    return [str(one["value"]) for one in options]
 
 
 def asked(

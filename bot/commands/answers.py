@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from bot.commands.reminders import ReminderList
@@ -90,6 +90,21 @@ class CommandAnswers:
             case word:
                 text = say("unknown_command", language, word=word, help=form.format(word="help"))
         return text
+
+    async def suggest(self, message: MessageSent) -> tuple[str, ...]:
+        """Return what may be meant by the argument of a command that is still being written, likeliest first."""
+        if not await self.access.allows(message):
+            return ()
+        match message.command:
+            case "model" if await self._may_change(message):
+                names: Iterable[str] = self.models.choices
+            case "tool":
+                names = (spec.name for spec in self.registry.specs((await self.rights.permit_for(message)).allows))
+            case _:
+                return ()
+        begun = message.text.strip().lower()
+        found = [name for name in names if begun in name.lower()]
+        return tuple(sorted(found, key=lambda name: not name.lower().startswith(begun)))
 
     async def buttons(self, message: MessageSent, language: str) -> tuple[Button, ...]:
         """Return what can be pressed below the reply to a command."""

@@ -74,6 +74,8 @@ from bot.contract.surface import (
     Drawn,
     Earlier,
     RateBudget,
+    Suggest,
+    Suggesting,
     Surface,
     SurfaceLimits,
     Window,

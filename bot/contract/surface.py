@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import BinaryIO, Protocol, TypeAlias
+from typing import BinaryIO, Protocol, TypeAlias, runtime_checkable
 
 from bot.contract.entrance import Entrance
 from bot.contract.messages import File, Incoming, MessageRef, MessageSent, Page, Quoted, ReplyTarget
@@ -18,6 +18,12 @@ Deliver: TypeAlias = Callable[[Incoming], Awaitable[None]]
 
 Raises:
     StoreError: it could not be stored; tell the platform nothing, so that it delivers again.
+"""
+Suggest: TypeAlias = Callable[[MessageSent], Awaitable[Sequence[str]]]
+"""What may be meant by the argument of a command that a person is still writing, likeliest first; stores nothing.
+
+Raises:
+    StoreError: it cannot be told now.
 """
 
 
@@ -253,3 +259,11 @@ class Adapter(Protocol):
     def earlier(self, message: MessageSent) -> Earlier | None:
         """What stands before `message` where it was written; None where nothing does, or the platform cannot tell."""
         ...
+
+
+@runtime_checkable
+class Suggesting(Protocol):
+    """An adapter whose platform asks for suggestions while somebody writes a command."""
+
+    suggest: Suggest | None
+    """Set before the adapter listens; None: nothing is suggested."""

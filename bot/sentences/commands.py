@@ -281,7 +281,8 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "command_ask": ("ask me anything", "向我提问", "向我提問"),
     "argument_ask": ("what you want to know", "你想问什么", "你想問什麼"),
     "argument_new": ("all: for everybody here", "all：对此处所有人生效", "all：對這裡的所有人生效"),
-    "argument_tool": ("the tool's name, then what to do", "工具名称和参数", "工具名稱和參數"),
+    "argument_tool_name": ("the tool's name", "工具名称", "工具名稱"),
+    "argument_tool": ("what the tool is given", "工具的参数", "工具的參數"),
     "argument_model": ("provider:name", "提供方:模型名", "供應商:模型名稱"),
     "argument_persona": ("what I should be like, or off", "我应有的角色，或 off 取消", "我應有的角色，或 off 取消"),
     "argument_busy": (

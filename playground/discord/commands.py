@@ -21,6 +21,8 @@ from playground.discord.world import Json
 
 CHAT_INPUT, ON_MESSAGE = 1, 3
 SUBCOMMAND, GROUP = 1, 2
+_TYPED = (3, 4, 10)
+"""Types of options that are written: text, and numbers of both kinds."""
 _DAY = 86_400.0
 LOCALES = frozenset(
     (
@@ -215,6 +217,40 @@ def value_options(options: Sequence[Json], given: dict[str, object]) -> list[Jso
     return [{"name": option["name"], "type": option["type"], "value": given[option["name"]]} for option in filled]
 
 
+def typed_options(options: Sequence[Json], given: dict[str, str], focused: str) -> list[Json]:
+    """What a person has written so far, also where required options are still missing.
+
+    Raises:
+        ValueError: the command has no such options, or nothing is offered while `focused` is written.
+    """
+    by_name = {option["name"]: option for option in options}
+    if set(given) - set(by_name) or not by_name.get(focused, {}).get("autocomplete"):
+        raise ValueError(f"nothing is offered for {focused!r} of {sorted(by_name)}")
+    return [
+        {"name": name, "type": by_name[name]["type"], "value": value} | ({"focused": True} if name == focused else {})
+        for name, value in given.items()
+    ]
+
+
+def read_choices(data: Json) -> list[Json]:
+    """What is offered to a person who types.
+
+    Raises:
+        Refusal: something of it breaks Discord's rules.
+    """
+    choices, form = data.get("choices"), Form()
+    if not isinstance(choices, list) or len(choices) > 25:
+        raise form_error("data.choices", "BASE_TYPE_MAX_LENGTH", "Must be 25 or fewer in length.")
+    for number, one in enumerate(choices):
+        for field in ("name", "value"):
+            if not 1 <= len(str(one.get(field) or "")) <= 100:
+                form.add(
+                    f"data.choices.{number}.{field}", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length."
+                )
+    form.check()
+    return choices
+
+
 def _without_translations(command: Json) -> Json:
     """A command as it is listed for who does not ask for the translations."""
     bare = {key: value for key, value in command.items() if key not in _LOCALIZED}
@@ -290,6 +326,12 @@ def _check_options(options: Sequence[Json], form: Form, path: str) -> None:
                 )
         else:
             optional = True
+        if option.get("autocomplete") and (kind not in _TYPED or option.get("choices")):
+            form.add(
+                f"{where}autocomplete",
+                "APPLICATION_COMMAND_OPTIONS_AUTOCOMPLETE_INVALID",
+                "Autocomplete is for options that are written, and have no choices",
+            )
         if len(option.get("choices") or ()) > 25:
             form.add(f"{where}choices", "BASE_TYPE_MAX_LENGTH", "Must be 25 or fewer in length.")
 

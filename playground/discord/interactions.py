@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from playground.discord import payloads
 from playground.discord.bodies import Draft, read_draft
+from playground.discord.commands import read_choices
 from playground.discord.errors import (
     ALREADY_ACKNOWLEDGED,
     INVALID_WEBHOOK_TOKEN,
@@ -37,8 +38,8 @@ from playground.discord.world import (
     Person,
 )
 
-SLASH, COMPONENT, FORM = 2, 3, 5
-MESSAGE, DEFERRED, DEFERRED_UPDATE, UPDATE, MODAL = 4, 5, 6, 7, 9
+SLASH, COMPONENT, TYPED, FORM = 2, 3, 4, 5
+MESSAGE, DEFERRED, DEFERRED_UPDATE, UPDATE, CHOICES, MODAL = 4, 5, 6, 7, 8, 9
 """Types of a first answer."""
 
 
@@ -61,6 +62,8 @@ class Interaction:
     """What `@original` names."""
     form: Json | None = None
     """The modal that it was answered with."""
+    choices: list[Json] | None = None
+    """What it was answered with while somebody typed."""
     messages: list[Message] = field(default_factory=list)
     follow_ups: int = 0
 
@@ -157,8 +160,7 @@ class Interactions:
             raise Refusal(UNKNOWN_INTERACTION)
         fields = asked.fields()
         kind = fields.get("type")
-        choices = [MESSAGE, DEFERRED] + ([DEFERRED_UPDATE, UPDATE] if made.source is not None else [])
-        choices += [MODAL] if made.kind != FORM else []
+        choices = _first_answers(made)
         if not isinstance(kind, int) or kind not in choices:
             raise form_error("type", "BASE_TYPE_CHOICES", f"Value must be one of {tuple(choices)}.")
         data = fields.get("data") or {}
@@ -167,6 +169,9 @@ class Interactions:
         if kind == MODAL:
             made.form = read_form(data)
             self.state.screen.notice(made.channel.id, f"a form opened before {made.person.name}")
+        elif kind == CHOICES:
+            made.choices = read_choices(data)
+            self.state.screen.notice(made.channel.id, f"{made.person.name} is offered {len(made.choices)} choices")
         else:
             self._show(made, kind, _inside(lambda: read_draft(data, asked.uploads, self.state.limits), "data"))
         made.answered = kind
@@ -222,7 +227,7 @@ class Interactions:
         made = self.by_token.get(asked.parameters["token"])
         if made is None or self.state.clock.now() - made.at > self.state.limits.token_lives:
             raise Refusal(INVALID_WEBHOOK_TOKEN)
-        if not made.answered:
+        if not made.answered or made.kind == TYPED:
             raise Refusal(UNKNOWN_WEBHOOK)
         return made
 
@@ -276,6 +281,13 @@ class Interactions:
             if made.answered != DEFERRED_UPDATE:
                 body["resource"] = {"type": made.answered, "message": self.state.told(said, True)}
         return body
+
+
+def _first_answers(made: Interaction) -> list[int]:
+    if made.kind == TYPED:
+        return [CHOICES]
+    pressed = [DEFERRED_UPDATE, UPDATE] if made.source is not None else []
+    return [MESSAGE, DEFERRED, *pressed] + ([MODAL] if made.kind != FORM else [])
 
 
 def _inside(read: Callable[[], Draft], key: str) -> Draft:

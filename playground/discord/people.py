@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from playground.discord import payloads
 from playground.discord.bodies import Draft, Upload
 from playground.discord.channels import Channels
-from playground.discord.commands import GROUP, ON_MESSAGE, SUBCOMMAND, Commands, value_options
+from playground.discord.commands import GROUP, ON_MESSAGE, SUBCOMMAND, Commands, typed_options, value_options
 from playground.discord.forms import filled
 from playground.discord.gateway import MEMBERS, Gateway
-from playground.discord.interactions import COMPONENT, FORM, SLASH, Interaction, Interactions
+from playground.discord.interactions import COMPONENT, FORM, SLASH, TYPED, Interaction, Interactions
 from playground.discord.state import GUILDS, State
 from playground.discord.world import PERMISSIONS, SEVERAL, TEXT, Channel, Guild, Json, Message, Person
 
@@ -222,6 +222,30 @@ class People:
         level["options"] = value_options(schema, dict(options))
         self.state.screen.notice(place.id, f"{who.name} used /{name}")
         return self.interactions.begin(SLASH, place, who, data)
+
+    def type_in(
+        self,
+        name: str,
+        written: Mapping[str, str],
+        focused: str,
+        channel: Channel | str | int,
+        person: Person | str | int,
+    ) -> Interaction:
+        """Write the options of a slash command, up to now these and at last `focused`; nothing is sent off yet.
+
+        https://docs.discord.com/developers/interactions/application-commands#autocomplete
+
+        Raises:
+            LookupError: no such command is registered here.
+            ValueError: the command has no such options, or nothing is offered for this one.
+        """
+        place = self._channel(channel)
+        command = self.commands.find(name, place.guild.id if place.guild else "")
+        if command is None:
+            raise LookupError(f"no command /{name} is registered here: the bot has to sync it first")
+        data: Json = {"id": command["id"], "name": name, "type": command["type"]}
+        data["options"] = typed_options(command.get("options") or [], dict(written), focused)
+        return self.interactions.begin(TYPED, place, self._person(person), data)
 
     def choose(self, message: str, entry: str, person: Person | str | int) -> Interaction:
         """Choose an entry of a message's menu.

@@ -14,7 +14,7 @@ from playground.discord.channels import Channels
 from playground.discord.clock import Clock
 from playground.discord.commands import Commands
 from playground.discord.gateway import Gateway
-from playground.discord.interactions import Interaction, Interactions
+from playground.discord.interactions import TYPED, Interaction, Interactions
 from playground.discord.limits import Limits
 from playground.discord.mentions import Ping, Preview
 from playground.discord.people import People
@@ -167,7 +167,10 @@ class DiscordServer(People):
         def look() -> None:
             self._deadlines.discard(handle)
             if self.interactions.overdue(made):
-                self.screen.notice(made.channel.id, "The application did not respond")
+                typed = made.kind == TYPED
+                self.screen.notice(
+                    made.channel.id, "Loading options failed" if typed else "The application did not respond"
+                )
 
         handle = asyncio.get_running_loop().call_later(self.limits.answer_within + 0.05, look)
         self._deadlines.add(handle)

@@ -57,7 +57,7 @@ class Desk:
             case "slack":
                 self.world.slack.command("/parley", f"{word} {argument}".rstrip(), "C1", "U7")
             case _:
-                options = {"arguments": argument} if argument else {}
+                options = dict(zip(("name", "arguments"), argument.split(maxsplit=1), strict=False))
                 self.world.discord.slash(word, options, self.direct, ADA)
 
     def messages(self) -> list[Shown]:

@@ -895,6 +895,8 @@ OWN: dict[str, str] = {
     "adapters.discord.intake": _HANDS_ON,
     "adapters.discord.events": _HANDS_ON,
     "adapters.discord.about": _HANDS_ON,
+    "adapters.discord.suggestions": _HANDS_ON,
+    "adapters.discord.commands.names_of": _SHORT,
     "adapters.slack.about": "adapters.slack.events.incoming",
     "adapters.slack.adapter.SlackAdapter": _HANDS_ON,
     "adapters.slack.errors.field": _SHORT,

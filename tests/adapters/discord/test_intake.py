@@ -245,7 +245,8 @@ async def test_a_slash_question_is_stored_then_acknowledged_for_all_to_see(stage
 async def test_every_command_is_there_behind_the_slash(stage: Stage, one: Any) -> None:
     await stage.listen()
     names = re.findall("[a-z]+", one.argument.lower())
-    option = {"how" if " | " in one.argument else names[-1]: "1234-56"} if names else {}
+    first = names[0] if one.word == "tool" else names[-1] if names else ""
+    option = {"how" if " | " in one.argument else first: "1234-56"} if names else {}
 
     stage.server.slash(one.word, option, stage.server.direct(1), 1)
 

@@ -162,3 +162,29 @@ async def test_a_retry_that_a_former_process_began_goes_on_without_another_look_
         assert it.shown()[-1] == "Tea is a drink."
         kept = [row.entry.text for row in await it.bot.store.history.list_entries(it.message("").chat)]
         assert kept == ["What is tea?", "Tea is a drink."]
+
+
+async def test_a_command_that_is_being_written_is_completed_with_what_its_writer_may_choose(rig: OpenRig) -> None:
+    settings = {"MODELS": "openai:scripted,openai:tea,openai:my-tea", "TOOLS_FOR": "calculator=admins"}
+    async with rig(ADMINS=ADA, ALLOW_ALL="false", ALLOWED_CHATS="telegram:42/-50", **settings) as it:
+        answers = it.bot.dispatcher._actions.answers
+
+        async def suggested(word: str, begun: str, person: str = ADA, chat: str = "-50") -> tuple[str, ...]:
+            typed = it.message(begun, command=word, person=person, chat=chat, group=True)
+            return await answers.suggest(typed)
+
+        models = [await suggested("model", begun) for begun in ("", " OpenAI:T", "tea", "none")]
+        tools = await suggested("tool", "c")
+        in_group = [await suggested("model", "", BOB), await suggested("tool", "calculat", BOB)]
+        strangers = [await suggested(word, "", BOB, "-51") for word in ("model", "tool")]
+        others = await suggested("persona", "")
+
+    assert models == [
+        ("openai:scripted", "openai:tea", "openai:my-tea"),
+        ("openai:tea",),
+        ("openai:tea", "openai:my-tea"),
+        (),
+    ]
+    assert tools[0] == "calculator" and all("c" in name for name in tools)
+    assert [name.startswith("c") for name in tools] == sorted((name.startswith("c") for name in tools), reverse=True)
+    assert in_group == [(), ()] and strangers == [(), ()] and others == ()

@@ -349,7 +349,7 @@ async def check(settings: DiscordSettings) -> list[Finding]:
             Finding(True, "it needs no privileged intent: it reads direct messages and what mentions it"),
             Finding(True, f"invite it to a server with {invite}"),
         ]
-        findings += _receiving(application, settings)
+        findings += [_taken_along(application), *_receiving(application, settings)]
         try:
             known = await registered(client)
         except Exception as error:  # noqa: BLE001 - it is told, whatever it is
@@ -361,6 +361,19 @@ async def check(settings: DiscordSettings) -> list[Finding]:
                 )
             )
         return findings
+
+
+def _taken_along(application: discord.AppInfo) -> Finding:
+    """Say how people use the commands where the bot is not.
+
+    https://docs.discord.com/developers/resources/application#installation-context
+    """
+    if application.user_integration_config is None:
+        return Finding(
+            True, "people cannot take it along: allow User Install in the developer portal, page Installation"
+        )
+    link = discord.utils.oauth_url(application.id, scopes=("applications.commands",))
+    return Finding(True, f"people take its commands along to every server and chat with {link}&integration_type=1")
 
 
 def _receiving(application: discord.AppInfo, settings: DiscordSettings) -> list[Finding]:

@@ -35,7 +35,7 @@ from adapters.slack.people import People
 from adapters.slack.sessions import Sessions
 from adapters.slack.streams import Streams
 from adapters.slack.surface import SlackSurface
-from adapters.slack.threads import SlackThread
+from adapters.slack.threads import MissingScopes, SlackThread
 from adapters.slack.webhook import SlackEntrance
 from bot.contract import (
     BotError,
@@ -145,6 +145,7 @@ class SlackAdapter:
         self._http = aiohttp.ClientSession(timeout=CALL_TIMEOUT)
         self._web = self._client()
         self._people = People(self._web, self._clock)
+        self._missing = MissingScopes(self._clock)
         self._looks = Looks(self._web, self._clock)
         try:
             self.me = await self._log_in()
@@ -200,7 +201,7 @@ class SlackAdapter:
         """Return a reader for the message's thread; None if the message begins it."""
         if not message.message_id or message.chat.thread in ("", message.message_id):
             return None
-        return SlackThread(self._web, self.me, self._people, message)
+        return SlackThread(self._web, self.me, self._people, self._missing, message)
 
     async def listen(self, deliver: Deliver) -> None:
         """Receive events until cancelled; the library replaces the connection whenever Slack asks."""

@@ -12,9 +12,11 @@ from adapters.slack.errors import error_code, translate
 from adapters.slack.events import Me, people_named, readable, seconds_of, shown_text
 from adapters.slack.limits import REPLIES_WINDOW
 from adapters.slack.people import People
-from bot.contract import MOST_QUOTED, CallCost, DeliveryError, MessageSent, Quoted, RateBudget, words
+from bot.contract import MOST_QUOTED, CallCost, Clock, DeliveryError, MessageSent, Quoted, RateBudget, words
 
 PAGE: Final = 200
+REMEMBERED_SECONDS: Final = 600.0
+"""How long a missing scope is taken for missing: an app that is installed again may keep its token."""
 MOST_NAMES: Final = 20
 """People of one page that are asked for by name; the others are shown by id."""
 MOST_READ: Final = 2 * MOST_QUOTED
@@ -23,19 +25,49 @@ _WORDLESS: Final = frozenset({"channel_join", "channel_leave", "channel_topic", 
 """Notices of the service itself."""
 
 
+class MissingScopes:
+    """What Slack has refused to let read, so that it is not asked again for each question."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._known: dict[str, tuple[str, float]] = {}
+
+    def check(self, channel: str) -> None:
+        """
+        Raises:
+            DeliveryError: conversations of this kind cannot be read without a scope, as was found a while ago.
+        """
+        scope, since = self._known.get(channel[:1], ("", 0.0))
+        if scope and self._clock.monotonic() - since < REMEMBERED_SECONDS:
+            raise _without(scope)
+
+    def note(self, channel: str, scope: str) -> DeliveryError:
+        """Remember that conversations of the channel's kind need this scope, and return what says so."""
+        self._known[channel[:1]] = scope, self._clock.monotonic()
+        return _without(scope)
+
+
+def _without(scope: str) -> DeliveryError:
+    return DeliveryError(f"the scope {scope} is missing; add it under OAuth & Permissions and install the app again")
+
+
 class SlackThread:
     """Reads the thread of one message, up to that message."""
 
-    def __init__(self, web: AsyncWebClient, me: Me, people: People, message: MessageSent) -> None:
+    def __init__(
+        self, web: AsyncWebClient, me: Me, people: People, missing: MissingScopes, message: MessageSent
+    ) -> None:
         self._web = web
         self._me = me
         self._people = people
+        self._missing = missing
         self._message = message
         self._scope = f"slack:{me.team}/conversations.replies"
         self.cost = CallCost((RateBudget(self._scope, windows=(REPLIES_WINDOW,)),))
 
     async def page(self, since: float, cursor: str) -> tuple[Sequence[Quoted], str]:
         chat = self._message.chat
+        self._missing.check(chat.chat)
         wanted: dict[str, Any] = {"channel": chat.chat, "ts": chat.thread, "limit": PAGE}
         wanted["latest"] = self._message.message_id
         if since:
@@ -47,9 +79,7 @@ class SlackThread:
         except Exception as error:
             if error_code(error) == "missing_scope":
                 needed = getattr(getattr(error, "response", None), "data", {}).get("needed") or "channels:history"
-                raise DeliveryError(
-                    f"the scope {needed} is missing; add it under OAuth & Permissions and install the app again"
-                ) from error
+                raise self._missing.note(chat.chat, needed) from error
             raise translate(error, self._scope) from error
         messages = [_beginning(one) for one in answer.get("messages") or () if isinstance(one, Mapping)]
         await self._people.settle(self._named(messages), MOST_NAMES)

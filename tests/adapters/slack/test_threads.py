@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from adapters.slack.adapter import SlackAdapter
-from adapters.slack.threads import PAGE, SlackThread
+from adapters.slack.threads import PAGE, REMEMBERED_SECONDS, SlackThread
 from bot.contract import ChatId, DeliveryError, MessageSent, RateLimited, ReplyTarget, Sender
 from playground.faults import Fault
 from playground.slack import SlackServer
+from tests.conftest import FakeClock
 
 
 def question(slack: SlackServer, thread: str, id: str) -> MessageSent:
@@ -83,6 +84,29 @@ async def test_the_operator_is_told_which_scope_is_missing(slack: SlackServer, a
 
     with pytest.raises(DeliveryError, match=r"the scope .*:history.* is missing; add it under OAuth"):
         await thread.page(0.0, "")
+
+
+async def test_a_missing_scope_is_remembered_for_a_while_and_in_places_of_its_kind_alone(
+    slack: SlackServer, adapter: SlackAdapter, clock: FakeClock
+) -> None:
+    thread = before(slack, adapter, slack.say("C1", "root", person="U2"))
+    held = set(slack.scopes)
+
+    def asked() -> int:
+        return sum(call.method == "conversations.replies" for call in slack.calls)
+
+    slack.scopes.difference_update({"channels:history", "groups:history", "im:history", "mpim:history"})
+    for _ in range(2):
+        with pytest.raises(DeliveryError, match="is missing"):
+            await thread.page(0.0, "")
+    assert asked() == 1
+    adapter._missing.check("D1")
+
+    slack.scopes.update(held)
+    await clock.advance(REMEMBERED_SECONDS)
+    found, _ = await thread.page(0.0, "")
+
+    assert [one.text for one in found] == ["root"] and asked() == 2
 
 
 async def test_a_pause_holds_for_reading_threads_alone(slack: SlackServer, adapter: SlackAdapter) -> None:

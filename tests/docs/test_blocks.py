@@ -50,7 +50,6 @@ def test_an_example_of_mcp_json_is_read_without_a_complaint(text: str, tmp_path:
 
 @pytest.mark.parametrize("text", blocks("yaml"))
 def test_an_example_of_a_file_of_chats_is_read(text: str, tmp_path: Path) -> None:
-    pytest.importorskip("yaml")
     file = tmp_path / "channels.yaml"
     file.write_text(text, encoding="utf-8")
 

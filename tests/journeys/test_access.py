@@ -91,18 +91,24 @@ class Place:
         await getattr(self.world, self.platform).screen.until(lambda _: seen(self.texts))
 
 
+def counted(world: World) -> Counter[str]:
+    """How many deliveries are in each state."""
+    with closing(sqlite3.connect(f"file:{world.data}/parley.db?mode=ro", uri=True)) as db:
+        return Counter(dict(db.execute("SELECT state, count(*) FROM inbox GROUP BY state")))
+
+
+async def stored(world: World, **states: int) -> None:
+    """Wait until so many deliveries have ended so."""
+    async with asyncio.timeout(60):
+        while any(counted(world)[state] < most for state, most in states.items()):
+            await asyncio.sleep(0.01)
+
+
 async def decided(world: World, bot: App, **states: int) -> None:
     """Wait until so many deliveries have ended so, and everything that is said of them is said."""
-
-    def count() -> Counter[str]:
-        with closing(sqlite3.connect(f"file:{world.data}/parley.db?mode=ro", uri=True)) as db:
-            return Counter(dict(db.execute("SELECT state, count(*) FROM inbox GROUP BY state")))
-
-    async with asyncio.timeout(60):
-        while any(count()[state] < most for state, most in states.items()):
-            await asyncio.sleep(0.01)
+    await stored(world, **states)
     await bot.dispatcher.wait_idle()
-    assert {state: count()[state] for state in states} == states
+    assert {state: counted(world)[state] for state in states} == states
 
 
 async def test_a_stranger_in_private_is_told_once_with_the_id_to_add(world: World, start: Start) -> None:
@@ -363,7 +369,8 @@ async def test_an_owner_who_forwards_a_command_has_not_given_it(world: World, st
 
 async def test_only_who_asked_may_stop_or_retry_and_others_are_told_once(world: World, start: Start) -> None:
     answer = " ".join(f"word{number}" for number in range(60))
-    world.model.script = lambda body: Reply(answer, words_per_second=40)
+    go_on = asyncio.Event()
+    world.model.script = lambda body: Reply(answer, words_per_second=40, hang_after=20, until=go_on)
     async with start(*PLATFORMS, TOOL_MODE="native") as bot:
         places = {platform: Place(world, platform, group=True, person=ADA) for platform in PLATFORMS}
         for place in places.values():
@@ -372,6 +379,9 @@ async def test_only_who_asked_may_stop_or_retry_and_others_are_told_once(world: 
             await place.until(lambda texts: any("word" in text for text in texts))
             for _ in range(3):
                 place.say("/stop", BOB)
+        # The three questions are still being answered.
+        await stored(world, done=9)
+        go_on.set()
         await decided(world, bot, done=12)
         for place in places.values():
             place.say("/retry", BOB)

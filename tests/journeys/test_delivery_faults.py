@@ -429,9 +429,11 @@ async def late(places: Sequence[Place], start: Start, seconds: float) -> None:
     """An edit in mid-answer breaks, and the platform makes it `seconds` after the answer was whole."""
 
     async def one(place: Place) -> None:
-        place.replies += [Reply(ANSWER, words_per_second=60), Reply("Second answer.")]
         applied = asyncio.Event()
         fault = place.server.faults.add(EDIT[place.platform], Fault(drop="late", hold=applied))
+        # The model waits for the edit, which on a busy machine could be the last one otherwise.
+        first = Reply(ANSWER, words_per_second=60, hang_after=20, until=fault.reached)
+        place.replies += [first, Reply("Second answer.")]
         place.say("please tell me")
         await place.whole()
         await asyncio.sleep(seconds)
@@ -473,9 +475,9 @@ async def test_a_kill_does_not_let_an_older_edit_stand_last(
     faults = {}
     await process.start()
     for place in places:
-        place.replies.append(Reply(ANSWER, words_per_second=60))
-        late_edit = Fault(drop="late", hold=held)
-        faults[place.platform] = place.server.faults.add(EDIT[place.platform], late_edit)
+        fault = place.server.faults.add(EDIT[place.platform], Fault(drop="late", hold=held))
+        faults[place.platform] = fault
+        place.replies.append(Reply(ANSWER, words_per_second=60, hang_after=20, until=fault.reached))
     await world.slack.sockets.until_connected(1)
     await world.discord.gateway.until_ready(1)
     await everywhere(places, _asked_and_whole)

@@ -121,7 +121,11 @@ async def killed_at(stage: str, world: World, process: Process) -> None:
     await chats.until(lambda: hands.ended() == 6 and not any(hands.cards(name)[1:] for name in PLATFORMS), 40.0)
     await asyncio.sleep(0.1)
 
-    assert all(count == 1 for count in hands.runs.values()) and hands.runs.total() == hands.decided() == 3, hands.runs
+    assert all(count == 1 for count in hands.runs.values()) and hands.decided() == 3, hands.runs
+    # Killed between the note that a call begins and the call itself, nobody knows whether it was made: it is not made
+    # again, and the model is told.
+    unknown = {name for name in PLATFORMS if any(f"Unknown. {DONE}" in text for text in chats.texts(name))}
+    assert set(PLATFORMS) - set(hands.runs) <= (unknown if stage == "pressed" else set())
     for name in PLATFORMS:
         texts = chats.texts(name)
         assert sum(DONE in text for text in texts) == 1, f"{name}: {texts}"

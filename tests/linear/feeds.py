@@ -897,7 +897,7 @@ OWN: dict[str, str] = {
     "adapters.discord.about": _HANDS_ON,
     "adapters.discord.suggestions": _HANDS_ON,
     "adapters.discord.commands.names_of": _SHORT,
-    "adapters.slack.about": "adapters.slack.events.incoming",
+    "adapters.slack.about": _HANDS_ON,
     "adapters.slack.adapter.SlackAdapter": _HANDS_ON,
     "adapters.slack.errors.field": _SHORT,
     "adapters.slack.people": _SHORT,

@@ -189,12 +189,12 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我記住的關於你的內容會保留，可用 `{memory}` 查看。",
     ),
     "export": (
-        "Here is what is kept of this chat: {turns} questions, with their answers.",
+        "Here is what is kept of this chat. Questions, with their answers: {turns}.",
         "这是此聊天保存的内容：{turns} 个提问及回答。",
         "這是這個聊天室保存的內容：{turns} 個提問及回答。",
     ),
     "export_own": (
-        "Here is what you asked in this chat: {turns} questions, with their answers. An admin may write `{all}` for "
+        "Here is what you asked in this chat. Questions, with their answers: {turns}. An admin may write `{all}` for "
         "those of everybody.",
         "这是你在此聊天中的 {turns} 个提问及回答。管理员可以发送 `{all}` 导出所有人的。",
         "這是你在這個聊天室的 {turns} 個提問及回答。管理員可以輸入 `{all}` 匯出所有人的。",

@@ -52,7 +52,7 @@ async def test_the_history_comes_as_markdown_or_as_json(rig: OpenRig, files: lis
     markdown, listed = files
     assert (markdown.name, markdown.media_type) == ("chat.md", "text/markdown")
     assert (listed.name, listed.media_type) == ("chat.json", "application/json")
-    assert said == as_json == "Here is what is kept of this chat: 2 questions, with their answers."
+    assert said == as_json == "Here is what is kept of this chat. Questions, with their answers: 2."
     text = markdown.content.decode()
     assert text.startswith("## Settings of this chat\n\n- persona: Speak like a sailor\n\n## 20")
     assert text.index("· Ada\n\n> What is tea?\n\nA **leaf**.") < text.index("> /tool calculator 1+2\n\nIt is 3.")
@@ -88,8 +88,8 @@ async def test_in_a_group_everybody_has_their_own_and_admins_everything(rig: Ope
         [everything] = await it.say("/export all", person="telegram:1", **GROUP)  # type: ignore[arg-type]
         [unclear] = await it.say("/export pdf", person="telegram:7", **GROUP)  # type: ignore[arg-type]
 
-    assert "what you asked in this chat: 1 questions" in own and "`/export all`" in own
-    assert "admin" in refused and "Nothing is kept" in none and "2 questions" in everything
+    assert "what you asked in this chat. Questions, with their answers: 1." in own and "`/export all`" in own
+    assert "admin" in refused and "Nothing is kept" in none and "answers: 2." in everything
     assert "`/export json`" in unclear
     mine, all_of_it = (one.content.decode() for one in files)
     assert "leaf" in mine and "bean" not in mine
@@ -127,7 +127,7 @@ async def test_the_oldest_are_left_out_where_a_file_is_too_large_and_that_is_sai
         [said] = await it.say("/export")
         [as_json] = await it.say("/export json")
 
-    assert "2 questions" in said and "The 2 oldest are left out: a file may have at most 0 MB" in said
+    assert "answers: 2." in said and "The 2 oldest are left out: a file may have at most 0 MB" in said
     assert "2 oldest" in as_json
     assert all(len(one.content) <= 20_000 for one in files)
     assert b"Answer 1" not in files[0].content and files[0].content.index(b"Answer 2") < files[0].content.index(

@@ -37,7 +37,10 @@ def view(window: Window, message: Shown) -> Json:
         "deleted": message.deleted,
         "ephemeral": message.ephemeral,
         "buttons": message.buttons,
-        "files": [{"name": name, "media": media} for name, media, _ in message.files],
+        "files": [
+            {"name": name, "media": media.partition(";")[0], "size": len(content)}
+            for name, media, content in message.files
+        ],
         "replyTo": message.reply_to,
         "written": "" if message.author == "bot" else window.written(message),
         "at": time.time() - (window.screen.now() - at),

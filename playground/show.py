@@ -155,6 +155,8 @@ class Playground:
                 "name": window.name,
                 "title": window.title,
                 "offers": window.offers,
+                "recording": window.recording,
+                "mostBytes": window.most_bytes,
                 "places": [
                     {"id": place.id, "name": place.name, "mention": bool(place.mention)} for place in window.places
                 ],

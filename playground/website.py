@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from aiohttp import web
+from aiohttp import BodyPartReader, MultipartReader, web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from playground.feed import Feed, Json
 from playground.screen import Shown
-from playground.windows import Impossible, Window
+from playground.windows import Impossible, Sent, Window
 
 _FOLDER = Path(__file__).resolve().parent / "page"
 _FILES = {
@@ -23,11 +24,21 @@ _FILES = {
 }
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "img-src 'self' data:; media-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+_SHOWN = frozenset(
+    (
+        *("image/png", "image/jpeg", "image/gif", "image/webp"),
+        *("audio/ogg", "audio/webm", "audio/mpeg", "audio/mp4", "audio/wav", "audio/x-wav"),
+    )
+)
+"""What the page shows of files, and a browser opens without obeying anything in it."""
+MOST_FILES = 10
+"""In one message, as Telegram and Discord have it."""
+_UNSAFE = re.compile(r"[\x00-\x1f/\\]")
 _KEEP_ALIVE_SECONDS = 15.0
 _LONGEST_TEXT = 200_000
 _TYPED_MENTION = re.compile(r"(?<![\w@<.])@parley\b", re.IGNORECASE)
@@ -64,6 +75,7 @@ class Website:
         self.app.router.add_get("/events", self._events)
         self.app.router.add_get("/files/{platform}/{chat}/{id}/{number}", self._attachment)
         self.app.router.add_post("/do/{act}", self._do)
+        self.app.router.add_post("/send", self._send)
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         name, media = _FILES[request.path]
@@ -106,18 +118,38 @@ class Website:
             return _problem(400, "the request was incomplete")
         return web.json_response({"ok": True}, headers=_HEADERS)
 
-    def _say(self, body: Mapping[str, Any]) -> None:
+    async def _send(self, request: web.Request) -> web.StreamResponse:
+        """Write with files: a form whose first field is what `say` takes, as JSON, and whose others are files."""
+        # A header of one's own cannot be sent from another web site, as a form could.
+        if request.content_type != "multipart/form-data" or "X-Playground" not in request.headers:
+            return _problem(415, "send a form of this page")
+        try:
+            parts = await request.multipart()
+            first = await parts.next()
+            if not isinstance(first, BodyPartReader) or first.name != "body":
+                return _problem(400, "the request was incomplete")
+            body = json.loads(await _read(first, 4 * _LONGEST_TEXT))
+            files = await _files(parts, self._window(body))
+            await self._connected(str(body["platform"]))
+            self._say(body, files)
+        except Impossible as error:
+            return _problem(409, str(error))
+        except (KeyError, TypeError, ValueError, HttpProcessingError):
+            return _problem(400, "the request was incomplete")
+        return web.json_response({"ok": True}, headers=_HEADERS)
+
+    def _say(self, body: Mapping[str, Any], files: Sequence[Sent] = ()) -> None:
         window = self._window(body)
         place = next((one for one in window.places if one.id == body["place"]), None)
         if place is None:
             raise Impossible("there is no such chat")
-        text, typed = _typed(window, body)
-        if body.get("mention") and place.mention and not typed and not text.startswith("/"):
-            text = f"{place.mention} {text}"
+        text, typed = _typed(window, body, silent=bool(files))
+        if body.get("mention") and place.mention and not typed and (files or not text.startswith("/")):
+            text = f"{place.mention} {text}".rstrip()
         thread, reply_to = str(body.get("thread") or ""), ""
         if body.get("id") and "reply" in window.offers:
             reply_to = _standing(window, body).id
-        window.say(place.id, text, thread, reply_to)
+        window.say(place.id, text, thread, reply_to, files)
 
     def _edit(self, body: Mapping[str, Any]) -> None:
         window = self._window(body)
@@ -139,7 +171,7 @@ class Website:
         return window
 
     async def _attachment(self, request: web.Request) -> web.StreamResponse:
-        """A file of a message. Only pictures are shown; anything else is a download, never a page of ours."""
+        """A file of a message. Only pictures and sounds are shown; else it is a download, never a page of ours."""
         asked = request.match_info
         window = self._windows.get(asked["platform"])
         message = window.screen.get(asked["chat"], asked["id"]) if window else None
@@ -147,20 +179,62 @@ class Website:
         if message is None or not 0 <= number < len(message.files):
             return _problem(404, "there is no such file")
         name, media, content = message.files[number]
-        picture = media in ("image/png", "image/jpeg", "image/gif", "image/webp")
+        shown = media.partition(";")[0] in _SHOWN
         headers = dict(_HEADERS)
-        if not picture:
+        if not shown:
             plain = "".join(one if one.isascii() and (one.isalnum() or one in "._-") else "_" for one in name)
             headers["Content-Disposition"] = f'attachment; filename="{plain or "file"}"'
         return web.Response(
-            body=content, content_type=media if picture else "application/octet-stream", headers=headers
+            body=content,
+            content_type=media.partition(";")[0] if shown else "application/octet-stream",
+            headers=headers,
         )
 
 
-def _typed(window: Window, body: Mapping[str, Any]) -> tuple[str, int]:
-    """What was typed, with mentions as the platform writes them, and how many of those there are."""
+async def _files(parts: MultipartReader, window: Window) -> list[Sent]:
+    """The files of a form.
+
+    Raises:
+        Impossible: there is none, one is empty or too large, or there are too many.
+    """
+    files: list[Sent] = []
+    while (part := await parts.next()) is not None:
+        if not isinstance(part, BodyPartReader):
+            raise ValueError("a form within a form")
+        if len(files) == MOST_FILES:
+            raise Impossible(f"at most {MOST_FILES} files at once")
+        name = _UNSAFE.sub("_", part.filename or "file")[-200:]
+        content = await _read(part, window.most_bytes)
+        if not content:
+            raise Impossible(f"{name} is empty")
+        files.append((name, part.headers.get("Content-Type", "application/octet-stream")[:200], content))
+    if not files:
+        raise Impossible("there is no file")
+    return files
+
+
+async def _read(part: BodyPartReader, most: int) -> bytes:
+    """The content of a part.
+
+    Raises:
+        Impossible: it is longer.
+    """
+    content = bytearray()
+    while piece := await part.read_chunk(65_536):
+        content += piece
+        if len(content) > most:
+            raise Impossible(f"at most {most // 1024**2} MB can be sent here")
+    return bytes(content)
+
+
+def _typed(window: Window, body: Mapping[str, Any], *, silent: bool = False) -> tuple[str, int]:
+    """What was typed, with mentions as the platform writes them, and how many of those there are.
+
+    Args:
+        silent: it may be nothing.
+    """
     text = str(body["text"]).strip()
-    if not text:
+    if not text and not silent:
         raise Impossible("an empty message cannot be sent")
     if len(text) > _LONGEST_TEXT:
         raise Impossible(f"at most {_LONGEST_TEXT:,} characters at once")

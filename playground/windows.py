@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from playground.discord import DiscordServer
 from playground.screen import Screen, Shown
 from playground.slack import SlackServer
 from playground.telegram import TelegramServer
+from playground.telegram.media import MOST_CAPTION
 
 NAME = "Ada"
 """Whom the bot believes to write: the person in front of the page."""
 
 MENTION = "@Parley"
 """What a person types to mention the bot; the platforms keep it in their own way."""
+
+
+Sent: TypeAlias = tuple[str, str, bytes]
+"""A file that a person sends: its name, media type and content."""
 
 
 class Impossible(Exception):
@@ -49,6 +54,10 @@ class Window(Protocol):
     places: tuple[Place, ...]
     offers: tuple[str, ...]
     """What the platform lets a person do with messages, and tells bots of: `edit`, `delete`, `reply`."""
+    recording: str
+    """What the platform's own client calls a recorded voice message, without the ending."""
+    most_bytes: int
+    """The largest file that can be sent here."""
 
     @property
     def screen(self) -> Screen: ...
@@ -58,11 +67,12 @@ class Window(Protocol):
         """The settings that lead the bot here."""
         ...
 
-    def say(self, place: str, text: str, thread: str, reply_to: str = "") -> None:
+    def say(self, place: str, text: str, thread: str, reply_to: str = "", files: Sequence[Sent] = ()) -> None:
         """Write as the person; a text beginning with `/` is a command where the platform has them.
 
         Args:
             reply_to: the message that it replies to, which stands in the same place or thread.
+            files: what is sent with the text, which is then no command; several are one message, or one album.
 
         Raises:
             Impossible: it has no such command, or no such place.
@@ -108,6 +118,9 @@ class TelegramWindow:
     name, title = "telegram", "Telegram"
     offers: tuple[str, ...] = ("edit", "reply")
     """Bots are never told of a deletion."""
+    recording = "voice"
+    most_bytes = 20 * 1024 * 1024
+    """What a bot may download. https://core.telegram.org/bots/api#getfile"""
 
     def __init__(self, server: TelegramServer) -> None:
         self._server = server
@@ -127,9 +140,11 @@ class TelegramWindow:
     def environment(self) -> Mapping[str, str]:
         return {"TELEGRAM_BOT_TOKEN": self._server.token, "TELEGRAM_API_BASE_URL": self._server.base_url}
 
-    def say(self, place: str, text: str, thread: str, reply_to: str = "") -> None:
+    def say(self, place: str, text: str, thread: str, reply_to: str = "", files: Sequence[Sent] = ()) -> None:
         where, reply = int(thread or 0), int(reply_to or 0)
-        self._server.say(int(place), text, person=self._person, thread=where, reply_to=reply)
+        if files and len(text) > MOST_CAPTION:
+            raise Impossible(f"a caption has at most {MOST_CAPTION:,} characters on Telegram")
+        self._server.say(int(place), text, person=self._person, thread=where, reply_to=reply, files=files)
 
     def written(self, message: Shown) -> str:
         return message.text
@@ -165,6 +180,9 @@ class SlackWindow:
     name, title = "slack", "Slack"
     offers: tuple[str, ...] = ("edit", "delete")
     person = "U0ADA"
+    recording = "audio_message"
+    most_bytes = 20 * 1024 * 1024
+    """Slack takes a gigabyte; this page keeps everything in memory."""
 
     def __init__(self, server: SlackServer) -> None:
         self._server = server
@@ -188,14 +206,14 @@ class SlackWindow:
             "SLACK_API_BASE_URL": self._server.base_url,
         }
 
-    def say(self, place: str, text: str, thread: str, reply_to: str = "") -> None:
-        if text.startswith("/"):
+    def say(self, place: str, text: str, thread: str, reply_to: str = "", files: Sequence[Sent] = ()) -> None:
+        if text.startswith("/") and not files:
             name, _, rest = text.partition(" ")
             if name not in self.commands():
                 raise Impossible(f"{name} is no command of this workspace; /parley is")
             self._server.command(name, rest.strip(), place, self.person)
             return
-        self._server.say(place, text, person=self.person, thread_ts=thread)
+        self._server.say(place, text, person=self.person, thread_ts=thread, files=files)
 
     def written(self, message: Shown) -> str:
         return message.versions[-1].markup.replace(self.places[0].mention, MENTION)
@@ -232,10 +250,12 @@ class DiscordWindow:
 
     name, title = "discord", "Discord"
     offers: tuple[str, ...] = ("edit", "delete", "reply")
+    recording = "voice-message"
     _guild, _channel = "800000000000000001", "800000000000000002"
 
     def __init__(self, server: DiscordServer) -> None:
         self._server = server
+        self.most_bytes = server.limits.file
         self._person = server.person("800000000000000003", NAME)
         server.guild(self._guild, "Reading circle")
         server.channel(self._channel, self._guild, "general")
@@ -253,10 +273,10 @@ class DiscordWindow:
     def environment(self) -> Mapping[str, str]:
         return {"DISCORD_BOT_TOKEN": self._server.token, "DISCORD_API_BASE_URL": self._server.base_url}
 
-    def say(self, place: str, text: str, thread: str, reply_to: str = "") -> None:
+    def say(self, place: str, text: str, thread: str, reply_to: str = "", files: Sequence[Sent] = ()) -> None:
         where = thread or place
-        if not text.startswith("/"):
-            self._server.say(where, text, person=self._person, reply_to=reply_to)
+        if files or not text.startswith("/"):
+            self._server.say(where, text, person=self._person, reply_to=reply_to, files=files)
             return
         words, _, rest = text[1:].partition(" ")
         guild = self._guild if place == self._channel else ""

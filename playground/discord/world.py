@@ -112,7 +112,7 @@ class Attachment:
     @property
     def voice(self) -> bool:
         """Recorded in the client, which gives it this name."""
-        return self.name == "voice-message.ogg"
+        return self.name.startswith("voice-message.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,13 @@ const TRIES = chinese
      "remind me in 10 seconds to stretch", "long", "长文", "help"];
 const WELCOME = chinese ? "写点什么，看回答怎样一点一点出现。" : "Write something and watch the answer grow.";
 
-async function act(name, body) {
+const act = (name, body) => post(`do/${name}`, { "Content-Type": "application/json" }, JSON.stringify(body));
+
+/** Ask the playground for something; whether it did it. What went wrong is shown. */
+async function post(path, headers, body) {
   let told = "";
   try {
-    const answer = await fetch(`do/${name}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(body),
-    });
+    const answer = await fetch(path, { method: "POST", headers, body });
     if (!answer.ok) told = (await answer.json()).problem ?? `the page answered ${answer.status}`;
   } catch {
     told = "the playground does not answer: was it ended?";
@@ -45,6 +44,10 @@ class Chat {
     this.title = told.title;
     this.places = told.places;
     this.offers = told.offers;
+    this.voice = told.recording; // what a recording is called here
+    this.mostBytes = told.mostBytes;
+    this.attached = []; // what is sent with the next message
+    this.recorder = null;
     this.aim = null; // the message one is about to change, or to reply to: {kind, view}
     this.draft = ""; // what stood in the field before a message was to be changed
     this.messages = new Map(); // "chat id" → the newest view
@@ -75,6 +78,7 @@ class Chat {
     nav.append(...this.tabs);
     nav.addEventListener("keydown", (event) => this.arrow(event));
     this.listen();
+    this.listenForFiles();
     this.go(told.places[0].id);
   }
 
@@ -127,12 +131,94 @@ class Chat {
   }
 
   async send(text, replied = null) {
-    if (!text.trim()) return false;
+    if (!text.trim() && !this.attached.length) return false;
+    if (!this.attached.length) return act("say", this.said(text, replied));
+    const files = this.attached;
+    const sent = await this.upload(this.said(text, replied), files);
+    // What was attached meanwhile stays for the next message, and everything where nothing was sent.
+    if (sent) this.attached = this.attached.filter((file) => !files.includes(file));
+    this.chips();
+    return sent;
+  }
+
+  /** What is told of a message that is written here and now. */
+  said(text, replied) {
     const body = { platform: this.name, place: this.here, text, mention: this.mention };
     this.pinned = true;
     this.end = null;
-    if (replied) return act("say", { ...body, thread: replied.thread, chat: replied.chat, id: replied.id });
-    return act("say", { ...body, thread: this.threads.get(this.here) ?? "" });
+    if (replied) return { ...body, thread: replied.thread, chat: replied.chat, id: replied.id };
+    return { ...body, thread: this.threads.get(this.here) ?? "" };
+  }
+
+  async upload(body, files) {
+    const form = new FormData();
+    form.append("body", JSON.stringify(body));
+    for (const file of files) form.append("file", file, file.name);
+    this.root.toggleAttribute("data-sending", true);
+    const sent = await post("send", { "X-Playground": "1" }, form);
+    this.root.toggleAttribute("data-sending", false);
+    return sent;
+  }
+
+  /** Files come by the button, by dropping and by pasting; a recording goes off as soon as it ends. */
+  listenForFiles() {
+    const input = $("input[type=file]", this.root);
+    const attach = $(".attach", this.root);
+    attach.setAttribute("aria-label", `Attach files on ${this.title}`);
+    attach.addEventListener("click", () => input.click());
+    input.addEventListener("change", () => {
+      this.attach([...input.files]);
+      input.value = "";
+    });
+    this.field.addEventListener("paste", (event) => {
+      if (!event.clipboardData.files.length) return;
+      event.preventDefault();
+      this.attach([...event.clipboardData.files]);
+    });
+    const over = (event) => {
+      if (![...event.dataTransfer.types].includes("Files")) return;
+      event.preventDefault();
+      this.root.toggleAttribute("data-over", event.type === "dragover");
+      if (event.type === "drop") this.attach([...event.dataTransfer.files]);
+    };
+    for (const kind of ["dragover", "dragleave", "drop"]) this.root.addEventListener(kind, over);
+    const record = $(".record", this.root);
+    record.hidden = !navigator.mediaDevices || !globalThis.MediaRecorder;
+    record.setAttribute("aria-label", `Record a voice message on ${this.title}`);
+    record.addEventListener("click", () => (this.recorder ? this.recorder.stop() : this.record(record)));
+  }
+
+  attach(files) {
+    const large = files.filter((file) => file.size > this.mostBytes);
+    if (large.length) problem(`${large[0].name}: at most ${Math.floor(this.mostBytes / 2 ** 20)} MB can be sent on ${this.title}`);
+    if (this.aim?.kind === "edit") this.leave();
+    this.attached.push(...files.filter((file) => !large.includes(file)));
+    this.chips();
+    this.field.focus();
+  }
+
+  async record(button) {
+    let stream;
+    try {
+      stream = await navigator.mediaDevices.getUserMedia({ audio: true });
+    } catch {
+      return problem("the browser gives this page no microphone");
+    }
+    const pieces = [];
+    this.recorder = new MediaRecorder(stream);
+    this.recorder.addEventListener("dataavailable", (event) => pieces.push(event.data));
+    this.recorder.addEventListener("stop", () => {
+      const media = this.recorder.mimeType.split(";")[0];
+      this.recorder = null;
+      button.setAttribute("aria-pressed", "false");
+      for (const track of stream.getTracks()) track.stop();
+      const file = new File(pieces, `${this.voice}.${media.split("/")[1]}`, { type: media });
+      // Discord's voice messages have no words beside them.
+      const body = this.said("", this.aim?.kind === "reply" ? this.aim.view : null);
+      this.upload({ ...body, mention: this.mention && this.name !== "discord" }, [file]);
+    });
+    this.recorder.start();
+    button.setAttribute("aria-pressed", "true");
   }
 
   async change(view, text) {
@@ -232,6 +318,16 @@ class Chat {
       thread.setAttribute("aria-pressed", "true");
       thread.addEventListener("click", () => this.enter(""));
       chips.push(thread);
+    }
+    for (const file of this.attached) {
+      const chip = element("button", `${file.name} ✕`, { type: "button", title: "Do not send it" });
+      chip.setAttribute("aria-pressed", "true");
+      chip.addEventListener("click", () => {
+        this.attached = this.attached.filter((one) => one !== file);
+        this.chips();
+        this.field.focus();
+      });
+      chips.push(chip);
     }
     $(".chips", this.root).replaceChildren(...chips);
   }
@@ -380,7 +476,12 @@ class Chat {
     const links = view.files.map((file, index) => {
       const href = `files/${[this.name, view.chat, view.id, index].map(encodeURIComponent).join("/")}`;
       if (/^image\/(png|jpeg|gif|webp)$/.test(file.media)) return Object.assign(new Image(), { src: href, alt: file.name });
-      return element("a", `📎 ${file.name}`, { href });
+      if (/^audio\//.test(file.media)) {
+        const player = Object.assign(new Audio(href), { controls: true, preload: "metadata" });
+        player.setAttribute("aria-label", file.name);
+        return player;
+      }
+      return element("a", `📎 ${file.name} (${size(file.size)})`, { href });
     });
     $(".files", article).replaceChildren(...links);
   }
@@ -433,6 +534,12 @@ class Chat {
     if (this.pinned && !this.inSight()) this.log.scrollTop += this.below();
     this.pinned = false;
   }
+}
+
+function size(bytes) {
+  const units = ["bytes", "KB", "MB"];
+  const power = bytes < 1024 ? 0 : bytes < 2 ** 20 ? 1 : 2;
+  return `${(bytes / 1024 ** power).toFixed(power && bytes < 10 * 1024 ** power ? 1 : 0)} ${units[power]}`;
 }
 
 function plain(html) {

@@ -329,7 +329,7 @@ class People:
         if media_type.startswith("image/"):
             return photo_json(stored)
         plays: Json = {"duration": self.seconds, "mime_type": media_type}
-        if media_type == "audio/ogg":
+        if media_type == "audio/ogg" or name.startswith("voice."):
             return {"voice": stored.json() | plays}
         if media_type.startswith("audio/"):
             return {"audio": stored.json() | plays | {"file_name": name}}

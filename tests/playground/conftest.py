@@ -82,6 +82,7 @@ async def opened(url: str, folder: Path) -> AsyncIterator[Tab]:
     profile = folder / "profile"
     process = await asyncio.create_subprocess_exec(
         *(BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage"),
+        *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),
         *(f"--user-data-dir={profile}", "--remote-debugging-port=0", "--window-size=1400,900", "about:blank"),
         stderr=asyncio.subprocess.PIPE,
     )

@@ -35,6 +35,9 @@ _NAME = re.compile(
 _WHO = re.compile(r"what('s| is) my name|who am i|我叫什么|我是谁|我的名字是什么", re.I)
 _SPEAKER = re.compile(r"^[^\n:：]{1,40}: (?=\S)")
 """In groups a bot writes the speaker's name before what he said."""
+_ENCLOSED = re.compile(r"(?:^|\n)\((?:Sent with|The person said this)[^\n]*:\)\n")
+"""What a bot says of files and voice messages, behind the words themselves."""
+_FILES = re.compile(r"(?:^|\n)\(Sent with this message[^\n]*:\)\n((?:> [^\n]*(?:\n|$))+)")
 _BOUNDARY = re.compile(r"^\[(?:end of )?data \w+.*\]$\n?", re.M)
 """The lines between which a bot puts what comes from outside."""
 _INSTRUCTION = re.compile(r"\n\n\[[^\n]*\]\Z")
@@ -63,6 +66,8 @@ class _Talk:
     """Name → schema of the arguments; empty schemas in the text protocol."""
     native: bool
     may_call: bool
+    sent: str = ""
+    """What is told of the files that came with the question."""
 
     @property
     def language(self) -> str:
@@ -97,13 +102,15 @@ def _read(body: Body) -> _Talk:
     questions: list[str] = []
     results: list[_Result] = []
     names: dict[str, str] = {}
+    sent = ""
     for message in messages:
         text = _text(message.get("content"))
         match message["role"]:
             case "user" if "<tool_result" in text:
                 results += [_text_result(*found) for found in _RESULT.findall(text)]
             case "user":
-                questions.append(_SPEAKER.sub("", text.strip()))
+                written, sent = _parted(text.strip())
+                questions.append(_SPEAKER.sub("", written))
                 results = []
             case "assistant":
                 names |= {call["id"]: call["function"]["name"] for call in message.get("tool_calls", [])}
@@ -121,7 +128,15 @@ def _read(body: Body) -> _Talk:
         tools = {name: {} for name in asking.TOOLS if re.search(rf"\b{name}\b", system)}
     may_call = bool(tools) and body.get("tool_choice") != "none"
     question = questions[-1] if questions else ""
-    return _Talk(question, tuple(questions[:-1]), tuple(results), tools, native, may_call)
+    return _Talk(question, tuple(questions[:-1]), tuple(results), tools, native, may_call, sent)
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """What a person wrote or said, and what is told of files that came with it."""
+    written = _ENCLOSED.split(text, maxsplit=1)[0].strip()
+    found = _FILES.search(text)
+    lines = (line.removeprefix("> ") for line in found[1].splitlines()) if found else ()
+    return written, "; ".join(lines)
 
 
 def _text_result(attributes: str, text: str) -> _Result:
@@ -159,6 +174,8 @@ def _answer(talk: _Talk) -> Reply:
     name = _name_in((question,))
     if name:
         return _signed(texts.NOTED, language, name=name)
+    if talk.sent:
+        return _signed(texts.SENT, language, sent=_short(talk.sent))
     template = texts.THOUGHT if _THINK.search(question) else texts.ECHO
     return _signed(template, language, question=_short(question))
 

@@ -98,6 +98,11 @@ ECHO = {
     "what I can show.",
     "zh": "你写的是：“{question}”。我只是脚本，答不上来，但我记住了。写“帮助”看看我会什么。",
 }
+SENT = {
+    "en": "With your message came: {sent}. A model that sees would look at it; I am a script and only know that it is "
+    "there.",
+    "zh": "随消息收到：{sent}。能看图的模型会看它；我只是脚本，只知道它在。",
+}
 NOTED = {"en": "Nice to meet you, {name}. I will remember that.", "zh": "很高兴认识你，{name}。我记住了。"}
 NAMED = {"en": "You told me your name is **{name}**.", "zh": "你告诉过我，你叫**{name}**。"}
 NAMELESS = {"en": "You have not told me your name yet.", "zh": "你还没有告诉我你叫什么。"}

@@ -275,7 +275,7 @@ async def test_entities_are_not_expanded_and_nothing_outside_is_opened(read: Rea
 async def test_a_document_that_takes_too_much_memory_is_refused(refusal: Callable[..., Awaitable[Reason]]) -> None:
     body = samples.docx(samples.paragraph("bridge") * 100_000)
 
-    assert await refusal(body, limits=ReadingLimits(memory=150 << 20)) is Reason.TOO_LARGE
+    assert await refusal(body, limits=ReadingLimits(memory=150 << 20, seconds=120)) is Reason.TOO_LARGE
 
 
 async def test_a_document_that_takes_too_long_is_refused(refusal: Callable[..., Awaitable[Reason]]) -> None:

@@ -47,6 +47,8 @@ class Chat {
     this.voice = told.recording; // what a recording is called here
     this.mostBytes = told.mostBytes;
     this.attached = []; // what is sent with the next message
+    this.sending = false; // files are on their way
+    this.opening = false; // the browser is asked for the microphone
     this.recorder = null;
     this.aim = null; // the message one is about to change, or to reply to: {kind, view}
     this.draft = ""; // what stood in the field before a message was to be changed
@@ -93,7 +95,8 @@ class Chat {
       const { kind, view } = this.aim ?? {};
       (kind === "edit" ? this.change(view, text) : this.send(text, view)).then((sent) => {
         if (!sent) return;
-        this.write("");
+        // What was written while it was on its way is the next message.
+        if (this.field.value === text) this.write("");
         if (kind) this.leave();
       });
     });
@@ -131,9 +134,9 @@ class Chat {
   }
 
   async send(text, replied = null) {
-    if (!text.trim() && !this.attached.length) return false;
+    if (this.sending || (!text.trim() && !this.attached.length)) return false;
     if (!this.attached.length) return act("say", this.said(text, replied));
-    const files = this.attached;
+    const files = [...this.attached];
     const sent = await this.upload(this.said(text, replied), files);
     // What was attached meanwhile stays for the next message, and everything where nothing was sent.
     if (sent) this.attached = this.attached.filter((file) => !files.includes(file));
@@ -154,9 +157,11 @@ class Chat {
     const form = new FormData();
     form.append("body", JSON.stringify(body));
     for (const file of files) form.append("file", file, file.name);
-    this.root.toggleAttribute("data-sending", true);
+    this.sending = true;
+    this.chips();
     const sent = await post("send", { "X-Playground": "1" }, form);
-    this.root.toggleAttribute("data-sending", false);
+    this.sending = false;
+    this.chips();
     return sent;
   }
 
@@ -198,16 +203,20 @@ class Chat {
   }
 
   async record(button) {
+    if (this.opening) return;
+    this.opening = true;
     let stream;
     try {
       stream = await navigator.mediaDevices.getUserMedia({ audio: true });
     } catch {
       return problem("the browser gives this page no microphone");
+    } finally {
+      this.opening = false;
     }
     const pieces = [];
     this.recorder = new MediaRecorder(stream);
     this.recorder.addEventListener("dataavailable", (event) => pieces.push(event.data));
-    this.recorder.addEventListener("stop", () => {
+    this.recorder.addEventListener("stop", async () => {
       const media = this.recorder.mimeType.split(";")[0];
       this.recorder = null;
       button.setAttribute("aria-pressed", "false");
@@ -215,7 +224,9 @@ class Chat {
       const file = new File(pieces, `${this.voice}.${media.split("/")[1]}`, { type: media });
       // Discord's voice messages have no words beside them.
       const body = this.said("", this.aim?.kind === "reply" ? this.aim.view : null);
-      this.upload({ ...body, mention: this.mention && this.name !== "discord" }, [file]);
+      const told = { ...body, mention: this.mention && this.name !== "discord" };
+      if (this.sending || !(await this.upload(told, [file]))) this.attached.push(file);
+      this.chips();
     });
     this.recorder.start();
     button.setAttribute("aria-pressed", "true");
@@ -292,7 +303,7 @@ class Chat {
   chips() {
     const chips = [];
     const changing = this.aim?.kind === "edit";
-    $("button[type=submit]", this.root).textContent = changing ? "Save" : "Send";
+    $("button[type=submit]", this.root).textContent = this.sending ? "Sending…" : changing ? "Save" : "Send";
     if (this.aim) {
       const { kind, view } = this.aim;
       const text = changing ? "Editing ✕" : `Replying to “${plain(view.html).slice(0, 30)}” ✕`;

@@ -218,3 +218,55 @@ async def test_a_voice_message_is_recorded_sent_and_played(playground: Playgroun
     assert sent[0].startswith("voice.") and sent[2].startswith((b"\x1aE\xdf\xa3", b"OggS"))
     assert await tab.value(f"{record}.ariaPressed") == "false"
     assert tab.errors == []
+
+
+HELD = """
+    window.held = [];
+    const real = window.fetch;
+    const hold = (asked) => new Promise((done, fail) => held.push({ go: () => done(real(...asked)), fail }));
+    window.fetch = (...asked) => (asked[0] === "send" ? hold(asked) : real(...asked));
+"""
+"""JavaScript that holds uploads until a test lets them go or fail."""
+
+
+@NEEDS_BROWSER
+async def test_what_is_written_and_attached_during_an_upload_is_kept_and_nothing_goes_twice(
+    playground: Playground, tab: Tab
+) -> None:
+    window = "document.querySelector('[data-name=slack]')"
+    submit = f"{window}.querySelector('form').requestSubmit()"
+    await tab.value(f"(() => {{ {HELD} }})()")
+    await tab.value(attach("slack", ("one.txt", "text/plain", base64(b"1"))))
+    await tab.value(f"{window}.querySelector('textarea').value = 'look'")
+    await tab.value(submit)
+    await tab.until(f"held.length === 1 && {window}.querySelector('[type=submit]').textContent === 'Sending…'")
+    await tab.value(submit)
+    await tab.value(attach("slack", ("two.txt", "text/plain", base64(b"2"))))
+    await tab.value(f"{window}.querySelector('textarea').value = 'and more'")
+    assert await tab.value("held.length") == 1
+    await tab.value("held[0].go()")
+    await tab.until(f"{window}.querySelector('[type=submit]').textContent === 'Send'")
+
+    assert "two.txt" in str(await tab.value(f"{window}.querySelector('.chips').textContent"))
+    assert "one.txt" not in str(await tab.value(f"{window}.querySelector('.chips').textContent"))
+    assert await tab.value(f"{window}.querySelector('textarea').value") == "and more"
+
+
+@NEEDS_BROWSER
+async def test_a_recording_that_could_not_be_sent_stays_and_only_one_is_made(playground: Playground, tab: Tab) -> None:
+    window = "document.querySelector('[data-name=telegram]')"
+    record = f"{window}.querySelector('.record')"
+    await tab.value(f"(() => {{ {HELD} }})()")
+    await tab.value("""(() => {
+        window.opened = 0;
+        const real = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+        navigator.mediaDevices.getUserMedia = (...asked) => { opened += 1; return real(...asked); };
+    })()""")
+    await tab.value(f"{record}.click(), {record}.click()")
+    await tab.until(f"{record}.ariaPressed === 'true'")
+    assert await tab.value("opened") == 1
+    await tab.value(f"{record}.click()")
+    await tab.until("held.length === 1")
+    await tab.value("held[0].fail(new TypeError('gone'))")
+
+    await tab.until(f"{window}.querySelector('.chips').textContent.includes('voice.')")

@@ -7,7 +7,6 @@ https://docs.discord.com/developers/components/reference#text-input
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
@@ -15,7 +14,7 @@ import discord
 
 from adapters.discord import compat
 from adapters.discord.events import asked, read_as_quoted
-from bot.contract import LONGEST_TEXT, MessageSent, Quoted, origin_of
+from bot.contract import LONGEST_TEXT, MessageSent, Newest, Quoted, origin_of
 from bot.sentences import say
 
 log = logging.getLogger(__name__)
@@ -40,7 +39,7 @@ class About:
     """The forms that are open, and the messages that they ask about."""
 
     def __init__(self) -> None:
-        self._messages: OrderedDict[str, Quoted] = OrderedDict()
+        self._messages: Newest[str, Quoted] = Newest(_MOST_OPEN)
 
     async def open(self, interaction: discord.Interaction[Any]) -> None:
         """Show the form; Discord waits three seconds for it. Whatever fails, Discord tells who chose the entry."""
@@ -48,10 +47,7 @@ class About:
         id = str(data.get("target_id"))
         try:
             told = compat.message_in(interaction, data["resolved"]["messages"][id])
-            self._messages[id] = read_as_quoted(told, interaction.application_id)
-            self._messages.move_to_end(id)
-            if len(self._messages) > _MOST_OPEN:
-                self._messages.popitem(last=False)
+            self._messages.put(id, read_as_quoted(told, interaction.application_id))
             await interaction.response.send_modal(_form(id, interaction.locale.value))
         except Exception as error:  # noqa: BLE001 - nothing was asked yet
             log.warning("discord: the form for a question could not be shown: %s", origin_of(error))

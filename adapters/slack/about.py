@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
@@ -18,7 +17,17 @@ from adapters.slack.errors import error_code
 from adapters.slack.events import Json, Me, enclosed_in, of_team, readable, seconds_of, shown_text
 from adapters.slack.limits import RESPONSE_SECONDS
 from adapters.slack.people import People
-from bot.contract import LONGEST_TEXT, MOST_QUOTED, ChatId, MessageSent, Quoted, ReplyTarget, Scalar, origin_of
+from bot.contract import (
+    LONGEST_TEXT,
+    MOST_QUOTED,
+    ChatId,
+    MessageSent,
+    Newest,
+    Quoted,
+    ReplyTarget,
+    Scalar,
+    origin_of,
+)
 from bot.sentences import say
 
 log = logging.getLogger(__name__)
@@ -41,7 +50,7 @@ class About:
         self._web = web
         self._me = me
         self._people = people
-        self._messages: OrderedDict[tuple[str, str], Quoted] = OrderedDict()
+        self._messages: Newest[tuple[str, str], Quoted] = Newest(_MOST_OPEN)
 
     @staticmethod
     def is_chosen(payload: Json) -> bool:
@@ -53,10 +62,7 @@ class About:
         try:
             message, channel = payload["message"], str(payload["channel"]["id"])
             quoted = self._quoted(message)
-            self._messages[channel, quoted.message_id] = quoted
-            self._messages.move_to_end((channel, quoted.message_id))
-            if len(self._messages) > _MOST_OPEN:
-                self._messages.popitem(last=False)
+            self._messages.put((channel, quoted.message_id), quoted)
             kept = {
                 "channel": channel,
                 "thread": str(message.get("thread_ts") or quoted.message_id),

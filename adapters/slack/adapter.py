@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections import OrderedDict
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, BinaryIO, Final
@@ -48,6 +47,7 @@ from bot.contract import (
     Incoming,
     LogThrottle,
     MessageSent,
+    Newest,
     ReplyTarget,
     SettingsError,
     Surface,
@@ -135,7 +135,7 @@ class SlackAdapter:
         # Bolt warns that SLACK_BOT_TOKEN stands in the environment too; it is the one it was given.
         self._bolt = self._wire.getChild("bolt")
         self._bolt.setLevel(logging.ERROR)
-        self._inside: OrderedDict[str, None] = OrderedDict()
+        self._inside: Newest[str, None] = Newest(_MOST_CHANNELS)
         self._storing: set[asyncio.Task[None]] = set()
         self._socket: AsyncSocketModeHandler | None = None
         self.scopes: frozenset[str] | None = None
@@ -378,10 +378,7 @@ class SlackAdapter:
 
     def _joined(self, channel: str) -> None:
         """Note that the bot is in a channel, so that commands there get a lasting reply target."""
-        self._inside[channel] = None
-        self._inside.move_to_end(channel)
-        if len(self._inside) > _MOST_CHANNELS:
-            self._inside.popitem(last=False)
+        self._inside.put(channel, None)
 
 
 async def _store(told: Incoming, deliver: Deliver) -> None:

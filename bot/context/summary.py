@@ -10,7 +10,6 @@ import asyncio
 import json
 import logging
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -23,6 +22,7 @@ from bot.contract import (
     Clock,
     Entry,
     ModelError,
+    Newest,
     StoreError,
     SystemEntry,
     ToolEntry,
@@ -101,7 +101,7 @@ class Summaries:
     metrics: Metrics = field(default_factory=Metrics)
     _gate: asyncio.Semaphore = field(init=False, default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     _running: dict[ChatId, asyncio.Task[None]] = field(init=False, default_factory=dict)
-    _not_before: OrderedDict[ChatId, float] = field(init=False, default_factory=OrderedDict)
+    _not_before: Newest[ChatId, float] = field(init=False, default_factory=lambda: Newest(_REMEMBERED))
 
     def threshold_for(self, model: str, room: int) -> int:
         """Return the tokens of conversation from which older turns are summarised; 0: never."""
@@ -157,10 +157,7 @@ class Summaries:
             log.exception("no summary of %s could be made", chat)
         self.metrics.summaries.add(outcome)
         if outcome == "failed":
-            self._not_before[chat] = self.clock.monotonic() + AGAIN_AFTER
-            self._not_before.move_to_end(chat)
-            if len(self._not_before) > _REMEMBERED:
-                self._not_before.popitem(last=False)
+            self._not_before.put(chat, self.clock.monotonic() + AGAIN_AFTER)
 
     async def _summarise(self, chat: ChatId, model: Model, threshold: int) -> str:
         """Summarise the turns that are due, once, and return the outcome."""

@@ -65,6 +65,7 @@ from bot.contract.messages import (
     TimerDue,
     parse_button,
 )
+from bot.contract.newest import Newest
 from bot.contract.origin import OURS, OUTSIDE, is_from_outside, join_origins
 from bot.contract.reference import reference_of, turns_of
 from bot.contract.surface import (

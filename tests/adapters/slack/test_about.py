@@ -9,7 +9,7 @@ import pytest
 
 from adapters.slack import about
 from adapters.slack.adapter import SlackAdapter
-from bot.contract import EnclosureKind, Incoming, MessageSent, StoreError
+from bot.contract import EnclosureKind, Incoming, MessageSent, Newest, StoreError
 from playground.faults import Fault
 from playground.slack import SlackServer
 from tests.conftest import FakeClock, RawJson
@@ -125,7 +125,7 @@ async def test_a_form_of_another_process_keeps_the_beginning_of_the_message(
 async def test_only_the_newest_messages_are_kept_whole(
     slack: SlackServer, heard: SlackAdapter, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(about, "_MOST_OPEN", 1)
+    monkeypatch.setattr(heard._about, "_messages", Newest(1))
     forms = [await opened(slack, "C1", slack.say("C1", text * 3_900, person="U1")) for text in ("a", "b")]
     for form in forms:
         slack.fill_in(form, {"question": "why?"})

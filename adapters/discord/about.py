@@ -41,13 +41,17 @@ class About:
     def __init__(self) -> None:
         self._messages: Newest[str, Quoted] = Newest(_MOST_OPEN)
 
-    async def open(self, interaction: discord.Interaction[Any]) -> None:
-        """Show the form; Discord waits three seconds for it. Whatever fails, Discord tells who chose the entry."""
+    async def open(self, interaction: discord.Interaction[Any], bot: int) -> None:
+        """Show the form; Discord waits three seconds for it. Whatever fails, Discord tells who chose the entry.
+
+        Args:
+            bot: the bot's own id.
+        """
         data = cast(Mapping[str, Any], interaction.data or {})
         id = str(data.get("target_id"))
         try:
             told = compat.message_in(interaction, data["resolved"]["messages"][id])
-            self._messages.put(id, read_as_quoted(told, interaction.application_id))
+            self._messages.put(id, read_as_quoted(told, bot))
             await interaction.response.send_modal(_form(id, interaction.locale.value))
         except Exception as error:  # noqa: BLE001 - nothing was asked yet
             log.warning("discord: the form for a question could not be shown: %s", origin_of(error))

@@ -148,7 +148,7 @@ class _Client(discord.Client):
         if self.intake is None:
             return
         if is_about(interaction):
-            await self._about.open(interaction)
+            await self._about.open(interaction, self._ids[1])
         elif (typed := being_typed(interaction)) is not None:
             await offer(interaction, typed, self.suggest)
         else:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from adapters.discord import about
+from adapters.discord import adapter as adapter_module
 from bot.contract import Page, Quoted
 from playground.discord.interactions import MODAL, Interaction
 from playground.discord.state import CONTENT
@@ -127,3 +128,13 @@ async def test_other_forms_are_nobodys(stage: Stage, wait: Wait) -> None:
     stage.server.slash("ask", {"question": "what is tea?"}, stage.place, 1)
 
     assert (await stage.mailbox.next()).text == "what is tea?"
+
+
+async def test_of_the_oldest_bots_whose_application_has_another_id_an_answer_is_their_own(
+    stage: Stage, wait: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stage.listen()
+    monkeypatch.setattr(adapter_module._Client, "_ids", property(lambda client: (client.application_id, 1)))
+    stage.server.fill_in(await opened(stage, wait, stage.server.say(stage.place, "why?", person=1)), {})
+
+    assert (await stage.mailbox.next()).quoted.from_bot

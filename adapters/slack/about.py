@@ -14,7 +14,7 @@ from typing import Any, Final
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.errors import error_code
-from adapters.slack.events import Json, Me, enclosed_in, of_team, readable, seconds_of, shown_text
+from adapters.slack.events import Json, Me, actor, enclosed_in, readable, seconds_of, shown_text
 from adapters.slack.limits import RESPONSE_SECONDS
 from adapters.slack.people import People
 from bot.contract import (
@@ -104,13 +104,10 @@ class About:
         cut = Quoted(
             text=str(kept["text"]), author=str(kept["author"]), from_bot=bool(kept["bot"]), message_id=str(kept["ts"])
         )
-        known = self._people.name(id)
         return MessageSent(
             delivery=f"view:{view['id']}",
             chat=ChatId("slack", self._me.team, channel, str(kept["thread"])),
-            sender=of_team(
-                str(user.get("team_id") or ""), id, known if known != id else str(user.get("name") or id), self._me
-            ),
+            sender=actor(user, self._me, self._people.name),
             target=ReplyTarget("slack", data),
             sent_at=now,
             text=text or say("about_default", self._people.language(id)),

@@ -180,16 +180,11 @@ def _command(payload: Json, me: Me, names: Names, inside: Collection[str], now: 
     }
     if channel not in inside:
         data["lasts"] = False
-    known = names(user)
+    who = {"id": user, "name": payload.get("user_name"), "team_id": payload.get("team_id")}
     return MessageSent(
         delivery=str(payload.get("trigger_id") or payload.get("response_url") or f"{channel}:{user}:{now}"),
         chat=ChatId("slack", me.team, channel),
-        sender=of_team(
-            str(payload.get("team_id") or ""),
-            user,
-            known if known != user else str(payload.get("user_name") or user),
-            me,
-        ),
+        sender=actor(who, me, names),
         target=ReplyTarget("slack", data),
         sent_at=now,
         text=argument,
@@ -222,11 +217,10 @@ def _pressed(payload: Json, me: Me, names: Names, now: float) -> ControlPressed 
         "until": now + RESPONSE_SECONDS,
         "pressed": True,
     }
-    known = names(id)
     return ControlPressed(
         delivery=str(payload.get("trigger_id") or payload.get("response_url")),
         chat=ChatId("slack", me.team, channel, thread),
-        sender=of_team(str(user.get("team_id") or ""), id, known if known != id else str(user.get("name") or id), me),
+        sender=actor(user, me, names),
         target=ReplyTarget("slack", data),
         sent_at=now,
         control=read.control,
@@ -390,10 +384,17 @@ def _sender(message: Json, me: Me, names: Names, shared: bool) -> Sender:
     # `team` alone is the sender's where the app is installed on the sender's side of a shared channel.
     team = message.get("user_team") or profile.get("team") or message.get("team") or ("" if shared else me.team)
     told = str(profile.get("display_name") or profile.get("real_name") or "")
-    return of_team(str(team), user, told or names(user), me)
+    return _of_team(str(team), user, told or names(user), me)
 
 
-def of_team(team: str, user: str, name: str, me: Me) -> Sender:
+def actor(user: Json, me: Me, names: Names) -> Sender:
+    """Return who used a command, a button or a form, by the id, name and workspace that its payload has."""
+    id = str(user.get("id") or "")
+    known = names(id)
+    return _of_team(str(user.get("team_id") or ""), id, known if known != id else str(user.get("name") or id), me)
+
+
+def _of_team(team: str, user: str, name: str, me: Me) -> Sender:
     """Return a person of a workspace; in an unknown workspace ("") with an id that is on no list."""
     groups = (f"slack:{team}",) if team else ()
     return Sender(id=f"slack:{team or _UNKNOWN_TEAM}/{user}", name=name, groups=groups, guest=team != me.team)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
-from bot.operations.listener import listen
+from bot.operations.listener import Port, listen
 from bot.operations.metrics import Metrics
 from bot.operations.outlet import Outlet
 from tools.base import Json
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 State = Callable[[], Awaitable[Mapping[str, Json]]]
 
 
-class HttpServer:
+class HttpServer(Port):
     """Answers a supervisor's requests for health, readiness and metrics.
 
     `/health` the process lives and its event loop turns: who gets no answer may restart it. `/ready` it takes messages
@@ -42,14 +42,6 @@ class HttpServer:
         app.router.add_get("/metrics", self._count)
         self._runner = await listen(app, self._host, self._port, "HTTP_PORT")
         return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self._runner.cleanup()
-
-    @property
-    def port(self) -> int:
-        """The port it listens on; chosen by the system when the setting is 0."""
-        return int(self._runner.addresses[0][1])
 
     async def _health(self, request: web.Request) -> web.StreamResponse:
         # A store in trouble is no reason to restart: it recovers by itself, and memory holds what is to be shown.

@@ -1,4 +1,4 @@
-"""Opening a port of ours."""
+"""A port of ours."""
 
 from __future__ import annotations
 
@@ -12,6 +12,20 @@ if TYPE_CHECKING:
 
 
 _LOG = logging.getLogger("aiohttp.server")
+
+
+class Port:
+    """Base class of what listens on a port until it is left."""
+
+    _runner: web.AppRunner
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._runner.cleanup()
+
+    @property
+    def port(self) -> int:
+        """The port it listens on; chosen by the system when the setting is 0."""
+        return int(self._runner.addresses[0][1])
 
 
 async def listen(

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bot.contract import Clock, Entrance, LogThrottle, origin_of, time_limit
-from bot.operations.listener import listen
+from bot.operations.listener import Port, listen
 from bot.operations.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ READ_SECONDS: Final = 5.0
 """What reading a body may take."""
 
 
-class WebServer:
+class WebServer(Port):
     """Hands on what platforms post to an address that ends in their name, once it is proven to be theirs.
 
     What is not is refused (401) unread or unparsed; a body is never read further than `MOST_BYTES` (413). Where a
@@ -67,14 +67,6 @@ class WebServer:
         app.router.add_get("/{before:(?:.*/)?}health", self._health)
         self._runner = await listen(app, self._host, self._port, "WEB_PORT", _WIRE)
         return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self._runner.cleanup()
-
-    @property
-    def port(self) -> int:
-        """The port it listens on; chosen by the system when the setting is 0."""
-        return int(self._runner.addresses[0][1])
 
     async def _health(self, request: web.Request) -> web.StreamResponse:
         from aiohttp import web

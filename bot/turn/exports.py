@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from bot.contract import File, MessageSent, Surface, Usage
+from bot.contract import File, MessageSent, Surface
 from bot.operations import Metrics
 from bot.reply import Notices, Replies, Settling, files_before
 from bot.safety import LinkPolicy, Redactor
@@ -17,7 +17,7 @@ from bot.sentences import say
 from bot.store import FILE_BYTES, Extent, Store, StoredTurn, TurnState
 from bot.turn.chatfile import ChatWriter, Form, write_chat
 from bot.turn.progress import write_unsent
-from bot.turn.run import Run, finish
+from bot.turn.run import Run, close_told, finish
 from bot.turn.turnoptions import TurnOptions
 from tools.base import ProducedFile, ToolCall, ToolResult
 
@@ -82,21 +82,7 @@ class Exports:
         if reply.undelivered:
             notes = write_unsent(reply.undelivered, run.language, f"t{turn}")
             await self._notices.tell(question, "\n\n".join(notes), turn=f"t{turn}-unsent")
-        again = self._settling.due(reply, resumed=any(page.ref for page in before.pages))
-        state = TurnState.FAILED if reply.lost else TurnState.DONE
-        await self._store.turns.close(
-            turn,
-            state,
-            (),
-            visible=reply.text,
-            reasoning="",
-            model="",
-            usage=Usage(),
-            error=reply.lost,
-            again_at=again.at if again else None,
-            cuts=reply.cuts if again else (),
-        )
-        self._settling.begin(turn, question.chat, again)
+        state = await close_told(self._store, self._settling, turn, question.chat, reply, before)
         self._metrics.turns_ended.add(state)
 
     async def _make(self, run: Run, before: StoredTurn, surface: Surface) -> list[str | File]:

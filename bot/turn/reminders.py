@@ -16,19 +16,20 @@ from typing import TypeAlias
 from bot.contract import (
     AssistantEntry,
     Clock,
+    Entry,
     MessageSent,
     StoreError,
     Surface,
     TimerDue,
     Unreachable,
-    Usage,
     UserEntry,
 )
 from bot.reply import Replies, Settling
 from bot.safety import LinkPolicy, Unknown
 from bot.sentences import language_of, say
-from bot.store import LATE_AFTER, Claim, InboxState, Store, TurnState, zone_or_utc
+from bot.store import LATE_AFTER, Claim, InboxState, Store, zone_or_utc
 from bot.turn.limits import MOST_REMINDER_ATTEMPTS
+from bot.turn.run import close_told
 
 log = logging.getLogger(__name__)
 
@@ -108,24 +109,13 @@ class Reminders:
         policy = LinkPolicy(unknown=self._unknown_links)
         async with self._replies.answer(surface, due.chat, before, policy, language) as reply:
             reply.append(self._text(due, language))
-        again = self._settling.due(reply, resumed=any(page.ref for page in before.pages))
-        await store.turns.close(
-            turn,
-            TurnState.FAILED if reply.lost else TurnState.DONE,
-            [
-                # A model wrote it: none of its addresses is anybody's word.
-                UserEntry(told := f"(A reminder set earlier is due: {due.text})", due.origin, begins=len(told)),
-                AssistantEntry(text=reply.text, origin=due.origin),
-            ],
-            visible=reply.text,
-            reasoning="",
-            model="",
-            usage=Usage(),
-            error=reply.lost,
-            again_at=again.at if again else None,
-            cuts=reply.cuts if again else (),
-        )
-        self._settling.begin(turn, due.chat, again)
+        told = f"(A reminder set earlier is due: {due.text})"
+        entries: list[Entry] = [
+            # A model wrote it: none of its addresses is anybody's word.
+            UserEntry(told, due.origin, begins=len(told)),
+            AssistantEntry(text=reply.text, origin=due.origin),
+        ]
+        await close_told(store, self._settling, turn, due.chat, reply, before, entries)
 
     def _text(self, due: TimerDue, language: str) -> str:
         if not due.question and (not due.sent_at or self._clock.wall() - due.sent_at <= LATE_AFTER):

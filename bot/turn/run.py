@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from bot.contract import MessageSent
-from bot.reply import ReplyStream, ShownBefore
-from bot.store import TurnState
+from bot.contract import ChatId, Entry, MessageSent, Usage
+from bot.reply import ReplyStream, Settling, ShownBefore
+from bot.store import Store, StoredTurn, TurnState
 from bot.turn.limits import TurnLimits
 
 
@@ -51,6 +51,42 @@ async def finish(reply: ReplyStream, run: Run, state: TurnState) -> None:
         # There is nothing to stop any more: the answer is complete and only waits to be shown.
         uncancel()
         await reply.finish()
+
+
+async def close_told(
+    store: Store,
+    settling: Settling,
+    turn: int,
+    chat: ChatId,
+    reply: ReplyStream,
+    before: StoredTurn,
+    entries: Sequence[Entry] = (),
+) -> TurnState:
+    """Close a turn whose reply no model wrote, see to it that the reply stays, and return how it ended.
+
+    Args:
+        before: what was stored of the turn when this process took it up.
+        entries: what later questions are told of it.
+
+    Raises:
+        StoreError: the store does not work now.
+    """
+    again = settling.due(reply, resumed=any(page.ref for page in before.pages))
+    state = TurnState.FAILED if reply.lost else TurnState.DONE
+    await store.turns.close(
+        turn,
+        state,
+        entries,
+        visible=reply.text,
+        reasoning="",
+        model="",
+        usage=Usage(),
+        error=reply.lost,
+        again_at=again.at if again else None,
+        cuts=reply.cuts if again else (),
+    )
+    settling.begin(turn, chat, again)
+    return state
 
 
 def uncancel() -> None:

@@ -107,36 +107,30 @@ class Website:
             return _problem(404, "there is no such button")
         if request.content_type != "application/json":
             return _problem(415, "send JSON")
-        try:
-            body = json.loads(await request.read())
-            if request.match_info["act"] in ("say", "edit"):
-                await self._connected(str(body["platform"]))
-            act(body)
-        except Impossible as error:
-            return _problem(409, str(error))
-        except (KeyError, TypeError, ValueError):
-            return _problem(400, "the request was incomplete")
-        return web.json_response({"ok": True}, headers=_HEADERS)
+        return await _done(self._act(request, act))
+
+    async def _act(self, request: web.Request, act: Act) -> None:
+        body = json.loads(await request.read())
+        if request.match_info["act"] in ("say", "edit"):
+            await self._connected(str(body["platform"]))
+        act(body)
 
     async def _send(self, request: web.Request) -> web.StreamResponse:
-        """Write with files: a form whose first field is what `say` takes, as JSON, and whose others are files."""
         # A header of one's own cannot be sent from another web site, as a form could.
         if request.content_type != "multipart/form-data" or "X-Playground" not in request.headers:
             return _problem(415, "send a form of this page")
-        try:
-            parts = await request.multipart()
-            first = await parts.next()
-            if not isinstance(first, BodyPartReader) or first.name != "body":
-                return _problem(400, "the request was incomplete")
-            body = json.loads(await _read(first, 4 * _LONGEST_TEXT))
-            files = await _files(parts, self._window(body))
-            await self._connected(str(body["platform"]))
-            self._say(body, files)
-        except Impossible as error:
-            return _problem(409, str(error))
-        except (KeyError, TypeError, ValueError, HttpProcessingError):
-            return _problem(400, "the request was incomplete")
-        return web.json_response({"ok": True}, headers=_HEADERS)
+        return await _done(self._say_with_files(request))
+
+    async def _say_with_files(self, request: web.Request) -> None:
+        """Write with files: a form whose first field is what `say` takes, as JSON, and whose others are files."""
+        parts = await request.multipart()
+        first = await parts.next()
+        if not isinstance(first, BodyPartReader) or first.name != "body":
+            raise ValueError("a form without what is said")
+        body = json.loads(await _read(first, 4 * _LONGEST_TEXT))
+        files = await _files(parts, self._window(body))
+        await self._connected(str(body["platform"]))
+        self._say(body, files)
 
     def _say(self, body: Mapping[str, Any], files: Sequence[Sent] = ()) -> None:
         window = self._window(body)
@@ -189,6 +183,17 @@ class Website:
             content_type=media.partition(";")[0] if shown else "application/octet-stream",
             headers=headers,
         )
+
+
+async def _done(work: Awaitable[None]) -> web.StreamResponse:
+    """Do what a request asks, and answer it."""
+    try:
+        await work
+    except Impossible as error:
+        return _problem(409, str(error))
+    except (KeyError, TypeError, ValueError, HttpProcessingError):
+        return _problem(400, "the request was incomplete")
+    return web.json_response({"ok": True}, headers=_HEADERS)
 
 
 async def _files(parts: MultipartReader, window: Window) -> list[Sent]:

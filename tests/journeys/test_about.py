@@ -35,6 +35,14 @@ async def test_a_message_of_discord_is_asked_about_and_answered_in_its_channel(w
     assert "what does she mean?" in shown, "who reads the channel sees what was asked"
 
 
+async def ask_about(world: World, channel: str, message: str, person: str) -> None:
+    """Choose the shortcut, fill the form in, and wait for the answer."""
+    world.slack.choose(channel, message, "ask_about", person)
+    await world.slack.screen.until(lambda screen: world.slack.views.open)
+    world.slack.fill_in(next(iter(world.slack.views.open)), {"question": "what does he mean?"})
+    await world.slack.screen.until(lambda screen: stands(screen, channel, "It is an old joke."))
+
+
 async def test_a_message_of_slack_is_asked_about_and_answered_in_its_thread(world: World, start: Start) -> None:
     world.slack.person("U1", "ada")
     world.slack.person("U2", "bob")
@@ -42,10 +50,7 @@ async def test_a_message_of_slack_is_asked_about_and_answered_in_its_thread(worl
     world.model.reply(Reply("It is an old joke."))
     async with start("slack") as bot:
         joke = world.slack.say("C1", "why did the tea cross the road", person="U1")
-        world.slack.choose("C1", joke, "ask_about", "U2")
-        await world.slack.screen.until(lambda screen: world.slack.views.open)
-        world.slack.fill_in(next(iter(world.slack.views.open)), {"question": "what does he mean?"})
-        await world.slack.screen.until(lambda screen: stands(screen, "C1", "It is an old joke."))
+        await ask_about(world, "C1", joke, "U2")
         await bot.dispatcher.wait_idle()
 
     [request] = world.model.requests
@@ -61,8 +66,5 @@ async def test_a_message_where_the_bot_is_no_member_is_answered_all_the_same(wor
     world.model.reply(Reply("It is an old joke."))
     async with start("slack") as bot:
         joke = world.slack.say("C2", "why did the tea cross the road", person="U1")
-        world.slack.choose("C2", joke, "ask_about", "U1")
-        await world.slack.screen.until(lambda screen: world.slack.views.open)
-        world.slack.fill_in(next(iter(world.slack.views.open)), {"question": "what does he mean?"})
-        await world.slack.screen.until(lambda screen: stands(screen, "C2", "It is an old joke."))
+        await ask_about(world, "C2", joke, "U1")
         await bot.dispatcher.wait_idle()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
@@ -21,6 +22,13 @@ async def slack(clock: FakeClock) -> AsyncIterator[SlackServer]:
         server.channel("C1", "general")
         server.channel("C2", "elsewhere", member=False)
         yield server
+
+
+async def until(seen: Callable[[], object]) -> None:
+    """Wait until something of which nobody tells has happened."""
+    async with asyncio.timeout(60):
+        while not seen():
+            await asyncio.sleep(0.001)
 
 
 def settings_of(server: SlackServer, **changes: str) -> SlackSettings:

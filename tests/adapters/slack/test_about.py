@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
@@ -12,6 +12,7 @@ from adapters.slack.adapter import SlackAdapter
 from bot.contract import EnclosureKind, Incoming, MessageSent, Newest, StoreError
 from playground.faults import Fault
 from playground.slack import SlackServer
+from tests.adapters.slack.conftest import until
 from tests.conftest import FakeClock, RawJson
 
 
@@ -27,12 +28,6 @@ class Inbox:
             raise StoreError("the disk is full")
         assert isinstance(said, MessageSent)
         self.said.append(said)
-
-
-async def until(seen: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
-        while not seen():
-            await asyncio.sleep(0.001)
 
 
 @pytest.fixture

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable
 
 import pytest
 
@@ -13,7 +11,7 @@ from adapters.slack.surface import SlackSurface
 from bot.contract import Page
 from playground.faults import Fault
 from playground.slack import SlackServer
-from tests.adapters.slack.conftest import settings_of, thread_target
+from tests.adapters.slack.conftest import settings_of, thread_target, until
 from tests.conftest import FakeClock
 from tests.surfaces import show
 
@@ -30,12 +28,6 @@ async def agent(slack: SlackServer, clock: FakeClock) -> SlackAdapter:
 
 def status(slack: SlackServer, surface: SlackSurface) -> str:
     return slack.workspace.sessions.get(("C1", surface._thread), "")
-
-
-async def until(seen: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
-        while not seen():
-            await asyncio.sleep(0.001)
 
 
 async def settled(slack: SlackServer, calls: int) -> None:

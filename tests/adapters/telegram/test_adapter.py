@@ -24,7 +24,6 @@ from bot.contract.errors import (
     MessageGone,
     RateLimited,
     SettingsError,
-    StoreError,
     TooLong,
     Unclear,
     Unreachable,
@@ -50,6 +49,7 @@ from bot.network import trusted
 from playground.faults import Fault
 from playground.telegram import TelegramServer
 from playground.telegram.world import Person
+from tests.adapters.telegram.conftest import Inbox
 from tests.conftest import FakeClock, RawJson, RawObject
 from tests.surfaces import cost_of, show
 
@@ -571,31 +571,6 @@ async def listening(adapter: TelegramAdapter, deliver: Deliver) -> AsyncIterator
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-
-
-class Inbox:
-    """Where deliveries arrive; refuses as often as it is told."""
-
-    def __init__(self, refusals: int = 0) -> None:
-        self.texts: list[str] = []
-        self.tries = 0
-        self.refusals = refusals
-        self._changed = asyncio.Event()
-
-    async def __call__(self, said: Incoming) -> None:
-        self.tries += 1
-        if self.refusals:
-            self.refusals -= 1
-            raise StoreError("locked")
-        assert isinstance(said, MessageSent)
-        self.texts.append(said.text)
-        self._changed.set()
-
-    async def until(self, count: int) -> None:
-        async with asyncio.timeout(5):
-            while len(self.texts) < count:
-                self._changed.clear()
-                await self._changed.wait()
 
 
 async def test_updates_arrive_in_order_each_once(server: TelegramServer, adapter: TelegramAdapter) -> None:

@@ -18,38 +18,15 @@ from adapters.telegram import webhook
 from adapters.telegram.adapter import TelegramAdapter, check
 from adapters.telegram.compat import UPDATES
 from adapters.telegram.webhook import secret_of
-from bot.contract import Contested, Incoming, MessageSent, SettingsError, StoreError, Unreachable
+from bot.contract import Contested, SettingsError, Unreachable
 from playground.faults import Fault
 from playground.telegram import TelegramServer
+from tests.adapters.telegram.conftest import Inbox
 from tests.conftest import FakeClock
 from tests.web import HOSTILE, Web, serving
 
 ADA = 7
 HEADER = "X-Telegram-Bot-Api-Secret-Token"
-
-
-class Inbox:
-    """Where deliveries arrive; refuses as often as it is told."""
-
-    def __init__(self, refusals: int = 0) -> None:
-        self.texts: list[str] = []
-        self.tries = 0
-        self.refusals = refusals
-        self._changed = asyncio.Event()
-
-    async def __call__(self, said: Incoming) -> None:
-        self.tries += 1
-        if self.tries <= self.refusals:
-            raise StoreError("the disk is full")
-        assert isinstance(said, MessageSent)
-        self.texts.append(said.text)
-        self._changed.set()
-
-    async def until(self, count: int) -> None:
-        async with asyncio.timeout(60):
-            while len(self.texts) < count:
-                self._changed.clear()
-                await self._changed.wait()
 
 
 async def until(seen: Callable[[], object]) -> None:

@@ -17,7 +17,7 @@ from playground.choices import SCRIPTED, Choice
 from playground.discord import DiscordServer
 from playground.feed import Feed, Json
 from playground.loopback import Loopback
-from playground.model import ModelServer
+from playground.model import ModelServer, texts
 from playground.slack import SlackServer
 from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
@@ -56,6 +56,7 @@ class Playground:
         self._tasks: list[asyncio.Task[None]] = []
         self.telegram, self.slack, self.discord = TelegramServer(), SlackServer(), DiscordServer()
         self.model, self.tavily = ModelServer(key=_KEY), TavilyServer(key="tvly-playground")
+        self.model.transcriptions.script = lambda recording: texts.HEARD
         self.papers, self.weather = OpenAlexServer(), OpenMeteoServer()
         self.articles, self.prices = MediaWikiServer(), DexscreenerServer()
         self.url = ""

@@ -37,7 +37,7 @@ _SPEAKER = re.compile(r"^[^\n:：]{1,40}: (?=\S)")
 """In groups a bot writes the speaker's name before what he said."""
 _ENCLOSED = re.compile(r"(?:^|\n)\((?:Sent with|The person said this)[^\n]*:\)\n")
 """What a bot says of files and voice messages, behind the words themselves."""
-_FILES = re.compile(r"(?:^|\n)\(Sent with this message[^\n]*:\)\n((?:> [^\n]*(?:\n|$))+)")
+_FILES = re.compile(r"^\(Sent with this message[^\n]*:\)\n((?:> [^\n]*(?:\n|$))+)", re.M)
 _BOUNDARY = re.compile(r"^\[(?:end of )?data \w+.*\]$\n?", re.M)
 """The lines between which a bot puts what comes from outside."""
 _INSTRUCTION = re.compile(r"\n\n\[[^\n]*\]\Z")
@@ -134,8 +134,7 @@ def _read(body: Body) -> _Talk:
 def _parted(text: str) -> tuple[str, str]:
     """What a person wrote or said, and what is told of files that came with it."""
     written = _ENCLOSED.split(text, maxsplit=1)[0].strip()
-    found = _FILES.search(text)
-    lines = (line.removeprefix("> ") for line in found[1].splitlines()) if found else ()
+    lines = [line.removeprefix("> ") for found in _FILES.finditer(text) for line in found[1].splitlines()]
     return written, "; ".join(lines)
 
 

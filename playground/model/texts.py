@@ -98,6 +98,8 @@ ECHO = {
     "what I can show.",
     "zh": "你写的是：“{question}”。我只是脚本，答不上来，但我记住了。写“帮助”看看我会什么。",
 }
+HEARD = "These words are scripted: nobody listens to what is recorded here."
+"""What is heard in every recording."""
 SENT = {
     "en": "With your message came: {sent}. A model that sees would look at it; I am a script and only know that it is "
     "there.",

@@ -270,3 +270,19 @@ async def test_a_recording_that_could_not_be_sent_stays_and_only_one_is_made(pla
     await tab.value("held[0].fail(new TypeError('gone'))")
 
     await tab.until(f"{window}.querySelector('.chips').textContent.includes('voice.')")
+
+
+@NEEDS_BROWSER
+async def test_what_is_heard_of_a_recording_says_that_nobody_listened(tmp_path: Path) -> None:
+    async with (
+        Playground(port=0, data=tmp_path / "data", command=BOT, environ={}) as shown,
+        opened_in_browser(shown.url, tmp_path) as tab,
+    ):
+        await tab.until("[...document.querySelectorAll('.link')].every((one) => one.textContent === 'connected')")
+        window = "document.querySelector('[data-name=telegram]')"
+        record = f"{window}.querySelector('.record')"
+        await tab.value(f"{record}.click()")
+        await tab.until(f"{record}.ariaPressed === 'true'")
+        await tab.value(f"{record}.click()")
+        answer = f"{window}.querySelector('[data-author=bot] .body')?.textContent"
+        await tab.until(f"{answer}?.includes('nobody listens to what is recorded here')")

@@ -308,6 +308,10 @@ ENCLOSED = "(Sent with this message, for you to look at; what is written in it o
     [
         (f"look (well)\n{ENCLOSED}\n> picture, 547 bytes", "With your message came: picture, 547 bytes."),
         (f'{ENCLOSED}\n> file, "a.txt"\n[data 1]\ntea\n[end of data 1]', 'came: file, "a.txt".'),
+        (
+            f"{ENCLOSED}\n> picture, 5 bytes\n(Sent with this message, with what it says:)\n> file, 3 bytes\n[data 1]",
+            "came: picture, 5 bytes; file, 3 bytes.",
+        ),
         ("what is tea\n(The person said this, aloud:)\n> voice, 3 seconds", "You wrote: “what is tea”."),
         ("(Sent with this message:)", "You wrote: “(Sent with this message:)”."),
     ],

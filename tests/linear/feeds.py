@@ -958,6 +958,7 @@ OWN: dict[str, str] = {
     "bot.model.wire": _HANDS_ON,
     "bot.commands.newest": _HANDS_ON,
     "bot.turn.offers": _HANDS_ON,
+    "bot.turn.run.close_told": _HANDS_ON,
     "bot.contract.origin": _SHORT,
     "bot.intake.platforms": _HANDS_ON,
     "bot.policy.prices": _OPERATOR,

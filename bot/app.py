@@ -362,6 +362,7 @@ class App:
         return {
             "ready": stores and bool(states) and all(state == "listening" for state in states.values()),
             "platforms": dict(states),
+            "shards": {name: dict(shards) for name, shards in self.platforms.shards.items()},
             "conflicts": dict(self.platforms.conflicts),
             "store": "writes" if stores else "cannot be written to",
             "model": self.models.name,

@@ -29,3 +29,13 @@ def add_gauges(
         ("process_resident_memory_bytes", "Memory of this process.", resident_bytes),
     ):
         metrics.gauge(name, help, look)
+    metrics.gauges(
+        "parley_shard_listening",
+        "1 while a connection of a platform takes messages in, for each of its shards.",
+        ("platform", "shard"),
+        lambda: {
+            (platform, shard): state == "listening"
+            for platform, shards in platforms.shards.items()
+            for shard, state in shards.items()
+        },
+    )

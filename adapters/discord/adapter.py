@@ -1,6 +1,7 @@
 """Discord: gateway events and commands, also by web → `Incoming`, pages → messages edited in place.
 
-What arrives is read in `events.py` and stored by `intake.py`; `webhook.py` has what is posted, `about.py` the form for
+`shards.py` keeps the connections, each a client of `client.py`. What arrives is read in `events.py` and stored by
+`intake.py`; `webhook.py` has what is posted, `about.py` the form for
 a question about a message, `surface.py` what is shown, `commands.py` the list of commands.
 Facts about the API: https://discord.com/developers/docs.
 """
@@ -9,10 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
-from collections.abc import Callable
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import aiohttp
 import discord
@@ -20,12 +20,11 @@ from discord.http import Route
 
 from adapters import Finding
 from adapters.discord import compat
-from adapters.discord.about import About, is_about
+from adapters.discord.client import Client
 from adapters.discord.commands import register, registered
-from adapters.discord.errors import refusals
-from adapters.discord.events import being_typed, message_deleted, message_edited, message_sent
+from adapters.discord.identifying import Identifying
 from adapters.discord.intake import Intake
-from adapters.discord.suggestions import offer
+from adapters.discord.shards import TOO_FEW_SHARDS, Shards
 from adapters.discord.surface import AnswerSlot, DiscordSurface
 from adapters.discord.threads import DiscordReplies, DiscordThread
 from adapters.discord.webhook import DiscordEntrance
@@ -53,8 +52,6 @@ log = logging.getLogger(__name__)
 
 LOGIN_SECONDS: Final = 20.0
 _DEFAULT_BASE: Final = str(DiscordSettings.model_fields["discord_api_base_url"].default)
-_INTENTS: Final = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
-"""None of these is privileged: Discord shows what is written to the bot, and withholds the rest."""
 _PERMISSIONS: Final = discord.Permissions(
     view_channel=True,
     send_messages=True,
@@ -75,115 +72,6 @@ def open_adapter(settings: DiscordSettings) -> DiscordAdapter:
     return DiscordAdapter(settings)
 
 
-class _Client(discord.Client):
-    """A discord.py client that caches no messages and passes on what arrives."""
-
-    def __init__(self, threads: bool) -> None:
-        """
-        Args:
-            threads: a question in a channel is answered in a thread of its own.
-        """
-        # Nobody speaks here: the operator need not read at each start what that would take.
-        compat.expect_no_voice()
-        super().__init__(
-            intents=_INTENTS,
-            allowed_mentions=discord.AllowedMentions.none(),
-            # Nothing is looked up in a cache, so nothing is kept in one.
-            max_messages=None,
-            member_cache_flags=discord.MemberCacheFlags.none(),
-            chunk_guilds_at_startup=False,
-            # Longer waits come back as RateLimited, and other replies go on.
-            max_ratelimit_timeout=30.0,
-            guild_ready_timeout=0.1,
-            http_trace=refusals(),
-        )
-        self.intake: Intake | None = None
-        self.suggest: Suggest | None = None
-        self._about = About()
-        self._threads = threads
-        self.greeted = False
-        """READY came since listening began."""
-        self._identified = False
-        self.sockets = compat.Sockets(self)
-        compat.wrap_parsers(self, _sparing)
-
-    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
-        """Let only the first identification go at once: Discord allows one in five seconds."""
-        await super().before_identify_hook(shard_id, initial=initial and not self._identified)
-        self._identified = True
-
-    def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
-        """Ignore events after closing: the library still dispatches some and has no loop for them."""
-        if not self.is_closed():
-            super().dispatch(event, *args, **kwargs)
-
-    async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:
-        """Log an error in a handler below without its data, which the library would print."""
-        _leave_out(event_method, sys.exception())
-
-    async def on_ready(self) -> None:
-        self.greeted = True
-
-    # The library starts a task for each event, in the order of arrival; nothing may be awaited before it is queued.
-
-    async def on_message(self, message: discord.Message) -> None:
-        if self.intake is None:
-            return
-        if (sent := message_sent(message, *self._ids, threads=self._threads)) is not None:
-            self.intake.message(sent)
-
-    async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
-        if self.intake is None:
-            return
-        if (edited := message_edited(payload.message, *self._ids, threads=self._threads)) is not None:
-            self.intake.edited(edited)
-
-    async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
-        self._deleted(payload.channel_id, {payload.message_id})
-
-    async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
-        self._deleted(payload.channel_id, payload.message_ids)
-
-    async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
-        if self.intake is None:
-            return
-        if is_about(interaction):
-            await self._about.open(interaction, self._ids[1])
-        elif (typed := being_typed(interaction)) is not None:
-            await offer(interaction, typed, self.suggest)
-        else:
-            self.intake.command(interaction, self._about.question(interaction))
-
-    def _deleted(self, channel: int, ids: set[int]) -> None:
-        application, _ = self._ids
-        apart = self._threads and isinstance(self.get_channel(channel), discord.TextChannel)
-        if self.intake is not None:
-            for id in sorted(ids):
-                self.intake.deleted(message_deleted(id, channel, application, apart=apart))
-
-    @property
-    def _ids(self) -> tuple[int, int]:
-        """The ids of the application and of the bot: the same for all but the oldest bots."""
-        bot = self.user.id if self.user is not None else 0
-        return self.application_id or bot, bot
-
-
-def _sparing(event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Wrap the library's parser of an event so that an exception does not close the gateway connection."""
-
-    def read(data: Any) -> None:
-        try:
-            parse(data)
-        except Exception as error:  # noqa: BLE001 - whatever it is, only this event is lost
-            _leave_out(event, error)
-
-    return read
-
-
-def _leave_out(event: str, error: BaseException | None) -> None:
-    log.error("discord: an event %s cannot be read and is left out: %s", event, origin_of(error) if error else "")
-
-
 class DiscordAdapter:
     """One bot account.
 
@@ -201,19 +89,27 @@ class DiscordAdapter:
         self._slots: dict[int, AnswerSlot] = {}
         self._registered = False
         self._rivals = LogThrottle(log, self._clock)
+        self._identifying = Identifying(self._clock)
+        self._gateway = Shards(self._clock, self._identifying, self._open_shard)
         self.suggest: Suggest | None = None
         self.entrance: Entrance | None = None
         self._posts: Entrance | None = None
         if settings.by_web:
             self._posts = DiscordEntrance(
-                settings.discord_public_key, self._clock, lambda told: compat.read_interaction(self._client, told)
+                settings.discord_public_key,
+                self._clock,
+                lambda told: compat.read_interaction(self._gateway.of(told.get("guild_id")), told),
             )
 
     async def __aenter__(self) -> DiscordAdapter:
         compat.use_api(self._base)
         # A client that was closed cannot be opened again.
-        self._client = client = _Client(self._threads)
+        self._client = Client(self._threads, self._identifying)
         self._registered = False
+        await self._login(self._client)
+        return self
+
+    async def _login(self, client: Client) -> None:
         try:
             async with time_limit(self._clock, LOGIN_SECONDS):
                 await client.login(self._token)
@@ -224,7 +120,11 @@ class DiscordAdapter:
             if not isinstance(error, Exception):
                 raise
             raise Unreachable(f"Discord at {self._base} does not answer ({type(error).__name__})") from error
-        return self
+
+    async def _open_shard(self) -> Client:
+        client = Client(self._threads, self._identifying)
+        await self._login(client)
+        return client
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -260,7 +160,11 @@ class DiscordAdapter:
     @property
     def listening(self) -> bool:
         """True once the gateway sent READY; a connection that breaks later is resumed without loss."""
-        return self._client.intake is not None and self._client.greeted
+        return self._gateway.greeted
+
+    @property
+    def shards(self) -> Mapping[str, str]:
+        return self._gateway.states
 
     @property
     def conflicts(self) -> int:
@@ -268,15 +172,12 @@ class DiscordAdapter:
 
     async def listen(self, deliver: Deliver) -> None:
         """Keep the gateway connected; the library resumes a broken connection and misses nothing."""
-        client = self._client
-        client.greeted = False
-        client.suggest = self.suggest
-        client.intake = intake = Intake(deliver, self._clock, self._slots, self._rivals)
+        intake = Intake(deliver, self._clock, self._slots, self._rivals)
         self.entrance = self._posts
         announcing = asyncio.create_task(self._announce(), name="discord commands")
-        connecting = asyncio.create_task(self._connect(), name="discord gateway")
         try:
-            await asyncio.shield(connecting)
+            await self._find_gateway()
+            await self._gateway.run(self._client, intake, self.suggest)
         except discord.PrivilegedIntentsRequired as error:
             raise SettingsError(
                 "Discord refuses the bot's intents: none is privileged, look at the bot's page"
@@ -284,36 +185,19 @@ class DiscordAdapter:
         except discord.ConnectionClosed as error:
             if error.code == _GATEWAY_TOKEN_REFUSED:
                 raise SettingsError(_TOKEN_REFUSED) from error
+            if error.code in TOO_FEW_SHARDS:
+                raise Unreachable(f"Discord asks for more shards ({error.code})") from error
             raise SettingsError(f"Discord closed the gateway for good with code {error.code}") from error
+        except Unreachable:
+            raise
         except Exception as error:
             # Of a library that meets what it did not expect, too: the next connection begins afresh.
             raise Unreachable(f"Discord's gateway does not answer ({origin_of(error)})") from error
         finally:
-            client.intake = self.entrance = None
+            self.entrance = None
             announcing.cancel()
-            await self._disconnect(connecting)
-            if client.ws is not None and not client.is_closed():
-                await client.ws.close(code=1000)
-            await client.sockets.close()
             await intake.close()
             await asyncio.gather(announcing, return_exceptions=True)
-        raise Unreachable("the connection to Discord's gateway ended")
-
-    async def _connect(self) -> None:
-        await self._find_gateway()
-        await self._client.connect(reconnect=True)
-
-    @staticmethod
-    async def _disconnect(connecting: asyncio.Task[None]) -> None:
-        """End the connection, however often that takes.
-
-        The library waits for its websocket with a limit of asyncio's, which up to Python 3.11 loses a cancellation that
-        comes as it opens or breaks: https://github.com/python/cpython/issues/86296. Nothing in it holds a cancellation
-        up, so that it ends within a few turns of the loop.
-        """
-        while not connecting.done():
-            connecting.cancel()
-            await asyncio.sleep(0)
 
     async def _find_gateway(self) -> None:
         if self._base == _DEFAULT_BASE:
@@ -348,6 +232,7 @@ async def check(settings: DiscordSettings) -> list[Finding]:
             Finding(True, f"the token works; the bot is {client.user}, application {application.id}"),
             Finding(True, "it needs no privileged intent: it reads direct messages and what mentions it"),
             Finding(True, f"invite it to a server with {invite}"),
+            *await _connections(client),
         ]
         findings += [_taken_along(application), *_receiving(application, settings)]
         try:
@@ -361,6 +246,18 @@ async def check(settings: DiscordSettings) -> list[Finding]:
                 )
             )
         return findings
+
+
+async def _connections(client: Client) -> list[Finding]:
+    """Say how many connections the bot will keep; nothing where it is one, as for most."""
+    try:
+        count, _, starts = await client.http.get_bot_gateway()
+    except discord.GatewayNotFound:
+        return [Finding(False, "how many connections Discord recommends could not be read")]
+    left = f"{starts['remaining']} of {starts['total']} sessions are left until the next day"
+    if starts["remaining"] < count:
+        return [Finding(False, f"it needs {count} gateway connections, and {left}: wait, or start it less often")]
+    return [Finding(True, f"it keeps {count} gateway connections (shards), {left}")] if count > 1 else []
 
 
 def _taken_along(application: discord.AppInfo) -> Finding:

@@ -25,6 +25,12 @@ def use_gateway(url: str | None) -> None:
     DiscordWebSocket.DEFAULT_GATEWAY = _GATEWAY if url is None else yarl.URL(url)
 
 
+def set_shard(client: discord.Client, number: int, count: int) -> None:
+    """Have the next session of a client be one of so many."""
+    client.shard_id = number if count > 1 else None
+    client.shard_count = client._connection.shard_count = count if count > 1 else None
+
+
 def expect_no_voice() -> None:
     """Keep a client from warning at each start about what voice would take."""
     discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False

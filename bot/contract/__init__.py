@@ -75,6 +75,7 @@ from bot.contract.surface import (
     Drawn,
     Earlier,
     RateBudget,
+    Sharded,
     Suggest,
     Suggesting,
     Surface,

@@ -5,7 +5,7 @@ A message is data, a surface is a capability: a `MessageSent` can be stored, a `
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import BinaryIO, Protocol, TypeAlias, runtime_checkable
@@ -258,6 +258,16 @@ class Adapter(Protocol):
 
     def earlier(self, message: MessageSent) -> Earlier | None:
         """What stands before `message` where it was written; None where nothing does, or the platform cannot tell."""
+        ...
+
+
+@runtime_checkable
+class Sharded(Protocol):
+    """An adapter that keeps several connections, each for a part of its chats."""
+
+    @property
+    def shards(self) -> Mapping[str, str]:
+        """Shard → `listening`, `connecting` or `unreachable: …`; empty while it does not listen."""
         ...
 
 

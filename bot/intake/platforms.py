@@ -20,6 +20,7 @@ from bot.contract import (
     MessageSent,
     ReplyTarget,
     SettingsError,
+    Sharded,
     Surface,
     Unreachable,
     origin_of,
@@ -59,6 +60,11 @@ class Platforms:
     def conflicts(self) -> dict[str, int]:
         """Platform → signs in the last ten minutes that another program receives with the same token; without zeros."""
         return {name: count for name, adapter in self._adapters.items() if (count := adapter.conflicts)}
+
+    @property
+    def shards(self) -> dict[str, dict[str, str]]:
+        """Platform → its shards and how each is, where it listens on shards."""
+        return {name: dict(one.shards) for name, one in self._adapters.items() if isinstance(one, Sharded)}
 
     def entrance(self, name: str) -> Entrance | None:
         """Where what a platform posts to the public address comes in; None where it takes nothing in that way now."""

@@ -10,7 +10,7 @@ long (2.9 ms for 200 series, on the event loop), the start 14 ms and 0.4 MB more
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bot.contract import Usage
 
@@ -103,7 +103,7 @@ class Metrics:
         self.lag = Spread(
             "parley_reply_lag_seconds", "From the model's last token to the whole answer on screen.", LAG_SECONDS
         )
-        self._gauges: list[tuple[str, str, Callable[[], float]]] = []
+        self._gauges: list[tuple[str, str, Sequence[str], Callable[[], Mapping[tuple[str, ...], float]]]] = []
 
     def called(self, model: str, usage: Usage) -> None:
         """Count an answered model call and the tokens it reported."""
@@ -114,7 +114,13 @@ class Metrics:
 
     def gauge(self, name: str, help: str, read: Callable[[], float]) -> None:
         """Add a gauge that calls `read` at each scrape."""
-        self._gauges.append((name, help, read))
+        self.gauges(name, help, (), lambda: {(): read()})
+
+    def gauges(
+        self, name: str, help: str, labels: Sequence[str], read: Callable[[], Mapping[tuple[str, ...], float]]
+    ) -> None:
+        """Add a gauge with labels: `read` returns its value for each of their values there are now."""
+        self._gauges.append((name, help, labels, read))
 
     def text(self) -> str:
         """Return the whole `/metrics` page."""
@@ -122,8 +128,9 @@ class Metrics:
         for one in vars(self).values():
             if isinstance(one, Count | Spread):
                 lines += one.lines()
-        for name, help, read in self._gauges:
-            lines += (f"# HELP {name} {help}", f"# TYPE {name} gauge", f"{name} {_number(read())}")
+        for name, help, labels, read in self._gauges:
+            lines += (f"# HELP {name} {help}", f"# TYPE {name} gauge")
+            lines += (f"{name}{_labels(labels, values)} {_number(value)}" for values, value in sorted(read().items()))
         return "\n".join(lines) + "\n"
 
 

@@ -19,6 +19,8 @@ from playground.discord.world import Json
 MEMBERS, PRESENCES = 1 << 1, 1 << 8
 PRIVILEGED = MEMBERS | PRESENCES | CONTENT
 HEARTBEAT_MS = 41_250
+IDENTIFY_SECONDS = 5.0
+"""Within so many seconds one shard may identify of those whose numbers leave the same rest by `max_concurrency`."""
 _KNOWN_INTENTS = (1 << 26) - 1
 _CLOSE_TEXTS = {
     4001: "Unknown opcode.",
@@ -29,6 +31,7 @@ _CLOSE_TEXTS = {
     4007: "Invalid seq.",
     4008: "You are being rate limited.",
     4010: "Invalid shard.",
+    4011: "Sharding required.",
     4012: "Invalid API version.",
     4013: "Invalid intent(s).",
     4014: "Disallowed intent(s).",
@@ -104,10 +107,17 @@ class Gateway:
         """The privileged intents switched on in the developer portal."""
         self.acknowledges = True
         """False: heartbeats are heard and never answered."""
+        self.shards = 1
+        """How many shards `/gateway/bot` recommends."""
+        self.max_concurrency = 1
+        self.most_guilds = 2_500
+        """Servers that one session may have; who would have more must be sharded, or in more shards."""
         self.identified: list[Json] = []
         """The body of every IDENTIFY that was accepted."""
         self.resumed = 0
         self._sessions: dict[str, Session] = {}
+        self._last: dict[int, float] = {}
+        """When a shard identified last, by the rest of its number."""
         self._connections: set[Connection] = set()
         self._changed = asyncio.Event()
 
@@ -158,9 +168,11 @@ class Gateway:
             if not resumable and connection.session is not None:
                 self._sessions.pop(connection.session.id, None)
 
-    async def drop(self, code: int = 0) -> None:
-        """End every connection: with a close code, or without a word."""
+    async def drop(self, code: int = 0, *, shard: int | None = None) -> None:
+        """End every connection, or those of one shard: with a close code, or without a word."""
         for connection in list(self._connections):
+            if shard is not None and (connection.session is None or connection.session.shard[0] != shard):
+                continue
             if code:
                 await connection.close(code)
             elif connection.transport is not None:
@@ -249,11 +261,16 @@ class Gateway:
         if not 0 <= number < count:
             return 4010
         session = Session(intents, (number, count))
+        state = self.state
+        guilds = [guild for guild in state.guilds.values() if guild.member and self._on_shard(session, guild.id)]
+        if len(guilds) > self.most_guilds:
+            return 4011
+        if count > 1 and not self._may_identify(number):
+            connection.op(9, False)
+            return 0
         self._sessions[session.id] = session
         self.identified.append({key: value for key, value in body.items() if key != "token"})
         self._join(connection, session)
-        state = self.state
-        guilds = [guild for guild in state.guilds.values() if guild.member and self._on_shard(session, guild.id)]
         session.push(
             "READY",
             {
@@ -331,6 +348,14 @@ class Gateway:
         """The application's flags: which privileged intents it was granted."""
         granted = ((CONTENT, 1 << 19), (MEMBERS, 1 << 15), (PRESENCES, 1 << 13))
         return sum(flag for intent, flag in granted if self.allowed_intents & intent)
+
+    def _may_identify(self, number: int) -> bool:
+        """Count a shard that identifies; a bot of one connection is not counted, as tests start it over and over."""
+        rest, now = number % self.max_concurrency, self.state.clock.now()
+        if now - self._last.get(rest, float("-inf")) < IDENTIFY_SECONDS and self.state.limits.rated:
+            return False
+        self._last[rest] = now
+        return True
 
     def _on_shard(self, session: Session, guild: str) -> bool:
         number, count = session.shard

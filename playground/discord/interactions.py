@@ -107,9 +107,14 @@ class Interactions:
         if self.posts is not None:
             self.posts.send(self.told(made))
         else:
-            state.publish("INTERACTION_CREATE", lambda reads_all: self.told(made))
+            self.bring(made)
         self.begun(made)
         return made
+
+    def bring(self, made: Interaction) -> None:
+        """Tell the gateway: the shard of its server, or the first."""
+        guild = made.channel.guild
+        self.state.publish("INTERACTION_CREATE", lambda _: self.told(made), guild=guild.id if guild else "")
 
     def told(self, made: Interaction) -> Json:
         """The interaction as the gateway brings it."""

@@ -300,7 +300,7 @@ class People:
         made = next((one for one in self.interactions.by_token.values() if one.id == id), None)
         if made is None:
             raise LookupError(f"{id} is neither a message nor an interaction")
-        self.state.publish("INTERACTION_CREATE", lambda _: self.interactions.told(made))
+        self.interactions.bring(made)
 
     def message(self, id: str) -> Message:
         """A message as it stands now."""

@@ -183,9 +183,9 @@ class DiscordServer(People):
             "total": 1000,
             "remaining": 1000 - len(self.gateway.identified),
             "reset_after": 0,
-            "max_concurrency": 1,
+            "max_concurrency": self.gateway.max_concurrency,
         }
-        return Answer(200, {"url": self.gateway_url, "shards": 1, "session_start_limit": limit})
+        return Answer(200, {"url": self.gateway_url, "shards": self.gateway.shards, "session_start_limit": limit})
 
     async def _attachment(self, request: web.Request) -> web.Response:
         place = self.state.channels.get(request.match_info["channel"])

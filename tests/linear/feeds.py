@@ -891,6 +891,8 @@ _STORE = "SQLite writes and reads it, in a thread of its own"
 
 OWN: dict[str, str] = {
     "adapters.discord.adapter.DiscordAdapter": _HANDS_ON,
+    "adapters.discord.client": _HANDS_ON,
+    "adapters.discord.shards": _SHORT,
     "adapters.discord.compat": _SHORT,
     "adapters.discord.intake": _HANDS_ON,
     "adapters.discord.events": _HANDS_ON,

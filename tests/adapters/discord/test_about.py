@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from adapters.discord import about
-from adapters.discord import adapter as adapter_module
+from adapters.discord import client as client_module
 from bot.contract import Page, Quoted
 from playground.discord.interactions import MODAL, Interaction
 from playground.discord.state import CONTENT
@@ -134,7 +134,7 @@ async def test_of_the_oldest_bots_whose_application_has_another_id_an_answer_is_
     stage: Stage, wait: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await stage.listen()
-    monkeypatch.setattr(adapter_module._Client, "_ids", property(lambda client: (client.application_id, 1)))
+    monkeypatch.setattr(client_module.Client, "_ids", property(lambda client: (client.application_id, 1)))
     stage.server.fill_in(await opened(stage, wait, stage.server.say(stage.place, "why?", person=1)), {})
 
     assert (await stage.mailbox.next()).quoted.from_bot

@@ -10,7 +10,9 @@ import pytest
 from discord.gateway import DiscordWebSocket
 
 from adapters.discord import adapter as adapter_module
+from adapters.discord import client as client_module
 from adapters.discord.adapter import DiscordAdapter, check
+from adapters.discord.identifying import SECONDS
 from bot.contract.errors import SettingsError, Unreachable
 from bot.contract.messages import Page, ReplyTarget
 from playground.discord.gateway import Connection
@@ -101,21 +103,19 @@ async def test_what_has_arrived_is_stored_before_listening_ends(stage: Stage, wa
     assert stage.mailbox.texts == ["hi"]
 
 
-async def test_only_the_first_connection_comes_without_a_wait(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_the_first_connection_comes_without_a_wait(stage: Stage) -> None:
     """Discord allows one identification in five seconds."""
-    waits: list[bool] = []
-
-    async def waiting(self: Any, shard: Any, *, initial: bool = False) -> None:
-        waits.append(not initial)
-
-    monkeypatch.setattr(discord.Client, "before_identify_hook", waiting)
     adapter = await stage.listen()
     await stage.stop()
-    await stage.listen(adapter)
+    again = asyncio.create_task(stage.listen(adapter))
+    await stage.clock.sleeper()
+    waiting = len(stage.server.gateway.identified)
+    await stage.clock.advance(SECONDS)
+    await again
     stage.server.say(stage.place, f"{stage.server.mention()} hi", person=1)
 
     assert (await stage.mailbox.next()).text == "hi"
-    assert waits == [False, True]
+    assert waiting == 1 and len(stage.server.gateway.identified) == 2
 
 
 async def test_the_commands_are_registered_only_when_discord_knows_others(stage: Stage, wait: Wait) -> None:
@@ -188,6 +188,7 @@ async def test_a_gateway_that_greets_in_an_odd_way_is_tried_again_by_the_caller(
     monkeypatch.undo()
 
     await show(adapter.surface(ReplyTarget("discord", {"channel": 20})), Page("still here", final=True), None)
+    stage.clock.now += SECONDS
     await stage.listen(adapter)
     stage.server.say(stage.place, f"{stage.server.mention()} hi", person=1)
 
@@ -274,6 +275,7 @@ async def test_a_gateway_that_does_not_answer_is_tried_again_by_the_caller(
             await adapter.listen(stage.mailbox)
 
     await show(adapter.surface(ReplyTarget("discord", {"channel": 20})), Page("still here", final=True), None)
+    stage.clock.now += SECONDS
     await stage.listen(adapter)
     assert stage.said() == ["still here"]
 
@@ -342,7 +344,7 @@ async def test_an_event_that_cannot_be_read_is_left_out_alone(
         monkeypatch.undo()
         raise ValueError(message.content)
 
-    monkeypatch.setattr(adapter_module, "message_sent", fail)
+    monkeypatch.setattr(client_module, "message_sent", fail)
     stage.server.say(stage.place, f"{stage.server.mention()} secret words", person=1)
     stage.server.say(stage.place, f"{stage.server.mention()} two", person=1)
     assert (await stage.mailbox.next()).text == "two"

@@ -19,8 +19,11 @@ def test_what_was_counted_is_told_by_its_labels() -> None:
     metrics.tool_calls.add("search_web", "completed")
     metrics.gauge("parley_turns_waiting", "Messages that wait.", lambda: 3)
 
+    metrics.gauges("parley_shard", "Shards.", ("platform", "shard"), lambda: {("discord", "1"): 1, ("discord", "0"): 0})
+
     told = metrics.text().splitlines()
 
+    assert told[-2:] == ['parley_shard{platform="discord",shard="0"} 0', 'parley_shard{platform="discord",shard="1"} 1']
     assert "parley_turns_begun_total 1" in told
     assert 'parley_tool_calls_total{tool="search_web",status="completed"} 2' in told
     assert "# TYPE parley_turns_waiting gauge" in told and "parley_turns_waiting 3" in told

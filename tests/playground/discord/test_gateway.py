@@ -318,3 +318,67 @@ async def test_roles_are_told_with_what_a_member_does_and_at_once_only_with_the_
     assert (await one.until("MESSAGE_CREATE"))["member"]["roles"] == []
     with pytest.raises(LookupError, match="no role 31"):
         server.grant(31, 10, 1)
+
+
+def server_on(server: DiscordServer, shard: int, of: int) -> Channel:
+    """A channel in a server whose events that shard has."""
+    guild = (of * 100 + shard) << 22
+    server.guild(guild)
+    return server.channel(200 + shard, guild)
+
+
+async def test_a_shard_is_told_what_happens_in_its_servers_and_the_first_of_direct_messages(
+    server: DiscordServer, gate: Callable[[], Awaitable[Gate]]
+) -> None:
+    server.gateway.max_concurrency = 2
+    places = [server_on(server, number, 2) for number in range(2)]
+    one, two = await gate(), await gate()
+    for number, socket in enumerate((one, two)):
+        await socket.identify(GUILDS | MESSAGES | DIRECT, shard=[number, 2])
+    ready = [await socket.until("READY") for socket in (one, two)]
+
+    server.say(places[1], f"{server.mention()} second", person=1)
+    server.say(places[0], f"{server.mention()} first", person=1)
+    server.say(server.direct(1), "alone", person=1)
+    heard = [(await one.until("MESSAGE_CREATE"))["content"] for _ in range(2)]
+
+    assert [body["shard"] for body in ready] == [[0, 2], [1, 2]]
+    assert [len(body["guilds"]) for body in ready] == [2, 1]
+    assert [text.removeprefix(f"{server.mention()} ") for text in heard] == ["first", "alone"]
+    assert (await two.until("MESSAGE_CREATE"))["content"].endswith("second")
+
+
+async def test_who_has_too_many_servers_must_be_sharded(
+    server: DiscordServer, raw: Raw, gate: Callable[[], Awaitable[Gate]]
+) -> None:
+    server_on(server, 1, 2)
+    server.gateway.most_guilds, server.gateway.shards = 1, 2
+    one, two = await gate(), await gate()
+
+    await one.identify()
+    await two.identify(shard=[0, 2])
+    told = (await raw("GET", "/gateway/bot")).body
+
+    assert await one.closed() == 4011
+    await two.until("READY")
+    assert told["shards"] == 2 and told["session_start_limit"]["max_concurrency"] == 1
+
+
+async def test_shards_identify_five_seconds_apart(
+    server: DiscordServer, time: Time, gate: Callable[[], Awaitable[Gate]]
+) -> None:
+    one, two = await gate(), await gate()
+    await one.identify(shard=[0, 2])
+    await one.until("READY")
+
+    await two.identify(shard=[1, 2])
+    refused = await two.take()
+    time.pass_(5.0)
+    await two.identify(shard=[1, 2])
+    await two.until("READY")
+    await server.gateway.drop(4000, shard=1)
+
+    assert (refused["op"], refused["d"]) == (9, False)
+    await one.send(1, None)
+    assert await two.closed() == 4000
+    assert (await one.take())["op"] in (0, 11)

@@ -1,0 +1,157 @@
+"""One gateway connection of a bot: what its events are handed to."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+import discord
+
+from adapters.discord import compat
+from adapters.discord.about import About, is_about
+from adapters.discord.errors import refusals
+from adapters.discord.events import being_typed, message_deleted, message_edited, message_sent
+from adapters.discord.identifying import Identifying
+from adapters.discord.intake import Intake
+from adapters.discord.suggestions import offer
+from bot.contract import Suggest, origin_of
+
+log = logging.getLogger(__name__)
+
+INTENTS: Final = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
+"""None of these is privileged: Discord shows what is written to the bot, and withholds the rest."""
+
+
+class Client(discord.Client):
+    """A discord.py client that caches no messages and passes on what arrives."""
+
+    def __init__(self, threads: bool, identifying: Identifying) -> None:
+        """
+        Args:
+            threads: a question in a channel is answered in a thread of its own.
+            identifying: asked when a session is to begin again.
+        """
+        # Nobody speaks here: the operator need not read at each start what that would take.
+        compat.expect_no_voice()
+        super().__init__(
+            intents=INTENTS,
+            allowed_mentions=discord.AllowedMentions.none(),
+            # Nothing is looked up in a cache, so nothing is kept in one.
+            max_messages=None,
+            member_cache_flags=discord.MemberCacheFlags.none(),
+            chunk_guilds_at_startup=False,
+            # Longer waits come back as RateLimited, and other replies go on.
+            max_ratelimit_timeout=30.0,
+            guild_ready_timeout=0.1,
+            http_trace=refusals(),
+        )
+        self.intake: Intake | None = None
+        self.suggest: Suggest | None = None
+        self._about = About()
+        self._threads = threads
+        self._identifying = identifying
+        self._connecting = False
+        self.greeted = False
+        """READY came since listening began."""
+        self.connected = False
+        """READY or RESUMED came, and the connection has not broken since."""
+        self.sockets = compat.Sockets(self)
+        compat.wrap_parsers(self, _sparing)
+
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        """Wait with a session that begins again; who connects has waited for the first one."""
+        await super().before_identify_hook(shard_id, initial=initial)
+        if not initial:
+            await self._identifying.wait(shard_id or 0)
+
+    async def connect(self, *, reconnect: bool = True) -> None:
+        """Stay connected; whatever ends that, the client can connect again, and make calls meanwhile."""
+        self._connecting = True
+        try:
+            await super().connect(reconnect=reconnect)
+        finally:
+            self._connecting = self.connected = False
+
+    async def close(self) -> None:
+        """Close the client for good. The library does so as well where a connection ends: replies under way need it."""
+        if not self._connecting:
+            await super().close()
+
+    def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
+        """Ignore events after closing: the library still dispatches some and has no loop for them."""
+        if not self.is_closed():
+            super().dispatch(event, *args, **kwargs)
+
+    async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:
+        """Log an error in a handler below without its data, which the library would print."""
+        _leave_out(event_method, sys.exception())
+
+    async def on_ready(self) -> None:
+        self.greeted = self.connected = True
+
+    async def on_resumed(self) -> None:
+        self.connected = True
+
+    async def on_disconnect(self) -> None:
+        self.connected = False
+
+    # The library starts a task for each event, in the order of arrival; nothing may be awaited before it is queued.
+
+    async def on_message(self, message: discord.Message) -> None:
+        if self.intake is None:
+            return
+        if (sent := message_sent(message, *self._ids, threads=self._threads)) is not None:
+            self.intake.message(sent)
+
+    async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
+        if self.intake is None:
+            return
+        if (edited := message_edited(payload.message, *self._ids, threads=self._threads)) is not None:
+            self.intake.edited(edited)
+
+    async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
+        self._deleted(payload.channel_id, {payload.message_id})
+
+    async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
+        self._deleted(payload.channel_id, payload.message_ids)
+
+    async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
+        if self.intake is None:
+            return
+        if is_about(interaction):
+            await self._about.open(interaction, self._ids[1])
+        elif (typed := being_typed(interaction)) is not None:
+            await offer(interaction, typed, self.suggest)
+        else:
+            self.intake.command(interaction, self._about.question(interaction))
+
+    def _deleted(self, channel: int, ids: set[int]) -> None:
+        application, _ = self._ids
+        apart = self._threads and isinstance(self.get_channel(channel), discord.TextChannel)
+        if self.intake is not None:
+            for id in sorted(ids):
+                self.intake.deleted(message_deleted(id, channel, application, apart=apart))
+
+    @property
+    def _ids(self) -> tuple[int, int]:
+        """The ids of the application and of the bot: the same for all but the oldest bots."""
+        bot = self.user.id if self.user is not None else 0
+        return self.application_id or bot, bot
+
+
+def _sparing(event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Wrap the library's parser of an event so that an exception does not close the gateway connection."""
+
+    def read(data: Any) -> None:
+        try:
+            parse(data)
+        except Exception as error:  # noqa: BLE001 - whatever it is, only this event is lost
+            _leave_out(event, error)
+
+    return read
+
+
+def _leave_out(event: str, error: BaseException | None) -> None:
+    log.error("discord: an event %s cannot be read and is left out: %s", event, origin_of(error) if error else "")

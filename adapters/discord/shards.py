@@ -1,0 +1,155 @@
+"""The gateway connections of a bot: one for each shard, as many as Discord recommends.
+
+Each is a client of its own, so that one which breaks, or waits to come back, holds up none of the others. Calls are
+made through the first, which also has the direct messages. https://docs.discord.com/developers/events/gateway#sharding
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import discord
+
+from adapters.discord import compat
+from adapters.discord.client import Client
+from adapters.discord.identifying import Identifying
+from adapters.discord.intake import Intake
+from bot.contract import Backoff, Clock, LogThrottle, Suggest, Unreachable, origin_of
+
+log = logging.getLogger(__name__)
+
+TOO_FEW_SHARDS: Final = (4010, 4011)
+"""Codes by which Discord refuses the number of shards, which has grown since it was asked."""
+
+
+class Shards:
+    """The connections of one bot while it listens."""
+
+    def __init__(self, clock: Clock, identifying: Identifying, open: Callable[[], Awaitable[Client]]) -> None:
+        """
+        Args:
+            open: makes a client that is logged in.
+        """
+        self._clock = clock
+        self._identifying = identifying
+        self._open = open
+        self._warnings = LogThrottle(log, clock)
+        self._clients: list[Client] = []
+        self._troubles: dict[int, str] = {}
+
+    @property
+    def states(self) -> Mapping[str, str]:
+        """Shard → `listening`, `connecting` or `unreachable: …`."""
+        return {str(number): self._say(number, client) for number, client in enumerate(self._clients)}
+
+    def _say(self, number: int, client: Client) -> str:
+        if client.connected:
+            return "listening"
+        trouble = self._troubles.get(number)
+        return f"unreachable: {trouble}" if trouble else "connecting"
+
+    @property
+    def greeted(self) -> bool:
+        """A shard was welcomed since listening began; what breaks later is resumed without loss."""
+        return any(client.greeted for client in self._clients)
+
+    def of(self, guild: Any) -> Client:
+        """The connection that has the events of a server; without one, of direct messages."""
+        number = (int(guild) >> 22) % len(self._clients) if guild else 0
+        return self._clients[number]
+
+    async def run(self, first: Client, intake: Intake, suggest: Suggest | None) -> None:
+        """Keep all shards connected until cancelled.
+
+        Args:
+            first: makes the calls of the bot, and stays open.
+            intake: is handed what comes.
+
+        Raises:
+            Exception: Discord ends the connection of a shard for good, or the only one cannot be kept.
+        """
+        count = await self._ask(first)
+        self._troubles.clear()
+        self._clients = [first]
+        keeping: list[asyncio.Task[None]] = []
+        try:
+            for _ in range(1, count):
+                self._clients.append(await self._open())
+            for number, client in enumerate(self._clients):
+                compat.set_shard(client, number, count)
+                client.greeted, client.intake, client.suggest = False, intake, suggest
+                keeping.append(asyncio.create_task(self._keep(client, number, count), name=f"discord shard {number}"))
+            done, _ = await asyncio.wait(keeping, return_when=asyncio.FIRST_COMPLETED)
+            await next(iter(done))
+        finally:
+            for client in self._clients:
+                client.intake = None
+            for task in keeping:
+                await disconnect(task)
+            clients, self._clients = self._clients, []
+            await asyncio.gather(*(_leave(client, client is not first) for client in clients))
+
+    async def _ask(self, first: Client) -> int:
+        """Ask Discord how many shards it recommends; where it does not say, one is tried.
+
+        Raises:
+            Unreachable: it allows no further session today.
+        """
+        try:
+            count, _, starts = await first.http.get_bot_gateway()
+        except discord.GatewayNotFound:
+            return 1
+        self._identifying.concurrency = max(1, starts["max_concurrency"])
+        # Who begins more sessions than that loses the token.
+        if starts["remaining"] < count:
+            minutes = starts["reset_after"] / 60_000
+            left = starts["remaining"]
+            raise Unreachable(f"Discord allows {left} further sessions in the next {minutes:.0f} minutes")
+        return max(1, count)
+
+    async def _keep(self, client: Client, number: int, count: int) -> None:
+        """Keep one shard connected. One of several is begun afresh whatever it meets; the only one, by the caller."""
+        backoff = Backoff(self._clock)
+        while True:
+            try:
+                await self._identifying.wait(number)
+                self._troubles.pop(number, None)
+                await client.connect(reconnect=True)
+                raise Unreachable("the connection to Discord's gateway ended")
+            except (discord.ConnectionClosed, discord.PrivilegedIntentsRequired):
+                # Said of the token, the intents or the number of shards: it concerns all of them.
+                raise
+            except Exception as error:
+                if count == 1:
+                    raise
+                self._troubles[number] = origin_of(error)
+                self._warnings.warn(f"discord: shard {number} of {count} is lost and begins afresh: {origin_of(error)}")
+            if client.greeted:
+                backoff.reset()
+            client.greeted = False
+            await client.sockets.close()
+            await backoff.wait()
+
+
+async def disconnect(task: asyncio.Task[None]) -> None:
+    """End a connection, however often that takes.
+
+    The library waits for its websocket with a limit of asyncio's, which up to Python 3.11 loses a cancellation that
+    comes as it opens or breaks: https://github.com/python/cpython/issues/86296. Nothing in it holds a cancellation
+    up, so that it ends within a few turns of the loop.
+    """
+    while not task.done():
+        task.cancel()
+        await asyncio.sleep(0)
+
+
+async def _leave(client: Client, close: bool) -> None:
+    """Close the connection of a client, and the client itself."""
+    if client.ws is not None and not client.is_closed():
+        await client.ws.close(code=1000)
+    await client.sockets.close()
+    if close:
+        await client.close()

@@ -353,7 +353,7 @@ class App:
         return self.models.estimator(model).tokens
 
     def _surface(self, message: MessageSent) -> Surface:
-        return self.platforms.surface(message.target)
+        return self.platforms.surface(message.titled)
 
     async def state(self) -> Mapping[str, Json]:
         """How the program is, for `/ready` and `/state`."""

@@ -31,7 +31,8 @@ from adapters.slack.counted import Looks
 from adapters.slack.errors import REFUSED_TOKEN, error_code, field
 from adapters.slack.events import Me, incoming, people_in
 from adapters.slack.people import People
-from adapters.slack.sessions import Sessions
+from adapters.slack.prompts import Prompts
+from adapters.slack.sessions import AGENT, Sessions
 from adapters.slack.streams import Streams
 from adapters.slack.surface import SlackSurface
 from adapters.slack.threads import MissingScopes, SlackThread
@@ -155,6 +156,7 @@ class SlackAdapter:
         self._streams = Streams(self._web, self._clock, self.me.user)
         self._sessions = Sessions(self._web, self._clock, self.scopes)
         self._about = About(self._web, self.me, self._people)
+        self._prompts = Prompts(self._web, self._clock, self._people, possible=self.me.agent)
         return self
 
     async def __aexit__(
@@ -249,6 +251,9 @@ class SlackAdapter:
             # A form stands only for who is waiting for it: the acknowledgement does not wait for it.
             self._keep(asyncio.create_task(self._about.open(body, now), name="slack form"))
             return True
+        if self._prompts.is_opened(body):
+            self._keep(setting := asyncio.create_task(self._prompts.suggest(body), name="slack prompts"))
+            return await done_within(self._clock, {setting}, STORE_SECONDS)
         try:
             named = people_in(body)
             form = self._about.question(body, self._inside, now)
@@ -325,7 +330,7 @@ class SlackAdapter:
     async def _log_in(self) -> Me:
         try:
             answer = await self._web.auth_test()
-            me = Me(field(answer, "team_id"), field(answer, "user_id"), str(answer.get("bot_id") or ""))
+            team, user, bot = field(answer, "team_id"), field(answer, "user_id"), str(answer.get("bot_id") or "")
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told and tried again
             code = error_code(error)
             if code in REFUSED_TOKEN:
@@ -335,7 +340,7 @@ class SlackAdapter:
             ) from None
         scopes = str(answer.headers.get("x-oauth-scopes", ""))
         self.scopes = frozenset(scope.strip() for scope in scopes.split(",")) if scopes else None
-        return me
+        return Me(team, user, bot, agent=AGENT in (self.scopes or ()))
 
     async def _ask_for_socket(self) -> str:
         """Request the URL of a new connection.

@@ -54,6 +54,7 @@ class Me:
     team: str
     user: str
     bot: str = ""
+    agent: bool = False  # as declared: Slack shows each of its direct messages as a thread
 
 
 def incoming(
@@ -345,20 +346,20 @@ def _direct(event: Json) -> bool:
     return event.get("channel_type") == "im" or str(event.get("channel", "")).startswith("D")
 
 
-def _thread(event: Json, message: Json) -> str:
+def _thread(event: Json, message: Json, me: Me) -> str:
     """Return the thread that holds the history and takes the reply.
 
-    In a channel every mention has one, begun by the reply if need be. A direct message is one history; only what
-    somebody wrote into a thread there is apart. Slack gives the root of a thread its own ts as `thread_ts`.
+    In a channel every mention has one, begun by the reply if need be. A direct message is one history, but to an agent;
+    only what somebody wrote into a thread there is apart. Slack gives the root of a thread its own ts as `thread_ts`.
     """
     ts, thread = str(message.get("ts") or ""), str(message.get("thread_ts") or "")
-    if _direct(event):
+    if _direct(event) and not me.agent:
         return thread if thread != ts else ""
     return thread or ts
 
 
 def _chat(event: Json, message: Json, me: Me) -> ChatId:
-    return ChatId("slack", me.team, str(event.get("channel", "")), _thread(event, message))
+    return ChatId("slack", me.team, str(event.get("channel", "")), _thread(event, message, me))
 
 
 def _target(event: Json, message: Json, me: Me) -> ReplyTarget:
@@ -367,7 +368,7 @@ def _target(event: Json, message: Json, me: Me) -> ReplyTarget:
         {
             "team": me.team,
             "channel": str(event.get("channel", "")),
-            "thread": _thread(event, message),
+            "thread": _thread(event, message, me),
             "user": str(message.get("user", "")),
             "asked": str(message.get("ts", "")),
         },

@@ -25,6 +25,8 @@ POST_WINDOW: Final = Window(290, 60.0)
 STATUS_WINDOW: Final = Window(570, 60.0)
 SESSION_WINDOW: Final = Window(24, 60.0)
 """`agents.sessions.setStatus` for what begins: of fifty calls, as each is followed by one that ends it."""
+PROMPTS_WINDOW: Final = Window(95, 60.0)
+"""`assistant.threads.setSuggestedPrompts`."""
 STREAM_WINDOW: Final = Window(19, 60.0)
 """Streams that are started, and as many that are stopped."""
 APPEND_WINDOW: Final = Window(95, 60.0)

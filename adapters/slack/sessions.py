@@ -36,15 +36,15 @@ class Sessions:
         self._clock = clock
         self.possible = scopes is not None and AGENT in scopes
         """Slack shows them."""
-        self._wanted: dict[tuple[str, str], str] = {}
-        """By channel and thread: the status that is to be set, as long as it is not."""
+        self._wanted: dict[tuple[str, str], tuple[str, str]] = {}
+        """By channel and thread: the status that is to be set, as long as it is not, and the title."""
         self._at_work: set[tuple[str, str]] = set()
         self._setting: dict[tuple[str, str], asyncio.Task[None]] = {}
 
-    def work(self, channel: str, thread: str) -> None:
-        """Show that an answer is being made, with the Stop button."""
+    def work(self, channel: str, thread: str, title: str = "") -> None:
+        """Show that an answer is being made, with the Stop button. Slack takes the title of a new session alone."""
         self._at_work.add((channel, thread))
-        self._want((channel, thread), _WORKS)
+        self._want((channel, thread), _WORKS, title)
 
     def rest(self, channel: str, thread: str) -> None:
         """Take both away."""
@@ -63,10 +63,10 @@ class Sessions:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
-    def _want(self, place: tuple[str, str], status: str) -> None:
+    def _want(self, place: tuple[str, str], status: str, title: str = "") -> None:
         if not self.possible:
             return
-        self._wanted[place] = status
+        self._wanted[place] = status, title
         if place not in self._setting:
             self._setting[place] = asyncio.create_task(self._set(place), name=f"session {place}")
 
@@ -74,19 +74,21 @@ class Sessions:
         """Set the newest status that is wanted until none is."""
         backoff = Backoff(self._clock, QUICK, endless=False)
         try:
-            while (status := self._wanted.pop(place, None)) is not None:
+            while (wanted := self._wanted.pop(place, None)) is not None:
                 try:
-                    await self._ask(place, status)
+                    await self._ask(place, *wanted)
                 except Exception as error:  # noqa: BLE001 - it is only a sign
                     if not await self._goes_on(error, backoff):
                         return
-                    self._wanted.setdefault(place, status)
+                    self._wanted.setdefault(place, wanted)
         finally:
             del self._setting[place]
 
-    async def _ask(self, place: tuple[str, str], status: str) -> None:
+    async def _ask(self, place: tuple[str, str], status: str, title: str) -> None:
         channel, thread = place
-        answer = await self._web.agents_sessions_setStatus(channel_id=channel, thread_ts=thread, status=status)
+        answer = await self._web.agents_sessions_setStatus(
+            channel_id=channel, thread_ts=thread, status=status, title=title or None
+        )
         if STOPPED in str(answer.get("warning") or ""):
             self.possible = False
             log.warning(
@@ -95,7 +97,7 @@ class Sessions:
                 STOPPED,
             )
             if status == _WORKS:
-                self._wanted.setdefault(place, _RESTS)
+                self._wanted.setdefault(place, (_RESTS, ""))
 
     async def _goes_on(self, error: Exception, backoff: Backoff) -> bool:
         """Wait until it may be tried again; False where it is given up."""

@@ -98,6 +98,7 @@ class SlackSurface:
         self._channel = str(data.get("channel") or "")
         self._thread = str(data.get("thread") or "")
         self._asked = str(data.get("asked") or "")
+        self._title = str(data.get("title") or "")
         self._reader = str(data.get("user") or "") if target.private else ""
         """Who alone is to see what is shown; empty: everybody."""
         # The address of a press is for what only who pressed sees.
@@ -220,7 +221,10 @@ class SlackSurface:
         if not self._shows_status:
             return
         if self._sessions.possible:
-            (self._sessions.work if words else self._sessions.rest)(self._channel, self._thread)
+            if words:
+                self._sessions.work(self._channel, self._thread, self._title)
+            else:
+                self._sessions.rest(self._channel, self._thread)
             return
         try:
             await self._web.assistant_threads_setStatus(channel_id=self._channel, thread_ts=self._thread, status=words)

@@ -109,6 +109,8 @@ class ReplyTarget:
         return cls(value["platform"], value["data"])
 
 
+_MOST_TITLE: Final = 60
+"""Characters of a title."""
 GROWS: Final = "stream"
 """Form of a message that takes more text at its end, and no edit."""
 
@@ -272,6 +274,15 @@ class MessageSent(_Delivery):
     """The turn that asked whether a tool may be used, which was decided with a button; 0: none. Set by the core."""
     before_change: str = ""
     """What it said then, where the model has to know; looked up when its turn begins, never stored with it."""
+
+    @property
+    def titled(self) -> ReplyTarget:
+        """Where its answer goes, for a platform that gives conversations titles with one made of its first words."""
+        written = " ".join(self.text[: 4 * _MOST_TITLE].split())
+        title = written[:_MOST_TITLE]
+        if title != written:
+            title = f"{title[: title.rfind(' ') if ' ' in title else None].rstrip()}…"
+        return replace(self.target, data={**self.target.data, "title": title}) if title else self.target
 
     def for_asker(self) -> MessageSent:
         """The same message, to be answered for nobody's eyes but its sender's where others read along."""

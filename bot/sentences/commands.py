@@ -274,6 +274,13 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "禁止某人或這個聊天室使用我",
     ),
     "command_people": ("list who may write to me", "列出可以使用我的人", "列出可以使用我的人"),
+    "prompt_help": ("What can you do for me?", "你能为我做什么？", "你能為我做什麼？"),
+    "prompt_news": ("What is in the news today?", "今天有什么新闻？", "今天有什麼新聞？"),
+    "prompt_explain": (
+        "Explain in a few sentences why the sky is blue.",
+        "用几句话解释天空为什么是蓝色的。",
+        "用幾句話解釋天空為什麼是藍色的。",
+    ),
     "about_menu": ("Ask about this message", "询问这条消息", "詢問這則訊息"),
     "about_question": ("Your question", "你的问题", "你的問題"),
     "about_send": ("Ask", "提问", "提問"),

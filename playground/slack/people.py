@@ -159,6 +159,18 @@ class PeopleSide:
         if "app_home_opened" in self.events.subscriptions:
             self.events.send(event | {"event_ts": self.workspace.ts()})
 
+    def start_assistant_thread(self, person: str = SOMEBODY) -> str:
+        """Begin a conversation with an agent of the older kind, in a thread of its own; the thread's `ts`."""
+        workspace, channel = self.workspace, self.direct(person)
+        author, subtype = workspace.bot_user_id, "assistant_app_thread"
+        root = Message(channel=channel, ts=workspace.ts(), author=author, text="New chat", subtype=subtype)
+        workspace.post(root)
+        event: Json = {"type": "assistant_thread_started", "event_ts": workspace.ts()}
+        if event["type"] in self.events.subscriptions:
+            place = {"user_id": person, "channel_id": channel, "thread_ts": root.ts, "context": {}}
+            self.events.send(event | {"assistant_thread": place})
+        return root.ts
+
     def _enter(self, channel: str, person: str) -> Channel:
         """The channel, with the person in it."""
         place = self._place(channel, person)

@@ -903,6 +903,7 @@ OWN: dict[str, str] = {
     "adapters.slack.adapter.SlackAdapter": _HANDS_ON,
     "adapters.slack.errors.field": _SHORT,
     "adapters.slack.people": _SHORT,
+    "adapters.slack.prompts": _SHORT,
     "adapters.slack.sessions": _SHORT,
     "adapters.download.download": _SHORT,
     "bot.model.usage.picture_tokens": "what is stored of pictures, no text",

@@ -144,6 +144,23 @@ def test_a_target_is_the_same_after_it_was_stored(platform: str, data: RawObject
     assert ReplyTarget.from_json(target.to_json()) == target
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Why is  the\nsky blue?", "Why is the sky blue?"),
+        ("word " * 30, "word word word word word word word word word word word word…"),
+        ("天" * 99, "天" * 60 + "…"),
+        ("x" * 60, "x" * 60),
+        (" \n", None),
+    ],
+)
+def test_a_title_is_made_of_a_questions_first_words(text: str, title: str | None) -> None:
+    asked = MessageSent(
+        delivery="1", chat=ChatId("x", "1", "2"), sender=Sender(id="x:1"), target=ReplyTarget("x", {"a": 1}), text=text
+    )
+    assert asked.titled == ReplyTarget("x", {"a": 1} if title is None else {"a": 1, "title": title})
+
+
 def test_a_target_lasts_unless_its_adapter_says_otherwise() -> None:
     assert ReplyTarget("discord", {}).lasts
     assert not ReplyTarget("discord", {"lasts": False}).lasts

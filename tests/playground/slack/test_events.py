@@ -217,3 +217,14 @@ async def test_the_direct_messages_of_several_are_a_channel_of_their_own_kind(se
     server.scopes.discard("mpim:history")
     with pytest.raises(SlackApiError, match="missing_scope"):
         await client.conversations_history(channel="C4")
+
+
+async def test_an_agent_of_the_older_kind_hears_of_a_conversation_that_begins(server: SlackServer) -> None:
+    server.start_assistant_thread("U1")
+    assert [one.payload["event"]["subtype"] for one in server.deliveries] == ["assistant_app_thread"], "no subscriber"
+    server.subscriptions.add("assistant_thread_started")
+
+    thread = server.start_assistant_thread("U1")
+
+    place = server.deliveries[-1].payload["event"]["assistant_thread"]
+    assert (place["channel_id"], place["thread_ts"], place["user_id"]) == (server.direct("U1"), thread, "U1")

@@ -6,6 +6,7 @@ about the machine.
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import os
 import re
@@ -138,8 +139,8 @@ def layout(
     emptied = tuple(f"{inside}/{name}" for name in ("site-packages", "dist-packages") if (stdlib / name).is_dir())
     chosen = list(_distributions(packages))
     seen: set[str] = set()
-    for distribution in chosen:
-        for mount in _contents(distribution):
+    for package in chosen:
+        for mount in package.mounts:
             if mount.target not in seen:
                 seen.add(mount.target)
                 mounts.append(mount)
@@ -167,24 +168,47 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 
-def _distributions(names: Iterable[str]) -> Iterator[importlib.metadata.Distribution]:
+@dataclass(frozen=True, slots=True)
+class _Package:
+    """An installed distribution."""
+
+    name: str
+    version: str
+    needs: tuple[str, ...]
+    """The distributions that it needs, by their normal names."""
+    mounts: tuple[Mount, ...]
+
+
+def _distributions(names: Iterable[str]) -> Iterator[_Package]:
     """Return the installed distributions of `names` with their dependencies."""
     waiting = [_normal(name) for name in names]
     seen = set(waiting)
     while waiting:
-        try:
-            distribution = importlib.metadata.distribution(waiting.pop(0))
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        yield distribution
-        for requirement in distribution.requires or ():
-            found = re.match(r"[A-Za-z0-9._-]+", requirement)
-            if found is None or re.search(r"\bextra\s*==", requirement):
-                continue
-            name = _normal(found.group())
-            if name not in seen and name not in _UNUSED:
-                seen.add(name)
-                waiting.append(name)
+        if package := _installed(waiting.pop(0)):
+            yield package
+            fresh = [name for name in package.needs if name not in seen]
+            seen.update(fresh)
+            waiting += fresh
+
+
+@functools.cache
+def _installed(name: str) -> _Package | None:
+    """Return the distribution `name`, None if it is missing; what is installed later, the next process sees."""
+    try:
+        distribution = importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    needs = dict.fromkeys(
+        _normal(found.group())
+        for requirement in distribution.requires or ()
+        if (found := re.match(r"[A-Za-z0-9._-]+", requirement)) and not re.search(r"\bextra\s*==", requirement)
+    )
+    return _Package(
+        distribution.name,
+        distribution.version,
+        tuple(need for need in needs if need not in _UNUSED),
+        tuple(_contents(distribution)),
+    )
 
 
 def _contents(distribution: importlib.metadata.Distribution) -> Iterator[Mount]:

@@ -40,6 +40,8 @@ class Shown:
     """(name, media type, content)."""
     reply_to: str = ""
     buttons: list[str] = field(default_factory=list)
+    cards: list[str] = field(default_factory=list)
+    """What tools do or did, each in a card of its own: no part of the text."""
 
     @property
     def text(self) -> str:

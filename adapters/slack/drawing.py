@@ -10,7 +10,7 @@ from typing import Any
 from adapters.slack.limits import LIMITS
 from adapters.slack.marks import look_alike
 from adapters.slack.mrkdwn import escaped, render
-from bot.contract import Button, Drawn, Page, TooLong, Unrenderable
+from bot.contract import Button, Drawn, Page, Status, TooLong, Unrenderable
 
 _MARK = re.compile(r"[*_~]")
 
@@ -25,11 +25,14 @@ class DrawnMrkdwn(Drawn):
     buttons: tuple[Button, ...] = dataclasses.field(default=(), compare=False)
     grows: bool = False
     """More text is to follow in it, without an edit."""
+    cards: tuple[Status, ...] = ()
+    """What tools do or did, above text that grows."""
 
 
 def drawn_of(page: Page, *, whole: bool) -> DrawnMrkdwn:
     """Draw a page. Raises as `Surface.draw`."""
-    return DrawnMrkdwn(_rendered(page), whole, page.buttons, grows=page.grows and not page.final)
+    cards = page.status if page.grows else ()
+    return DrawnMrkdwn(_rendered(page), whole, page.buttons, grows=page.grows and not page.final, cards=cards)
 
 
 def blocks_of(buttons: tuple[Button, ...]) -> list[dict[str, Any]]:
@@ -59,7 +62,7 @@ def _rendered(page: Page) -> str:
     body = escaped(page.body) if page.plain else render(page.body, final=page.final).text
     if not body.strip() and not page.status and not page.final:
         body = render(page.body).text  # all of it is a beginning of something: it is shown as it stands
-    status = "\n".join(_set_off(line.text) for line in page.status if line.text.strip())
+    status = "\n".join(_set_off(line.text) for line in page.status if line.text.strip() and not line.task)
     gap = "\n\n" if status and body.strip() else ""
     text = body + gap + status
     if len(text) > LIMITS.hard_length:

@@ -32,6 +32,9 @@ STREAM_WINDOW: Final = Window(19, 60.0)
 APPEND_WINDOW: Final = Window(95, 60.0)
 STREAM_BYTES: Final = 10_000
 """What one holds: Slack refuses more than about 10,600."""
+CARD_BYTES: Final = 72
+MOST_CARDS: Final = 4
+"""Cards of tools in a stream, each sent twice: with them all it holds less than Slack refuses."""
 STREAM_SECONDS: Final = 300.0
 """Slack ends one after so long."""
 SIGN_WINDOW: Final = Window(48, 60.0)

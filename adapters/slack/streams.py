@@ -11,14 +11,16 @@ from __future__ import annotations
 import itertools
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.errors import error_code, field, translate
-from adapters.slack.limits import APPEND_WINDOW, STREAM_BYTES, STREAM_SECONDS, STREAM_WINDOW
-from bot.contract import CallCost, Clock, DeliveryError, Full, MessageGone, RateBudget, RateLimited, Unclear
+from adapters.slack.limits import APPEND_WINDOW, CARD_BYTES, MOST_CARDS, STREAM_BYTES, STREAM_SECONDS, STREAM_WINDOW
+from bot.contract import CallCost, Clock, DeliveryError, Full, MessageGone, RateBudget, RateLimited, Status, Unclear
+from tools.base import ToolStatus
 
 log = logging.getLogger(__name__)
 
@@ -34,10 +36,38 @@ _NOT_PLAIN: Final = re.compile(
 )
 
 
+_STATES: Final = {ToolStatus.RUNNING: "in_progress", ToolStatus.COMPLETED: "complete"}
+"""Of a card; every other state is an error."""
+_OF_CARDS: Final = re.compile("chunk|task|streaming_mode|^invalid_arg|^no_text$")
+"""Refusals of what a call says, and not of its place: without cards it may be taken."""
+_PLAIN: Final = str.maketrans("<>&", "‹›＆")
+
+
 def in_markdown(text: str) -> str:
     """Return the Markdown that shows what `text` does in mrkdwn; empty where a stream cannot, or has no room for it."""
     written = _BOLD.sub(r"**\1**", text)
     return "" if _NOT_PLAIN.search(_BOLD.sub(r"\1", text)) or len(written.encode()) > STREAM_BYTES else written
+
+
+def _chunks(text: str, cards: Sequence[Status]) -> list[dict[str, str]]:
+    """Return text and cards as a stream takes them together."""
+    chunks = [
+        {"type": "task_update", "id": one.task, "title": _title(one), "status": _STATES.get(one.state, "error")}
+        for one in cards
+    ]
+    return chunks + ([{"type": "markdown_text", "text": text}] if text else [])
+
+
+def _fitting(known: Iterable[Status], cards: Sequence[Status]) -> list[Status]:
+    """Return the cards that are to be shown anew, of those that a stream has room for."""
+    stand = {one.task: one for one in known}
+    room = MOST_CARDS - len(stand)
+    new = [one for one in cards if one.task not in stand][:room]
+    return [one for one in cards if one.task in stand and stand[one.task] != one] + new
+
+
+def _title(card: Status) -> str:
+    return " ".join(card.text.translate(_PLAIN).split()).encode()[:CARD_BYTES].decode(errors="ignore")
 
 
 class Streams:
@@ -54,6 +84,8 @@ class Streams:
         self._numbers = itertools.count()
         self._counts_until: dict[int, float] = {}
         self._closed_until = float("-inf")
+        self.cards = True
+        """They show what tools do as cards, as far as is known."""
 
     @property
     def free(self) -> bool:
@@ -91,12 +123,18 @@ class Growing:
         self._numbers: dict[str, int] = {}
         self._stands: dict[str, str] = {}
         """What stands in those that take more, as far as that is known."""
+        self._cards: dict[str, dict[str, Status]] = {}
+        """The cards in those that take any, by the calls that they are of."""
         self._refusal = ""
 
     @property
     def possible(self) -> bool:
         """One may be started now."""
         return all(self._place.values()) and self._streams.free
+
+    @property
+    def shows_cards(self) -> bool:
+        return self._streams.cards
 
     def knows(self, ts: str) -> bool:
         """It takes more text, and it is known what stands in it."""
@@ -107,7 +145,7 @@ class Growing:
         ours = bool(message.get("streaming_state")) and message.get("user") == self._streams.bot
         return ours and not message.get("metadata") and message.get("ts") not in self._numbers
 
-    async def start(self, text: str) -> str:
+    async def start(self, text: str, cards: Sequence[Status] = ()) -> str:
         """Begin one with `text`, and return its timestamp; empty where it cannot show that, or Slack takes none.
 
         Raises:
@@ -118,7 +156,7 @@ class Growing:
             return ""
         number = self._streams.count()
         try:
-            ts = field(await self._web.chat_startStream(**self._place, markdown_text=written), "ts")
+            ts = await self._start(written, cards)
         except Exception as error:
             self._streams.ended(number)
             problem, self._refusal = translate(error), error_code(error)
@@ -132,6 +170,26 @@ class Growing:
         self._numbers[ts], self._stands[ts] = number, written
         return ts
 
+    async def _start(self, written: str, cards: Sequence[Status]) -> str:
+        """Begin one that takes cards; where Slack refuses that, one that takes text alone."""
+        refusal = ""
+        if self._streams.cards:
+            shown = _fitting((), cards)
+            try:
+                begun = await self._web.chat_startStream(
+                    **self._place, chunks=_chunks(written, shown), task_display_mode="timeline"
+                )
+                ts = field(begun, "ts")
+                self._cards[ts] = {one.task: one for one in shown}
+                return ts
+            except Exception as error:
+                if not _OF_CARDS.search(refusal := error_code(error)):
+                    raise
+        ts = field(await self._web.chat_startStream(**self._place, markdown_text=written), "ts")
+        if refusal:
+            self._leave_out_cards(refusal)
+        return ts
+
     def posted(self) -> None:
         """Slack took as a post what it may have refused as a stream: then it takes none, and is asked for no more."""
         if self._refusal:
@@ -140,7 +198,14 @@ class Growing:
             self._refusal = ""
 
     async def add(
-        self, ts: str, text: str, *, last: bool, metadata: dict[str, Any] | None, blocks: Sequence[dict[str, Any]]
+        self,
+        ts: str,
+        text: str,
+        *,
+        last: bool,
+        metadata: dict[str, Any] | None,
+        blocks: Sequence[dict[str, Any]],
+        cards: Sequence[Status] = (),
     ) -> None:
         """Make one that is known show `text`; the `last` one stops it, with `blocks` below.
 
@@ -153,11 +218,11 @@ class Growing:
         more = written[len(stands) :]
         try:
             if goes_on and not last:
-                await self._web.chat_appendStream(channel=self._channel, ts=ts, markdown_text=more)
+                await self._append(ts, more, cards)
                 self._stands[ts] = written
                 return
-            rest = {"markdown_text": more or None, "blocks": blocks} if goes_on else {}
-            await self._stop(ts, metadata=metadata, **rest)
+            rest = {"metadata": metadata} | ({"blocks": blocks} if goes_on else {})
+            await self._with_cards(ts, more if goes_on else "", cards, partial(self._stop, ts, **rest))
         except Exception as error:
             problem = translate(error, self._scope)
             if not isinstance(problem, RateLimited) and (error_code(error) or isinstance(problem, Unclear)):
@@ -168,6 +233,35 @@ class Growing:
         del self._stands[ts]
         if not goes_on:
             raise Full("a stream cannot show what comes next", by=0)
+
+    async def _append(self, ts: str, more: str, cards: Sequence[Status]) -> None:
+        async def append(**content: Any) -> None:
+            if content:
+                await self._web.chat_appendStream(channel=self._channel, ts=ts, **content)
+
+        await self._with_cards(ts, more, cards, append)
+
+    async def _with_cards(
+        self, ts: str, more: str, cards: Sequence[Status], call: Callable[..., Awaitable[None]]
+    ) -> None:
+        """Make a call with the text and the cards that are new, or, where Slack refuses those, with the text alone."""
+        if (known := self._cards.get(ts)) is None:
+            await call(**({"markdown_text": more} if more else {}))
+            return
+        new = _fitting(known.values(), cards) if self._streams.cards else []
+        try:
+            await call(**({"chunks": chunks} if (chunks := _chunks(more, new)) else {}))
+        except Exception as error:
+            if not new or not _OF_CARDS.search(code := error_code(error)):
+                raise
+            await call(**({"chunks": _chunks(more, ())} if more else {}))
+            self._leave_out_cards(code)
+        known |= {one.task: one for one in new}
+
+    def _leave_out_cards(self, code: str) -> None:
+        """Slack refused one: no more are shown."""
+        log.info("slack: streams show no cards of tools (%s)", code)
+        self._streams.cards = False
 
     async def end(self, ts: str) -> None:
         """Let one take edits; one that has ended does already.

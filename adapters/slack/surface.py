@@ -149,7 +149,8 @@ class SlackSurface:
         return self._growing_limits if self._growing.possible else self._limits
 
     def draw(self, page: Page) -> DrawnMrkdwn:
-        return drawn_of(page, whole=page.final or not (self._reader or self._address))
+        drawn = drawn_of(page, whole=page.final or not (self._reader or self._address))
+        return drawn if self._growing.shows_cards or not drawn.cards else dataclasses.replace(drawn, cards=())
 
     def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
         if drawn is None:
@@ -173,7 +174,8 @@ class SlackSurface:
             return await self._begin(drawn, nonce) if drawn.grows else await self._post(drawn, nonce)
         if self._growing.knows(at.id):
             last, blocks = not drawn.grows, blocks_of(drawn.buttons)
-            await self._growing.add(at.id, drawn.text, last=last, metadata=_metadata(nonce), blocks=blocks)
+            marks = _metadata(nonce)
+            await self._growing.add(at.id, drawn.text, last=last, metadata=marks, blocks=blocks, cards=drawn.cards)
             return MessageRef(at.id) if last else at
         if at.form != GROWS:
             return await self._update(drawn, at)
@@ -291,7 +293,7 @@ class SlackSurface:
 
     async def _begin(self, drawn: DrawnMrkdwn, nonce: str) -> MessageRef:
         """Start a stream; where Slack takes none, post."""
-        if self.limits.grows and (ts := await self._growing.start(drawn.text)):
+        if self.limits.grows and (ts := await self._growing.start(drawn.text, drawn.cards)):
             self._joined(self._channel)
             return MessageRef(ts, GROWS)
         ref = await self._post(drawn, nonce)

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from urllib.parse import quote, unquote
 
 from bot.contract.origin import OUTSIDE
+from tools.base import ToolStatus
 
 Scalar: TypeAlias = str | int | float | bool | None
 
@@ -109,8 +110,7 @@ class ReplyTarget:
         return cls(value["platform"], value["data"])
 
 
-_MOST_TITLE: Final = 60
-"""Characters of a title."""
+_MOST_TITLE: Final = 60  # characters
 GROWS: Final = "stream"
 """Form of a message that takes more text at its end, and no edit."""
 
@@ -278,10 +278,9 @@ class MessageSent(_Delivery):
     @property
     def titled(self) -> ReplyTarget:
         """Where its answer goes, for a platform that gives conversations titles with one made of its first words."""
-        written = " ".join(self.text[: 4 * _MOST_TITLE].split())
-        title = written[:_MOST_TITLE]
-        if title != written:
-            title = f"{title[: title.rfind(' ') if ' ' in title else None].rstrip()}…"
+        title = " ".join(self.text[: 4 * _MOST_TITLE].split())
+        if len(title) > _MOST_TITLE:
+            title = f"{(title[:_MOST_TITLE].rpartition(' ')[0] or title[:_MOST_TITLE]).rstrip()}…"
         return replace(self.target, data={**self.target.data, "title": title}) if title else self.target
 
     def for_asker(self) -> MessageSent:
@@ -416,9 +415,12 @@ Incoming: TypeAlias = MessageSent | MessageEdited | MessageDeleted | ControlPres
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One line about what a tool is doing: shown beside the body while the tool runs, never part of it."""
+    """One line about what a tool is doing: shown beside the body while the tool runs, never part of it. On a page that
+    `grows` it stays, as the card of a call: `task` names the call, and `state` says how far it is."""
 
     text: str
+    task: str = ""
+    state: ToolStatus = ToolStatus.RUNNING
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from bot.contract import GROWS, Button, Full, MessageRef, Page, Status, SurfaceLimits, TooLong
 from bot.reply.buttons import ReplyButtons
 from bot.reply.pages import PageNow, ShownBefore
 from bot.reply.paging import PageText, Paginator, beginning, whole_words, worth_showing
+from tools.base import ToolStatus
 
 _NOTHING = PageText("", 0, 0)
 
@@ -32,6 +34,10 @@ class PageSet:
         self._shown: dict[int, PageNow] = {}
         self.status: dict[str, str] = {}
         """Lines about what tools do, below the text, by their keys."""
+        self._tasks: dict[str, Status] = {}
+        """The cards of tool calls, by their keys."""
+        self._task_pages: dict[str, int] = {}
+        """The pages that show them, as far as any does."""
         self.buttons = ReplyButtons()
         """What a person may press below the last page."""
         self._growing: set[int] = set()
@@ -54,8 +60,30 @@ class PageSet:
     def finish(self) -> None:
         """The text is whole, and no tool works any more."""
         self.status.clear()
+        for key, task in self._tasks.items():
+            if task.state == ToolStatus.RUNNING:
+                self._tasks[key] = replace(task, state=ToolStatus.CANCELLED)
         self._paginator.finish()
         self.finished = True
+
+    def begin_task(self, key: str, line: str) -> None:
+        """A tool works, as `line` says; where a page grows, a card says so, and goes on to say how it ended."""
+        self.status[key] = line
+        self._tasks[key] = Status(line, key)
+        for number in self._growing:
+            self._task_pages.setdefault(key, number)
+
+    def end_task(self, key: str, state: ToolStatus) -> None:
+        """The tool has ended."""
+        if key in self._tasks:
+            self._tasks[key] = replace(self._tasks[key], state=state)
+
+    def _cards(self, number: int) -> tuple[Status, ...]:
+        """The cards on a page that grows; on one that stands for good, those that stand there."""
+        stands = self.now(number).page
+        if stands is not None and stands.final:
+            return stands.status
+        return tuple(task for key, task in self._tasks.items() if self._task_pages.get(key) == number)
 
     @property
     def refs(self) -> dict[int, MessageRef]:
@@ -104,9 +132,10 @@ class PageSet:
         elif live and not self.status and not self.stands_still:  # while a tool works its last word is whole, too
             stands = len(shown.page.body) if shown is not None and shown.page is not None else 0
             body = body[: max(len(whole_words(body)), stands)]
+        status = tuple(Status(line) for line in self.status.values()) if last and not grows else ()
         return Page(
             body=body,
-            status=tuple(Status(line) for line in self.status.values()) if last and not grows else (),
+            status=self._cards(number) if grows and body else status,
             final=not live,
             buttons=self._buttons(body == pages[number].body, body) if last and not (grows and live) else (),
             plain=shown.plain if shown else False,
@@ -131,6 +160,8 @@ class PageSet:
         """Show page `number` in whole sentences: in a message that `grows`, or in one that stands as it is posted."""
         if grows and number not in self.refs and not self._upto(number)[number].opened:
             self._growing.add(number)
+            for key in self._tasks:
+                self._task_pages.setdefault(key, number)
         elif number not in self._growing:
             self._paginator.cut(number)
 

@@ -43,6 +43,7 @@ from bot.reply.pages import Delivery, PageNow, ShownBefore, TextFilter
 from bot.reply.pageset import PageSet, is_blank
 from bot.reply.typingsign import THINKING, TypingSign
 from bot.store import PageState
+from tools.base import ToolStatus
 from tools.cancelling import while_running
 
 log = logging.getLogger(__name__)
@@ -187,7 +188,12 @@ class ReplyStream:
         if line is None:
             self._pages.status.pop(key, None)
         else:
-            self._pages.status[key] = line
+            self._pages.begin_task(key, line)
+        self._want()
+
+    def ended(self, key: str, state: ToolStatus) -> None:
+        """Show how a tool ended, where its line is a card that stays."""
+        self._pages.end_task(key, state)
         self._want()
 
     def clear_status(self) -> None:

@@ -107,3 +107,4 @@ class Showing:
         await self._store.turns.end_call(draft.run.turn, call.id, result)
         self._metrics.tool_calls.add(call.name, result.status)
         made.story.called(call, result)
+        draft.reply.ended(call.id, result.status)

@@ -238,18 +238,19 @@ class Workspace:
         self.messages[message.channel, message.ts] = message
         self._order.setdefault(message.channel, []).append(message)
         number_blocks(message)
-        drawn = self._draw(message)
+        drawn, cards = self._draw(message), _cards(message)
         self.screen.add(
             Shown(
                 id=message.ts,
                 chat=message.channel,
                 author="bot" if message.author == self.bot_user_id else message.author,
                 thread=message.thread_ts,
-                versions=[Version(self.now(), drawn.text, drawn.html, message.text)],
+                versions=[Version(self.now(), drawn.text, _in_html(cards) + drawn.html, message.text)],
                 live=message.stream is not None,
                 ephemeral=bool(message.only_for),
                 files=[(file.name, file.media_type, file.content) for file in message.files],
                 buttons=drawn.buttons,
+                cards=cards,
             )
         )
         if message.author == self.bot_user_id and not message.only_for:
@@ -267,9 +268,9 @@ class Workspace:
         shown = self.screen.get(message.channel, message.ts)
         assert shown is not None
         drawn = self._draw(message, fetch=fetch)
-        shown.buttons = drawn.buttons
+        shown.buttons, shown.cards = drawn.buttons, _cards(message)
         shown.live = message.stream is not None and not message.stream.over
-        self.screen.edit(shown, drawn.text, html=drawn.html, markup=message.text)
+        self.screen.edit(shown, drawn.text, html=_in_html(shown.cards) + drawn.html, markup=message.text)
         if tell:
             self._tell("changed", message, before)
 
@@ -311,10 +312,6 @@ class Workspace:
     def draw(self, message: Message) -> DrawnBlocks:
         """What a person sees of a message. Blocks hide the text, except in a stream, where they stand below it."""
         drawn = DrawnBlocks()
-        if stream := message.stream:
-            lines = [stream.plan] * bool(stream.plan) + [_task_line(task) for task in stream.tasks.values()]
-            for line in lines:
-                drawn.add(DrawnBlocks(line, html.escape(line)))
         if message.markdown:
             body = draw_markdown(message.text, self.names)
         else:
@@ -418,6 +415,16 @@ def number_blocks(message: Message) -> None:
         block if block.get("block_id") else block | {"block_id": f"b{index}"}
         for index, block in enumerate(message.blocks)
     ]
+
+
+def _cards(message: Message) -> list[str]:
+    """What stands above the text of a stream: its plan, and a card for each task."""
+    stream = message.stream
+    return [stream.plan] * bool(stream.plan) + [_task_line(t) for t in stream.tasks.values()] if stream else []
+
+
+def _in_html(cards: list[str]) -> str:
+    return "".join(f'<p class="card">{html.escape(card)}</p>' for card in cards)
 
 
 def _task_line(task: Json) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from adapters.slack.adapter import SlackAdapter, open_adapter
 from adapters.slack.limits import STREAM_BYTES, STREAM_WINDOW
 from adapters.slack.streams import in_markdown
 from bot.contract.errors import DeliveryError, Full, MessageGone, RateLimited, Unclear
-from bot.contract.messages import GROWS, Button, Control, MessageRef, Page, ReplyTarget
+from bot.contract.messages import GROWS, Button, Control, MessageRef, Page, ReplyTarget, Status
 from bot.contract.surface import Surface
 from bot.pacing import Purpose
 from bot.pacing.pacer import Pacer
@@ -23,6 +24,7 @@ from playground.slack import SlackServer
 from tests.adapters.slack.conftest import direct_target, settings_of, thread_target
 from tests.conftest import FakeClock
 from tests.surfaces import cost_of, show
+from tools.base import ToolStatus
 
 SENTENCES = "".join(
     f"This is sentence number {number}, and it takes a moment to read. " for number in range(30)
@@ -345,6 +347,71 @@ async def test_streams_are_for_threads_in_which_somebody_asked(slack: SlackServe
     assert not adapter.surface(ReplyTarget("slack", {**data, "user": ""})).limits.grows
     assert not adapter.surface(ReplyTarget("slack", {**data, "private": True})).limits.grows
     assert not adapter.surface(direct_target(slack)).limits.grows
+
+
+CARD = Status("Searching <rain> & wind", "call-1")
+NEXT_CARD = Status("Counting", "call-2")
+
+
+def done(card: Status, state: ToolStatus = ToolStatus.COMPLETED) -> Status:
+    return replace(card, state=state)
+
+
+async def test_what_tools_do_stands_in_cards_above_a_stream(slack: SlackServer, surface: Surface) -> None:
+    at = await show(surface, Page("Some words.", (CARD,), grows=True), None, "n")
+    [shown] = slack.screen.of("C1")
+    assert shown.cards == ["… Searching ‹rain› ＆ wind"]
+    for cards in ((done(CARD), NEXT_CARD), (done(CARD), NEXT_CARD)):
+        at = await show(surface, Page("Some words.", cards, grows=True), at, "n")
+    assert methods(slack) == ["startStream", "appendStream"], "the same cards again are worth no call"
+    failed = done(NEXT_CARD, ToolStatus.FAILED)
+    at = await show(surface, Page("Some words. And more.", (done(CARD), failed), final=True, grows=True), at, "n")
+
+    assert shown.cards == ["✓ Searching ‹rain› ＆ wind", "✗ Counting"]
+    assert (texts(slack), at) == (["Some words. And more."], MessageRef(at.id))
+
+
+@pytest.mark.parametrize("code", ["invalid_chunks", "invalid_arguments", "streaming_mode_mismatch"])
+@pytest.mark.parametrize("method", ["startStream", "appendStream", "stopStream"])
+async def test_a_refused_card_is_remembered_and_the_text_goes_on_without(
+    slack: SlackServer, adapter: SlackAdapter, code: str, method: str
+) -> None:
+    slack.faults.add(f"chat.{method}", Fault(status=200, body=REFUSED % code))
+    text = "Some words."
+    surface = adapter.surface(thread_target(slack))
+    at = await show(surface, Page(text, (CARD,), grows=True), None, "n")
+    at = await show(surface, Page(text + " And more.", (done(CARD),), grows=True), at, "n")
+    cards = (done(CARD), done(NEXT_CARD))
+    at = await show(surface, Page(text + " And more. The end.", cards, final=True, grows=True), at, "n")
+    assert texts(slack) == ["Some words. And more. The end."]
+    assert surface.draw(Page(text, (CARD,), grows=True)) == surface.draw(Page(text, grows=True))
+
+    other = adapter.surface(thread_target(slack))
+    at = await show(other, Page(text, (CARD,), grows=True), None, "n")
+    await show(other, Page(text + " The end.", (done(CARD),), final=True, grows=True), at, "n")
+
+    second = slack.screen.of("C1")[-1]
+    assert (second.text, second.cards) == ("Some words. The end.", [])
+    assert sum(call.error == "" and bool(call.status) for call in slack.calls if call.method == f"chat.{method}") >= 1
+
+
+async def test_a_card_alone_that_is_refused_costs_no_second_call(slack: SlackServer, surface: Surface) -> None:
+    at = await show(surface, Page("Some words.", grows=True), None, "n")
+    slack.faults.add("chat.appendStream", Fault(status=200, body=REFUSED % "invalid_chunks"))
+
+    await show(surface, Page("Some words.", (CARD,), grows=True), at, "n")
+
+    assert methods(slack) == ["startStream", "appendStream"]
+
+
+async def test_cards_leave_a_stream_the_room_that_its_text_needs(slack: SlackServer, surface: Surface) -> None:
+    cards = tuple(Status("找" * 99, f"call-{number}") for number in range(9))
+    at = await show(surface, Page("Some words.", cards, grows=True), None, "n")
+    text = "Some words. " + "汉" * ((STREAM_BYTES - 15) // 3)
+    await show(surface, Page(text, tuple(map(done, cards)), final=True, grows=True), at, "n")
+
+    [shown] = slack.screen.of("C1")
+    assert shown.cards == [f"✓ {'找' * 24}"] * 4 and shown.text == text
 
 
 PLAIN: Sequence[str] = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from bot.contract.errors import Full
-from bot.contract.messages import GROWS, MessageRef
+from bot.contract.messages import GROWS, MessageRef, Status
 from bot.contract.surface import CallCost, Drawn, RateBudget, SurfaceLimits, Window
 from bot.pacing.pacer import Pacer
 from bot.reply.pageset import PageSet
@@ -15,6 +15,7 @@ from bot.reply.stream import ReplyStream
 from tests.bot.reply.test_stream import Log, Screen, finish
 from tests.conftest import FakeClock
 from tests.surfaces import page_of
+from tools.base import ToolStatus
 
 
 @dataclass
@@ -64,15 +65,54 @@ async def test_without_an_edit_for_its_end_a_reply_grows_by_sentences_in_one_mes
     reply = await grown(screen, clock, "other one. And", " the last one", finish_it=False)
     reply.status("tool", "looking")
     await clock.advance(30)
-    assert [page.body for page in screen.shown["m0"]] == [GROWN, f"{GROWN}Another one. "]
-    assert not any(page.status or page.buttons for page in screen.shown["m0"])
+    assert [page.body for page in screen.shown["m0"]] == [GROWN, *[f"{GROWN}Another one. "] * 2]
+    assert not any(page.buttons for page in screen.shown["m0"])
+    assert screen.shown["m0"][-1].status == (Status("looking", "tool"),), "a card, and no line of the text"
+    reply.ended("tool", ToolStatus.FAILED)
+    reply.ended("another", ToolStatus.FAILED)
+    await clock.advance(30)
+    assert screen.shown["m0"][-1].status == (Status("looking", "tool", ToolStatus.FAILED),)
 
     await finish(reply, clock)
     await reply.__aexit__(None, None, None)
 
-    assert [kind for kind, _ in screen.calls] == ["post", "edit", "edit"]
+    assert [kind for kind, _ in screen.calls] == ["post", *["edit"] * 4]
     assert screen.now() == f"{GROWN}Another one. And the last one"
     assert screen.shown["m0"][-1].final
+
+
+async def test_what_tools_did_before_the_first_words_stands_above_them(clock: FakeClock) -> None:
+    screen = Streaming()
+    reply = ReplyStream(screen, Pacer(clock), Log(), clock, turn="t1")
+    await reply.__aenter__()
+    reply.status("a", "looking")
+    reply.ended("a", ToolStatus.COMPLETED)
+    reply.status("b", "counting")
+    reply.clear_status()
+    reply.append(f"{GROWN}Another one. An")
+    await clock.advance(30)
+    done = Status("looking", "a", ToolStatus.COMPLETED)
+    assert screen.shown["m0"][-1].status == (done, Status("counting", "b"))
+
+    await finish(reply, clock)
+    await reply.__aexit__(None, None, None)
+
+    assert screen.shown["m0"][-1].status == (done, Status("counting", "b", ToolStatus.CANCELLED))
+
+
+async def test_a_card_does_not_change_once_its_message_stands(clock: FakeClock) -> None:
+    pages = PageSet("t1", Streaming().limits)
+    pages.extend(GROWN)
+    pages.begin_task("a", "looking")
+    pages.begin_piece(0, grows=True)
+    shown = pages.now(0)
+    pages.finish()
+    shown.page = pages.page(0)
+    assert shown.page.final and shown.page.status[0].state == ToolStatus.CANCELLED
+
+    pages.end_task("a", ToolStatus.COMPLETED)
+
+    assert pages.page(0) == shown.page
 
 
 async def test_what_could_only_be_posted_stands_and_the_rest_follows(clock: FakeClock) -> None:

@@ -123,7 +123,9 @@ async def test_chunks_show_text_tasks_and_plan(
         channel="C1", ts=ts, chunks=[task | {"status": "complete"}, {"type": "markdown_text", "text": "**done**"}]
     )
 
-    assert [v.text for v in server.screen.of("C1")[0].versions] == ["", "Plan\n… Search", "Plan\n✓ Search\ndone"]
+    [shown] = server.screen.of("C1")
+    assert [version.text for version in shown.versions] == ["", "", "done"]
+    assert shown.cards == ["Plan", "✓ Search"] and "… Search" in shown.versions[1].html
     odd = client.chat_appendStream(channel="C1", ts=ts, chunks=[task | {"status": "odd"}])
     assert await refusal(odd) == "invalid_chunks"
     assert await refusal(client.chat_appendStream(channel="C1", ts=ts)) == "no_text"

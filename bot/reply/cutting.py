@@ -13,6 +13,8 @@ from bot.reply.graphemes import boundary_before, is_boundary
 _NO_SENTENCE = 300
 """Characters without the end of a sentence, of which there will be none."""
 _SENTENCE = re.compile(r"[.!?…][\"'”’)\]*_]*\s+|[。！？；][”’」』）】》*_]*\s*")
+_MARKER = re.compile(r"\n[ \t>]*(?:\d{1,9}[.)]|[-+*]|\#{1,6})[ \t]*")
+_LONGEST_MARKER = 32
 _WORD = re.compile(r"\s+|[，、：。！？；…][”’」』）】》*_]*")
 
 # What a cut should not tear apart. Each alternative is bounded, so that a page of openers stays linear.
@@ -68,10 +70,23 @@ def sentence_end(text: str, floor: int) -> int:
     Where many words make no sentence, as in lists and in code, it is the last line, or else the last word.
     """
     # What follows the last character may belong to the same number, address or sign.
-    ends = [match.end() for match in _SENTENCE.finditer(text, floor) if match.end() < len(text)]
+    ends = [at for at in _ends(_SENTENCE, text, floor, len(text)) if at < len(text)]
     if ends or len(text) - floor < _NO_SENTENCE:
         return ends[-1] if ends else 0
     return max(text.rfind("\n", floor, -1), text.rfind(" ", floor, -1) if "\n" not in text[floor:-1] else 0, 0) + 1
+
+
+def _ends(pattern: re.Pattern[str], text: str, floor: int, end: int) -> list[int]:
+    """Return where the matches end, but for those within a line's marker: no item is parted from its number."""
+    return [match.end() for match in pattern.finditer(text, floor, end) if not _ends_in_marker(text, match.end())]
+
+
+def _ends_in_marker(text: str, at: int) -> bool:
+    """Tell whether the last line of `text[:at]` is a marker and nothing else."""
+    begin = text.rfind("\n", max(0, at - _LONGEST_MARKER), at)
+    if begin >= 0:
+        return _MARKER.fullmatch(text, begin, at) is not None
+    return at < _LONGEST_MARKER and _MARKER.fullmatch("\n" + text[:at]) is not None
 
 
 def border_at(page: str, at: int, length: int, following: str) -> Border:
@@ -201,8 +216,8 @@ def _choose(  # noqa: C901  # the places to cut at, the best first
         if at := last(positions, half):
             return at
     end = limit if found.open is None else max(limit - len(found.open.closer) - 1, floor + 1)
-    sentences = [match.end() for match in _SENTENCE.finditer(page, floor, end)] if found.open is None else []
-    words = [match.end() for match in _WORD.finditer(page, floor, end)]
+    sentences = _ends(_SENTENCE, page, floor, end) if found.open is None else []
+    words = _ends(_WORD, page, floor, end)
     for positions in (sentences, words):
         if at := last(positions, half):
             return at

@@ -543,3 +543,28 @@ def test_a_page_that_ended_goes_on_as_a_new_one_when_text_comes() -> None:
     pages.extend(" Three.")
 
     assert [page.body for page in pages.pages] == ["One. Two.", " Three."]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("Two things.\n\n1. Tea", "Two things.\n\n"),
+        ("Tea.\n   12. Milk", "Tea.\n   "),
+        ("1. Tea", ""),
+        ("1. Tea! And", "1. Tea! "),
+        ("It was in 2024. And", "It was in 2024. "),
+    ],
+)
+def test_the_number_of_an_item_is_no_sentence(text: str, sentences: str) -> None:
+    pages = Paginator(200, len)
+    pages.extend(text)
+    assert pages.sentences(0) == sentences
+
+
+@pytest.mark.parametrize("marker", ["7. ", "- ", "> 1) ", "## "])
+def test_no_page_ends_with_the_marker_of_a_line(marker: str) -> None:
+    text = "word" * 8 + f"\n{marker}" + "word" * 40
+    pages = Paginator(45, len)
+    pages.extend(text)
+    pages.finish()
+    assert not [page.body for page in pages.pages if page.body.rstrip().endswith(marker.rstrip())]

@@ -349,6 +349,57 @@ async def test_streams_are_for_threads_in_which_somebody_asked(slack: SlackServe
     assert not adapter.surface(direct_target(slack)).limits.grows
 
 
+async def write_for(slack: SlackServer, adapter: SlackAdapter, clock: FakeClock, text: str, seconds: float) -> None:
+    """Let a reply be written for so long by a steady model, with no edit left when it begins."""
+    surface, pacer = adapter.surface(thread_target(slack)), Pacer(clock)
+    edit = cost_of(surface, Page("x"), MessageRef("1.2"))
+    for _ in range(48):
+        assert pacer.take(edit, Purpose.FINAL)
+        pacer.answered(edit)
+    async with ReplyStream(surface, pacer, Unrecorded(), clock, turn="t1") as reply:
+        step = int(len(text) * 4 / seconds) + 1
+        for at in range(0, len(text), step):
+            reply.append(text[at : at + step])
+            await clock.advance(4.0)
+            if at <= len(text) // 2 < at + step:
+                reply.status("call-1", "Reading")
+                await clock.advance(150.0)
+                reply.clear_status()
+                reply.ended("call-1", ToolStatus.COMPLETED)
+        finishing = asyncio.create_task(reply.finish())
+        async with asyncio.timeout(60):
+            while not finishing.done():
+                await clock.advance(1.0)
+        await finishing
+    await pacer.close()
+
+
+LONG = "\n\n".join(f"Paragraph {number}. {SENTENCES} Its end." for number in range(23))
+LONG_CHINESE = "\n\n".join(CHINESE for _ in range(17))
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "streams"),
+    [(PARAGRAPHS * 2, 1_200.0, 3), (LONG, 120.0, 1), (LONG, 1_200.0, 4), (LONG_CHINESE, 1_200.0, 3)],
+    ids=["20 minutes", "40 kB", "both", "both in Chinese"],
+)
+async def test_a_long_answer_without_an_edit_is_whole_in_several_streams(
+    slack: SlackServer, adapter: SlackAdapter, clock: FakeClock, text: str, seconds: float, streams: int
+) -> None:
+    """Slack ends a stream after five minutes, after two without text, and takes about 10,600 bytes in each. What is
+    a whole page before its call is granted is a post.
+    """
+    await write_for(slack, adapter, clock, text, seconds)
+
+    shown = slack.screen.of("C1")
+    assert squeezed("".join(texts(slack))) == squeezed(text)
+    assert not any(message.live for message in shown)
+    assert methods(slack).count("startStream") >= streams
+    assert seconds < 1_200 or clock.now > 2_200
+    assert text == PARAGRAPHS * 2 or len(text.encode()) > 40_000
+    assert slack.refusals == 0
+
+
 CARD = Status("Searching <rain> & wind", "call-1")
 NEXT_CARD = Status("Counting", "call-2")
 

@@ -177,6 +177,7 @@ async def test_slacks_own_stop_ends_the_answer_of_an_agent(world: World, process
 
     assert time.monotonic() - since < 1.0
     await room.until(lambda: not works() and [one.text for one in room.shown] == ["Stopped."])
+    assert world.slack.workspace.titles == {("C1", room.thread): "tell me much"}
     await room.until(lambda: ended(world) == 1)
 
 

@@ -1,0 +1,114 @@
+"""Whatever Telegram and Discord refuse while an answer is written, its final text is the same."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import pytest
+from pydantic import SecretStr
+
+from adapters.discord.adapter import DiscordAdapter
+from adapters.settings import DiscordSettings, TelegramSettings
+from adapters.telegram.adapter import TelegramAdapter
+from bot.contract.messages import ReplyTarget
+from bot.pacing.pacer import Pacer
+from playground.discord import DiscordServer
+from playground.faults import Fault
+from playground.telegram import TelegramServer
+from tests.conftest import FakeClock
+from tests.documents import differs, document, read, refusing, write_document
+
+REFUSALS = {
+    "limited": Fault(status=429, retry_after=3),
+    "away": Fault(status=503),
+    "lost": Fault(drop="before"),
+}
+
+Write = Callable[[str, int, Fault | None, set[str]], Awaitable[str]]
+"""Let a text be written with a refusal of one of its calls, whose method is added to a set; what stands of it."""
+
+
+@asynccontextmanager
+async def telegram(clock: FakeClock) -> AsyncIterator[Write]:
+    async with TelegramServer(now=clock.monotonic, limits=False) as server:
+        server.person(1, "Ada")
+        settings = TelegramSettings(
+            _env_file=None,  # type: ignore[call-arg]  # what pydantic-settings takes, unknown to mypy
+            telegram_bot_token=SecretStr(server.token),
+            telegram_api_base_url=server.base_url,
+        )
+        async with TelegramAdapter(settings, clock) as adapter:
+            assert adapter._greeting is not None
+            await adapter._greeting
+            data = {"chat": 1, "thread": None, "reply_to": None, "group": False}
+
+            async def write(text: str, number: int, refusal: Fault | None, met: set[str]) -> str:
+                before = len(server.screen.of("1"))
+                with refusing(server.faults, number, refusal, met):
+                    await write_document(adapter.surface(ReplyTarget("telegram", data)), Pacer(clock), clock, text)
+                return read(server.screen.of("1")[before:])
+
+            yield write
+
+
+@asynccontextmanager
+async def discord(clock: FakeClock) -> AsyncIterator[Write]:
+    clock.started = time.time()
+    async with DiscordServer(now=clock.monotonic, limits=False) as server:
+        server.guild(10)
+        server.person(1, "Ada")
+        server.channel(20, 10)
+        settings = DiscordSettings(
+            _env_file=None,  # type: ignore[call-arg]  # what pydantic-settings takes, unknown to mypy
+            discord_bot_token=SecretStr(server.token),
+            discord_api_base_url=server.base_url,
+        )
+        async with DiscordAdapter(settings, clock) as adapter:
+            target = ReplyTarget("discord", {"channel": 20, "group": True, "reply_to": None})
+
+            async def write(text: str, number: int, refusal: Fault | None, met: set[str]) -> str:
+                before = len(server.screen.of("20"))
+                with refusing(server.faults, number, refusal, met):
+                    await write_document(adapter.surface(target), Pacer(clock), clock, text)
+                return read(server.screen.of("20")[before:])
+
+            yield write
+
+
+PLACES: dict[str, Callable[[FakeClock], AbstractAsyncContextManager[Write]]] = {
+    "telegram": telegram,
+    "discord": discord,
+}
+
+
+async def check(write: Write, seed: int, number: int, refusal: str) -> set[str]:
+    """Write a document twice; the method whose call was refused."""
+    met: set[str] = set()
+    whole = await write(document(seed), -1, None, met)
+    said = await write(document(seed), number, REFUSALS[refusal], met)
+    assert not (wrong := differs(said, whole)), f"document {seed}, {refusal} of call {number}: {wrong}"
+    return met
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_the_final_text_is_the_same_whatever_is_refused(clock: FakeClock, place: str) -> None:
+    met: set[str] = set()
+    async with PLACES[place](clock) as write:
+        for seed in range(8):
+            dice = random.Random(seed)
+            met |= await check(write, seed, dice.randint(0, 3), dice.choice([*REFUSALS]))
+    assert met
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("place", PLACES)
+async def test_no_refusal_changes_the_final_text_of_five_hundred_documents(clock: FakeClock, place: str) -> None:
+    met: set[str] = set()
+    async with PLACES[place](clock) as write:
+        for seed in range(1_000, 1_500):
+            for number in range(8):
+                met |= await check(write, seed, number, [*REFUSALS][(seed + number) % len(REFUSALS)])
+    assert len(met) > 1, "posts and edits"

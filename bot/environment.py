@@ -143,6 +143,8 @@ def _distance(name: str, setting: str) -> int:
             row[j] = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (sign != other))
             if i > 1 and j > 1 and sign == two[j - 2] and one[i - 2] == other:
                 row[j] = min(row[j], last[j - 2] + 1)
+        if min(min(before), min(row)) > most:
+            return _FAR
     return row[-1] if row[-1] <= most else _FAR
 
 

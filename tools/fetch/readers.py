@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -41,6 +41,8 @@ _WORDS = 4096
 """Bytes of its errors that are kept."""
 _FILES = 1024 * 1024
 """Bytes of all files that a reader may write in its sandbox: it needs none."""
+_WORKED: set[tuple[Hashable, str]] = set()
+"""The trials of this process that were passed, by what was started and the kind of page."""
 # What a Python needs to find its libraries; no key of the operator's.
 _KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "LANG", "SYSTEMROOT", "TZ")
 
@@ -102,7 +104,8 @@ class Readers:
         """Read a page of our own once: as `text` it shows that the machine allows sandboxes, as `html` that the
         libraries are found in there. Where it fails, readers run without one from then on.
 
-        What a stranger's page does has no part in this: it could have its next reader run unconfined.
+        What a stranger's page does has no part in this: it could have its next reader run unconfined. What has worked
+        once is not tried again in this process.
 
         Raises:
             TimeoutError: it took too long, which says nothing of the sandbox.
@@ -110,23 +113,27 @@ class Readers:
         async with self._trying:
             if self._launcher is None or kind in self._tried:
                 return
-            about = json.dumps({"kind": kind, "url": "https://example.org", "charset": "", "seconds": TRIAL_SECONDS})
-            failure = await self._failure(self._launcher, about.encode() + b"\n", b"<p>A page of our own.</p>")
+            failure = await self._failure(self._launcher, kind)
             self._tried.add(kind)
             if failure:
                 self._launcher, self._reason = None, failure
                 if kind == self._program.trial:
                     log.warning("%s", self.summary)
 
-    async def _failure(self, launcher: Launcher, about: bytes, body: bytes) -> str:
+    async def _failure(self, launcher: Launcher, kind: str) -> str:
         """Return why our test page cannot be read in a sandbox; empty if it can."""
         from tools.sandbox.cell import SandboxFailed
 
+        about = json.dumps({"kind": kind, "url": "https://example.org", "charset": "", "seconds": TRIAL_SECONDS})
+        body = b"<p>A page of our own.</p>"
         try:
-            answer, words = await talk(await launcher.start(), about, body, TRIAL_SECONDS)
+            if (trial := (await launcher.key(), kind)) in _WORKED:
+                return ""
+            answer, words = await talk(await launcher.start(), about.encode() + b"\n", body, TRIAL_SECONDS)
         except SandboxFailed as failure:
             return str(failure)
         if b"A page of our own." in answer:
+            _WORKED.add(trial)
             return ""
         said = words.decode("utf-8", "replace").strip().splitlines()
         return said[-1] if said else "the reader's libraries are not found in it"

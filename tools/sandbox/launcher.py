@@ -6,7 +6,7 @@ import asyncio
 import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from tools import subprocesses
 from tools.sandbox.cell import SandboxFailed
@@ -36,6 +36,14 @@ class Launcher:
         self._lay_out = lay_out
         self._programs = programs()
         self._filter = filtered
+
+    async def key(self) -> Hashable:
+        """Return what two launchers share only where they start the same program in the same surroundings.
+
+        Raises:
+            SandboxFailed: a sandbox would see what it must not.
+        """
+        return self._programs, await self._seen()
 
     async def start(self) -> asyncio.subprocess.Process:
         """Start the program and return its process, with pipes.

@@ -18,6 +18,7 @@ from tools.fetch.client import Fetched
 from tools.fetch.extraction import extract
 from tools.fetch.readers import Readers
 from tools.read_page import ReadPage
+from tools.sandbox.launcher import Launcher
 from tools.sandbox.layout import PROGRAM
 
 POSSESSED = """
@@ -230,6 +231,28 @@ async def test_libraries_that_are_not_found_inside_are_noticed_before_the_first_
     assert page.text == "Bridges hang."
     assert [record.getMessage() for record in caplog.records] == [made.summary]
     assert "libraries are not found" in made.summary
+
+
+async def test_a_sandbox_that_worked_is_not_tried_again_in_this_process(
+    sandboxed: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+    real = Launcher.start
+
+    async def start(launcher: Launcher) -> asyncio.subprocess.Process:
+        started.append(launcher)
+        return await real(launcher)
+
+    monkeypatch.setattr(Launcher, "start", start)
+    monkeypatch.setattr(readers, "_WORKED", set())
+
+    for kind in ("text", "text", "html"):
+        await Readers().prove(kind)
+
+    assert len(started) == 2, "one for each kind of page"
+    monkeypatch.setattr(readers, "PACKAGES", ("trafilatura",))
+    await Readers().prove("text")
+    assert len(started) == 3, "another sandbox"
 
 
 async def test_the_operator_is_told_where_pages_are_read(sandboxed: Readers, monkeypatch: pytest.MonkeyPatch) -> None:

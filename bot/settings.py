@@ -145,8 +145,8 @@ class CoreSettings(Settings):
     )
     transcribe_model: str = Field(
         "",
-        description="What transcribes voice messages, as provider:name; empty: what the model's provider has, else one "
-        "whose key is set (OpenAI); off: nothing.",
+        description="What transcribes voice messages, as provider:name, or as local:/path/of/a/model on this machine; "
+        "empty: what the model's provider has, else one whose key is set (OpenAI); off: nothing.",
     )
     pre_search: bool = Field(False, description="Search before the model is asked where a question plainly needs it.")
     max_tool_rounds: int = Field(5, ge=2, le=50, description="Model calls a turn; 2 is the classical two-pass loop.")

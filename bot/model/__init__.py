@@ -5,7 +5,7 @@
             ...
 
 `providers` (the table), `wire` and `responses` (how a request is told), `sse` and `assembly` (how a stream is
-read), `client` (one model), `chain` (a model and its fallbacks), `transcribing` (speech to text).
+read), `client` (one model), `chain` (a model and its fallbacks), `transcribing` and `local` (speech to text).
 Importing this package loads no HTTP library.
 """
 

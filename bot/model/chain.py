@@ -17,10 +17,11 @@ from bot.model.base import CallPiece, Piece, ReasoningPiece, Request
 from bot.model.client import ModelClient
 from bot.model.failures import SetupRefused
 from bot.model.learned import Learned
+from bot.model.local import LOCAL, LocalTranscriber
 from bot.model.options import TOOL_MODES, ModelOptions
 from bot.model.providers import ModelName, base_url_of, key_of
 from bot.model.readbatcher import ReadBatcher
-from bot.model.transcribing import Transcriber
+from bot.model.transcribing import ServiceTranscriber, Transcriber
 from bot.model.transport import StreamTransport
 from bot.model.usage import Estimator
 from bot.model.wire import Endpoint
@@ -195,7 +196,9 @@ class Models:
         return self._known[text]
 
     def _transcriber(self, text: str) -> Transcriber:
-        return Transcriber(self._endpoint(text, "TRANSCRIBE_MODEL"), self._clock, self._jitter)
+        if text.startswith(LOCAL):
+            return LocalTranscriber(text.removeprefix(LOCAL), self._clock)
+        return ServiceTranscriber(self._endpoint(text, "TRANSCRIBE_MODEL"), self._clock, self._jitter)
 
     def _endpoint(self, text: str, setting: str) -> Endpoint:
         name = ModelName.parse(text, setting)

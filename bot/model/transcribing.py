@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 from dataclasses import dataclass
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Protocol
 
 from bot.contract import Backoff, Clock, ModelBusy, ModelDropped, ModelSlow, time_limit
 from bot.model.failures import NETWORK_ERRORS, failure
@@ -34,8 +34,21 @@ class Heard:
     """The length that the server charges for; 0 where it does not tell."""
 
 
-class Transcriber:
-    """One model that transcribes speech."""
+class Transcriber(Protocol):
+    """One model that transcribes speech: a `ServiceTranscriber`, or one on this machine."""
+
+    @property
+    def name(self) -> str:
+        """`provider:name`."""
+        ...
+
+    async def transcribe(self, recording: BinaryIO, name: str, media_type: str, seconds: float) -> Heard:
+        """See `ServiceTranscriber.transcribe`."""
+        ...
+
+
+class ServiceTranscriber:
+    """A model at a provider that transcribes speech."""
 
     def __init__(self, at: Endpoint, clock: Clock, jitter: random.Random) -> None:
         self._at = at

@@ -93,6 +93,7 @@ _ROWS = (
     # One's own machine.
     Price("ollama:*", 0.0, 0.0, 0.0, 0.0),
     Price("vllm:*", 0.0, 0.0, 0.0, 0.0),
+    Price("local:*", 0.0, 0.0, 0.0, 0.0),
 )
 
 

@@ -76,8 +76,11 @@ _NO_CHARSETS = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-esc
 """Codecs of Python that no page uses; some take quadratic time."""
 
 
-def set_limits(seconds: float, memory: int = _MEMORY) -> None:
-    """Limit this process to what parsing needs. Where the system cannot, the caller's time limit remains."""
+def set_limits(seconds: float, memory: int = _MEMORY, *, threads: bool = False) -> None:
+    """Limit this process to what parsing needs. Where the system cannot, the caller's time limit remains.
+
+    `threads`: it may start threads, which systems count as processes.
+    """
     try:
         import resource
     except ImportError:
@@ -88,7 +91,7 @@ def set_limits(seconds: float, memory: int = _MEMORY) -> None:
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NPROC, 0),
+        *(() if threads else ((resource.RLIMIT_NPROC, 0),)),
     ):
         resource.setrlimit(kind, (most, most))
 

@@ -186,6 +186,12 @@ async def test_every_model_that_may_answer_is_asked(world: World) -> None:
         ({}, 0, True, "openai:gpt-4o-mini-transcribe transcribes voice messages"),
         ({"TRANSCRIBE_MODEL": "openai:whisper-1"}, 0, True, "openai:whisper-1 transcribes voice messages"),
         ({"TRANSCRIBE_MODEL": "off"}, 0, True, "voice messages are not transcribed; TRANSCRIBE_MODEL names"),
+        (
+            {"TRANSCRIBE_MODEL": "local:/no/such"},
+            1,
+            False,
+            "local:/no/such cannot listen: there is no",
+        ),
         ({"TRANSCRIBE_MODEL": "openai:gone"}, 1, False, "voice messages are not transcribed: openai:gone is not known"),
     ],
 )

@@ -1,0 +1,60 @@
+"""Speech to text by a model on this machine: no recording leaves it, and nothing is paid."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from bot.contract import Clock, ModelAway, ModelDropped, ModelRefused, ModelSlow, time_limit
+from bot.model.failures import SetupRefused
+from bot.model.transcribing import Heard
+from tools.speech.recognition import Trouble, Unrecognised, missing, recognise
+
+LOCAL: Final = "local:"
+"""What `TRANSCRIBE_MODEL` begins with where a folder of this machine follows."""
+_AT_ONCE: Final = 1
+"""Recordings that are listened to at the same time; each takes two processors."""
+
+
+class LocalTranscriber:
+    """A speech model in a folder of this machine."""
+
+    def __init__(self, folder: str, clock: Clock) -> None:
+        self._folder = Path(folder).expanduser()
+        self._clock = clock
+        self._places = asyncio.Semaphore(_AT_ONCE)
+
+    @property
+    def name(self) -> str:
+        """`local:` and the folder."""
+        return f"{LOCAL}{self._folder}"
+
+    async def transcribe(self, recording: BinaryIO, name: str, media_type: str, seconds: float) -> Heard:
+        """Return what is said in a recording; see `Transcriber.transcribe`.
+
+        Raises:
+            SetupRefused: the extra or the model is missing; says what.
+            ModelAway, ModelDropped, ModelSlow, ModelRefused: see `bot.contract.errors`.
+        """
+        if gone := await asyncio.to_thread(missing, self._folder):
+            raise SetupRefused(f"{self.name} cannot listen: {gone}")
+        recording.seek(0)
+        body = await asyncio.to_thread(recording.read)
+        try:
+            async with time_limit(self._clock, seconds), self._places:
+                spoken = await recognise(self._folder, body, seconds)
+        except TimeoutError:
+            raise ModelSlow(f"{self.name} gave no transcript within {seconds:g} s") from None
+        except OSError as error:
+            raise ModelAway(f"{self.name} cannot be started: {error}") from None
+        except Unrecognised as error:
+            raise self._failure(error.trouble) from None
+        return Heard(spoken.text.strip(), spoken.seconds)
+
+    def _failure(self, trouble: Trouble) -> ModelRefused | ModelDropped:
+        if trouble in (Trouble.MODEL, Trouble.LIBRARY):
+            return SetupRefused(f"{self.name} cannot listen: its {trouble} cannot be loaded")
+        if trouble is Trouble.FORMAT:
+            return ModelRefused(f"{self.name} cannot read the recording's format")
+        return ModelDropped(f"{self.name} ended without a transcript ({trouble})")

@@ -273,9 +273,12 @@ async def test_entities_are_not_expanded_and_nothing_outside_is_opened(read: Rea
 
 
 async def test_a_document_that_takes_too_much_memory_is_refused(refusal: Callable[..., Awaitable[Reason]]) -> None:
+    """Now and then the interpreter finds no memory to end with the error either, and tries until its time is up."""
     body = samples.docx(samples.paragraph("bridge") * 100_000)
 
-    assert await refusal(body, limits=ReadingLimits(memory=150 << 20, seconds=120)) is Reason.TOO_LARGE
+    refused = await refusal(body, limits=ReadingLimits(memory=150 << 20, seconds=30))
+
+    assert refused in (Reason.TOO_LARGE, Reason.TOO_LONG_TO_READ)
 
 
 async def test_a_document_that_takes_too_long_is_refused(refusal: Callable[..., Awaitable[Reason]]) -> None:

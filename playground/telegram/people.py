@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import groupby
 
 from playground.telegram.call import Json
 from playground.telegram.entities import Entity, Formatted, cut, fix
@@ -11,6 +12,8 @@ from playground.telegram.kinds import CAPTIONED, KINDS
 from playground.telegram.media import document_json, photo_json, store
 from playground.telegram.world import Chat, Message, Person, World
 
+ALBUM = 10
+"""The most that one album holds."""
 ANONYMOUS_ADMIN: Json = {"id": 1087968824, "is_bot": True, "first_name": "Group", "username": "GroupAnonymousBot"}
 AS_CHANNEL: Json = {"id": 136817688, "is_bot": True, "first_name": "Channel", "username": "Channel_Bot"}
 LINKED_CHANNEL: Json = {"id": 777000, "is_bot": False, "first_name": "Telegram"}
@@ -162,12 +165,9 @@ class People:
             contents = [
                 (self._file(*file) | (caption if index == 0 else {}), [file]) for index, file in enumerate(files)
             ]
-        album: Json = {}
-        if len(files) > 1:
-            self._albums += 1
-            album = {"media_group_id": str(13_000_000_000 + self._albums)}
+        albums = self._album_of([content for content, _ in contents])
         update_id = 0
-        for index, (content, shown_files) in enumerate(contents):
+        for index, ((content, shown_files), album) in enumerate(zip(contents, albums, strict=True)):
             message = world.post(
                 place,
                 sender,
@@ -337,6 +337,21 @@ class People:
             return {"video_note": stored.json() | {"length": 240, "duration": self.seconds}}
         return document_json(stored)
 
+    def _album_of(self, contents: Sequence[Json]) -> list[Json]:
+        """The album each content is in, if any: documents and music stand only with their like, and no more than ten
+        in one; what people record for others to hear or see stands alone. Clients divide what is sent accordingly.
+        """
+        albums: list[Json] = []
+        for kind, run in groupby(contents, _album_kind):
+            left = len(list(run))
+            while left:
+                count = min(left, ALBUM)
+                left -= count
+                self._albums += 1
+                together = bool(kind) and count > 1
+                albums += [{"media_group_id": str(13_000_000_000 + self._albums)} if together else {}] * count
+        return albums
+
     def _addressed(self, message: Message, result: Formatted) -> bool:
         """Whether privacy mode lets the bot hear a message in a group."""
         if self.world.bot["can_read_all_group_messages"]:
@@ -353,3 +368,8 @@ class People:
             if entity.type == "text_mention" and entity.extra["user"]["id"] == self.world.bot["id"]:
                 return True
         return False
+
+
+def _album_kind(content: Json) -> str:
+    """What else can stand in an album with this; nothing if it stands in none."""
+    return next((name for name in ("photo", "document", "audio") if name in content), "")

@@ -146,7 +146,7 @@ async def test_privacy_mode_lets_replies_to_the_bot_through(free: TelegramServer
 async def test_topics_edits_and_albums_arrive_as_such(free: TelegramServer, bot: Bot) -> None:
     topic = free.say(FORUM, "/ask", person=7, thread=42)
     edited = free.edit(7, free.message_id(free.say(7, "one")), "two")
-    free.say(7, "look", files=[("a.png", "image/png", png()), ("b.txt", "text/plain", b"b")])
+    free.say(7, "look", files=[("a.png", "image/png", png()), ("b.png", "image/png", png())])
 
     updates = {update.update_id: update for update in await bot.get_updates()}
 
@@ -155,10 +155,48 @@ async def test_topics_edits_and_albums_arrive_as_such(free: TelegramServer, bot:
     assert message.chat.is_forum
     change = updates[edited].edited_message
     assert change is not None and change.text == "two" and change.edit_date is not None
-    photo, document = (update.message for update in list(updates.values())[-2:])
+    photo, second = (update.message for update in list(updates.values())[-2:])
     assert photo is not None and photo.caption == "look" and photo.photo[0].width == 3
-    assert document is not None and document.document is not None and document.document.file_name == "b.txt"
-    assert photo.media_group_id == document.media_group_id != None  # noqa: E711
+    assert second is not None and second.photo and second.caption is None
+    assert photo.media_group_id == second.media_group_id != None  # noqa: E711
+
+
+@pytest.mark.parametrize(
+    ("sent", "albums"),
+    [
+        ("photo photo document document", [2, 2]),
+        ("photo document", [1, 1]),
+        ("photo photo document", [2, 1]),
+        ("audio audio document", [2, 1]),
+        ("voice voice", [1, 1]),
+        ("photo " * 12, [10, 2]),
+        ("photo " * 11, [10, 1]),
+    ],
+)
+async def test_clients_divide_what_no_album_holds(free: TelegramServer, bot: Bot, sent: str, albums: list[int]) -> None:
+    """Documents and music stand with their like alone, ten in an album; one alone is in none."""
+    kinds = {
+        "photo": ("a.png", "image/png", png()),
+        "document": ("b.txt", "text/plain", b"b"),
+        "audio": ("c.mp3", "audio/mpeg", b"ID3"),
+        "voice": ("voice.ogg", "audio/ogg", b"OggS"),
+    }
+    free.say(7, "look", files=[kinds[kind] for kind in sent.split()])
+
+    parts = [update.message for update in await bot.get_updates()]
+
+    assert [part.caption for part in parts if part is not None] == ["look"] + [None] * (len(parts) - 1)
+    seen: list[str | None] = []
+    counts: list[int] = []
+    for part in parts:
+        assert part is not None
+        if part.media_group_id and seen[-1:] == [part.media_group_id]:
+            counts[-1] += 1
+        else:
+            counts.append(1)
+        seen.append(part.media_group_id)
+    assert counts == albums
+    assert [bool(group) for group in seen] == [count > 1 for count in albums for _ in range(count)]
 
 
 def png() -> bytes:

@@ -11,7 +11,8 @@ import pytest
 from tests.tools.documents import samples
 from tests.tools.documents.conftest import Read
 from tests.tools.pdfs import LOCKED, lines, pdf
-from tools.documents.kinds import DocumentUnreadable, Kind, Reason
+from tools.documents import sheets
+from tools.documents.kinds import Archive, DocumentUnreadable, Kind, Reason
 from tools.documents.reading import Document, DocumentReader, Part, ReadingLimits
 
 pytest.importorskip("mammoth", reason="the extra `documents` is not installed")
@@ -84,6 +85,48 @@ def test_a_workbook_has_a_part_for_each_sheet_with_values(read_here: ReadHere) -
         "| 城市 | bridges | opened |\n| --- | --- | --- |\n| 重庆 | 1400 | 2026-03-04 |\n| a\\|b | 1.5 |  |"
     )
     assert found.parts[1].text.endswith("| 2026-03-04 05:06:00 | True |")
+
+
+def test_formulas_without_a_value_are_counted_above_the_first_sheet(read_here: ReadHere) -> None:
+    body = samples.xlsx(First=[["a", "=1+1"], ["b", '=IF(1>2,"<","")']], Second=[["=SUM(1,2)"]])
+
+    found = read_here(body)
+
+    line = "Formulas saved without a value in this workbook: 3. Their cells are empty here."
+    assert [part.text for part in found.parts] == [f"{line}\n\n| a |\n| --- |\n| b |"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "count"),
+    [
+        ('<c r="A1"><f>1+1</f></c>', 1),
+        ('<c r="A1"><f t="shared" si="0"/><v/></c>', 1),
+        ('<x:c r="A1"><x:f>1+1</x:f><x:v> </x:v></x:c>', 1),
+        ('<c r="A1"><f>1+1</f><v>2</v></c>', 0),
+        ('<c r="A1"><f t="shared" si="0"/><v>2</v></c>', 0),
+        ('<c r="A1" t="str"><f>""</f><v></v></c>', 0),
+        ('<c r="A1"/><c r="B1"><v>2</v></c>', 0),
+        ("<c><f>" * 20_000 + "<c" + " " * 100_000 + "<f>1</f>" + " " * 100_000, 0),
+    ],
+    ids=["no value", "shared", "prefixed", "saved", "shared and saved", "empty text", "no formula", "hostile"],
+)
+def test_a_formula_has_no_value_where_none_was_saved(cell: str, count: int) -> None:
+    body = samples.archive({"xl/worksheets/sheet1.xml": cell, "xl/styles.xml": "<c><f>1</f></c>"})
+
+    line = sheets._unsaved_line(Archive(body))
+
+    assert (
+        line[:1] == [f"Formulas saved without a value in this workbook: {count}. Their cells are empty here."] * count
+    )
+
+
+def test_a_sheet_too_large_to_count_in_is_read_all_the_same(
+    read_here: ReadHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = samples.xlsx(First=[[*["a"] * 40, "=1+1"]] * 40)
+    monkeypatch.setattr("tools.documents.kinds.MOST_ENTRY", 2000)
+
+    assert read_here(body).parts[0].text.startswith("| a |")
 
 
 def test_huge_sheets_are_cut_and_it_is_said(read_here: ReadHere, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ _WHY = {
     "encrypted": "it asks for a password; the person can send it without one",
     "damaged": "it is damaged",
     "unknown_kind": "it is of a kind that cannot be read",
+    "old_format": "it is in an older format; the person can save it as .docx, .xlsx, .pptx or PDF and send that",
     "too_large": "it is too large",
     "too_long_to_read": "reading it takes too long",
     "nothing_to_read": "it holds no text, as pages that were scanned do",

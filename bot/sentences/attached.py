@@ -33,6 +33,37 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我还不能读取：{what}，以下回答没有考虑其中的内容。",
         "我還無法讀取：{what}，以下回答沒有參考其中的內容。",
     ),
+    "unread_encrypted": (
+        "This asks for a password, so I cannot read it: {what}. Please send it without one.",
+        "文件有密码保护，我无法读取：{what}。请发送没有密码的版本。",
+        "檔案有密碼保護，我無法讀取：{what}。請傳送沒有密碼的版本。",
+    ),
+    "unread_damaged": (
+        "This seems to be damaged, so I cannot read it: {what}. Please send it again.",
+        "文件似乎已损坏，我无法读取：{what}。请重新发送。",
+        "檔案似乎已損壞，我無法讀取：{what}。請重新傳送。",
+    ),
+    "unread_old_format": (
+        "This is in an older format that I cannot read: {what}. Please save it as .docx, .xlsx, .pptx or PDF and send "
+        "it again.",
+        "这是我无法读取的旧格式：{what}。请另存为 .docx、.xlsx、.pptx 或 PDF 后重新发送。",
+        "這是我無法讀取的舊格式：{what}。請另存為 .docx、.xlsx、.pptx 或 PDF 後重新傳送。",
+    ),
+    "unread_too_large": (
+        "This is too large for me to read: {what}. Please send the part that matters.",
+        "文件太大，我无法读取：{what}。请只发送重要的部分。",
+        "檔案太大，我無法讀取：{what}。請只傳送重要的部分。",
+    ),
+    "unread_too_long_to_read": (
+        "Reading this took too long: {what}. Please send the part that matters.",
+        "读取所需时间太长：{what}。请只发送重要的部分。",
+        "讀取所需時間太長：{what}。請只傳送重要的部分。",
+    ),
+    "unread_nothing_to_read": (
+        "I found no text in this: {what}. If its pages are pictures, please send them as pictures.",
+        "我在其中没有找到文字：{what}。如果页面是图片，请以图片形式发送。",
+        "我在其中沒有找到文字：{what}。如果頁面是圖片，請以圖片形式傳送。",
+    ),
     "unheard_off": (
         "I cannot listen to this here: {what}. Please write what matters in it.",
         "我在这里无法收听：{what}。请把重要的内容写给我。",

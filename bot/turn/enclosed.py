@@ -49,6 +49,7 @@ _SIGNS: Final = (
     (b"GIF89a", "image/gif", "gif"),
 )
 _HEAD: Final = 16
+_TOO_LARGE: Final = f"unread_{Reason.TOO_LARGE}"
 _MOST: Final = {
     EnclosureKind.PICTURE: PICTURE_BYTES,
     EnclosureKind.FILE: FILE_BYTES,
@@ -171,7 +172,7 @@ class EnclosedFiles:
                 text = await self._text_of(path, one) if one.kind is EnclosureKind.FILE else ""
             except (BotError, DocumentUnreadable, SandboxFailed, OSError) as error:
                 log.warning("%s: a %s is left unread: %s", question.chat, one.kind, error)
-                return replace(one, problem="unheard_large") if _is_too_large(one, error) else None
+                return replace(_anew(one), problem=_problem(one, error))
             content = await asyncio.to_thread(path.read_bytes)
         put, scope = self._store.files.put, str(question.chat)
         if one.kind is EnclosureKind.FILE:
@@ -200,15 +201,21 @@ class EnclosedFiles:
 
 def _anew(one: Enclosure) -> Enclosure:
     """What is enclosed, without what a former process noted of it: it may be found differently now."""
-    return replace(one, stored=0, text="", problem="")
+    too_large = one.kind not in AUDIBLE and one.size > _MOST.get(one.kind, one.size)
+    return replace(one, stored=0, text="", problem=_TOO_LARGE if too_large else "")
 
 
 def _can_be_brought(one: Enclosure) -> bool:
     return bool(one.source) and not one.problem and not one.heard and one.size <= _MOST.get(one.kind, -1)
 
 
-def _is_too_large(one: Enclosure, error: Exception) -> bool:
-    return one.kind in AUDIBLE and isinstance(error, TooLong)
+def _problem(one: Enclosure, error: Exception) -> str:
+    """Return the name of the sentence that says why it stays unread; empty where none says more than that it does."""
+    if isinstance(error, TooLong):
+        return "unheard_large" if one.kind in AUDIBLE else _TOO_LARGE
+    if isinstance(error, DocumentUnreadable) and error.reason not in (Reason.UNKNOWN_KIND, Reason.EXTRA_MISSING):
+        return f"unread_{error.reason}"
+    return "unheard_now" if one.kind in AUDIBLE else ""
 
 
 def _shortened(text: str, room: int) -> str:

@@ -20,6 +20,7 @@ PNG = ("cat.png", "image/png", b"\x89PNG\r\n\x1a\n" + b"\0" * 8 + b"\0\0\0\2\0\0
 BMP = ("cat.bmp", "image/bmp", b"BM" + b"x" * 40)
 """No model takes it."""
 UNREAD = "I cannot read this yet"
+DAMAGED = "This seems to be damaged, so I cannot read it"
 PLATFORMS = ("telegram", "slack", "discord")
 IN_WORDS = {
     "sticker": "a sticker",
@@ -114,13 +115,13 @@ async def test_a_file_alone_is_a_question_that_gets_one_sentence(world: World, s
         for place in places:
             place.send("", PDF)
         for place in places:
-            await place.until(UNREAD)
+            await place.until(DAMAGED)
         await bot.dispatcher.wait_idle()
 
         assert world.model.requests == []
         for place in places:
             [text] = place.texts
-            assert text == f"{UNREAD}: a file (report.pdf). Please tell me what matters in it."
+            assert text == f"{DAMAGED}: a file (report.pdf). Please send it again."
 
         for place in places:
             place.send("What is in it?")
@@ -130,7 +131,7 @@ async def test_a_file_alone_is_a_question_that_gets_one_sentence(world: World, s
     # The model knows later what was sent, and what was said of it.
     for request in world.model.requests:
         told = str(request.body["messages"])
-        assert "report.pdf" in told and "1,200 bytes" in told and UNREAD in told
+        assert "report.pdf" in told and "1,200 bytes" in told and DAMAGED in told
 
 
 async def test_a_question_with_a_file_is_answered_and_the_file_is_named_to_the_person_and_to_the_model(
@@ -146,7 +147,7 @@ async def test_a_question_with_a_file_is_answered_and_the_file_is_named_to_the_p
 
     for place in places:
         [text] = place.texts
-        assert text == f"{UNREAD}, so my answer leaves it aside: a file (report.pdf).\n\nSeven."
+        assert text == f"{DAMAGED}: a file (report.pdf). Please send it again.\n\nSeven."
     assert len(world.model.requests) == 3
     for question in asked(world):
         assert question.startswith("How many pages has it?\n\n(Sent with this message; you cannot see what is in it")
@@ -187,7 +188,8 @@ async def test_what_discord_and_slack_let_people_send_is_answered(world: World, 
             place.send("", (name, "audio/ogg", b"OggS"))
             await place.until("a voice message.")
             place.send("", BMP, PDF, ("old.zip", "application/zip", b"PK\x03\x04"))
-            await place.until("a picture (cat.bmp), 2 files (report.pdf, old.zip)")
+            await place.until(f"{DAMAGED}: 2 files (report.pdf, old.zip)")
+            await place.until(f"{UNREAD}: a picture (cat.bmp)")
 
     assert world.model.requests == []
 
@@ -215,7 +217,7 @@ async def test_a_forwarded_file_is_named_too(world: World, start: Start) -> None
         for place in places:
             place.forward("", PDF)
         for place in places:
-            await place.until(f"{UNREAD}: a file (report.pdf)")
+            await place.until(f"{DAMAGED}: a file (report.pdf)")
         assert world.model.requests == []
         for place in places:
             place.forward("Read this", PDF)
@@ -223,7 +225,7 @@ async def test_a_forwarded_file_is_named_too(world: World, start: Start) -> None
             await place.until("Noted.")
 
     for place in places:
-        assert place.texts[1].startswith(f"{UNREAD}, so my answer leaves it aside: a file (report.pdf).")
+        assert place.texts[1].startswith(f"{DAMAGED}: a file (report.pdf).")
     for question in asked(world):
         assert "> Read this" in question
         assert "(Sent with the message above that it quotes;" in question and '"report.pdf"' in question
@@ -274,7 +276,7 @@ async def test_how_that_answer_came_about_names_no_model(world: World, start: St
     async with start("telegram") as bot:
         place = Place(world, "telegram")
         place.send("", PDF)
-        await place.until(UNREAD)
+        await place.until(DAMAGED)
         await bot.dispatcher.wait_idle()
         place.send("/why")
         await place.until("no model was asked")

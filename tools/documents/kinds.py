@@ -17,6 +17,8 @@ _CONTENT_TYPES = "[Content_Types].xml"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How Office documents of before 2007 begin, and newer ones with a password."""
 _PACKAGE = "EncryptedPackage".encode("utf-16-le")
+_BEFORE_2007 = tuple(name.encode("utf-16-le") for name in ("WordDocument", "Workbook", "PowerPoint Document"))
+"""The parts in which those of before 2007 hold what they say."""
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _TAG = re.compile(rb"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
 _RTF = b"{\\rtf"
@@ -46,6 +48,8 @@ class Reason(StrEnum):
     """It asks for a password."""
     DAMAGED = "damaged"
     UNKNOWN_KIND = "unknown_kind"
+    OLD_FORMAT = "old_format"
+    """It is of a kind that newer programs save in a form that can be read: RTF, and Office before 2007."""
     TOO_LARGE = "too_large"
     """Itself, unpacked, or in the memory that reading it takes."""
     TOO_LONG_TO_READ = "too_long_to_read"
@@ -108,9 +112,12 @@ def find_kind(body: bytes, name: str = "", media_type: str = "") -> Kind:
     if body.startswith(b"PK\x03\x04"):
         return _archived_kind(Archive(body))
     if body.startswith(_OLE):
-        raise DocumentUnreadable(Reason.ENCRYPTED if _PACKAGE in body else Reason.UNKNOWN_KIND)
+        old = Reason.OLD_FORMAT if any(name in body for name in _BEFORE_2007) else Reason.UNKNOWN_KIND
+        raise DocumentUnreadable(Reason.ENCRYPTED if _PACKAGE in body else old)
+    if body.startswith(_RTF):
+        raise DocumentUnreadable(Reason.OLD_FORMAT)
     sample = body[:_SAMPLE]
-    if body.startswith(_RTF) or not _is_text(sample):
+    if not _is_text(sample):
         raise DocumentUnreadable(Reason.UNKNOWN_KIND)
     if sample.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and _TAG.search(sample[:2048]):
         return Kind.HTML

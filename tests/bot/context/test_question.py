@@ -263,6 +263,13 @@ def test_why_something_was_not_heard_is_said_to_both() -> None:
     assert "it was not transcribed, so you do not know what is said in it" in question_text(beside)
 
 
+def test_why_a_file_was_not_read_is_said_to_the_person() -> None:
+    beside = asked("Well?", enclosed=(replace(PDF, problem="unread_encrypted"),))
+
+    assert write_preamble(beside).startswith("This asks for a password, so I cannot read it: a file (`report.pdf`).")
+    assert "you cannot see what is in it" in question_text(beside) and "transcribed" not in question_text(beside)
+
+
 def test_a_recording_that_was_heard_is_a_question_alone() -> None:
     assert not is_alone(asked("", enclosed=(spoken("Hi"),)))
     assert is_alone(asked("", enclosed=(spoken(),)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,6 +25,7 @@ from bot.contract import (
 )
 from bot.model.transcribing import Heard
 from bot.policy import Prices
+from bot.sentences import say
 from bot.store import Store
 from bot.turn.enclosed import (
     BRING_SECONDS,
@@ -64,8 +66,8 @@ class Platform:
 
 async def read(path: Path, name: str = "", media_type: str = "") -> Document:
     text = path.read_bytes().decode()
-    if text == "binary":
-        raise DocumentUnreadable(Reason.UNKNOWN_KIND)
+    if text in list(Reason):
+        raise DocumentUnreadable(Reason(text))
     if not text:
         return Document(Kind.TEXT, "", (Part("", ""),))
     return Document(Kind.TEXT, name.removesuffix(".txt"), (Part("page 1", text), Part("", text)), "That is all.")
@@ -160,11 +162,26 @@ async def test_pictures_and_files_of_a_message_and_its_quote_are_marked_in_their
 
 
 async def test_what_says_nothing_stays_unread(enclosed: EnclosedFiles, platform: Platform) -> None:
-    platform.files = {"a": b"binary", "b": b"x", "c": b""}
+    platform.files = {"a": b"unknown_kind", "b": b"x", "c": b""}
 
     marked, _ = await enclosed.bring(asking(file("a"), file("b"), file("c")))
 
     assert [bool(one.stored) for one in marked.enclosed] == [False, True, False]
+
+
+async def test_a_person_is_told_why_a_file_stays_unread(enclosed: EnclosedFiles, platform: Platform) -> None:
+    platform.files = {reason: reason.encode() for reason in Reason}
+    platform.files["empty"] = b""
+
+    marked, _ = await enclosed.bring(asking(*map(file, platform.files), replace(file("large"), size=FILE_BYTES + 1)))
+    problems = [one.problem for one in marked.enclosed]
+
+    reasons = [reason for reason in Reason if reason not in (Reason.UNKNOWN_KIND, Reason.EXTRA_MISSING)]
+    assert {one for one in problems if one} == {f"unread_{reason}" for reason in reasons}
+    assert problems[-2:] == ["unread_nothing_to_read", "unread_too_large"] and problems.count("") == 2
+    assert "large" not in platform.asked, "it is not downloaded"
+    for problem in filter(None, problems):
+        assert "`a.txt`" in say(problem, "en", what="a file (`a.txt`)")
 
 
 async def test_files_share_the_room_and_pictures_theirs(enclosed: EnclosedFiles, platform: Platform) -> None:
@@ -287,7 +304,7 @@ async def test_a_recording_larger_than_its_platform_says_is_too_large(
     monkeypatch.setattr(enclosed, "_fetch", fetch)
     marked, _ = await enclosed.bring(asking(voice(), picture("p")))
 
-    assert [one.problem for one in marked.enclosed] == ["unheard_large", ""]
+    assert [one.problem for one in marked.enclosed] == ["unheard_large", "unread_too_large"]
 
 
 async def test_a_transcript_that_takes_too_long_is_left_out(

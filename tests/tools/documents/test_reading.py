@@ -105,7 +105,8 @@ async def test_html_is_read_as_a_page_of_the_web_whatever_it_is_called(read: Rea
         (b"<html><body></body></html>", Reason.NOTHING_TO_READ),
         (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", Reason.UNKNOWN_KIND),
         (b"\x7fELF\x02\x01\x01\x00" + b"\x00" * 60, Reason.UNKNOWN_KIND),
-        (rb"{\rtf1 Bridges}", Reason.UNKNOWN_KIND),
+        (rb"{\rtf1 Bridges}", Reason.OLD_FORMAT),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "WordDocument".encode("utf-16-le"), Reason.OLD_FORMAT),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, Reason.UNKNOWN_KIND),
         (
             b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600 + "EncryptedPackage".encode("utf-16-le"),

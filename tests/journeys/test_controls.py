@@ -161,6 +161,7 @@ async def test_slacks_own_stop_ends_the_answer_of_an_agent(world: World, process
     await room.ready(1)
     room.ask("tell me much")
     await room.until(works)
+    await world.model.asked()
     await process.kill()
     await process.start()
     await room.ready(2)

@@ -1,0 +1,55 @@
+"""What becomes of an answer to a slash command of Discord when its interaction's token ends before it does."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from playground.model import Reply
+from tests.journeys.conftest import Process, World
+from tests.journeys.test_deadline import until
+
+BEGUN = "The answer begins here. "
+ANSWER = BEGUN + "This is one of its many sentences. " * 80 + "It ends with end-of-answer."
+TOKEN_LIVES = 900
+
+
+def recorded(world: World) -> bool:
+    """Whether the bot has noted where its first page stands."""
+    with closing(sqlite3.connect(f"file:{world.data / 'parley.db'}?mode=ro", uri=True)) as db:
+        return bool(db.execute("SELECT 1 FROM pages WHERE message IS NOT NULL").fetchone())
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["in one process", "after a kill"])
+@pytest.mark.parametrize("begun", [False, True], ids=["nothing shown", "a part shown"])
+async def test_an_answer_that_outlives_its_token_is_whole_and_stands_once(
+    world: World, process: Process, begun: bool, restarts: bool
+) -> None:
+    discord, gate = world.discord, asyncio.Event()
+    discord.person(7, "Ada")
+    discord.guild(1, "Guild")
+    discord.channel(11, 1, "general")
+    world.model.script = lambda body: Reply(ANSWER, hang_after=12 if begun else 0, until=gate)
+    await process.start()
+    await until(lambda: discord.commands.find("ask", "1") is not None)
+    await discord.gateway.until_ready(1)
+    made = discord.slash("ask", {"question": "why?"}, 11, 7)
+    await world.model.asked(1)
+    if begun:
+        await discord.screen.until(lambda screen: any("The answer" in one.text for one in screen.of("11")), 15)
+        await until(lambda: recorded(world))
+    if restarts:
+        await process.kill()
+    made.at -= TOKEN_LIVES + 1
+    gate.set()
+    if restarts:
+        await process.start()
+    await discord.screen.until(lambda screen: any("end-of-answer" in one.text for one in screen.of("11")), 15)
+    assert await process.stop() == 0
+
+    pages = [one.text for one in discord.screen.of("11") if one.text]
+    assert " ".join(" ".join(pages).split()) == " ".join(f"why? {ANSWER}".split())
+    assert len(pages) == 2

@@ -50,6 +50,9 @@ CALL_SECONDS: Final = 60.0
 TOKEN_MARGIN: Final = 20.0
 """Seconds before its end from which an interaction's token is not used any more."""
 
+_LOOKED_THROUGH: Final = 50
+"""Messages after a slash command among which its answer is looked for."""
+
 _MESSAGE: Final = "message"
 _ORIGINAL: Final = "original"
 _FOLLOW_UP: Final = "follow-up"
@@ -106,6 +109,7 @@ class DiscordSurface:
         # The token of a press is for what only who pressed sees: its answer slot is the pressed message itself.
         self._token = str(data.get("token") or "") if target.private or not data.get("pressed") else ""
         self._until = float(data.get("until") or 0.0)
+        self._interaction = int(str(data.get("interaction") or 0))
         self._private_slot = bool(data.get("private_answer"))
         """Only who used the slash command sees what is written into its answer slot."""
         self._private = bool(self._token) and (target.private or self._private_slot)
@@ -119,7 +123,7 @@ class DiscordSurface:
         """Messages that somebody deleted."""
         bot = self._bot_scope = f"discord:{client.application_id}"
         of_bot = RateBudget(bot, windows=(BOT_WINDOW,), shared=True)
-        of_hook = RateBudget(f"{bot}/interaction/{data.get('interaction')}", windows=(HOOK_WINDOW,))
+        of_hook = RateBudget(f"{bot}/interaction/{self._interaction}", windows=(HOOK_WINDOW,))
         self._limits = replace(LIMITS, typing_seconds=0.0) if self._token else LIMITS
         of_typing = RateBudget(f"{bot}/channel/{channel}/typing", windows=(CHANNEL_WINDOW,))
         self._typing_cost = CallCost((of_bot, of_typing))
@@ -200,15 +204,32 @@ class DiscordSurface:
     async def find(self, nonce: str) -> MessageRef | None:
         """Find the slash command's answer that an earlier process wrote; Discord matches other messages by nonce."""
         await self._slot.begun.wait()
-        if not self._hooked or self._slot.free is False:
+        if not self._token or self._slot.free is False:
             return None
         try:
             async with time_limit(self._clock, CALL_SECONDS):
-                said = await self._look()
+                return await self._find_answer()
         except Exception as error:  # noqa: BLE001 - the answer is written again, which repeats safely
             log.info("discord: an answer could not be looked up (%s)", type(error).__name__)
             return None
-        return None if said is None or self._slot.free else MessageRef(str(said.id), _ORIGINAL)
+
+    async def _find_answer(self) -> MessageRef | None:
+        """Find what stands in the answer slot: through its token, and in the channel once that has ended."""
+        if self._hooked:
+            try:
+                said = await self._look()
+                return None if said is None or self._slot.free else MessageRef(str(said.id), _ORIGINAL)
+            except discord.HTTPException as error:
+                if not self._closes(_Way.ORIGINAL, error):
+                    raise
+        if self._private or not self._member:
+            return None
+        async for said in self._channel.history(limit=_LOOKED_THROUGH, after=discord.Object(self._interaction)):
+            asked_by = said.interaction_metadata
+            if asked_by is not None and asked_by.id == self._interaction and not said.flags.loading:
+                self._slot.free = False
+                return MessageRef(str(said.id), _MESSAGE)
+        return None
 
     @property
     def _hooked(self) -> bool:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from contextlib import closing
 
 import pytest
 
@@ -15,12 +13,6 @@ from tests.journeys.test_deadline import until
 BEGUN = "The answer begins here. "
 ANSWER = BEGUN + "This is one of its many sentences. " * 80 + "It ends with end-of-answer."
 TOKEN_LIVES = 900
-
-
-def recorded(world: World) -> bool:
-    """Whether the bot has noted where its first page stands."""
-    with closing(sqlite3.connect(f"file:{world.data / 'parley.db'}?mode=ro", uri=True)) as db:
-        return bool(db.execute("SELECT 1 FROM pages WHERE message IS NOT NULL").fetchone())
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["in one process", "after a kill"])
@@ -40,7 +32,6 @@ async def test_an_answer_that_outlives_its_token_is_whole_and_stands_once(
     await world.model.asked(1)
     if begun:
         await discord.screen.until(lambda screen: any("The answer" in one.text for one in screen.of("11")), 15)
-        await until(lambda: recorded(world))
     if restarts:
         await process.kill()
     made.at -= TOKEN_LIVES + 1

@@ -681,6 +681,35 @@ async def test_where_the_answer_of_a_command_is_unknown_to_discord_it_is_a_messa
     assert [call.name for call in stage.server.calls][-1] == SEND
 
 
+@pytest.mark.parametrize("known", [False, True], ids=["Discord says so", "the clock says so"])
+async def test_an_answer_whose_token_has_ended_is_found_in_its_channel(stage: Stage, known: bool) -> None:
+    adapter = await stage.listen()
+    surface, target = await stage.answer_to(adapter)
+    stage.server.say(stage.place, "before", person=1)
+    await show(surface, Page("Beca"), None, "t1-0")
+    if known:
+        target = ReplyTarget("discord", {**target.data, "until": stage.clock.wall()})
+    else:
+        body = '{"code": 50027, "message": "Invalid Webhook Token"}'
+        stage.server.faults.add(HOOK_LOOK, Fault(status=401, body=body), times=1)
+    again = (await stage.enter()).surface(target)
+
+    found = await again.find("t1-0")
+    await show(again, Page("Because", final=True), found, "t1-0")
+
+    assert found is not None and stage.said()[-1] == "Because" and "Beca" not in stage.said()
+    assert await again.find("t1-1") is None, "the next page stands nowhere yet"
+
+
+async def test_what_only_one_person_sees_is_not_looked_for_in_the_channel(stage: Stage) -> None:
+    adapter = await stage.listen()
+    surface, target = await stage.answer_to(adapter)
+    await show(surface, Page("Beca"), None, "t1-0")
+    ended = ReplyTarget("discord", {**target.data, "until": stage.clock.wall(), "private_answer": True})
+
+    assert await (await stage.enter()).surface(ended).find("t1-0") is None
+
+
 async def test_a_message_that_waits_is_marked_and_unmarked(stage: Stage) -> None:
     adapter = await stage.enter()
     asked = stage.server.say(stage.place, "why?", person=1)

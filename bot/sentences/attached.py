@@ -50,9 +50,9 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "這是我無法讀取的舊格式：{what}。請另存為 .docx、.xlsx、.pptx 或 PDF 後重新傳送。",
     ),
     "unread_too_large": (
-        "This is too large for me to read: {what}. Please send the part that matters.",
-        "文件太大，我无法读取：{what}。请只发送重要的部分。",
-        "檔案太大，我無法讀取：{what}。請只傳送重要的部分。",
+        "This is too large for me to read: {what}. Please send a smaller version, or the part that matters.",
+        "内容太大，我无法读取：{what}。请发送较小的版本，或只发送重要的部分。",
+        "內容太大，我無法讀取：{what}。請傳送較小的版本，或只傳送重要的部分。",
     ),
     "unread_too_long_to_read": (
         "Reading this took too long: {what}. Please send the part that matters.",

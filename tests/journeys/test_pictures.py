@@ -118,8 +118,13 @@ async def test_what_is_no_picture_or_too_large_or_no_picture_at_all_is_said(worl
 
     for place in places:
         [text] = place.texts
-        left = "2 pictures (large.png, page.png), a file (report.pdf)"
-        assert text == f"{UNREAD}, so my answer leaves it aside: {left}.\n\nA cat."
+        assert text.split("\n\n") == [
+            "This is too large for me to read: a picture (large.png). Please send a smaller version, or the part that "
+            "matters.",
+            f"{UNREAD}, so my answer leaves it aside: a picture (page.png).",
+            "This seems to be damaged, so I cannot read it: a file (report.pdf). Please send it again.",
+            "A cat.",
+        ]
     for request in world.model.requests:
         assert seen_in(request.body["messages"][-1]) == [PNG[2]]
         assert words_of(request.body["messages"][-1]).count("> picture") == 3

@@ -11,7 +11,7 @@ import pytest
 from playground.model import Reply
 from tests.conftest import RawJson
 from tests.journeys.conftest import Process, Start, World
-from tests.journeys.test_enclosures import PDF, PLATFORMS, UNREAD, Place, asked
+from tests.journeys.test_enclosures import PDF, PLATFORMS, Place, asked
 from tests.tools.documents import samples
 from tests.tools.pdfs import lines, pdf
 
@@ -89,7 +89,9 @@ async def test_what_cannot_be_read_is_said_and_the_rest_is_read(world: World, st
 
     for place in places:
         [text] = place.texts
-        assert text.startswith(f"{UNREAD}, so my answer leaves it aside: 2 files (report.pdf, empty.txt)")
+        damaged, empty, answer = text.split("\n\n")
+        assert damaged == "This seems to be damaged, so I cannot read it: a file (report.pdf). Please send it again."
+        assert empty.startswith("I found no text in this: a file (empty.txt).") and answer == "At six."
     for question in asked(world):
         assert told(question) == [NOTES[2].decode()]
         assert question.index("[end of data") < question.index("you cannot see what is in it")

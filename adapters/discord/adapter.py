@@ -1,8 +1,8 @@
 """Discord: gateway events and commands, also by web → `Incoming`, pages → messages edited in place.
 
 `shards.py` keeps the connections, each a client of `client.py`. What arrives is read in `events.py` and stored by
-`intake.py`; `webhook.py` has what is posted, `about.py` the form for
-a question about a message, `surface.py` what is shown, `commands.py` the list of commands.
+`intake.py`; `webhook.py` has what is posted, `about.py` the form for a question about a message, `surface.py` what is
+shown, `commands.py` the list of commands.
 Facts about the API: https://discord.com/developers/docs.
 """
 
@@ -173,10 +173,11 @@ class DiscordAdapter:
     async def listen(self, deliver: Deliver) -> None:
         """Keep the gateway connected; the library resumes a broken connection and misses nothing."""
         intake = Intake(deliver, self._clock, self._slots, self._rivals)
-        self.entrance = self._posts
         announcing = asyncio.create_task(self._announce(), name="discord commands")
         try:
             await self._find_gateway()
+            # From here on there is a client that reads what is posted.
+            self.entrance = self._posts
             await self._gateway.run(self._client, intake, self.suggest)
         except discord.PrivilegedIntentsRequired as error:
             raise SettingsError(

@@ -62,7 +62,7 @@ class Shards:
         return self._clients[number]
 
     async def run(self, first: Client, intake: Intake, suggest: Suggest | None) -> None:
-        """Keep all shards connected until cancelled.
+        """Keep all shards connected until cancelled. What is posted is read by the first one before others are known.
 
         Args:
             first: makes the calls of the bot, and stays open.
@@ -71,16 +71,20 @@ class Shards:
         Raises:
             Exception: Discord ends the connection of a shard for good, or the only one cannot be kept.
         """
-        count = await self._ask(first)
+
+        def add(client: Client) -> None:
+            client.greeted, client.intake, client.suggest = False, intake, suggest
+            self._clients.append(client)
+
         self._troubles.clear()
-        self._clients = [first]
+        add(first)
         keeping: list[asyncio.Task[None]] = []
         try:
+            count = await self._ask(first)
             for _ in range(1, count):
-                self._clients.append(await self._open())
+                add(await self._open())
             for number, client in enumerate(self._clients):
                 compat.set_shard(client, number, count)
-                client.greeted, client.intake, client.suggest = False, intake, suggest
                 keeping.append(asyncio.create_task(self._keep(client, number, count), name=f"discord shard {number}"))
             done, _ = await asyncio.wait(keeping, return_when=asyncio.FIRST_COMPLETED)
             await next(iter(done))

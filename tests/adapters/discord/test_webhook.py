@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
@@ -11,6 +12,7 @@ import pytest
 from adapters.discord.adapter import DiscordAdapter, check
 from bot.contract import ControlPressed, MessageSent, Page, SettingsError
 from playground.discord.posts import SignedPosts, Signer
+from playground.faults import Fault
 from tests.adapters.discord.conftest import Stage, Wait
 from tests.web import HOSTILE, Web, serving, signer
 
@@ -61,6 +63,27 @@ async def test_a_command_that_is_posted_is_stored_deferred_and_answered(
     assert isinstance(sent, MessageSent) and sent.text == "what is tea?"
     assert stage.said()[-1] == "A leaf."
     await wait(lambda: posts.statuses == [202])
+
+
+async def test_a_command_that_is_posted_before_the_gateway_is_known_is_stored(
+    stage: Stage, web: Web, discord: Signer, wait: Wait
+) -> None:
+    asked = Fault(hold=asyncio.Event())
+    stage.server.faults.add("GET /gateway/bot", asked)
+    async with DiscordAdapter(stage.settings(public_key=discord.public_key), stage.clock) as adapter:
+        web.entrance = lambda platform: adapter.entrance
+        listening = asyncio.create_task(stage.listen(adapter))
+        await wait(asked.reached.is_set)
+        posts = await stage.server.deliver_to(f"{web.address}/discord", discord)
+        stage.server.slash("ask", {"question": "what is tea?"}, stage.place, 1)
+        await wait(lambda: posts is not None and posts.statuses)
+        assert asked.hold is not None
+        asked.hold.set()
+        await listening
+
+        assert posts is not None and posts.statuses == [202]
+        assert (await stage.mailbox.next()).text == "what is tea?"
+        await stage.stop()
 
 
 async def test_a_command_that_cannot_be_stored_is_left_unanswered(stage: Stage, posts: SignedPosts, wait: Wait) -> None:

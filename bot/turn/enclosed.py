@@ -200,13 +200,13 @@ class EnclosedFiles:
 
 
 def _anew(one: Enclosure) -> Enclosure:
-    """What is enclosed, without what a former process noted of it: it may be found differently now."""
+    """What is enclosed, without what a former process noted of it: all but its size may be found differently now."""
     too_large = one.kind not in AUDIBLE and one.size > _MOST.get(one.kind, one.size)
     return replace(one, stored=0, text="", problem=_TOO_LARGE if too_large else "")
 
 
 def _can_be_brought(one: Enclosure) -> bool:
-    return bool(one.source) and not one.problem and not one.heard and one.size <= _MOST.get(one.kind, -1)
+    return bool(one.source) and not one.problem and not one.heard and one.kind in _MOST
 
 
 def _problem(one: Enclosure, error: Exception) -> str:

@@ -378,14 +378,14 @@ def read_pdf_page(document: Any, number: int) -> str:
 
 
 def read_pdf(body: bytes, until: float) -> dict[str, str]:
-    """The text of a PDF, page by page, until the time is up."""
+    """The text of a PDF, page by page, until the time is up; of its first page in any case."""
     try:
         document = open_pdf(body)
     except PasswordNeeded:
         return {"error": "The PDF asks for a password."}
     count, read, length = len(document), 0, 0
     parts: list[str] = []
-    while read < count and length <= MOST_CHARS and time.monotonic() < until:
+    while read < count and length <= MOST_CHARS and (not read or time.monotonic() < until):
         text = read_pdf_page(document, read)
         read += 1
         if text:

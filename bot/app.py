@@ -52,6 +52,7 @@ from bot.turn import (
 )
 from tools.base import Json
 from tools.documents.reading import DocumentReader
+from tools.subprocesses import END_SECONDS
 
 log = logging.getLogger(__name__)
 
@@ -427,7 +428,9 @@ class App:
                 leave=leave,
                 platforms=running,
             )
-            await asyncio.wait((stopping, reminding, pruning, trying), timeout=1.0)
+            await asyncio.wait((stopping, reminding, pruning), timeout=1.0)
+            # A trial has a program running, and sees to it that nothing of it is left.
+            await asyncio.wait((trying,), timeout=END_SECONDS)
         if not running.done():
             return
         try:

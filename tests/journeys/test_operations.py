@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 
@@ -13,6 +14,7 @@ from bot.contract.reference import reference_of
 from bot.operations.logs import _Place
 from playground.model import Reply
 from tests.journeys.conftest import Start, World
+from tools.registry import ToolRegistry
 
 ADA = 7
 
@@ -73,3 +75,24 @@ async def test_a_failed_model_is_counted_and_its_line_names_chat_turn_and_refere
     assert about["chat"].endswith("/7") and about["turn"] > 0
     assert not any("secret question" in record.getMessage() for record in caplog.records)
     assert value(page, 'parley_turns_ended_total{state="failed"}') == 1
+
+
+async def test_a_trial_of_a_tool_has_ended_when_the_bot_has(
+    world: World, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long its program takes to end, as on a busy machine."""
+    told = []
+
+    async def prove(registry: ToolRegistry) -> None:
+        told.append("begun")
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            await asyncio.sleep(3)
+            told.append("ended")
+
+    monkeypatch.setattr(ToolRegistry, "prove", prove)
+    async with start("telegram"):
+        pass
+
+    assert told == ["begun", "ended"]

@@ -10,6 +10,8 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping
 from typing import Any
 
+from tools.cancelling import complete
+
 END_SECONDS = 10.0
 """How long the end of a program that was killed is waited for."""
 _CHUNK = 64 * 1024
@@ -46,7 +48,11 @@ def kill(process: Process) -> None:
 
 
 async def end(process: Process) -> None:
-    """Kill it, wait until it is gone, and discard its remaining output."""
+    """Kill it, wait until it is gone, and discard its remaining output; a caller who is cancelled meanwhile, too."""
+    await complete(_end(process))
+
+
+async def _end(process: Process) -> None:
     kill(process)
     if process.stdin is not None:
         process.stdin.close()

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 
 from tools import subprocesses
 from tools.base import ProducedFile
+from tools.cancelling import complete
 from tools.sandbox import processes
 from tools.sandbox.cell import Cell, SandboxFailed, produced, size
 from tools.sandbox.launch import FOLDER
@@ -134,7 +135,13 @@ class Session:
         return Cell(output=_text(printed), value=value, error=error, files=files, notes=notes)
 
     async def end(self) -> str:
-        """End every process of the sandbox, wait until they are gone, and return their remaining output."""
+        """End every process of the sandbox, wait until they are gone, and return their remaining output.
+
+        A caller who is cancelled meanwhile leaves nothing running either.
+        """
+        return await complete(self._end())
+
+    async def _end(self) -> str:
         handles, self._handles = self._handles, None
         if self._process.stdin is not None:
             self._process.stdin.close()

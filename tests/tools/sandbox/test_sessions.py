@@ -343,3 +343,15 @@ def test_the_filter_is_known_for_both_common_processors_and_no_other() -> None:
     assert program("x86_64") != program("aarch64")
     assert program("riscv64") is None
     assert json.dumps([len(program(name) or b"") % 8 for name in ("x86_64", "aarch64")]) == "[0, 0]"
+
+
+async def test_a_sandbox_whose_end_is_cancelled_has_ended_all_the_same(backend: Bubblewrap) -> None:
+    session = await backend.open()
+    ending = asyncio.create_task(session.end())
+    await asyncio.sleep(0)
+
+    ending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await ending
+
+    assert session._process.returncode is not None

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
         "arguments", nargs="?", default="{}", help='its arguments as JSON, as \'{"expression": "2+2"}\''
     )
     parser.add_argument("--data", metavar="FILE", type=Path, help="a file that keeps what tools remember")
-    options = parser.parse_args(list(arguments))
+    options = parser.parse_intermixed_args(list(arguments))
     secrets: set[str] = set()
 
     def through(text: str) -> str:

@@ -19,46 +19,73 @@ _SHOWN_CHARS = 200
 """Characters of arguments and results that a trace shows."""
 
 
-async def look_after(database_url: str, action: str, what: str | None, *, sure: bool, markdown: bool = False) -> int:
-    """Do what `parley chats ACTION WHAT` asks; the exit code.
-
-    Args:
-        markdown: an export is what people saw, as Markdown.
+async def list_chats(database_url: str) -> int:
+    """Print a line for each stored chat; the exit code.
 
     Raises:
-        SettingsError: `what` is no id of a chat, or no reference.
         StoreError: the database cannot be used.
     """
-    chat = None if action in ("list", "trace") else _parse_chat(action, what or "")
-    if (absent := _explain_absence(database_url)) and action == "list":
+    if absent := _explain_absence(database_url):
         print(f"no chats yet: {absent}")  # noqa: T201
         return 0
-    if absent:
-        known = f"no chat {str(chat)!r} is stored" if chat else f"no turn has the reference {what!r}"
-        return _print_refusal(f"{known}: {absent}")
     async with Store.open(database_url, clock=SystemClock()) as store:
-        if action == "trace":
-            return await _print_lines(trace(store, (what or "").lower()), f"no turn has the reference {what!r}")
         rows = await store.history.list_chats(limit=MOST_CHATS)
-        if chat is None:
-            for row in rows:
-                rated = f"\t{row.good} good, {row.bad} bad" if row.good or row.bad else ""
-                print(f"{row.chat}\t{row.turns} turns\t{row.bytes:,} bytes{rated}")  # noqa: T201
-            if not rows:
-                print("no chats yet")  # noqa: T201
-            return 0
-        turns = next((row.turns for row in rows if row.chat == chat), 0)
-        if not turns and not await store.settings.list_of(chat) and not any(row.chat == chat for row in rows):
+    for row in rows:
+        rated = f"\t{row.good} good, {row.bad} bad" if row.good or row.bad else ""
+        print(f"{row.chat}\t{row.turns} turns\t{row.bytes:,} bytes{rated}")  # noqa: T201
+    if not rows:
+        print("no chats yet")  # noqa: T201
+    return 0
+
+
+async def export(database_url: str, id: str, *, markdown: bool = False) -> int:
+    """Print all that is stored of a chat, a line for each turn; the exit code.
+
+    Args:
+        markdown: what people saw, as Markdown, in place of JSON.
+
+    Raises:
+        SettingsError: `id` is no id of a chat.
+        StoreError: the database cannot be used.
+    """
+    chat = _parse_chat("export", id)
+    if absent := _explain_absence(database_url):
+        return _print_refusal(f"no chat {str(chat)!r} is stored: {absent}")
+    async with Store.open(database_url, clock=SystemClock()) as store:
+        if await _count_turns(store, chat) is None:
             return _print_refusal(f"no chat {str(chat)!r} is stored; `parley chats` lists their ids")
-        if action == "export":
-            writer = ChatWriter(Form.MARKDOWN, redact_nothing)  # what is printed is masked where it leaves
-            async for line in store.history.export(chat):
-                print(writer.write(line) + "\n" if markdown else json.dumps(line, ensure_ascii=False))  # noqa: T201
-            return 0
+        writer = ChatWriter(Form.MARKDOWN, redact_nothing)  # what is printed is masked where it leaves
+        async for line in store.history.export(chat):
+            print(writer.write(line) + "\n" if markdown else json.dumps(line, ensure_ascii=False))  # noqa: T201
+    return 0
+
+
+async def forget(database_url: str, id: str, *, sure: bool) -> int:
+    """Delete a chat for good; the exit code.
+
+    Raises:
+        SettingsError: `id` is no id of a chat.
+        StoreError: the database cannot be used.
+    """
+    chat = _parse_chat("forget", id)
+    if absent := _explain_absence(database_url):
+        return _print_refusal(f"no chat {str(chat)!r} is stored: {absent}")
+    async with Store.open(database_url, clock=SystemClock()) as store:
+        turns = await _count_turns(store, chat)
+        if turns is None:
+            return _print_refusal(f"no chat {str(chat)!r} is stored; `parley chats` lists their ids")
         if not sure and not await _confirm(f"Delete {turns} turns of {chat} for good? [y/N] "):
             return _print_refusal("nothing was deleted")
         print(f"{await store.history.forget(chat)} turns forgotten")  # noqa: T201
     return 0
+
+
+async def _count_turns(store: Store, chat: ChatId) -> int | None:
+    """How many turns of a chat are stored; None where nothing of it is."""
+    for row in await store.history.list_chats(limit=MOST_CHATS):
+        if row.chat == chat:
+            return row.turns
+    return 0 if await store.settings.list_of(chat) else None
 
 
 async def forget_person(database_url: str, id: str, *, sure: bool) -> int:
@@ -86,7 +113,25 @@ async def forget_person(database_url: str, id: str, *, sure: bool) -> int:
     return 0
 
 
-async def trace(store: Store, reference: str) -> AsyncIterator[str]:
+async def trace(database_url: str, reference: str) -> int:
+    """Print what is stored of the turns with this reference; the exit code.
+
+    Raises:
+        SettingsError: it is no reference.
+        StoreError: the database cannot be used.
+    """
+    unknown = f"no turn has the reference {reference!r}"
+    if absent := _explain_absence(database_url):
+        return _print_refusal(f"{unknown}: {absent}")
+    told = False
+    async with Store.open(database_url, clock=SystemClock()) as store:
+        async for line in _describe_turns(store, reference.lower()):
+            print(line)  # noqa: T201
+            told = True
+    return 0 if told else _print_refusal(unknown)
+
+
+async def _describe_turns(store: Store, reference: str) -> AsyncIterator[str]:
     """Yield what is stored of the turns with this reference, line by line: the turn, its calls, messages and error.
 
     Raises:
@@ -123,14 +168,6 @@ async def trace(store: Store, reference: str) -> AsyncIterator[str]:
 def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "…"
-
-
-async def _print_lines(lines: AsyncIterator[str], otherwise: str) -> int:
-    told = False
-    async for line in lines:
-        print(line)  # noqa: T201
-        told = True
-    return 0 if told else _print_refusal(otherwise)
 
 
 def _explain_absence(database_url: str) -> str:

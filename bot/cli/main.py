@@ -10,13 +10,15 @@ import argparse
 import asyncio
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bot.configuration import Configuration
     from bot.operations import Outlet
+
+    _Commands = argparse._SubParsersAction["_Command"]  # the library has no other name for it
 
 log = logging.getLogger(__name__)
 
@@ -28,16 +30,19 @@ Settings come from the environment or a file .env; .env.example explains each.
 """
 
 
+_CHAT = "the chat's id, as `parley chats` lists it"
+
+
 def parser() -> argparse.ArgumentParser:
     """All commands and their options."""
     top = argparse.ArgumentParser(
         prog="parley", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {_read_version()}")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Command)
 
     def add(name: str, purpose: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+        return _add(commands, name, purpose)
 
     add("run", "answer on every platform whose token is set")
     playground = add("playground", "try it in the browser: no account, no key, nothing leaves")
@@ -52,13 +57,46 @@ def parser() -> argparse.ArgumentParser:
     tools.add_argument("--data", metavar="FILE", type=Path, help="a file that keeps what tools remember")
     doctor = add("doctor", "check tokens, model and tools, and say what to mend")
     doctor.add_argument("--offline", action="store_true", help="ask no service anything")
-    chats = add("chats", "list, export or forget stored chats; trace what became of a question")
-    chats.add_argument("action", nargs="?", choices=["list", "export", "forget", "trace"], default="list")
-    chats.add_argument("chat", nargs="?", help="the chat's id, as `parley chats` lists it; for trace, a reference")
-    chats.add_argument("--person", metavar="ID", help="with forget: everything of one person, as telegram:123")
-    chats.add_argument("--markdown", action="store_true", help="export what people saw, to read; else all, as JSON")
-    chats.add_argument("--yes", action="store_true", help="forget without asking")
+    _add_chats(add("chats", "list, export or forget stored chats; trace what became of a question"))
     return top
+
+
+class _Command(argparse.ArgumentParser):
+    """The parser of one command, whose options may stand before, between and after what it is given."""
+
+    _intermixed = False
+
+    def parse_known_args(self, args: Iterable[str] | None = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse as the base class does, which takes optional words only side by side, and refuse what is left."""
+        if self._intermixed:
+            return super().parse_known_args(args, namespace)
+        self._intermixed = True
+        try:
+            parse = super().parse_known_args if self._subparsers is not None else self.parse_known_intermixed_args
+            parsed, left = parse(args, namespace)
+        finally:
+            self._intermixed = False
+        if left:
+            self.error(f"unrecognized arguments: {' '.join(left)}")
+        return parsed, left
+
+
+def _add(commands: _Commands, name: str, purpose: str) -> argparse.ArgumentParser:
+    return commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+
+
+def _add_chats(chats: argparse.ArgumentParser) -> None:
+    actions = chats.add_subparsers(dest="action", metavar="ACTION", help="without one: list", parser_class=_Command)
+    _add(actions, "list", "list the stored chats, the latest first")
+    export = _add(actions, "export", "write one chat to standard output, as JSON: a line for each turn")
+    export.add_argument("chat", metavar="ID", help=_CHAT)
+    export.add_argument("--markdown", action="store_true", help="what people saw, to read, in place of JSON")
+    forget = _add(actions, "forget", "delete one chat, or everything of one person, for good")
+    forget.add_argument("chat", metavar="ID", nargs="?", help=_CHAT)
+    forget.add_argument("--person", metavar="PERSON", help="everything of one person in all chats, as telegram:123")
+    forget.add_argument("--yes", action="store_true", help="do not ask first")
+    trace = _add(actions, "trace", "show what is stored of one question: its calls, messages and error")
+    trace.add_argument("reference", metavar="REFERENCE", help="the six signs that the person was shown, as a1b2c3")
 
 
 def _read_version() -> str:
@@ -124,17 +162,26 @@ def _run_command(options: argparse.Namespace, outlet: Outlet) -> int:
 
             return asyncio.run(examine(configuration, outlet, offline=options.offline))
         case _:
-            from bot.cli.chats import forget_person, look_after
-            from bot.contract import SettingsError
+            return asyncio.run(_look_after_chats(configuration.core.database_url, options))
 
-            database_url = configuration.core.database_url
+
+async def _look_after_chats(database_url: str, options: argparse.Namespace) -> int:
+    from bot.cli import chats
+    from bot.contract import SettingsError
+
+    match options.action:
+        case "export":
+            return await chats.export(database_url, options.chat, markdown=options.markdown)
+        case "forget":
+            if (options.chat is None) == (options.person is None):
+                raise SettingsError("forget what? Either one chat (ID) or one person (--person telegram:123)")
             if options.person is not None:
-                if options.action != "forget" or options.chat is not None:
-                    raise SettingsError("--person goes with forget alone: parley chats forget --person telegram:123")
-                return asyncio.run(forget_person(database_url, options.person, sure=options.yes))
-            return asyncio.run(
-                look_after(database_url, options.action, options.chat, sure=options.yes, markdown=options.markdown)
-            )
+                return await chats.forget_person(database_url, options.person, sure=options.yes)
+            return await chats.forget(database_url, options.chat, sure=options.yes)
+        case "trace":
+            return await chats.trace(database_url, options.reference)
+        case _:
+            return await chats.list_chats(database_url)
 
 
 def configured(outlet: Outlet) -> Configuration:

@@ -263,7 +263,7 @@ async def test_good_and_bad_are_kept_and_the_operator_reads_them(
         await room.until(lambda: room.heard() == ["Noted, thank you."] * 2)
         await bot.dispatcher.wait_idle()
 
-    await chats.look_after(f"sqlite:///{world.data}/parley.db", "list", None, sure=False)
+    await chats.list_chats(f"sqlite:///{world.data}/parley.db")
     assert "1 good, 1 bad" in capsys.readouterr().out
 
 

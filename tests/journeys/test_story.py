@@ -8,7 +8,7 @@ import re
 import pytest
 
 from bot.app import App
-from bot.cli.chats import look_after
+from bot.cli import chats
 from bot.operations.logs import set_up
 from bot.operations.outlet import Outlet
 from playground.model import Reply
@@ -72,9 +72,9 @@ async def test_the_reference_that_a_person_was_shown_finds_everything(
 
     assert all(reference in line for line in log.getvalue().splitlines() if "bot.operations.story" in line)
     url = f"sqlite:///{world.data}/parley.db"
-    assert await look_after(url, "trace", reference.upper(), sure=False) == 0
+    assert await chats.trace(url, reference.upper()) == 0
     told = capsys.readouterr().out
     assert f"[{reference}] in telegram:" in told and "asked by telegram:7" in told
     assert "calculator completed" in told and '{"expression": "6*7"}' in told and "= 42" in told
     assert "error: " in told
-    assert await look_after(url, "trace", "ffffff", sure=False) == 1
+    assert await chats.trace(url, "ffffff") == 1

@@ -123,7 +123,7 @@ def test_settings_come_from_the_file_in_the_current_folder(run: Run, tmp_path: P
 def test_a_file_that_cannot_be_read_is_one_sentence(run: Run, tmp_path: Path) -> None:
     (tmp_path / "data.json").write_text("[]")
 
-    done = run("--data", str(tmp_path / "data.json"), "calculator", '{"expression": "1"}')
+    done = run("calculator", "--data", str(tmp_path / "data.json"), '{"expression": "1"}')
 
     assert done.code == 2
     assert "holds something else" in done.err

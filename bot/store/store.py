@@ -18,9 +18,10 @@ from bot.store.files import StoredFiles
 from bot.store.forgetting import give_back
 from bot.store.history import History
 from bot.store.intake import Intake
-from bot.store.location import database_path
+from bot.store.location import real_path
 from bot.store.opening import BUSY_TIMEOUT, connect, make_place, move_aside_if_damaged
 from bot.store.personal import People
+from bot.store.presence import Presence
 from bot.store.privacy import make_private
 from bot.store.readers import COUNT, Readers
 from bot.store.retention import Keep, Retention
@@ -61,17 +62,19 @@ class Store:
     async def open(cls, url: str, *, clock: Clock, busy_timeout: float = BUSY_TIMEOUT) -> AsyncIterator[Store]:
         """Open the database of a `DATABASE_URL`, made or brought up to date where needed; leaving waits for the writer.
 
-        A damaged file is kept under another name, and an empty database begun. `busy_timeout` is how many seconds
+        A damaged database is kept under another name, and an empty one begun. `busy_timeout` is how many seconds
         SQLite itself waits for another program's lock before the store asks again.
 
         Raises:
-            SettingsError: the URL names no usable place, or a file that is not ours or of a later version.
+            SettingsError: the URL names no usable place, or a file that is not ours, of a later version or changed.
             StoreError: the database cannot be opened now.
         """
-        path = database_path(url).absolute()
+        path = real_path(url)
         make_place(path)
         await move_aside_if_damaged(path, clock=clock, busy_timeout=busy_timeout)
         make_private(path)
+
+        presence = Presence(path)
 
         async def connect_writer() -> Database:
             return await connect(path, busy_timeout=busy_timeout, write=True)
@@ -83,6 +86,7 @@ class Store:
                     db = await connect_writer()
                     stack.push_async_callback(db.close)
                     await db.run_together(upgrade)
+                    await db.run_together(lambda _: presence.check())
                     break
                 except sqlite3.Error as error:
                     await stack.aclose()
@@ -90,7 +94,7 @@ class Store:
                         raise store_error(error) from error
                     await clock.sleep(0.05)
             stack.pop_all()
-            writer = Writer(db, connect_writer, clock=clock)
+            writer = Writer(db, connect_writer, clock=clock, check=presence.check)
             stack.push_async_callback(writer.close)
             connections = []
             try:

@@ -67,9 +67,21 @@ class _LockedOutError(Exception):
 class Writer:
     """Runs operations one after the other and answers each after its commit."""
 
-    def __init__(self, db: Database, connect: Callable[[], Awaitable[Database]], *, clock: Clock) -> None:
-        """Write through `db`, and through what `connect` opens when that one fails."""
+    def __init__(
+        self,
+        db: Database,
+        connect: Callable[[], Awaitable[Database]],
+        *,
+        clock: Clock,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Write through `db`, and through what `connect` opens when that one fails.
+
+        Args:
+            check: raises an error of SQLite's where what is written would be lost.
+        """
         self._connect = connect
+        self._check = check
         self._clock = clock
         self._db: Database | None = db
         self._waiting: deque[_Job[Any]] = deque()
@@ -191,8 +203,8 @@ class Writer:
             try:
                 db = await self._reconnect()
                 if group[0].apart:
-                    return await db.run_together(partial(_alone, group[0]))
-                outcomes = await db.run_together(partial(_transaction, group))
+                    return await db.run_together(partial(_alone, group[0], self._check))
+                outcomes = await db.run_together(partial(_transaction, group, self._check))
             except _LockedOutError as locked:
                 self._complain(locked.error)
                 now = self._clock.monotonic()
@@ -207,6 +219,7 @@ class Writer:
 
     async def _reconnect(self) -> Database:
         if self._db is None:
+            self._check()  # or a new file would be made where the database was
             with _locks_told_apart():
                 self._db = await self._connect()
         return self._db
@@ -246,7 +259,8 @@ class Writer:
 # What follows runs on the connection's thread.
 
 
-def _alone(job: _Job[Any], db: sqlite3.Connection) -> _Outcomes:
+def _alone(job: _Job[Any], check: Callable[[], None], db: sqlite3.Connection) -> _Outcomes:
+    check()
     try:
         return [(job, job.operation(db))]
     except sqlite3.Error:
@@ -255,7 +269,7 @@ def _alone(job: _Job[Any], db: sqlite3.Connection) -> _Outcomes:
         return [(job, error)]
 
 
-def _transaction(group: Sequence[_Job[Any]], db: sqlite3.Connection) -> _Outcomes:
+def _transaction(group: Sequence[_Job[Any]], check: Callable[[], None], db: sqlite3.Connection) -> _Outcomes:
     _begin(db)
     begun: list[_Job[Any]] = []
     outcomes: _Outcomes = []
@@ -272,6 +286,7 @@ def _transaction(group: Sequence[_Job[Any]], db: sqlite3.Connection) -> _Outcome
         db.rollback()
         _begin(db)
         outcomes = [(job, _one(job, db)) for job in group if job in begun or not job.done.done()]
+    check()
     db.commit()
     return outcomes
 

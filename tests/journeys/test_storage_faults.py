@@ -189,10 +189,31 @@ async def test_a_read_only_database_is_told_once_and_everything_goes_on_when_it_
     assert any("the store writes again" in record.getMessage() for record in caplog.records)
 
 
+async def test_a_database_moved_away_under_the_bot_is_told_and_everything_goes_on_when_it_is_back(
+    world: World, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    chats, database = Chats(world), world.data / "parley.db"
+    world.model.script = lambda body: Reply(answer(asked(body)))
+    async with start("telegram") as bot:
+        chats.bob("please tell")
+        await chats.until(lambda: chats.texts("bob") == [answer("please tell bob")])
+        await bot.dispatcher.wait_idle()
+        database.rename(world.data / "moved.db")
+        chats.bob("and tell")
+        await chats.until(lambda: any(SORRY in text for text in chats.texts("bob")))
+        assert len(world.model.requests) == 1 and not database.exists()
+        (world.data / "moved.db").rename(database)
+        await chats.until(lambda: answer("and tell bob") in chats.texts("bob"))
+        await bot.dispatcher.wait_idle()
+
+    [complaint] = [record for record in caplog.records if "the store cannot write" in record.getMessage()]
+    assert "moved away, replaced or deleted while the bot runs" in complaint.getMessage()
+    assert any("the store writes again" in record.getMessage() for record in caplog.records)
+
+
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "flipped bytes": lambda data: data[:4096] + bytes(byte ^ 0xFF for byte in data[4096:12288]) + data[12288:],
     "cut short": lambda data: data[: len(data) // 2 - 100],
-    "a text file": lambda data: b"Dear diary, today I became a text file. " * 200,
 }
 
 

@@ -231,7 +231,10 @@ async def test_the_database_is_looked_at_and_not_touched(world: World) -> None:
                 MessageSent(delivery=f"d{number}", chat=chat, sender=sender, target=target, text="hi")
             )
     damaged = world.data / "damaged.db"
-    damaged.write_bytes(b"no database at all " * 1000)
+    spoiled = path.read_bytes()[:8192]
+    damaged.write_bytes(spoiled)
+    letter = world.data / "letter.txt"
+    letter.write_text("no database at all")
     foreign = world.data / "foreign.db"
     with closing(sqlite3.connect(foreign)) as other, other:
         other.execute("CREATE TABLE theirs (a)")
@@ -239,6 +242,7 @@ async def test_the_database_is_looked_at_and_not_touched(world: World) -> None:
     sound = await world.doctor()
     bad = await world.doctor(DATABASE_URL=f"sqlite:///{damaged}")
     theirs = await world.doctor(DATABASE_URL=f"sqlite:///{foreign}")
+    mistyped = await world.doctor(DATABASE_URL=f"sqlite:///{letter}")
 
     assert sound.code == 0 and "is sound" in sound.of("database")[0][1]
     assert sound.of("unfinished") == [
@@ -246,8 +250,9 @@ async def test_the_database_is_looked_at_and_not_touched(world: World) -> None:
         (True, "1 on telegram: answered at the next start, for which telegram has to be configured again"),
     ]
     assert bad.code == 1 and "is damaged" in bad.of("database")[0][1]
-    assert damaged.read_bytes() == b"no database at all " * 1000
+    assert damaged.read_bytes() == spoiled
     assert theirs.code == 1 and "another program's" in theirs.of("database")[0][1]
+    assert mistyped.code == 1 and "is not an SQLite database" in mistyped.of("database")[0][1]
 
 
 async def test_wrong_settings_of_the_machine_are_sentences(world: World) -> None:

@@ -158,6 +158,23 @@ def test_a_token_without_a_model_is_a_sentence_and_exit_code_2(parley: Parley) -
     assert "MODEL" in told.err and "Traceback" not in told.err
 
 
+@pytest.mark.parametrize("command", [["run"], ["chat"], ["chats"]])
+def test_a_mistyped_database_url_is_exit_code_2_and_touches_nothing(
+    parley: Parley, tmp_path: Path, command: list[str]
+) -> None:
+    letter = tmp_path / "letter.txt"
+    letter.write_text("Dear Ada, this is no database.")
+    letter.chmod(0o644)
+    os.utime(letter, (1_000, 1_000))
+
+    told = parley(*command, TELEGRAM_BOT_TOKEN="123:abcdefgh", MODEL="ollama:qwen3", DATABASE_URL=f"sqlite:///{letter}")
+
+    assert told.code == 2 and told.err.count("\n") == 1
+    assert "letter.txt' of DATABASE_URL is not an SQLite database, and was left as it is" in told.err
+    assert (letter.stat().st_mode & 0o777, letter.stat().st_mtime) == (0o644, 1_000)
+    assert list(tmp_path.iterdir()) == [letter]
+
+
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [

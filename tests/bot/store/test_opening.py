@@ -70,11 +70,11 @@ async def test_doctor_sees_sizes_and_what_waits_and_changes_nothing(file: Path, 
 
 
 async def test_doctor_names_the_damage(file: Path, clock: HandClock) -> None:
-    file.write_text("This is a letter, not a database.\n" * 100)
+    file.write_bytes(file.read_bytes()[:8192])
 
     found = await inspect(file, clock)
 
-    assert found is not None and found.damage == "file is not a database" and found.unfinished == {}
+    assert found is not None and "malformed" in found.damage and found.unfinished == {}
 
 
 async def test_a_database_without_tables_holds_nothing(file: Path, clock: HandClock) -> None:

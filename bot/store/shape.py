@@ -1,0 +1,76 @@
+"""Compare the tables of a database with those that its version should have."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from functools import cache
+
+from bot.contract import SettingsError
+from bot.store.schema import STEPS, known_version, take_step
+
+_SHOWN = 3
+"""Missing parts that a sentence names."""
+
+
+def check_shape(db: sqlite3.Connection, name: str) -> int:
+    """Return the version of a database of ours whose tables are those of that version. Changes nothing.
+
+    Args:
+        name: how the sentence of an error begins, as "The database of DATABASE_URL".
+
+    Raises:
+        SettingsError: another program's, of a later version, or with other tables than its version has.
+    """
+    version = known_version(db, name=name)
+    shapes = _shapes()
+    found = _shape(db) & frozenset[str]().union(*shapes)  # what an operator added is no concern of ours
+    if found == shapes[version]:
+        return version
+    others = [number for number, shape in enumerate(shapes) if shape == found and number]
+    if others:
+        raise SettingsError(
+            f"{name} has the tables of schema {others[-1]}, but its version number (PRAGMA user_version) is {version}. "
+            f"If you changed that number, set it to {others[-1]} again; otherwise restore a backup. "
+            "Nothing was changed."
+        )
+    missing, later = shapes[version] - found, found - shapes[version]
+    wrong = f"lacks {_list(missing)}" if missing else f"has {_list(later)}, which a later version adds"
+    raise SettingsError(
+        f"{name} says that its schema is {version}, but {wrong}. Restore a backup, or name another "
+        "database. Nothing was changed."
+    )
+
+
+def _shape(db: sqlite3.Connection) -> frozenset[str]:
+    """Return the names of all tables, columns and indexes, without those that SQLite makes by itself."""
+    rows = db.execute(
+        """
+        SELECT 'table ' || name FROM pragma_table_list
+        WHERE schema = 'main' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+        UNION ALL
+        SELECT 'column ' || t.name || '.' || c.name FROM pragma_table_list t, pragma_table_info(t.name) c
+        WHERE t.schema = 'main' AND t.type IN ('table', 'virtual') AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+        UNION ALL
+        SELECT 'index ' || name FROM sqlite_schema WHERE type = 'index' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+        """
+    )
+    return frozenset(str(name) for (name,) in rows)
+
+
+@cache
+def _shapes() -> tuple[frozenset[str], ...]:
+    """Return what each version has, from 0 (nothing) to the newest."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        shapes = [_shape(db)]
+        for _ in STEPS:
+            take_step(db)
+            shapes.append(_shape(db))
+    return tuple(shapes)
+
+
+def _list(names: frozenset[str]) -> str:
+    """List the first names: where a whole table is concerned, its columns and indexes are left out."""
+    shown = sorted(name for name in names if name.startswith("table ")) or sorted(names)
+    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    return "the " + ", the ".join(shown[:_SHOWN]) + more

@@ -1,0 +1,131 @@
+"""A database that is taken away from under the running bot: nothing is kept in a file that nobody finds again."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from bot.contract.errors import StoreError
+from bot.store import Store
+from tests.bot.store.conftest import HandClock, Message
+
+
+def moved_away(file: Path) -> None:
+    file.rename(file.with_name("elsewhere.db"))
+
+
+def deleted(file: Path) -> None:
+    file.unlink()
+
+
+def replaced(file: Path) -> None:
+    """By a whole database of ours, as by a backup that is put in its place."""
+    new = file.with_name("new.db")
+    shutil.copyfile(file, new)
+    new.rename(file)
+
+
+def folder_moved_away(file: Path) -> None:
+    file.parent.rename(file.parent.with_name("elsewhere"))
+
+
+def log_deleted(file: Path) -> None:
+    Path(f"{file}-wal").unlink()
+
+
+def log_replaced(file: Path) -> None:
+    new = file.with_name("new-wal")
+    new.write_bytes(b"")
+    new.rename(f"{file}-wal")
+
+
+def index_of_the_log_deleted(file: Path) -> None:
+    Path(f"{file}-shm").unlink()
+
+
+CHANGES = (moved_away, deleted, replaced, folder_moved_away, log_deleted, log_replaced, index_of_the_log_deleted)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_nothing_is_taken_in_when_the_database_is_taken_away(
+    change: Callable[[Path], None], tmp_path: Path, clock: HandClock, message: Message, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "data" / "parley.db"
+    async with Store.open(f"sqlite:///{file}", clock=clock) as store:
+        await store.intake.take_in(message("1"))
+        change(file)
+        beside = sorted(path.name for path in tmp_path.rglob("*"))
+
+        for number in ("2", "3"):
+            with pytest.raises(StoreError, match="moved away, replaced or deleted while the bot runs"):
+                await store.intake.take_in(message(number))
+        with pytest.raises(StoreError, match="moved away"):
+            await store.writer.run_apart(lambda db: db.execute("VACUUM").fetchall())
+
+        assert sorted(path.name for path in tmp_path.rglob("*")) == beside, "no new file is made"
+        assert store.writer.in_trouble
+        assert [row.incoming.delivery for row in await store.intake.list_waiting()] == ["1"]
+    assert caplog.text.count("the store cannot write: The database was moved away") == 1, "once a minute is enough"
+
+
+async def test_the_same_file_put_back_goes_on_without_a_restart(
+    url: str, tmp_path: Path, clock: HandClock, message: Message, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "parley.db"
+    async with Store.open(url, clock=clock) as store:
+        moved_away(file)
+        with pytest.raises(StoreError, match="moved away"):
+            await store.intake.take_in(message("1"))
+        file.with_name("elsewhere.db").rename(file)
+
+        assert await store.intake.take_in(message("1")) == 1
+
+    assert "the store writes again" in caplog.text
+
+
+async def test_a_connection_that_failed_is_not_opened_anew_in_a_new_empty_file(
+    url: str, tmp_path: Path, clock: HandClock, message: Message
+) -> None:
+    file = tmp_path / "parley.db"
+    async with Store.open(url, clock=clock) as store:
+        await store.writer.run(lambda db: db.execute("PRAGMA query_only = ON").fetchall())
+        with pytest.raises(StoreError, match="cannot be written"):
+            await store.intake.take_in(message("1"))
+        moved_away(file)
+
+        with pytest.raises(StoreError, match="moved away"):
+            await store.intake.take_in(message("1"))
+
+        assert not file.exists()
+
+
+async def test_a_log_that_was_deleted_loses_nothing_when_the_bot_is_stopped(
+    url: str, tmp_path: Path, clock: HandClock, message: Message
+) -> None:
+    async with Store.open(url, clock=clock) as store:
+        await store.intake.take_in(message("1"))
+        log_deleted(tmp_path / "parley.db")
+        with pytest.raises(StoreError, match="moved away"):
+            await store.intake.take_in(message("2"))
+
+    async with Store.open(url, clock=clock) as store:
+        assert [row.incoming.delivery for row in await store.intake.list_waiting()] == ["1"]
+
+
+async def test_a_table_dropped_under_the_running_bot_is_said(
+    url: str, tmp_path: Path, clock: HandClock, message: Message, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Store.open(url, clock=clock) as store:
+        with closing(sqlite3.connect(tmp_path / "parley.db", isolation_level=None)) as other:
+            other.execute("DROP TABLE deliveries")
+
+        with pytest.raises(StoreError, match="Another program changed the tables of the database"):
+            await store.intake.take_in(message("1"))
+
+        assert store.writer.in_trouble
+    assert "Another program changed the tables" in caplog.text

@@ -23,6 +23,18 @@ _PROVIDERS = (
 _OLLAMA = "http://localhost:11434/v1"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _MOST_OLLAMA_MODELS = 4
+NO_QUOTAS: Mapping[str, str] = {
+    **dict.fromkeys(("MESSAGES_PER_MINUTE", "SCHEDULED_QUESTIONS_PER_DAY", "TOKENS_PER_DAY_PERSON"), "0"),
+    **dict.fromkeys(("TOKENS_PER_DAY_CHAT", "TOKENS_PER_DAY", "MONEY_PER_DAY_PERSON", "MONEY_PER_DAY"), "0"),
+    # There are no admins here for whom a share would be kept.
+    "ADMIN_SHARE": "0",
+}
+"""A model that costs nothing answers as often as it is asked."""
+_DOLLARS, _TOKENS = 2, 1_000_000
+PAID: Mapping[str, str] = {**NO_QUOTAS, "MONEY_PER_DAY": f"{_DOLLARS}", "TOKENS_PER_DAY": f"{_TOKENS}"}
+"""What a model on somebody's key may use in a day, over all windows: they are one person. Tokens count for a model
+whose price is unknown."""
+_MOST = f"at most ${_DOLLARS} or {_TOKENS:,} tokens a day"
 _ALONG = ("HTTPS_PROXY", "https_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR")
 """What a model outside may need to be reached; of no use to the emulators, which speak plain HTTP on loopback."""
 
@@ -61,7 +73,7 @@ def with_keys(environ: Mapping[str, str]) -> list[Choice]:
         asked = environ.get("MODEL", "")
         model = asked if asked.startswith(f"{provider}:") else f"{provider}:{default}"
         settings = {"MODEL": model, **{name: environ[name] for name in (key, url, *_ALONG) if environ.get(name)}}
-        choices.append(Choice(model, f"{model} using your {key}", settings, outside=True))
+        choices.append(Choice(model, f"{model} using your {key} ({_MOST})", settings, outside=True))
     return choices
 
 

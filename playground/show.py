@@ -6,14 +6,15 @@ import asyncio
 import os
 import secrets
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Self
 
 from playground import choices
 from playground.child import BOT, Child
-from playground.choices import SCRIPTED, Choice
+from playground.choices import NO_QUOTAS, PAID, SCRIPTED, Choice
 from playground.discord import DiscordServer
 from playground.feed import Feed, Json
 from playground.loopback import Loopback
@@ -47,6 +48,7 @@ class Playground:
         data: Path | None = None,
         command: Sequence[str] = BOT,
         environ: Mapping[str, str] = os.environ,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._port = port
         self._data = data
@@ -54,7 +56,7 @@ class Playground:
         self._environ = environ
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
-        self.telegram, self.slack, self.discord = TelegramServer(), SlackServer(), DiscordServer()
+        self.telegram, self.slack, self.discord = TelegramServer(now=now), SlackServer(now=now), DiscordServer(now=now)
         self.model, self.tavily = ModelServer(key=_KEY), TavilyServer(key="tvly-playground")
         self.model.transcriptions.script = lambda recording: texts.HEARD
         self.papers, self.weather = OpenAlexServer(), OpenMeteoServer()
@@ -90,7 +92,7 @@ class Playground:
                 folder = self._data.resolve()
                 folder.mkdir(parents=True, exist_ok=True)
             self.feed = Feed(windows)
-            self.child = Child(folder, lambda: self._settings(folder), self._changed, self.feed.note, self._command)
+            self.child = Child(folder, lambda: self.settings(folder), self._changed, self.feed.note, self._command)
             acts = {"kill": self._kill, "restart": self._restart, "use": self._use}
             site = Website(self.windows, self.feed, self._start, acts, self._connected)
             page = await self._open_page(site)
@@ -120,7 +122,7 @@ class Playground:
         await page.open()
         return page
 
-    def _settings(self, folder: Path) -> Mapping[str, str]:
+    def settings(self, folder: Path) -> Mapping[str, str]:
         """What the bot is started with: everything leads to this process, except a model somebody clicked on."""
         settings: dict[str, str] = {}
         for window in self.windows.values():
@@ -146,6 +148,10 @@ class Playground:
             "DEXSCREENER_BASE_URL": self.prices.base_url,
             "MCP_CONFIG": str(servers),
             "ALLOW_ALL": "true",
+            **(PAID if choice.outside else NO_QUOTAS),
+            # What the emulators sell costs nothing.
+            "TAVILY_CREDIT_PRICE": "0",
+            "IMAGE_PRICE": "0",
             "DATABASE_URL": f"sqlite:///{(folder / 'parley.db').as_posix()}",
         }
 

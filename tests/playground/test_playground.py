@@ -282,11 +282,14 @@ async def test_a_key_is_named_used_only_after_a_click_and_never_sent_to_the_page
         await page.does("use", id="scripted")
         back = await page.sees("state", lambda state: state["phase"] == "ready" and state["starts"] == 3)
 
-    assert {"id": "openai:gpt-5-mini", "label": "openai:gpt-5-mini using your OPENAI_API_KEY"} in before["choices"]
+    label = "openai:gpt-5-mini using your OPENAI_API_KEY (at most $2 or 1,000,000 tokens a day)"
+    assert {"id": "openai:gpt-5-mini", "label": label} in before["choices"]
     assert before["scripted"] and not after["scripted"] and back["scripted"]
     assert environment["MODEL"] == "openai:gpt-5-mini"
     assert environment["OPENAI_API_KEY"] == "sk-operator"
     assert not environment["PLAYGROUND_STAYS_HOME"], "the model is outside"
+    limits = {name: environment[name] for name in ("MONEY_PER_DAY", "TOKENS_PER_DAY", "TOKENS_PER_DAY_PERSON")}
+    assert limits == {"MONEY_PER_DAY": "2", "TOKENS_PER_DAY": "1000000", "TOKENS_PER_DAY_PERSON": "0"}
     assert environment["IMAGE_API_KEY"] != "sk-operator", "an image nobody clicked on would cost money"
     assert "sk-operator" not in page.raw
 

@@ -10,9 +10,8 @@ The packages import their platform's library, so they are loaded by name and onl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from adapters.settings import ConsoleSettings, DiscordSettings, PlatformSettings, SlackSettings, TelegramSettings
+from tools.findings import Finding
 
 PLATFORMS: dict[str, tuple[str, type[PlatformSettings]]] = {
     "telegram": ("adapters.telegram", TelegramSettings),
@@ -21,15 +20,6 @@ PLATFORMS: dict[str, tuple[str, type[PlatformSettings]]] = {
     "console": ("adapters.console", ConsoleSettings),
 }
 """Name → (package, settings class)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One result of `parley doctor`."""
-
-    ok: bool
-    text: str
-    """What was found, and when it is not well, what to do."""
 
 
 __all__ = ["PLATFORMS", "Finding", "PlatformSettings"]

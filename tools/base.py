@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from tools.findings import Finding
 from tools.languages import Words
 from tools.payments import Bill, Purse
 
@@ -319,6 +320,20 @@ class Proven(Protocol):
 
         Raises:
             Unavailable: it does not work here.
+        """
+        ...
+
+
+@runtime_checkable
+class Checked(Protocol):
+    """A tool that depends on something that can be asked how it is: a service, a server, a program."""
+
+    async def check(self, *, offline: bool = False) -> Finding:
+        """Ask it once and cheaply, for `parley doctor`; `offline`: ask no other machine.
+
+        Raises:
+            Unavailable: it does not work here.
+            ToolError: it is configured and does not work; the text is for the operator.
         """
         ...
 

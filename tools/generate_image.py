@@ -18,6 +18,7 @@ from tools.addresses import split_address
 from tools.base import ProducedFile, ToolContext, ToolError, ToolResult, Unavailable
 from tools.credentials import hidden
 from tools.fetch.bodies import read_body
+from tools.findings import Finding
 from tools.function import FunctionTool, Late
 from tools.payments import Payment
 from tools.settings import ImageSettings
@@ -135,7 +136,7 @@ class GenerateImage(FunctionTool):
             own_words=True,
         )
 
-    async def describe(self, *, offline: bool = False) -> str:
+    async def check(self, *, offline: bool = False) -> Finding:
         """Whether its service knows the model and takes the key, for the operator; no image is made.
 
         Raises:
@@ -143,7 +144,7 @@ class GenerateImage(FunctionTool):
         """
         place = urlsplit(self._base_url).netloc
         if offline:
-            return f"{self._model} at {place} was not asked"
+            return Finding.not_asked(f"{self._model} at {place} is configured")
         client = await self._client.get()
         openai = importlib.import_module("openai")
         try:
@@ -161,8 +162,8 @@ class GenerateImage(FunctionTool):
             text = f"{place} does not answer ({type(error).__name__}); IMAGE_BASE_URL says where it is"
             raise ToolError(text, retry=False) from error
         else:
-            return f"{place} knows {self._model} and takes the key"
-        return f"{place} answers; whether it makes images with {self._model} shows only at the first one"
+            return Finding.ok(f"{place} knows {self._model} and takes the key")
+        return Finding.note(f"{place} answers; whether it makes images with {self._model} shows only at the first one")
 
     def _request(self, prompt: str, size: str, quality: str) -> dict[str, Any]:
         """The arguments as this model takes them: the older ones have other sizes, and ask for base64."""

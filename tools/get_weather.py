@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any, Literal
 from tools.base import Source, ToolContext, ToolError, ToolResult
 from tools.fetch.entries import joined
 from tools.fetch.service import JsonService, fields_of, items_of, number_of, text_of
+from tools.findings import Finding, Verdict
 from tools.function import FunctionTool
 from tools.settings import WeatherSettings
 
@@ -104,9 +106,17 @@ class Weather(FunctionTool):
     """`get_weather`."""
 
     def __init__(self, settings: WeatherSettings) -> None:
-        self._forecast = JsonService("The weather service", settings.open_meteo_base_url, "OPEN_METEO_BASE_URL")
+        self._forecast = JsonService(
+            "The weather service",
+            settings.open_meteo_base_url,
+            "OPEN_METEO_BASE_URL",
+            configured=bool(settings.model_fields_set),
+        )
         self._places = JsonService(
-            "The weather service's search for places", settings.open_meteo_geocoding_url, "OPEN_METEO_GEOCODING_URL"
+            "The weather service's search for places",
+            settings.open_meteo_geocoding_url,
+            "OPEN_METEO_GEOCODING_URL",
+            configured=bool(settings.model_fields_set),
         )
         super().__init__(
             self.get_weather,
@@ -168,6 +178,17 @@ class Weather(FunctionTool):
             note = f"Other places of this name: {listed}. If one of these is meant, call again with its coordinates.\n"
         text = _write_report(where, found, note, context.chars)
         return ToolResult(text=text, sources=(Source("Open-Meteo", "https://open-meteo.com/"),), untrusted=True)
+
+    async def check(self, *, offline: bool = False) -> Finding:
+        """Whether both services answer: the forecast, and the search for places."""
+        at: dict[str, str | int | float] = {"latitude": 59.91, "longitude": 10.75, "current": "temperature_2m"}
+        named: dict[str, str | int | float] = {"name": "Oslo", "count": 1, "language": "en", "format": "json"}
+        both = await asyncio.gather(
+            self._forecast.check("/v1/forecast", at, expected="current", offline=offline),
+            self._places.check("/v1/search", named, expected="results", offline=offline),
+        )
+        worst = max((finding.verdict for finding in both), key=list(Verdict).index)
+        return Finding(worst, "; ".join(finding.text for finding in both))
 
     async def _locate(
         self, name: str, latitude: float | None, longitude: float | None, language: str

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 
 from tools.base import Arguments, ToolContext, ToolError, ToolResult, Unavailable
 from tools.databases import Cell, Database, Limits, Refused, Rows, open_database, parse
+from tools.findings import Finding
 from tools.function import FunctionTool
 from tools.settings import DatabaseSettings
 
@@ -112,18 +113,19 @@ class QueryDatabase(FunctionTool):
             raise ToolError(said, retry=error.retry) from error
         return ToolResult(text=text, untrusted=True)
 
-    async def describe(self, *, offline: bool = False) -> str:
+    async def check(self, *, offline: bool = False) -> Finding:
         """Which databases answer, for the operator. `offline`: only files are asked.
 
         Raises:
             ToolError: one does not, or may not be asked.
         """
         limits = Limits(1, _CELL_CHARS, self._seconds)
-        answers, problems = [], []
+        answers, problems, asked = [], [], 0
         for name, database in self._databases.items():
             if offline and name not in self._files:
                 answers.append(f"{name} was not asked")
                 continue
+            asked += 1
             try:
                 await database.tables(limits)
                 answers.append(f"{name} answers")
@@ -131,7 +133,8 @@ class QueryDatabase(FunctionTool):
                 problems.append(f"{name}: {error}")
         if problems:
             raise ToolError(" ".join([*problems, *answers]), retry=False)
-        return f"read-only databases: {', '.join(answers)}"
+        text = f"read-only databases: {', '.join(answers)}"
+        return Finding.ok(text) if asked == len(self._databases) else Finding.not_asked(text)
 
     def _chosen(self, database: str) -> tuple[str, Database]:
         wanted = database.strip()

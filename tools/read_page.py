@@ -10,6 +10,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from tools.base import Source, ToolContext, ToolError, ToolResult, Unavailable
+from tools.findings import Finding
 from tools.function import FunctionTool, Late
 from tools.settings import ReadPageSettings
 
@@ -128,10 +129,13 @@ class ReadPage(FunctionTool):
         """Where pages are read, as far as it shows in a moment."""
         return await self._proven("text")
 
-    async def describe(self, *, offline: bool = False) -> str:
-        """Where pages are read, and what is not, for the operator. Nothing is asked, `offline` or not."""
-        without = "" if self._pdf else "; PDFs are refused: pypdfium2 is not installed (the extra `pages`)"
-        return await self._proven("html") + without
+    async def check(self, *, offline: bool = False) -> Finding:
+        """Where pages are read, and what is not, for the operator. No page is opened, `offline` or not."""
+        text = f"no page was opened, which needs the public internet; {await self._proven('html')}"
+        if not self._pdf:
+            return Finding.note(f"{text}; PDFs are refused: pypdfium2 is not installed (the extra `pages`)")
+        readers = await self._found_readers()
+        return Finding.not_asked(text) if readers.confined else Finding.note(text)
 
     async def _proven(self, kind: str) -> str:
         readers = await self._found_readers()

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tools.base import ToolContext, ToolError, ToolResult, ToolStatus, Unavailable
+from tools.findings import Finding
 from tools.function import FunctionTool
 from tools.settings import CodeSettings
 
@@ -162,7 +163,7 @@ class CodeRunner(FunctionTool):
             files=done.files,
         )
 
-    async def describe(self, *, offline: bool = False) -> str:
+    async def check(self, *, offline: bool = False) -> Finding:
         """What runs code here and why, for the operator. Makes the self-test; `offline`: not at E2B.
 
         Raises:
@@ -171,13 +172,13 @@ class CodeRunner(FunctionTool):
         from tools.sandbox.cell import SandboxFailed
 
         if offline and "e2b" in self._backends:
-            return "E2B is configured and was not asked"
+            return Finding.not_asked("E2B is configured")
         try:
             backend = await self._chosen().backend()
         except SandboxFailed as failure:
             raise Unavailable(str(failure), wanted=self._settings.code_backend != "auto") from None
         reasons = self._chosen().reasons
-        return backend.summary + (f" ({'; '.join(reasons)})" if reasons else "")
+        return Finding.note(f"{backend.summary} ({'; '.join(reasons)})") if reasons else Finding.ok(backend.summary)
 
     async def prove(self) -> str:
         """What runs code here, as far as this machine alone can tell.
@@ -185,7 +186,7 @@ class CodeRunner(FunctionTool):
         Raises:
             Unavailable: nothing that is installed confines code.
         """
-        return "" if "e2b" in self._backends else await self.describe()
+        return "" if "e2b" in self._backends else (await self.check()).text
 
     async def close(self) -> None:
         choice, self._choice = self._choice, None

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from tools.base import Source, ToolContext, ToolError, ToolResult
 from tools.fetch.entries import joined
 from tools.fetch.service import JsonService, fields_of, items_of, number_of, text_of
+from tools.findings import Finding
 from tools.function import FunctionTool
 from tools.settings import SearchPapersSettings
 
@@ -52,7 +53,13 @@ class SearchPapers(FunctionTool):
         self._key = settings.openalex_api_key.get_secret_value().strip()
         self._email = settings.openalex_email.strip()
         contact = f"mailto:{self._email}" if self._email else ""
-        self._service = JsonService("OpenAlex", settings.openalex_base_url, "OPENALEX_BASE_URL", contact=contact)
+        self._service = JsonService(
+            "OpenAlex",
+            settings.openalex_base_url,
+            "OPENALEX_BASE_URL",
+            contact=contact,
+            configured=bool(settings.model_fields_set),
+        )
         super().__init__(
             self.search,
             self._service,
@@ -102,11 +109,7 @@ class SearchPapers(FunctionTool):
             raise ToolError(f"page must be between 1 and {LAST_PAGE}.")
         if from_year is not None and to_year is not None and from_year > to_year:
             raise ToolError("from_year must not be later than to_year.")
-        asked: dict[str, str | int | float] = {"select": _FIELDS}
-        if self._email:
-            asked["mailto"] = self._email
-        if self._key:
-            asked["api_key"] = self._key
+        asked = self._named() | {"select": _FIELDS}
         doi = _DOI.match(query)
         if doi:
             found = await self._service.get(f"/works/doi:{quote(doi[1].rstrip('.,;'), safe='/:;()')}", asked)
@@ -124,6 +127,15 @@ class SearchPapers(FunctionTool):
         found = fields_of(await self._service.get("/works", asked))
         count = number_of(fields_of(found.get("meta")).get("count")) or 0
         return _written(query, items_of(found.get("results"))[:PAGE], int(count), page, context.chars)
+
+    async def check(self, *, offline: bool = False) -> Finding:
+        """Whether OpenAlex answers a search for one paper."""
+        asked = self._named() | {"select": "id", "search": "tea", "per_page": 1}
+        return await self._service.check("/works", asked, expected="results", offline=offline)
+
+    def _named(self) -> dict[str, str | int | float]:
+        """What tells OpenAlex who asks."""
+        return {name: told for name, told in (("mailto", self._email), ("api_key", self._key)) if told}
 
 
 def _written(query: str, papers: list[dict[str, Any]], count: int, page: int, chars: int) -> ToolResult:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from tools import keyless_search
 from tools.base import ToolContext, ToolError, ToolResult, Unavailable, Unpaid
 from tools.credentials import hidden
+from tools.findings import Finding
 from tools.function import FunctionTool, Late
 from tools.payments import Bill
 from tools.search_results import best_score, found_pages, label, written
@@ -150,7 +151,7 @@ class WebSearch(FunctionTool):
             raise failure or error from error
         return _make_result(query, found, context, label("second", context.language) + "\n" if failure else "")
 
-    async def describe(self, *, offline: bool = False) -> str:
+    async def check(self, *, offline: bool = False) -> Finding:
         """Make a test search, which costs a credit, and report the result to the operator.
 
         Raises:
@@ -158,15 +159,15 @@ class WebSearch(FunctionTool):
         """
         place = urlsplit(self._base_url).netloc
         if not self._key:
-            return "SEARCH_FALLBACK searches without a key, and was not asked"
+            return Finding.not_asked(f"SEARCH_FALLBACK searches without a key; it needs {keyless_search.ENGINES}")
         if offline:
-            return f"Tavily at {place} was not asked"
+            return Finding.not_asked(f"it needs Tavily at {place}")
         options = {"query": "Tavily", **_DEPTHS["quick"], "max_results": 1, "timeout": _SECONDS["quick"]}
         try:
             _check_answer(await self._ask(options, Bill()))
         except ToolError as error:
             raise ToolError(_describe_fault(error, place), retry=False) from error
-        return f"Tavily at {place} answers"
+        return Finding.ok(f"Tavily at {place} answers")
 
     async def _search_tavily(self, options: Mapping[str, Any], depth: str, context: ToolContext) -> Mapping[str, Any]:
         """Search with Tavily, and once more in depth where a quick search finds nothing relevant."""

@@ -14,6 +14,7 @@ from typing import Any
 from tools.base import Source, ToolContext, ToolError, ToolResult
 from tools.fetch.entries import joined
 from tools.fetch.service import JsonService, fields_of, items_of, number_of, text_of
+from tools.findings import Finding
 from tools.function import FunctionTool
 from tools.settings import TokenPriceSettings
 
@@ -86,7 +87,12 @@ class TokenPrice(FunctionTool):
     """`token_price`."""
 
     def __init__(self, settings: TokenPriceSettings) -> None:
-        self._service = JsonService("Dexscreener", settings.dexscreener_base_url, "DEXSCREENER_BASE_URL")
+        self._service = JsonService(
+            "Dexscreener",
+            settings.dexscreener_base_url,
+            "DEXSCREENER_BASE_URL",
+            configured=bool(settings.model_fields_set),
+        )
         super().__init__(
             self.price,
             self._service,
@@ -140,6 +146,11 @@ class TokenPrice(FunctionTool):
                 untrusted=True,
             )
         return _written(token, tokens, by_address, context.chars)
+
+    async def check(self, *, offline: bool = False) -> Finding:
+        """Whether Dexscreener answers a search."""
+        asked = {"q": "PEPE"}
+        return await self._service.check("/latest/dex/search", asked, expected="pairs", offline=offline)
 
 
 def _tokens(pairs: Sequence[Mapping[str, Any]], query: str, by_address: bool) -> list[Token]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tools.base import Source, ToolContext, ToolError, ToolResult
 from tools.fetch.service import LONGEST_TEXT, JsonService, fields_of, items_of, number_of, text_of
+from tools.findings import Finding
 from tools.function import FunctionTool
 from tools.settings import WikipediaSettings
 
@@ -52,7 +53,11 @@ class Wikipedia(FunctionTool):
     def __init__(self, settings: WikipediaSettings) -> None:
         self._base_url = settings.wikipedia_base_url.strip().rstrip("/")
         self._service = JsonService(
-            "Wikipedia", self._base_url, "WIKIPEDIA_BASE_URL", contact=settings.wikipedia_contact
+            "Wikipedia",
+            self._base_url,
+            "WIKIPEDIA_BASE_URL",
+            contact=settings.wikipedia_contact,
+            configured=bool(settings.model_fields_set),
         )
         super().__init__(
             self.look_up,
@@ -103,6 +108,17 @@ class Wikipedia(FunctionTool):
                 text=f"Wikipedia has nothing about {query!r}. Try the usual name alone, or search_web.", untrusted=True
             )
         return _written(note, articles, context.chars)
+
+    async def check(self, *, offline: bool = False) -> Finding:
+        """Whether the English Wikipedia, or the one that is configured, answers."""
+        address = self._base_url.replace("{language}", "en")
+        asked: dict[str, str | int | float] = {
+            "action": "query",
+            "meta": "siteinfo",
+            "format": "json",
+            "formatversion": 2,
+        }
+        return await self._service.check("/w/api.php", asked, expected="query", base_url=address, offline=offline)
 
     async def _search(self, query: str, code: str, variant: str) -> list[Mapping[str, Any]] | None:
         """The articles found, best first; None where there is no such Wikipedia."""

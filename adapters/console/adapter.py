@@ -209,4 +209,4 @@ def open_adapter(settings: ConsoleSettings) -> ConsoleAdapter:
 
 async def check(settings: ConsoleSettings) -> list[Finding]:
     """Log in for `parley doctor`, and report what is missing and where to add it."""
-    return [Finding(True, "a terminal needs nothing")]
+    return [Finding.ok("a terminal needs nothing")]

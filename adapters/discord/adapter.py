@@ -230,21 +230,21 @@ async def check(settings: DiscordSettings) -> list[Finding]:
             application.id, permissions=_PERMISSIONS, scopes=("bot", "applications.commands")
         )
         findings = [
-            Finding(True, f"the token works; the bot is {client.user}, application {application.id}"),
-            Finding(True, "it needs no privileged intent: it reads direct messages and what mentions it"),
-            Finding(True, f"invite it to a server with {invite}"),
+            Finding.ok(f"the token works; the bot is {client.user}, application {application.id}"),
+            Finding.ok("it needs no privileged intent: it reads direct messages and what mentions it"),
+            Finding.ok(f"invite it to a server with {invite}"),
             *await _connections(client),
         ]
         findings += [_taken_along(application), *_receiving(application, settings)]
         try:
             known = await registered(client)
         except Exception as error:  # noqa: BLE001 - it is told, whatever it is
-            findings.append(Finding(False, f"the slash commands could not be read ({type(error).__name__})"))
+            findings.append(Finding.bad(f"the slash commands could not be read ({type(error).__name__})"))
         else:
             findings.append(
-                Finding(
-                    True, "its slash commands are registered" if known else "its slash commands are registered at start"
-                )
+                Finding.ok("its slash commands are registered")
+                if known
+                else Finding.note("its slash commands are not registered yet: the start does that")
             )
         return findings
 
@@ -254,11 +254,11 @@ async def _connections(client: Client) -> list[Finding]:
     try:
         count, _, starts = await client.http.get_bot_gateway()
     except discord.GatewayNotFound:
-        return [Finding(False, "how many connections Discord recommends could not be read")]
+        return [Finding.bad("how many connections Discord recommends could not be read")]
     left = f"{starts['remaining']} of {starts['total']} sessions are left until the next day"
     if starts["remaining"] < count:
-        return [Finding(False, f"it needs {count} gateway connections, and {left}: wait, or start it less often")]
-    return [Finding(True, f"it keeps {count} gateway connections (shards), {left}")] if count > 1 else []
+        return [Finding.bad(f"it needs {count} gateway connections, and {left}: wait, or start it less often")]
+    return [Finding.ok(f"it keeps {count} gateway connections (shards), {left}")] if count > 1 else []
 
 
 def _taken_along(application: discord.AppInfo) -> Finding:
@@ -267,11 +267,11 @@ def _taken_along(application: discord.AppInfo) -> Finding:
     https://docs.discord.com/developers/resources/application#installation-context
     """
     if application.user_integration_config is None:
-        return Finding(
-            True, "people cannot take it along: allow User Install in the developer portal, page Installation"
+        return Finding.note(
+            "people cannot take it along: allow User Install in the developer portal, page Installation"
         )
     link = discord.utils.oauth_url(application.id, scopes=("applications.commands",))
-    return Finding(True, f"people take its commands along to every server and chat with {link}&integration_type=1")
+    return Finding.ok(f"people take its commands along to every server and chat with {link}&integration_type=1")
 
 
 def _receiving(application: discord.AppInfo, settings: DiscordSettings) -> list[Finding]:
@@ -280,12 +280,12 @@ def _receiving(application: discord.AppInfo, settings: DiscordSettings) -> list[
     if not settings.by_web:
         away = "slash commands go to an HTTP address instead of the bot: remove the Interactions Endpoint URL in the "
         away += "developer portal, or set DISCORD_PUBLIC_KEY if it is this bot's"
-        return [Finding(False, away)] if address else []
+        return [Finding.bad(away)] if address else []
     if settings.discord_public_key.lower() != application.verify_key.lower():
-        return [Finding(False, "DISCORD_PUBLIC_KEY is another application's: copy it from General Information")]
+        return [Finding.bad("DISCORD_PUBLIC_KEY is another application's: copy it from General Information")]
     if not address:
-        return [Finding(True, "its commands come over the gateway: no Interactions Endpoint URL is set")]
-    return [Finding(True, f"its commands come by web, at {address}")]
+        return [Finding.note("its commands come over the gateway: no Interactions Endpoint URL is set")]
+    return [Finding.ok(f"its commands come by web, at {address}")]
 
 
 __all__ = ["DiscordAdapter", "check", "open_adapter"]

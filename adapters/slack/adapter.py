@@ -394,7 +394,7 @@ async def check(settings: SlackSettings) -> list[Finding]:
     """Check both tokens, and report missing scopes."""
     async with SlackAdapter(settings) as adapter:
         team, user = adapter.me.team, adapter.me.user
-        findings = [Finding(True, f"the bot token works; the bot is {user} in workspace {team}")]
+        findings = [Finding.ok(f"the bot token works; the bot is {user} in workspace {team}")]
         findings += _scopes(adapter.scopes)
         findings.append(await _receiving(adapter, settings))
     return findings
@@ -404,26 +404,26 @@ async def _receiving(adapter: SlackAdapter, settings: SlackSettings) -> Finding:
     """Say how events come in, and what keeps them from it."""
     if settings.by_web:
         where = "the Request URL of Event Subscriptions, Interactivity and /parley should end in /slack"
-        return Finding(True, f"receives {settings.receives}; {where}, and Socket Mode be off")
+        return Finding.not_asked(f"receives {settings.receives}; {where}, and Socket Mode be off")
     try:
         await adapter._ask_for_socket()
     except SettingsError as error:
-        return Finding(False, str(error))
-    return Finding(True, "the app token works; Socket Mode is on")
+        return Finding.bad(str(error))
+    return Finding.ok("the app token works; Socket Mode is on")
 
 
 def _scopes(granted: frozenset[str] | None) -> list[Finding]:
     if granted is None:
-        return [Finding(True, "Slack did not say which scopes the token has")]
+        return [Finding.note("Slack did not say which scopes the token has")]
     where = "add it under OAuth & Permissions, Bot Token Scopes, and install the app again"
     missing = [
-        Finding(False, f"the scope {scope} is missing, so it cannot {use}: {where}")
+        Finding.bad(f"the scope {scope} is missing, so it cannot {use}: {where}")
         for scope, use in NEEDED_SCOPES.items()
         if scope not in granted
     ]
     wished = [
-        Finding(True, f"without the scope {scope} it cannot {use}")
+        Finding.note(f"without the scope {scope} it cannot {use}")
         for scope, use in WISHED_SCOPES.items()
         if scope not in granted
     ]
-    return (missing or [Finding(True, "all scopes it needs are granted")]) + wished
+    return (missing or [Finding.ok("all scopes it needs are granted")]) + wished

@@ -262,10 +262,10 @@ async def check(settings: TelegramSettings) -> list[Finding]:
     async with adapter:
         bot = adapter._bot
         me = await bot.get_me()
-        findings = [Finding(True, f"the token works; the bot is @{me.username}")]
+        findings = [Finding.ok(f"the token works; the bot is @{me.username}")]
         if not me.can_read_all_group_messages:
             findings.append(
-                Finding(True, "in groups it sees mentions, replies and commands (privacy mode is on, as it should be)")
+                Finding.ok("in groups it sees mentions, replies and commands (privacy mode is on, as it should be)")
             )
         findings.append(_receiving(await bot.get_webhook_info(), settings))
     return findings
@@ -275,10 +275,12 @@ def _receiving(hook: WebhookInfo, settings: TelegramSettings) -> Finding:
     """Say how updates come in, and what keeps them from it."""
     told = f"receives {settings.receives}"
     if not settings.by_web:
-        return Finding(True, told + ("; a webhook is set, and removed when the bot starts" if hook.url else ""))
+        return (
+            Finding.note(f"{told}; a webhook is set, and removed when the bot starts") if hook.url else Finding.ok(told)
+        )
     if hook.url == settings.telegram_webhook_url and hook.last_error_message:
         waiting = f"; {hook.pending_update_count} wait there" if hook.pending_update_count else ""
-        return Finding(False, f"{told}, but Telegram could not post there: {hook.last_error_message}{waiting}")
+        return Finding.bad(f"{told}, but Telegram could not post there: {hook.last_error_message}{waiting}")
     if hook.url == settings.telegram_webhook_url:
-        return Finding(True, told)
-    return Finding(True, f"{told}: its webhook is set when the bot starts")
+        return Finding.ok(told)
+    return Finding.note(f"{told}: its webhook is set when the bot starts")

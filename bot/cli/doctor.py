@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import io
 import wave
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -19,11 +19,14 @@ from bot.model import PROVIDERS, KeyRefused, Model, ModelName, Models, Request, 
 from bot.operations import Outlet, set_up
 from bot.policy import ChannelsFile, ToolRights, find_misnamed, read_channels
 from bot.settings import CoreSettings
-from tools.base import ToolError, Unavailable
+from tools.base import Checked, ToolError, ToolSpec, Unavailable
 from tools.credentials import SHORTEST_SECRET
+from tools.findings import Finding, Verdict
+from tools.registry import ToolRegistry
 
 SETTLE_SECONDS = 15.0
 """How long MCP servers may take to say what they offer."""
+_WIDTH = max(map(len, Verdict))
 
 
 class _Report:
@@ -31,16 +34,32 @@ class _Report:
 
     def __init__(self, outlet: Outlet) -> None:
         self._outlet = outlet
-        self.well = True
+        self._counts = dict.fromkeys(Verdict, 0)
+        self._bad: dict[str, None] = {}
 
-    def add(self, ok: bool, what: str, text: str) -> None:
-        self.well &= ok
-        line = " ".join(text.split())
-        print(self._outlet.line(f"{'ok ' if ok else 'BAD'}  {what}: {line}"), flush=True)  # noqa: T201
+    @property
+    def well(self) -> bool:
+        return not self._bad
+
+    def add(self, what: str, finding: Finding) -> None:
+        self._counts[finding.verdict] += 1
+        if not finding.well:
+            self._bad[what] = None
+        self._print(f"{finding.verdict:<{_WIDTH}}  {what}: {' '.join(finding.text.split())}")
+
+    def add_sum(self) -> None:
+        """Print how often each word was said, and what is bad."""
+        notes = self._counts[Verdict.NOTE]
+        words = {Verdict.NOTE: "note" if notes == 1 else "notes"}
+        told = ", ".join(f"{count} {words.get(verdict, verdict)}" for verdict, count in self._counts.items())
+        self._print(told + (f": {', '.join(self._bad)}" if self._bad else ""))
+
+    def _print(self, line: str) -> None:
+        print(self._outlet.line(line), flush=True)  # noqa: T201
 
 
 async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool = False) -> int:
-    """Look at everything; 0 when all is well, else 1.
+    """Look at everything, and print a line for each thing and a sum; 0 when nothing is BAD, else 1.
 
     Args:
         offline: no service is asked anything, and no MCP server started: only what this machine tells is looked at.
@@ -48,27 +67,28 @@ async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool
     # What goes wrong is said here, in one sentence; nobody needs a library's traceback beside it.
     set_up("CRITICAL", "console", outlet)
     report = _Report(outlet)
-    report.add(True, "settings", f"read from {'.env and ' if configuration.file else ''}the environment")
+    report.add("settings", Finding.ok(f"read from {'.env and ' if configuration.file else ''}the environment"))
     for sentence in configuration.strays.misspelt:
-        report.add(False, "settings", sentence)
+        report.add("settings", Finding.bad(sentence))
     if configuration.strays.foreign:
-        report.add(True, "settings", configuration.strays.foreign)
+        report.add("settings", Finding.note(configuration.strays.foreign))
     await _examine_platforms(configuration, report, offline)
     try:
         channels = read_channels(configuration.core.channels_file)
     except SettingsError as error:
-        report.add(False, "channels", str(error))
+        report.add("channels", Finding.bad(str(error)))
         channels = ChannelsFile()
     models = await _examine_models(configuration, channels, report, offline)
     for line in describe_channels(channels, configuration.core):
-        report.add(True, "channels", line)
+        report.add("channels", Finding.ok(line))
     await _examine_tools(configuration, channels, report, outlet, offline)
     files, platforms = _list_secret_files(configuration), configuration.configured
     machine = await examine_machine(
         configuration.core, models, SystemClock(), platforms, files, by_web=bool(configuration.by_web)
     )
-    for result in (*machine, *_examine_secrets(configuration)):
-        report.add(result.ok, result.what, result.text)
+    for what, finding in (*machine, *_examine_secrets(configuration)):
+        report.add(what, finding)
+    report.add_sum()
     return 0 if report.well else 1
 
 
@@ -91,18 +111,18 @@ def describe_channels(channels: ChannelsFile, core: CoreSettings) -> Iterator[st
 async def _examine_platforms(configuration: Configuration, report: _Report, offline: bool) -> None:
     table = importlib.import_module("adapters").PLATFORMS
     if not configuration.configured:
-        report.add(True, "platforms", "none is configured; `parley playground` needs none")
+        report.add("platforms", Finding.note("none is configured; `parley playground` needs none"))
     for name in configuration.configured:
         try:
             settings = configuration.platforms[name]
             settings.require()
             if offline:
-                report.add(True, name, f"is configured and was not asked; it receives {settings.receives}")
+                report.add(name, Finding.not_asked(f"is configured; it receives {settings.receives}"))
                 continue
             for finding in await importlib.import_module(table[name][0]).check(settings):
-                report.add(finding.ok, name, finding.text)
+                report.add(name, finding)
         except BotError as error:
-            report.add(False, name, str(error))
+            report.add(name, Finding.bad(str(error)))
 
 
 async def _examine_models(
@@ -121,40 +141,40 @@ async def _examine_models(
                 try:
                     chosen = models.only(name, setting)
                     if offline:
-                        report.add(True, "model", f"{name} is configured and was not asked")
+                        report.add("model", Finding.not_asked(f"{name} is configured"))
                         continue
                     await _ask_a_word(chosen, clock)
-                    report.add(True, "model", f"{name} answers")
+                    report.add("model", Finding.ok(f"{name} answers"))
                 except BotError as error:
-                    report.add(False, "model", str(error))
+                    report.add("model", Finding.bad(str(error)))
             used = {name.partition(":")[0] for name, _ in asked}
             others = [provider for provider, key in options.keys.items() if key and provider not in used]
-            for well, text in await asyncio.gather(*(_examine_key(models, one, offline) for one in others)):
-                report.add(well, "model", text)
-            await _examine_voice(models.transcriber, report, offline, chosen=bool(core.transcribe_model))
+            for finding in await asyncio.gather(*(_examine_key(models, one, offline) for one in others)):
+                report.add("model", finding)
+            report.add("voice", await _examine_voice(models.transcriber, offline, chosen=bool(core.transcribe_model)))
             hears = [models.transcriber.name] if models.transcriber is not None else []
             return tuple(dict.fromkeys([*(name for name, _ in asked), *hears]))
     except SettingsError as error:
-        report.add(False, "model", str(error))
+        report.add("model", Finding.bad(str(error)))
         return ()
 
 
-async def _examine_voice(transcriber: Transcriber | None, report: _Report, offline: bool, *, chosen: bool) -> None:
-    """Say what transcribes voice messages, and have it transcribe a second of silence.
+async def _examine_voice(transcriber: Transcriber | None, offline: bool, *, chosen: bool) -> Finding:
+    """Have a second of silence transcribed, and say what transcribes voice messages.
 
     Args:
         chosen: by the operator; a provider's own that does not work is no fault of the settings.
     """
     if transcriber is None:
-        report.add(True, "voice", "voice messages are not transcribed; TRANSCRIBE_MODEL names a model that does it")
-    elif offline:
-        report.add(True, "voice", f"{transcriber.name} is to transcribe voice messages and was not asked")
-    else:
-        try:
-            await transcriber.transcribe(_silence(), "silence.wav", "audio/wav", 30.0)
-            report.add(True, "voice", f"{transcriber.name} transcribes voice messages")
-        except BotError as error:
-            report.add(not chosen, "voice", f"voice messages are not transcribed: {error}")
+        return Finding.note("voice messages are not transcribed; TRANSCRIBE_MODEL names a model that does it")
+    if offline:
+        return Finding.not_asked(f"{transcriber.name} is to transcribe voice messages")
+    try:
+        await transcriber.transcribe(_silence(), "silence.wav", "audio/wav", 30.0)
+    except BotError as error:
+        text = f"voice messages are not transcribed: {error}"
+        return Finding.bad(text) if chosen else Finding.note(text)
+    return Finding.ok(f"{transcriber.name} transcribes voice messages")
 
 
 def _silence() -> BinaryIO:
@@ -180,18 +200,18 @@ async def _ask_a_word(model: Model, clock: Clock) -> None:
     await ask(model, request)
 
 
-async def _examine_key(models: Models, provider: str, offline: bool) -> tuple[bool, str]:
+async def _examine_key(models: Models, provider: str, offline: bool) -> Finding:
     """Whether the key of a provider that `/model` may choose is accepted; which of its models it opens may differ."""
     row = PROVIDERS[provider]
+    if offline:
+        return Finding.not_asked(f"the key of {row.key} is set; /model can choose its models")
     try:
-        if not offline:
-            await _ask_a_word(models.only(str(ModelName(row, row.default_model)), row.key), SystemClock())
+        await _ask_a_word(models.only(str(ModelName(row, row.default_model)), row.key), SystemClock())
     except (KeyRefused, SettingsError) as error:
-        return False, str(error)
+        return Finding.bad(str(error))
     except BotError as error:
-        return True, f"the key of {row.key} was not refused, but {error}"
-    what = "is set and was not asked" if offline else "is accepted"
-    return True, f"the key of {row.key} {what}; /model can choose its models"
+        return Finding.note(f"the key of {row.key} was not refused, but {error}")
+    return Finding.ok(f"the key of {row.key} is accepted; /model can choose its models")
 
 
 async def _examine_tools(
@@ -206,36 +226,48 @@ async def _examine_tools(
         if not offline:
             await registry.settle(SETTLE_SECONDS)
         await registry.prove()
-        for spec in registry.specs():
-            describe: Callable[..., Coroutine[object, object, str]] | None = getattr(
-                registry.tool(spec.name), "describe", None
-            )
-            try:
-                text = await describe(offline=offline) if describe is not None else spec.purpose
-            except Unavailable as lack:
-                report.add(not lack.wanted, spec.name, f"not offered: {lack}")
-            except ToolError as error:
-                report.add(False, spec.name, str(error))
-            else:
-                report.add(True, spec.name, text)
+        specs = registry.specs()
+        found = await asyncio.gather(*(_examine_tool(registry, spec, offline) for spec in specs))
+        for spec, finding in zip(specs, found, strict=True):
+            report.add(spec.name, finding)
         faults = registry.faults
         for name, reason in registry.unavailable.items():
-            if offline and name.startswith("MCP ") and name not in faults:
-                report.add(True, name, "is configured and was not started")
-                continue
-            # A tool that nobody configured is a choice; one that was configured and does not work is a fault.
-            report.add(name not in faults and not name.startswith("MCP "), name, f"not offered: {reason}")
+            if name in faults or (name.startswith("MCP ") and not offline):
+                report.add(name, Finding.bad(f"not offered: {reason}"))
+            elif name.startswith("MCP "):
+                report.add(name, Finding.not_asked("is configured, and offline no server is started"))
+            else:
+                # A tool that nobody configured is a choice; one that was configured and does not work is a fault.
+                report.add(name, Finding.note(f"not offered: {reason}"))
         rights = ToolRights(registry, off=core.tools_off, limits=core.tools_for, channels=channels)
         for line in rights.lines:
-            report.add(True, "tools", line)
+            report.add("tools", Finding.note(line))
         policy = CallPolicy.from_settings(core)
         if asking := [spec.name for spec in registry.specs() if policy.asks_first(spec)]:
-            report.add(True, "tools", f"ask before they run: {', '.join(asking)}")
+            report.add("tools", Finding.note(f"ask before they run: {', '.join(asking)}"))
         named = [*rights.named, *policy.named]
         for sentence in await find_misnamed(registry, named, 0.0 if offline else SETTLE_SECONDS):
-            report.add(False, "tools", sentence)
+            report.add("tools", Finding.bad(sentence))
     finally:
         await registry.close()
+
+
+async def _examine_tool(registry: ToolRegistry, spec: ToolSpec, offline: bool) -> Finding:
+    """Ask what a tool depends on, if it can say how that is; opened it is in any case."""
+    tool = registry.tool(spec.name)
+    if isinstance(tool, Checked):
+        try:
+            return await tool.check(offline=offline)
+        except Unavailable as lack:
+            text = f"not offered: {lack}"
+            return Finding.bad(text) if lack.wanted else Finding.note(text)
+        except ToolError as error:
+            return Finding.bad(str(error))
+    if spec in registry.foreign():
+        return Finding.ok(f"offered by its server: {spec.purpose}")
+    if spec.outside or spec.address:
+        return Finding.not_asked(f"opened, and nobody can tell what it reaches: {spec.purpose}")
+    return Finding.ok(f"opened: {spec.purpose}")
 
 
 def _list_secret_files(configuration: Configuration) -> list[Path]:
@@ -250,4 +282,4 @@ def _examine_secrets(configuration: Configuration) -> list[Result]:
         return []
     named = ", ".join(dict.fromkeys(short))
     text = f"{named}: shorter than {SHORTEST_SECRET} characters, so replies do not mask it; is it copied whole?"
-    return [Result(False, "secrets", text)]
+    return [("secrets", Finding.bad(text))]

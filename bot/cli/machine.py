@@ -10,26 +10,21 @@ import socket
 import urllib.request
 import zoneinfo
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from bot.contract import BotError, Clock, SettingsError
 from bot.policy import Prices, read_prices
 from bot.settings import CoreSettings
 from bot.store import Inspection, database_files, database_path, inspect, open_to_all
+from tools.findings import Finding
 
 LEAST_FREE = 200 * 2**20
 """Bytes of free disk below which an operator should know."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One thing that was looked at."""
-
-    ok: bool
-    what: str
-    text: str
-    """What was found, and when it is not well, what helps."""
+Result: TypeAlias = tuple[str, Finding]
+"""What was looked at, and how it is."""
 
 
 async def examine_machine(
@@ -70,9 +65,9 @@ def standing_faults(core: CoreSettings, models: Sequence[str], tools: Mapping[st
     hears = core.transcribe_model if ":" in core.transcribe_model else ""
     models = list(dict.fromkeys(name for name in (*models, core.summary_model, core.tool_choice_model, hears) if name))
     prices = Prices(read_prices(core.prices))
-    zone = _examine_zone(core.time_zone)
+    _, zone = _examine_zone(core.time_zone)
     unpriced = [_explain_unpriced(model) for model in models if _has_limits(core) and prices.price_of(model) is None]
-    return [*([] if zone.ok else [zone.text]), *unpriced, *(f"{name} is off: {why}" for name, why in tools.items())]
+    return [*([] if zone.well else [zone.text]), *unpriced, *(f"{name} is off: {why}" for name, why in tools.items())]
 
 
 def _has_limits(core: CoreSettings) -> bool:
@@ -89,28 +84,29 @@ async def _examine_database(core: CoreSettings, clock: Clock, platforms: Collect
         path = database_path(core.database_url).absolute()
         found = await inspect(path, clock)
     except BotError as error:
-        return [Result(False, "database", str(error))]
+        return [("database", Finding.bad(str(error)))]
     if found is None:
         results = [_examine_place(path)]
     elif found.damage:
         text = f"{path} is damaged ({found.damage}); the start keeps it under another name and begins a new one"
-        results = [Result(False, "database", f"{text}: put a backup in its place first, if there is one")]
+        results = [("database", Finding.bad(f"{text}: put a backup in its place first, if there is one"))]
     elif not found.writable:
-        results = [Result(False, "database", f"{path} and its folder must be writable for this user")]
+        results = [("database", Finding.bad(f"{path} and its folder must be writable for this user"))]
     else:
         size = f"{path} is sound, {_format_size(found.bytes)}"
         log = f" and {_format_size(found.wal_bytes)} in its write-ahead log" if found.wal_bytes else ""
         mode = "" if found.journal == "wal" else "; the start turns its write-ahead log on"
-        results = [Result(True, "database", size + log + mode)]
+        results = [("database", Finding.ok(size + log + mode))]
     for file in database_files(path):
         if mode := open_to_all(file):
             text = f"every user of this machine can read {file} (mode {mode}); the next start takes that away"
-            results.append(Result(False, "database", text))
+            results.append(("database", Finding.bad(text)))
     home = next(folder for folder in path.parents if folder.exists())
     free = shutil.disk_usage(home).free
     few = "" if free >= LEAST_FREE else "; a full disk stops every answer: make room"
-    results.append(Result(free >= LEAST_FREE, "disk", f"{_format_size(free)} free at {home}{few}"))
-    if found is not None and all(result.ok for result in results):
+    space = f"{_format_size(free)} free at {home}{few}"
+    results.append(("disk", Finding.bad(space) if few else Finding.ok(space)))
+    if found is not None and all(finding.well for _, finding in results):
         results += _list_unfinished(found, platforms)
     return results
 
@@ -119,8 +115,9 @@ def _list_unfinished(found: Inspection, platforms: Collection[str]) -> list[Resu
     """List unfinished questions: what the next start answers, and what waits for a platform no longer configured."""
     results = []
     for platform, count in found.unfinished.items():
-        when = "" if platform in platforms else f", for which {platform} has to be configured again"
-        results.append(Result(True, "unfinished", f"{count} on {platform}: answered at the next start{when}"))
+        text = f"{count} on {platform}: answered at the next start"
+        wanting = Finding.note(f"{text}, for which {platform} has to be configured again")
+        results.append(("unfinished", Finding.ok(text) if platform in platforms else wanting))
     return results
 
 
@@ -128,42 +125,43 @@ def _examine_place(path: Path) -> Result:
     """Check that a database can be created where there is none yet."""
     home = next(folder for folder in path.parents if folder.exists())
     if home.is_dir() and os.access(home, os.W_OK):
-        return Result(True, "database", f"{path} is made at the first start")
-    return Result(False, "database", f"{path} cannot be made: {home} is not writable for this user; see DATABASE_URL")
+        return "database", Finding.ok(f"{path} is made at the first start")
+    return "database", Finding.bad(f"{path} cannot be made: {home} is not writable for this user; see DATABASE_URL")
 
 
 def _report_open(file: Path) -> Result:
     """Report a file that everybody can read; its mode stays, because an operator may share it on purpose."""
     text = f"every user of this machine can read the keys in {file} (mode {open_to_all(file)}): run chmod 600 {file}"
-    return Result(False, "settings", text)
+    return "settings", Finding.bad(text)
 
 
 def _examine_zone(name: str) -> Result:
     try:
         zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        return Result(False, "time zone", f"TIME_ZONE {name!r} is not known here, so UTC is used; write Europe/Paris")
-    return Result(True, "time zone", name)
+        return "time zone", Finding.bad(f"TIME_ZONE {name!r} is not known here, so UTC is used; write Europe/Paris")
+    return "time zone", Finding.ok(name)
 
 
 def _examine_prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:
     try:
         prices = Prices(read_prices(core.prices))
     except SettingsError as error:
-        return [Result(False, "prices", str(error))]
+        return [("prices", Finding.bad(str(error)))]
     results = []
     for model in models:
         price = prices.price_of(model)
         if price is not None:
             cost = f"${price.input:g} in, ${price.output:g} out for a million tokens" if price.output else "free"
             cost = f"${price.minute:g} for a minute of speech" if price.minute else cost
-            results.append(Result(True, "prices", f"{model}: {cost}"))
+            results.append(("prices", Finding.ok(f"{model}: {cost}")))
         elif _has_limits(core):
             # Where nobody set a limit, it means nothing for a server of one's own.
             wanted = {"money_per_day", "money_per_day_person"} & core.model_fields_set
-            results.append(Result(not wanted, "prices", _explain_unpriced(model)))
+            text = _explain_unpriced(model)
+            results.append(("prices", Finding.bad(text) if wanted else Finding.note(text)))
         else:
-            results.append(Result(True, "prices", f"what {model} costs is not known; /usage counts its tokens"))
+            results.append(("prices", Finding.note(f"what {model} costs is not known; /usage counts its tokens")))
     return results
 
 
@@ -177,10 +175,10 @@ def _examine_port(setting: str, host: str, port: int) -> Result:
             listener.bind((host, port))
     except OSError as error:
         if _answers_as_ours(host, port):
-            return Result(True, name, f"{what} is served by a running bot")
+            return name, Finding.ok(f"{what} is served by a running bot")
         text = f"{setting} {port} at {host} cannot be used ({error.strerror}); choose another or unset it"
-        return Result(False, name, text)
-    return Result(True, name, f"{what} is free")
+        return name, Finding.bad(text)
+    return name, Finding.ok(f"{what} is free")
 
 
 def _answers_as_ours(host: str, port: int) -> bool:

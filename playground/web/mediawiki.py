@@ -81,6 +81,8 @@ class MediaWikiServer(PublicService):
             return _error("badvalue", f'Unrecognized value for parameter "action": {query.get("action")}.')
         if query.get("formatversion") != "2":
             return _error("badvalue", "This wiki speaks formatversion 2 only.")
+        if query.get("meta") == "siteinfo":
+            return {"batchcomplete": True, "query": {"general": {"sitename": "Wikipedia", "lang": language}}}
         if query.get("generator") != "search":
             return _error("missingparam", 'The "generator" parameter must be set.')
         wanted = query.get("gsrsearch", "").strip()

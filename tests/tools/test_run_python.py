@@ -128,11 +128,11 @@ async def test_code_that_cannot_be_run_is_refused(registry: ToolRegistry, code: 
 async def test_the_operator_is_told_what_runs_code(sandbox: None) -> None:
     tool = open_tool(_settings(code_packages="numpy"))
     try:
-        described = await tool.describe()
+        described = await tool.check()
     finally:
         await tool.close()
 
-    assert described.startswith("bubblewrap sandbox, Python 3")
+    assert described.verdict == "ok" and described.text.startswith("bubblewrap sandbox, Python 3")
 
 
 @pytest.mark.parametrize(
@@ -179,13 +179,14 @@ async def test_a_backend_that_fails_its_self_test_is_passed_over_and_the_reason_
     tool = open_tool(_settings())
     only = open_tool(_settings(code_backend="bwrap"))
     try:
-        assert "(bwrap: the kernel allows no user namespaces)" in await tool.describe()
+        checked = await tool.check()
+        assert checked.verdict == "note" and "(bwrap: the kernel allows no user namespaces)" in checked.text
         assert (await tool.cell(ToolContext(), "6 * 7")).text == "Value:\n42"
         with pytest.raises(ToolError, match="no user namespaces") as failure:
             await only.cell(ToolContext(), "6 * 7")
         assert not failure.value.retry
         with pytest.raises(Unavailable, match="no user namespaces"):
-            await only.describe()
+            await only.check()
     finally:
         await tool.close()
         await only.close()

@@ -82,6 +82,11 @@ class Readers:
             self._reason = str(failure)
 
     @property
+    def confined(self) -> bool:
+        """Whether readers run in a sandbox, as far as it was tried."""
+        return self._launcher is not None
+
+    @property
     def summary(self) -> str:
         """Where readers run, and why not in a sandbox, for the operator."""
         if self._launcher is not None:

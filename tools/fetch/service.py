@@ -10,8 +10,10 @@ import logging
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from tools.base import ToolError
+from tools.findings import Finding
 from tools.json_values import ValueCounter
 
 if TYPE_CHECKING:
@@ -30,18 +32,40 @@ MOST_ITEMS = 200
 USER_AGENT = "parley-chat/0.1 (assistant in chats, asked by a person)"
 
 
+class ServiceError(ToolError):
+    """The service does not do its part; `reason` is for the operator."""
+
+    def __init__(self, message: str, reason: str, *, retry: bool = True) -> None:
+        super().__init__(message, retry=retry)
+        self.reason = reason
+
+
 class JsonService:
     """One service. The model knows it as `name`; `setting` is the variable that holds its address.
 
     Addresses come from the operator, so the rules for pages do not apply; redirects are not followed.
     """
 
-    def __init__(self, name: str, base_url: str, setting: str, *, contact: str = "", seconds: float = SECONDS) -> None:
+    def __init__(
+        self,
+        name: str,
+        base_url: str,
+        setting: str,
+        *,
+        contact: str = "",
+        seconds: float = SECONDS,
+        configured: bool = False,
+    ) -> None:
+        """
+        Args:
+            configured: by the operator. A service that everybody may use is no fault of the settings where it fails.
+        """
         self._name = name
         self._base_url = base_url.strip().rstrip("/")
         self._setting = setting
         self._contact = " ".join(contact.split())
         self._seconds = seconds
+        self._configured = configured
         self._session: ClientSession | None = None
         self._opening = asyncio.Lock()
 
@@ -64,52 +88,72 @@ class JsonService:
                         raise self._explain_refusal(response.status, response.headers, body)
                 return json.loads(body)
         except TimeoutError as error:
-            raise ToolError(
-                f"{self._name} did not answer within {self._seconds:g} s. Try once more, or answer without it."
-            ) from error
+            late = f"did not answer within {self._seconds:g} s"
+            raise ServiceError(f"{self._name} {late}. Try once more, or answer without it.", late) from error
         except aiohttp.ClientPayloadError as error:
-            raise ToolError(f"{self._name}'s answer was cut off. Try once more, or answer without it.") from error
+            text = f"{self._name}'s answer was cut off. Try once more, or answer without it."
+            raise ServiceError(text, "sent an answer that was cut off") from error
         except (aiohttp.ClientError, OSError) as error:
             log.warning(
                 "%s cannot be reached (%s); %s says where it is", self._name, type(error).__name__, self._setting
             )
-            raise ToolError(
-                f"{self._name} cannot be reached now. Answer without it, and say so.", retry=False
-            ) from error
+            text = f"{self._name} cannot be reached now. Answer without it, and say so."
+            raise ServiceError(text, f"cannot be reached ({type(error).__name__})", retry=False) from error
         except (ValueError, RecursionError) as error:
-            raise ToolError(
-                f"{self._name} answered with something that cannot be read. Answer without it, and say so.",
-                retry=False,
-            ) from error
+            text = f"{self._name} answered with something that cannot be read. Answer without it, and say so."
+            raise ServiceError(text, "answered with something that cannot be read", retry=False) from error
+
+    async def check(
+        self,
+        path: str,
+        query: Mapping[str, str | int | float],
+        *,
+        expected: str,
+        offline: bool,
+        base_url: str = "",
+    ) -> Finding:
+        """Whether the service answers this request, for the operator; `offline`: it is not asked.
+
+        Args:
+            expected: the field that its answer has.
+        """
+        place = urlsplit(base_url or self._base_url).netloc.rpartition("@")[2]
+        if offline:
+            return Finding.not_asked(f"it needs {place}")
+        try:
+            if expected in fields_of(await self.get(path, query, base_url=base_url)):
+                return Finding.ok(f"{place} answers")
+            reason = "answered with something else than was asked for"
+        except ServiceError as error:
+            reason = error.reason
+        text = f"{place} {reason}; {self._setting} says where it is"
+        return Finding.bad(text) if self._configured else Finding.note(text)
 
     async def close(self) -> None:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
 
-    def _explain_refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> ToolError:
+    def _explain_refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> ServiceError:
         said = _read_reason(body)
+        reason, retry = f"answered with status {status}{said}", True
         if status == 429:
             wait = read_retry_after(headers)
             when = "later" if wait is None else f"in {_format_wait(wait)}"
-            return ToolError(
-                f"{self._name} has had too many requests; it may be asked again {when}. "
-                "Do not call it before; answer without it, and say so.",
-                retry=False,
-            )
-        if status in (400, 414, 422):
-            return ToolError(f"{self._name} refuses the request{said}. Change the arguments.")
-        if status in (401, 402, 403):
+            text = f"has had too many requests; it may be asked again {when}. Do not call it before; answer without it,"
+            text, retry = f"{text} and say so.", False
+        elif status in (400, 414, 422):
+            text = f"refuses the request{said}. Change the arguments."
+        elif status in (401, 402, 403):
             log.warning("%s refuses the bot (%d)%s", self._name, status, said)
-            return ToolError(
-                f"{self._name} refuses the bot{said}. Only its operator can change that. "
-                "Answer without it, and say so.",
-                retry=False,
-            )
-        if status >= 500:
-            return ToolError(f"{self._name} has a fault of its own ({status}). Try once more, or answer without it.")
-        log.warning("%s answers %d; is %s right?", self._name, status, self._setting)
-        return ToolError(f"{self._name} is not where it should be ({status}). Answer without it.", retry=False)
+            text = f"refuses the bot{said}. Only its operator can change that. Answer without it, and say so."
+            retry = False
+        elif status >= 500:
+            text = f"has a fault of its own ({status}). Try once more, or answer without it."
+        else:
+            log.warning("%s answers %d; is %s right?", self._name, status, self._setting)
+            text, retry = f"is not where it should be ({status}). Answer without it.", False
+        return ServiceError(f"{self._name} {text}", reason, retry=retry)
 
     async def _open_session(self) -> ClientSession:
         async with self._opening:

@@ -298,11 +298,11 @@ async def test_the_doctor_says_how_to_invite_the_bot_and_what_is_registered(stag
     known = await check(settings)
 
     texts = [finding.text for finding in fresh]
-    assert all(finding.ok for finding in fresh)
+    assert all(finding.well for finding in fresh)
     assert stage.server.application_id in texts[0]
     assert f"client_id={stage.server.application_id}&scope=bot+applications.commands&permissions=" in texts[2]
     assert texts[3].endswith(f"client_id={stage.server.application_id}&scope=applications.commands&integration_type=1")
-    assert texts[4].endswith("registered at start") and known[4].text.endswith("are registered")
+    assert texts[4].endswith("not registered yet: the start does that") and known[4].text.endswith("are registered")
     assert puts(stage) == 1
 
 
@@ -313,7 +313,7 @@ async def test_the_doctor_says_that_nobody_can_take_the_bot_along(
 
     findings = await check(stage.settings())
 
-    assert findings[3].ok and "allow User Install" in findings[3].text
+    assert findings[3].verdict == "note" and "allow User Install" in findings[3].text
 
 
 async def test_the_doctor_finds_that_commands_go_elsewhere(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,7 +321,7 @@ async def test_the_doctor_finds_that_commands_go_elsewhere(stage: Stage, monkeyp
 
     findings = await check(stage.settings())
 
-    [wrong] = [finding.text for finding in findings if not finding.ok]
+    [wrong] = [finding.text for finding in findings if not finding.well]
     assert wrong.startswith("slash commands go to an HTTP address instead of the bot")
 
 

@@ -169,7 +169,7 @@ async def test_no_session_is_begun_where_discord_allows_none(stage: Stage, monke
     monkeypatch.setattr(discord.http.HTTPClient, "get_bot_gateway", none_left)
     with pytest.raises(Unreachable, match="1 further sessions in the next 60 minutes"):
         await adapter.listen(stage.mailbox)
-    [wrong] = [one.text for one in await check(stage.settings()) if not one.ok]
+    [wrong] = [one.text for one in await check(stage.settings()) if not one.well]
 
     assert "needs 2 gateway connections" in wrong and stage.server.gateway.identified == []
 
@@ -196,9 +196,9 @@ async def test_a_shard_that_cannot_log_in_leaves_no_other_open(stage: Stage, mon
 async def test_the_doctor_says_how_many_connections_there_are(stage: Stage) -> None:
     stage.server.gateway.shards = 3
 
-    texts = [one.text for one in await check(stage.settings()) if one.ok]
+    texts = [one.text for one in await check(stage.settings()) if one.well]
     stage.server.faults.add("GET /gateway/bot", Fault(status=404))
-    [wrong] = [one.text for one in await check(stage.settings()) if not one.ok]
+    [wrong] = [one.text for one in await check(stage.settings()) if not one.well]
 
     assert "it keeps 3 gateway connections (shards), 1000 of 1000 sessions are left until the next day" in texts
     assert wrong.startswith("how many connections Discord recommends")

@@ -173,7 +173,7 @@ async def test_the_check_compares_the_key_and_names_the_address(
     stage: Stage, web: Web, posts: SignedPosts, discord: Signer
 ) -> None:
     async def found(key: str) -> list[tuple[bool, str]]:
-        return [(one.ok, one.text) for one in await check(stage.settings(public_key=key))]
+        return [(one.well, one.text) for one in await check(stage.settings(public_key=key))]
 
     right, other = await found(discord.public_key.upper()), await found("0" * 64)
     await stage.server.deliver_to(None)

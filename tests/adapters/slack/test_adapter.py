@@ -620,11 +620,11 @@ async def test_the_doctor_names_missing_scopes_and_a_wrong_app_token(slack: Slac
 
     findings = await check(settings_of(slack, slack_app_token="xapp-wrong"))
 
-    assert [finding.text.split(":")[0] for finding in findings if not finding.ok] == [
+    assert [finding.text.split(":")[0] for finding in findings if not finding.well] == [
         "the scope im",
         "SLACK_APP_TOKEN is refused by Slack (invalid_auth)",
     ]
-    assert any(finding.ok and "users:read" in finding.text for finding in findings)
+    assert any(finding.verdict == "note" and "users:read" in finding.text for finding in findings)
 
 
 def test_the_manifest_asks_for_what_the_adapter_needs() -> None:

@@ -307,7 +307,7 @@ async def test_what_keeps_telegram_from_posting_is_told_once(
 async def test_the_check_says_how_updates_come_in(server: TelegramServer, web: Web) -> None:
     async def receiving(address: str) -> tuple[bool, str]:
         found = (await check(settings_of(server, address)))[-1]
-        return found.ok, found.text
+        return found.well, found.text
 
     first = await receiving(web.address)
     async with Bot(server.token, base_url=f"{server.base_url}/bot") as bot:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import sqlite3
 import sys
@@ -26,9 +27,12 @@ from playground.model import ModelServer, Reply
 from playground.slack import SlackServer
 from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
+from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, OpenMeteoServer
 from tests.bot.cli.conftest import Inside
-from tests.conftest import Nursery, RawJson
+from tests.conftest import Nursery
 from tests.web import serving
+from tools.fetch.service import JsonService
+from tools.findings import Finding
 
 TAVILY_KEY = "tvly-loopback-key-0123"
 NOBODY = "http://127.0.0.1:9"
@@ -42,10 +46,20 @@ class Told:
     out: str
     err: str
 
-    def of(self, what: str) -> list[tuple[bool, str]]:
-        """(well, text) of every line about `what`."""
-        lines = [line.partition(": ") for line in self.out.splitlines()]
-        return [(head.startswith("ok"), text) for head, _, text in lines if head.split(maxsplit=1)[1:] == [what]]
+    @property
+    def lines(self) -> list[tuple[str, str, str]]:
+        """(verdict, what, text) of every line but the sum."""
+        read = [re.fullmatch(r"(ok|note|not asked|BAD) +(\S.*?): (.*)", line) for line in self.out.splitlines()[:-1]]
+        assert all(read), self.out
+        return [(line[1], line[2], line[3]) for line in read if line is not None]
+
+    @property
+    def sum(self) -> str:
+        return self.out.splitlines()[-1]
+
+    def of(self, what: str) -> list[tuple[str, str]]:
+        """(verdict, text) of every line about `what`."""
+        return [(verdict, text) for verdict, about, text in self.lines if about == what]
 
 
 @dataclass
@@ -57,6 +71,10 @@ class World:
     discord: DiscordServer
     model: ModelServer
     tavily: TavilyServer
+    openalex: OpenAlexServer
+    openmeteo: OpenMeteoServer
+    mediawiki: MediaWikiServer
+    dexscreener: DexscreenerServer
     data: Path
     inside: Inside
 
@@ -69,6 +87,11 @@ class World:
             "OPENAI_BASE_URL": self.model.base_url,
             # Its sandbox is tried by those who look at it.
             "CODE_BACKEND": "off",
+            "OPENALEX_BASE_URL": self.openalex.base_url,
+            "OPEN_METEO_BASE_URL": self.openmeteo.base_url,
+            "OPEN_METEO_GEOCODING_URL": self.openmeteo.base_url,
+            "WIKIPEDIA_BASE_URL": self.mediawiki.language_url,
+            "DEXSCREENER_BASE_URL": self.dexscreener.base_url,
             **settings,
         }
 
@@ -104,6 +127,10 @@ async def world(tmp_path: Path, inside: Inside) -> AsyncIterator[World]:
             discord=await stack.enter_async_context(DiscordServer()),
             model=await stack.enter_async_context(ModelServer()),
             tavily=await stack.enter_async_context(TavilyServer(key=TAVILY_KEY)),
+            openalex=await stack.enter_async_context(OpenAlexServer()),
+            openmeteo=await stack.enter_async_context(OpenMeteoServer()),
+            mediawiki=await stack.enter_async_context(MediaWikiServer()),
+            dexscreener=await stack.enter_async_context(DexscreenerServer()),
             data=tmp_path,
             inside=inside,
         )
@@ -148,10 +175,10 @@ async def test_a_wrong_token_is_one_sentence_that_names_it_and_the_others_are_we
     told = await world.doctor(**{**world.tokens, name: wrong})
 
     assert told.code == 1
-    [bad] = [text for well, text in told.of(platform) if not well]
+    [bad] = [text for verdict, text in told.of(platform) if verdict == "BAD"]
     assert name in bad
     for other in others:
-        assert all(well for well, _ in told.of(other))
+        assert not [text for verdict, text in told.of(other) if verdict == "BAD"]
     assert wrong not in told.out + told.err
 
 
@@ -166,8 +193,8 @@ async def test_a_platform_that_cannot_be_reached_is_a_sentence(world: World) -> 
     told = await world.doctor(**{**world.tokens, "TELEGRAM_API_BASE_URL": "http://127.0.0.1:9"})
 
     assert told.code == 1
-    [(well, _)] = told.of("telegram")
-    assert not well
+    [(verdict, _)] = told.of("telegram")
+    assert verdict == "BAD"
 
 
 async def test_every_model_that_may_answer_is_asked(world: World) -> None:
@@ -176,32 +203,32 @@ async def test_every_model_that_may_answer_is_asked(world: World) -> None:
     told = await world.doctor(FALLBACK_MODELS="openai:gone", SUMMARY_MODEL="openai:small")
 
     assert told.code == 1
-    assert [well for well, _ in told.of("model")] == [True, False, True]
+    assert [verdict for verdict, _ in told.of("model")] == ["ok", "BAD", "ok"]
     assert "gone" in told.of("model")[1][1] and "openai:small answers" in told.of("model")[2][1]
 
 
 @pytest.mark.parametrize(
-    ("settings", "code", "well", "said"),
+    ("settings", "code", "verdict", "said"),
     [
-        ({}, 0, True, "openai:gpt-4o-mini-transcribe transcribes voice messages"),
-        ({"TRANSCRIBE_MODEL": "openai:whisper-1"}, 0, True, "openai:whisper-1 transcribes voice messages"),
-        ({"TRANSCRIBE_MODEL": "off"}, 0, True, "voice messages are not transcribed; TRANSCRIBE_MODEL names"),
+        ({}, 0, "ok", "openai:gpt-4o-mini-transcribe transcribes voice messages"),
+        ({"TRANSCRIBE_MODEL": "openai:whisper-1"}, 0, "ok", "openai:whisper-1 transcribes voice messages"),
+        ({"TRANSCRIBE_MODEL": "off"}, 0, "note", "voice messages are not transcribed; TRANSCRIBE_MODEL names"),
         (
             {"TRANSCRIBE_MODEL": "local:/no/such"},
             1,
-            False,
+            "BAD",
             "local:/no/such cannot listen: there is no",
         ),
-        ({"TRANSCRIBE_MODEL": "openai:gone"}, 1, False, "voice messages are not transcribed: openai:gone is not known"),
+        ({"TRANSCRIBE_MODEL": "openai:gone"}, 1, "BAD", "voice messages are not transcribed: openai:gone is not known"),
     ],
 )
 async def test_what_transcribes_voice_messages_is_asked(
-    world: World, settings: dict[str, str], code: int, well: bool, said: str
+    world: World, settings: dict[str, str], code: int, verdict: str, said: str
 ) -> None:
     told = await world.doctor(**settings)
 
-    [(good, text)] = told.of("voice")
-    assert (told.code, good) == (code, well) and said in text
+    [(found, text)] = told.of("voice")
+    assert (told.code, found) == (code, verdict) and said in text
 
 
 async def test_a_providers_own_transcriber_that_is_missing_is_no_fault(world: World) -> None:
@@ -209,8 +236,12 @@ async def test_a_providers_own_transcriber_that_is_missing_is_no_fault(world: Wo
 
     told = await world.doctor()
 
-    [(good, text)] = told.of("voice")
-    assert told.code == 0 and good and "voice messages are not transcribed: openai:gpt-4o-mini-transcribe" in text
+    [(found, text)] = told.of("voice")
+    assert (
+        told.code == 0
+        and found == "note"
+        and "voice messages are not transcribed: openai:gpt-4o-mini-transcribe" in text
+    )
 
 
 async def test_no_model_at_all_is_a_sentence(world: World) -> None:
@@ -246,8 +277,8 @@ async def test_the_database_is_looked_at_and_not_touched(world: World) -> None:
 
     assert sound.code == 0 and "is sound" in sound.of("database")[0][1]
     assert sound.of("unfinished") == [
-        (True, "2 on slack: answered at the next start, for which slack has to be configured again"),
-        (True, "1 on telegram: answered at the next start, for which telegram has to be configured again"),
+        ("note", "2 on slack: answered at the next start, for which slack has to be configured again"),
+        ("note", "1 on telegram: answered at the next start, for which telegram has to be configured again"),
     ]
     assert bad.code == 1 and "is damaged" in bad.of("database")[0][1]
     assert damaged.read_bytes() == spoiled
@@ -304,18 +335,18 @@ async def test_the_port_of_the_public_address_is_looked_at(world: World) -> None
         taken = await world.doctor("--offline", **by_web, WEB_PORT=str(port))
     free = await world.doctor("--offline", **by_web, WEB_PORT=str(web.port))
 
-    assert ours.of("web") == [(True, f"127.0.0.1:{web.port} is served by a running bot")]
-    [(well, text)] = taken.of("web")
-    assert not well and text.startswith(f"WEB_PORT {port} at 127.0.0.1 cannot be used")
-    assert free.of("web") == [(True, f"127.0.0.1:{web.port} is free")]
+    assert ours.of("web") == [("ok", f"127.0.0.1:{web.port} is served by a running bot")]
+    [(verdict, text)] = taken.of("web")
+    assert verdict == "BAD" and text.startswith(f"WEB_PORT {port} at 127.0.0.1 cannot be used")
+    assert free.of("web") == [("ok", f"127.0.0.1:{web.port} is free")]
 
 
 async def test_a_price_of_ones_own_is_known(world: World) -> None:
     told = await world.doctor(MONEY_PER_DAY="5", PRICES="openai:scripted=0.25/0.025/2.00")
 
     assert told.of("prices") == [
-        (True, "openai:scripted: $0.25 in, $2 out for a million tokens"),
-        (True, "openai:gpt-4o-mini-transcribe: $0.003 for a minute of speech"),
+        ("ok", "openai:scripted: $0.25 in, $2 out for a million tokens"),
+        ("ok", "openai:gpt-4o-mini-transcribe: $0.003 for a minute of speech"),
     ]
 
 
@@ -327,8 +358,8 @@ async def test_a_server_of_tools_that_does_not_come_up_is_named(world: World) ->
     told = await world.doctor(MCP_CONFIG=str(world.data / "mcp.json"))
 
     assert told.code == 1
-    [(well, text)] = told.of("MCP broken")
-    assert not well and text.startswith("not offered") and "FORGE_URL is not set" in text
+    [(verdict, text)] = told.of("MCP broken")
+    assert verdict == "BAD" and text.startswith("not offered") and "FORGE_URL is not set" in text
 
 
 async def test_a_database_that_does_not_answer_is_named(world: World) -> None:
@@ -339,9 +370,11 @@ async def test_a_database_that_does_not_answer_is_named(world: World) -> None:
     told = await world.doctor(DATABASES=f"{well},gone=sqlite:///{world.data}/none.db")
 
     assert told.code == 1
-    [(ok, text)] = told.of("query_database")
-    assert not ok and text.startswith("gone: The database cannot be opened") and text.endswith("sales answers")
-    assert (await world.doctor(DATABASES=well)).of("query_database") == [(True, "read-only databases: sales answers")]
+    [(verdict, text)] = told.of("query_database")
+    assert (
+        verdict == "BAD" and text.startswith("gone: The database cannot be opened") and text.endswith("sales answers")
+    )
+    assert (await world.doctor(DATABASES=well)).of("query_database") == [("ok", "read-only databases: sales answers")]
 
 
 async def test_a_short_secret_is_named_because_it_cannot_be_masked(world: World) -> None:
@@ -358,9 +391,9 @@ def test_nothing_is_said_of_a_port_that_is_not_used() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
 
-    result: RawJson = _examine_port("HTTP_PORT", "127.0.0.1", port)
+    result = _examine_port("HTTP_PORT", "127.0.0.1", port)
 
-    assert result.ok and "is free" in result.text
+    assert result == ("http", Finding.ok(f"127.0.0.1:{port} is free"))
 
 
 async def test_what_every_user_of_the_machine_can_read_is_named(world: World) -> None:
@@ -386,7 +419,7 @@ async def test_what_every_user_of_the_machine_can_read_is_named(world: World) ->
         modes = [file.stat().st_mode & 0o777 for file in (secrets, servers, database)]
 
     assert not [text for what in ("settings", "database") for _, text in hidden.of(what) if "every user" in text]
-    told = [text for what in ("settings", "database") for well, text in seen.of(what) if not well]
+    told = [text for what in ("settings", "database") for verdict, text in seen.of(what) if verdict == "BAD"]
     assert [text for text in told if str(secrets) in text and f"chmod 600 {secrets}" in text]
     assert [text for text in told if str(servers) in text and f"chmod 600 {servers}" in text]
     assert [text for text in told if str(database) in text and "644" in text and "next start" in text]
@@ -413,7 +446,7 @@ async def test_what_is_configured_is_asked_once_and_well(world: World) -> None:
     assert world.tavily.requests[0].body["max_results"] == 1
     assert [request.path for request in world.model.requests if "chat" in request.path] == ["/v1/chat/completions"] * 2
     assert "VLLM_API_KEY" in told.of("model")[1][1]
-    assert told.of("run_python") == [(True, "not offered: it is turned off (CODE_BACKEND=off)")]
+    assert told.of("run_python") == [("note", "not offered: it is turned off (CODE_BACKEND=off)")]
     assert told.of("query_database")[0][1].startswith("not offered: it needs DATABASES")
 
 
@@ -494,8 +527,9 @@ async def test_what_is_configured_and_fails_is_bad_in_one_line(
 
     assert told.code == 1 and not told.err
     bad = [line for line in told.out.splitlines() if line.startswith("BAD")]
-    [line] = [line for line in bad if line.startswith(f"BAD  {said[0]}: ")]
+    [line] = [line for line in bad if re.match(f"BAD +{said[0]}: ", line)]
     assert said[1] in line and bad == [line]
+    assert told.sum.endswith(f" not asked, 1 BAD: {said[0]}")
     assert not [value for name, value in settings.items() if name.endswith("KEY") and value and value in told.out]
     assert "hunter2" not in told.out and "Answer without" not in told.out
 
@@ -521,29 +555,29 @@ async def test_offline_nothing_is_asked_and_no_program_started(world: World) -> 
     assert told.code == 0, told.out + told.err
     assert not world.model.requests and not world.tavily.requests and not started.exists()
     for what in ("telegram", "slack", "discord", "model", "search_web", "generate_image", "run_python", "MCP mine"):
-        assert told.of(what) and all("not asked" in text or "not started" in text for _, text in told.of(what)), what
+        assert told.of(what) and all(verdict == "not asked" for verdict, _ in told.of(what)), what
 
 
 async def test_what_is_switched_off_or_left_to_some_is_named_and_names_that_are_no_tools(world: World) -> None:
     told = await world.doctor(TOOLS_OFF="calculator,run_pyton", TOOLS_FOR="wikipedia=admins", CHANNELS_FILE="gone.yaml")
 
     assert told.code == 1
-    assert told.of("calculator") == [(True, "not offered: switched off by TOOLS_OFF")]
+    assert told.of("calculator") == [("note", "not offered: switched off by TOOLS_OFF")]
     assert told.of("tools") == [
-        (True, "tools switched off: calculator, run_pyton"),
-        (True, "wikipedia is left to admins"),
-        (False, "TOOLS_OFF names 'run_pyton', and there is no such tool; did you mean run_python?"),
+        ("note", "tools switched off: calculator, run_pyton"),
+        ("note", "wikipedia is left to admins"),
+        ("BAD", "TOOLS_OFF names 'run_pyton', and there is no such tool; did you mean run_python?"),
     ]
-    assert told.of("channels") == [(False, "CHANNELS_FILE: gone.yaml cannot be read: No such file or directory")]
+    assert told.of("channels") == [("BAD", "CHANNELS_FILE: gone.yaml cannot be read: No such file or directory")]
 
 
 async def test_tools_that_ask_first_are_named_and_names_of_settings_that_are_no_tools(world: World) -> None:
     told = await world.doctor(CONFIRM_TOOLS="wiki*,-calculatr", TRUSTED_TOOLS="remembr")
 
     assert told.of("tools") == [
-        (True, "ask before they run: wikipedia"),
-        (False, "CONFIRM_TOOLS names 'calculatr', and there is no such tool; did you mean calculator?"),
-        (False, "TRUSTED_TOOLS names 'remembr', and there is no such tool; did you mean remember?"),
+        ("note", "ask before they run: wikipedia"),
+        ("BAD", "CONFIRM_TOOLS names 'calculatr', and there is no such tool; did you mean calculator?"),
+        ("BAD", "TRUSTED_TOOLS names 'remembr', and there is no such tool; did you mean remember?"),
     ]
 
 
@@ -556,7 +590,7 @@ async def test_the_models_of_single_chats_are_asked_too(world: World, tmp_path: 
 
     told = await world.doctor(CHANNELS_FILE=str(file))
 
-    assert [well for well, _ in told.of("model")] == [True, False, False]
+    assert [verdict for verdict, _ in told.of("model")] == ["ok", "BAD", "BAD"]
     assert "gone" in told.of("model")[1][1] and "names 'ark'" in told.of("model")[2][1]
     everywhere = "who as everywhere (ALLOWED_…)"
     assert [text for _, text in told.of("channels")] == [
@@ -579,3 +613,63 @@ async def test_offline_no_server_is_started_to_look_for_names(world: World, tmp_
     [(well, _), (_, wrong)] = told.of("tools")
     assert well and "did you mean run_python?" in wrong
     assert not started.exists()
+
+
+PUBLIC = {
+    "search_papers": ("OPENALEX_BASE_URL",),
+    "get_weather": ("OPEN_METEO_BASE_URL", "OPEN_METEO_GEOCODING_URL"),
+    "wikipedia": ("WIKIPEDIA_BASE_URL",),
+    "token_price": ("DEXSCREENER_BASE_URL",),
+}
+"""Tools whose service everybody may ask, and the settings that say where it is."""
+
+
+async def test_a_web_tool_is_ok_only_where_its_service_answered(world: World) -> None:
+    servers = (world.openalex, world.openmeteo, world.mediawiki, world.dexscreener)
+
+    well = await world.doctor()
+    asked = [len(server.requests) for server in servers]
+    offline = await world.doctor("--offline")
+    away = await world.doctor(**{name: NOBODY for names in PUBLIC.values() for name in names})
+
+    assert [well.of(tool)[0][0] for tool in PUBLIC] == ["ok"] * 4 and well.code == 0
+    assert asked == [1, 2, 1, 1] == [len(server.requests) for server in servers]
+    assert offline.of("wikipedia") == [("not asked", f"it needs {world.mediawiki.base_url.removeprefix('http://')}")]
+    assert {verdict for tool in PUBLIC for verdict, _ in offline.of(tool)} == {"not asked"} and offline.code == 0
+    assert away.of("wikipedia") == [
+        ("BAD", "127.0.0.1:9 cannot be reached (ClientConnectorError); WIKIPEDIA_BASE_URL says where it is")
+    ]
+    assert away.sum.endswith(f"4 BAD: {', '.join(PUBLIC)}") and away.code == 1
+
+
+async def test_a_public_service_that_refuses_is_bad_only_where_the_operator_configured_it() -> None:
+    async with MediaWikiServer() as server:
+        server.articles.clear()
+        for configured, verdict in ((False, "note"), (True, "BAD")):
+            service = JsonService("Wikipedia", server.base_url, "WIKIPEDIA_BASE_URL", configured=configured)
+            found = await service.check("/en/w/api.php", {"action": "query"}, expected="query", offline=False)
+            await service.close()
+
+            assert found.verdict == verdict and "answered with something else" in found.text
+
+
+async def test_a_key_that_is_refused_transcribes_nothing(world: World) -> None:
+    world.model.key = "sk-loopback-key-0123456789"
+
+    told = await world.doctor(OPENAI_API_KEY="sk-wrong-key-0123456")
+
+    [(verdict, text)] = told.of("voice")
+    assert verdict == "note" and text.startswith("voice messages are not transcribed: ")
+    assert told.sum.endswith("1 BAD: model")
+
+
+async def test_the_last_line_counts_the_words_and_names_what_is_bad(world: World) -> None:
+    well = await world.doctor()
+    bad = await world.doctor(TIME_ZONE="Nowhere", FALLBACK_MODELS="openai:gone,openai:away")
+
+    for told in (well, bad):
+        counts = {word: [verdict for verdict, _, _ in told.lines].count(word) for word in ("ok", "note", "not asked")}
+        assert told.sum.startswith(f"{counts['ok']} ok, {counts['note']} notes, {counts['not asked']} not asked, ")
+        assert "not offered" not in " ".join(text for verdict, _, text in told.lines if verdict == "ok")
+    assert well.sum.endswith(", 0 BAD") and well.code == 0
+    assert bad.sum.endswith(", 3 BAD: model, time zone") and bad.code == 1

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 
 from tests.tools.databases.conftest import Postgres
 from tools.base import Json, ToolCall, ToolContext, ToolError, ToolResult
+from tools.findings import Finding
 from tools.query_database import QueryDatabase, open_tool
 from tools.registry import ToolRegistry
 from tools.settings import DatabaseSettings
@@ -289,11 +290,11 @@ async def test_extensions_that_stay_inside_are_no_reason(postgres: Postgres) -> 
 
 
 async def test_the_operator_is_told_which_databases_are_asked(postgres: Postgres) -> None:
-    assert await named(postgres.address("reader")).describe() == "read-only databases: crm answers"
+    assert await named(postgres.address("reader")).check() == Finding.ok("read-only databases: crm answers")
     with pytest.raises(ToolError, match=r"crm: .*owner.*must name a role that may only read"):
-        await named(postgres.address("owner")).describe()
+        await named(postgres.address("owner")).check()
     with pytest.raises(ToolError, match="crm: The database cannot be reached"):
-        await named("postgresql://reader@127.0.0.1:9/x").describe()
+        await named("postgresql://reader@127.0.0.1:9/x").check()
 
 
 async def test_a_hundred_questions_at_once_are_answered_through_a_pooler(

@@ -202,7 +202,8 @@ async def test_where_the_kernel_forbids_sandboxes_pages_are_read_without_one_and
 
     assert "not in a sandbox: bwrap: No permissions to create new namespace" in said
     assert page.text == "bridges"
-    assert "not in a sandbox" in await tool.describe()
+    checked = await tool.check()
+    assert checked.verdict == "note" and "not in a sandbox" in checked.text
     assert not caplog.records, "the registry says it"
 
 
@@ -259,4 +260,6 @@ async def test_the_operator_is_told_where_pages_are_read(sandboxed: Readers, mon
     tool = ReadPage()
 
     assert await tool.prove() == "pages are read in a bubblewrap sandbox"
-    assert (await tool.describe()).startswith("pages are read in a bubblewrap sandbox")
+    checked = await tool.check()
+    assert checked.verdict == "not asked", "no page was opened"
+    assert checked.text.endswith("; pages are read in a bubblewrap sandbox")

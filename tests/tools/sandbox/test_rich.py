@@ -436,7 +436,7 @@ async def test_the_setting_chooses_the_kernel_and_the_plain_interpreter_knows_no
     for wanted in (True, False):
         tool = _tool(wanted)
         try:
-            assert ("Jupyter" in await tool.describe()) == wanted
+            assert ("Jupyter" in (await tool.check()).text) == wanted
         finally:
             await tool.close()
 
@@ -447,7 +447,7 @@ async def test_without_ipykernel_the_plain_interpreter_is_used_and_it_is_said(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     tool = _tool(True)
     try:
-        told = await tool.describe()
+        told = (await tool.check()).text
     except ToolError as error:
         told = str(error)
     finally:

@@ -28,6 +28,7 @@ from bot.policy import (
     QuotaLimits,
     Quotas,
     ToolRights,
+    check_tools,
     find_misnamed,
     meter,
     read_channels,
@@ -74,7 +75,7 @@ class App:
         async with AsyncExitStack() as stack:
             await self._open_ground(stack)
             self._join_policy(stack)
-            self._join_tools(stack)
+            await self._join_tools(stack)
             self._join_platforms(stack)
             self._join_context(stack)
             self._join_reply()
@@ -94,6 +95,7 @@ class App:
         self.watch = await stack.enter_async_context(LoopWatch())
         self.store = await stack.enter_async_context(Store.open(core.database_url, clock=self._clock))
         self.models = await stack.enter_async_context(Models(options, self._clock))
+        self.models.check(self._channels.models)
         self.may_answer = (*self.models.names, *self._channels.models)
 
     def _join_policy(self, stack: AsyncExitStack) -> None:
@@ -119,7 +121,7 @@ class App:
         stack.push_async_callback(self.quotas.close)
         self._once = Once(self.store.access.claim, self._clock)
 
-    def _join_tools(self, stack: AsyncExitStack) -> None:
+    async def _join_tools(self, stack: AsyncExitStack) -> None:
         """Open the tools; what they hold is told to who masks secrets."""
         core = self.configuration.core
         self._writer = self._side_model(core.summary_model, "SUMMARY_MODEL")
@@ -142,6 +144,7 @@ class App:
         self.rights = ToolRights(
             self.registry, self.access.is_admin, off=core.tools_off, limits=core.tools_for, channels=self._channels
         )
+        await check_tools(self.registry, [*self.rights.named, *self._call_policy.named])
 
     def _join_platforms(self, stack: AsyncExitStack) -> None:
         """Build what decides when a platform is called, and who holds the platforms."""

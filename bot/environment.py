@@ -11,6 +11,7 @@ from typing import Final
 
 from bot.contract import SettingsError
 from tools.credentials import is_random
+from tools.nearness import nearest_file
 
 ENCODING: Final = "utf-8-sig"
 """UTF-8, also with the mark at the beginning that editors on Windows write."""
@@ -46,7 +47,9 @@ def env_file() -> Path | None:
     path = Path(".env" if named is None else named)
     if named == "" or not path.is_file():
         if named:
-            raise SettingsError(f"PARLEY_ENV_FILE names {named!r}, and there is no such file")
+            near = nearest_file(path)
+            hint = f"; did you mean {near}?" if near else ""
+            raise SettingsError(f"PARLEY_ENV_FILE names {named!r}, and there is no such file{hint}")
         return None
     names_in(path)
     return path

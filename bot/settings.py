@@ -69,6 +69,12 @@ def _limits(value: object) -> object:
     return tuple(found.items())
 
 
+def _zone(name: str) -> str:
+    from tools.zones import checked_name  # only who names one needs it
+
+    return checked_name(name.strip())
+
+
 def _public(text: str) -> str:
     """A public address as others are told it, without a slash at its end."""
     address = checked_address(text).rstrip("/")
@@ -80,6 +86,8 @@ def _public(text: str) -> str:
 
 PublicAddress = Annotated[str, AfterValidator(_public)]
 """Where others reach us: `https://host/path`, without a slash at its end."""
+Zone = Annotated[str, AfterValidator(_zone)]
+"""A time zone by its IANA name."""
 Ids = Annotated[tuple[str, ...], NoDecode, _each(identity.person)]
 """Ids of people, written `telegram:123,slack:T1/U1,discord:456`."""
 Chats = Annotated[tuple[str, ...], NoDecode, _each(identity.chat)]
@@ -248,7 +256,7 @@ class CoreSettings(Settings):
         description="A YAML file with instructions, model, tools and who may write, for single chats, workspaces and "
         "platforms, as channels.yaml; empty: none.",
     )
-    time_zone: str = Field("UTC", description="The time zone the assistant assumes, as Europe/Paris.")
+    time_zone: Zone = Field("UTC", description="The time zone the assistant assumes, as Europe/Paris.")
     allow_all: bool = Field(False, description="Answer everybody. Costs you money if strangers find the bot.")
     allowed_users: Ids = Field((), description="People who may write, as telegram:123,slack:T1/U1,discord:456.")
     allowed_chats: Chats = Field(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from tools.base import Arguments, ToolContext, ToolResult, ToolSpec
 from tools.schema import of_docstring, of_function
@@ -22,6 +23,10 @@ class Resource(Protocol):
 _R = TypeVar("_R", bound=Resource)
 
 
+_ALONE: Final = threading.Lock()
+"""Libraries look at each other while they are imported, and must not find one half loaded by another thread."""
+
+
 class Late(Generic[_R]):
     """A resource that is opened at its first use, in a thread: the library behind it may take long to import."""
 
@@ -34,8 +39,12 @@ class Late(Generic[_R]):
         """Return the resource, opening it if need be; one that was closed is opened anew."""
         async with self._opening:
             if self._opened is None:
-                self._opened = await asyncio.to_thread(self._open)
+                self._opened = await asyncio.to_thread(self._open_alone)
             return self._opened
+
+    def _open_alone(self) -> _R:
+        with _ALONE:
+            return self._open()
 
     async def close(self) -> None:
         opened, self._opened = self._opened, None

@@ -9,7 +9,7 @@ import importlib.util
 from collections.abc import Collection, Sequence
 
 from tools.base import Arguments, ToolContext, ToolError, ToolResult, Unavailable
-from tools.databases import Cell, Database, Limits, Refused, Rows, open_database, parse
+from tools.databases import Cell, Database, Limits, Refused, Rows, missing_file, open_database, parse
 from tools.findings import Finding
 from tools.function import FunctionTool
 from tools.settings import DatabaseSettings
@@ -36,7 +36,7 @@ def open_tool(settings: DatabaseSettings | None) -> QueryDatabase:
     """The tool, with every database that is named.
 
     Raises:
-        Unavailable: none is named, one is not written right, or PostgreSQL's library is missing.
+        Unavailable: none is named, one is not written right, its file is missing, or PostgreSQL's library is.
     """
     text = settings.databases.get_secret_value() if settings is not None else ""
     if not text.strip():
@@ -49,6 +49,9 @@ def open_tool(settings: DatabaseSettings | None) -> QueryDatabase:
         raise Unavailable(
             "for PostgreSQL it needs the extra postgres: pip install 'parley-chat[postgres]'", wanted=True
         )
+    for name, url in urls.items():
+        if url.lower().startswith("sqlite:") and (gone := missing_file(url)):
+            raise Unavailable(f"DATABASES names {name}, and {gone}", wanted=True)
     seconds = settings.database_seconds if settings is not None else 10.0
     files = frozenset(name for name, url in urls.items() if url.lower().startswith("sqlite:"))
     return QueryDatabase({name: open_database(url) for name, url in urls.items()}, seconds, files)

@@ -128,6 +128,10 @@ class ToolRegistry:
             made |= source.faults
         return made
 
+    def could_bring(self, pattern: str) -> bool:
+        """Whether a source that has not brought its tools yet may bring one of this name or pattern."""
+        return any(source.could_bring(pattern) for source in self._sources)
+
     def add_source(self, source: McpSource) -> None:
         """Offer the tools of `source` whenever it has them; starts it at once if an event loop runs."""
         self._sources.append(source)

@@ -6,6 +6,7 @@ result is written down.
 
 from __future__ import annotations
 
+import difflib
 import importlib.metadata
 import importlib.util
 import shutil
@@ -58,6 +59,8 @@ def open_tool(settings: CodeSettings | None) -> CodeRunner:
     found = tuple(name for name in ("bwrap", "monty") if settings.code_backend in ("auto", name) and _present(name))
     if not found:
         raise Unavailable(_MISSING[settings.code_backend], wanted=settings.code_backend != "auto")
+    if "bwrap" in found and (gone := _named_and_missing(settings)):
+        raise Unavailable(gone, wanted=True)
     # Each is tried in this order, so the plain interpreter is what remains where the kernel cannot be had.
     return CodeRunner(settings, ("rich", *found) if settings.code_rich and "bwrap" in found else found)
 
@@ -79,6 +82,22 @@ def _installed(packages: Iterable[str]) -> tuple[str, ...]:
             continue
         found.append(name)
     return tuple(found)
+
+
+def _named_and_missing(settings: CodeSettings) -> str:
+    """Say which package the operator named that is not installed; empty if all are. The default may lack some."""
+    if settings.code_rich and importlib.util.find_spec("ipykernel") is None:
+        return "CODE_RICH needs ipykernel (the extra `code-rich`)"
+    named = settings.packages
+    if settings.code_packages == type(settings).model_fields["code_packages"].default:
+        return ""
+    for name in named:
+        if not _installed([name]):
+            there = {found.name for found in importlib.metadata.distributions() if found.name}
+            near = difflib.get_close_matches(name, there, 1, 0.75)
+            hint = f"did you mean {near[0]}?" if near else "install it, or leave it out"
+            return f"CODE_PACKAGES names {name[:60]!r}, which is not installed; {hint}"
+    return ""
 
 
 def _told_of(packages: Sequence[str]) -> str:

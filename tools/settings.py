@@ -11,6 +11,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from tools.forms import Address, Key
 
+_HOST_AND_PORT: Final = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):[1-9]\d{0,4}")
+
 
 class ToolSettings(BaseSettings):
     """The base: names are the variables' names, an empty value means the default."""
@@ -65,6 +67,15 @@ class ReadPageSettings(ToolSettings):
         "",
         description="Hosts that read_page may open although they are not on the public internet: host:port,host:port.",
     )
+
+    @field_validator("fetch_allow")
+    @classmethod
+    def _ports(cls, value: str) -> str:
+        hosts = [part.strip() for part in value.split(",") if part.strip()]
+        for host in hosts:
+            if not _HOST_AND_PORT.fullmatch(host):
+                raise ValueError(f"{host[:60]!r} must be written host:port, as wiki.corp.example:443")
+        return ",".join(hosts)
 
 
 class SearchPapersSettings(ToolSettings):
@@ -162,6 +173,18 @@ class ImageSettings(ToolSettings):
         description="Dollars of a square image of low/medium/high quality, as 0.011/0.042/0.167, or one number; "
         "empty: OpenAI's list price.",
     )
+
+    @field_validator("image_model")
+    @classmethod
+    def _openai(cls, value: str) -> str:
+        provider, _, name = value.strip().partition(":")
+        if value.strip() and (provider.strip().lower() != "openai" or not name.strip()):
+            meant = f"openai:{(name or provider).strip()[:60] or 'gpt-image-1'}"
+            raise ValueError(
+                f"{value[:60]!r} must be written openai:name, as {meant}; IMAGE_BASE_URL names another server that "
+                "speaks OpenAI's Images API"
+            )
+        return f"openai:{name.strip()}" if value.strip() else ""
 
     @field_validator("image_price")
     @classmethod

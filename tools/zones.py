@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import difflib
 import functools
 import re
 import unicodedata
@@ -177,6 +178,48 @@ def find(name: str) -> Zone:
     if not note and said in _FIXED:
         note = f"{name.strip().upper()} was read as the time kept in {key}, summer time included."
     return Zone(key, zoneinfo.ZoneInfo(key), note)
+
+
+def checked_name(name: str) -> str:
+    """Return the name of a zone if this machine knows it.
+
+    Raises:
+        ValueError: it does not; says which one is probably meant.
+    """
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, OSError, ValueError):
+        if has_data():
+            meant = _nearest(name)
+            hint = f"did you mean {meant}?" if meant else "write a name such as Europe/Paris"
+            raise ValueError(f"there is no time zone {name[:60]!r}; {hint}") from None
+        if name != "UTC":
+            raise ValueError("this machine knows no time zones: install its package tzdata") from None
+    return name
+
+
+def _nearest(name: str) -> str:
+    """Return the IANA name that is probably meant; empty if none is near."""
+    every = zoneinfo.available_timezones()
+    for said in (name, name.rpartition("/")[2]):
+        if several := _SEVERAL.get(_normalize(said)):
+            return several
+        try:
+            found = find(said)
+        except UnknownZone:
+            continue
+        return found.name if found.name in every else _place_with(found)
+    table = _build_table()
+    near = difflib.get_close_matches(_normalize(name[:_LONGEST_NAME]), table, 1, 0.75)
+    return table[near[0]] if near else ""
+
+
+def _place_with(offset: Zone) -> str:
+    """Return the first place of our list that keeps this offset in winter; empty if none does."""
+    winter = datetime.datetime(2026, 1, 15, tzinfo=datetime.UTC)
+    wanted = winter.astimezone(offset.info).utcoffset()
+    keys = re.findall(r"^(\S+): ", _NAMES, re.MULTILINE)
+    return next((key for key in keys if winter.astimezone(zoneinfo.ZoneInfo(key)).utcoffset() == wanted), "")
 
 
 def has_data() -> bool:

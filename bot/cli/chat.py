@@ -44,7 +44,7 @@ async def _chat(configuration: Configuration, outlet: Outlet, name: str) -> bool
     stop = asyncio.Event()
     alone = dataclasses.replace(configuration, core=core)
     async with App(alone, {adapter.platform: adapter}, people=(adapter.sender.id,), outlet=outlet) as app:
-        for sentence in standing_faults(core, (), app.registry.faults):
+        for sentence in standing_faults(core, ()):
             print(f"parley: {sentence}", file=sys.stderr)  # noqa: T201
         causes = _Causes(app, adapter.platform)
         await causes.skip()

@@ -8,8 +8,7 @@ import os
 import shutil
 import socket
 import urllib.request
-import zoneinfo
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -46,7 +45,7 @@ async def examine_machine(
     """
     results = await _examine_database(core, clock, platforms)
     results += [_report_open(file) for file in secret_files if open_to_all(file)]
-    results.append(_examine_zone(core.time_zone))
+    results.append(("time zone", Finding.ok(core.time_zone)))
     results += _examine_prices(core, models)
     if core.http_port:
         results.append(await asyncio.to_thread(_examine_port, "HTTP_PORT", core.http_host, core.http_port))
@@ -55,19 +54,16 @@ async def examine_machine(
     return results
 
 
-def standing_faults(core: CoreSettings, models: Sequence[str], tools: Mapping[str, str]) -> list[str]:
-    """A sentence for everything that is configured and will not work, as far as the start can tell.
+def standing_faults(core: CoreSettings, models: Sequence[str]) -> list[str]:
+    """A sentence for every limit that will not hold, as far as the start can tell.
 
     Args:
         models: the `provider:name` of every model that may answer.
-        tools: those that are configured and cannot be offered, and why.
     """
     hears = core.transcribe_model if ":" in core.transcribe_model else ""
     models = list(dict.fromkeys(name for name in (*models, core.summary_model, core.tool_choice_model, hears) if name))
     prices = Prices(read_prices(core.prices))
-    _, zone = _examine_zone(core.time_zone)
-    unpriced = [_explain_unpriced(model) for model in models if _has_limits(core) and prices.price_of(model) is None]
-    return [*([] if zone.well else [zone.text]), *unpriced, *(f"{name} is off: {why}" for name, why in tools.items())]
+    return [_explain_unpriced(model) for model in models if _has_limits(core) and prices.price_of(model) is None]
 
 
 def _has_limits(core: CoreSettings) -> bool:
@@ -133,14 +129,6 @@ def _report_open(file: Path) -> Result:
     """Report a file that everybody can read; its mode stays, because an operator may share it on purpose."""
     text = f"every user of this machine can read the keys in {file} (mode {open_to_all(file)}): run chmod 600 {file}"
     return "settings", Finding.bad(text)
-
-
-def _examine_zone(name: str) -> Result:
-    try:
-        zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        return "time zone", Finding.bad(f"TIME_ZONE {name!r} is not known here, so UTC is used; write Europe/Paris")
-    return "time zone", Finding.ok(name)
 
 
 def _examine_prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:

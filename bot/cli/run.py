@@ -30,7 +30,7 @@ async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet
         async with App(configuration, adapters, outlet=outlet) as app:
             stop.started()
             set_loaded_apart()
-            for sentence in standing_faults(configuration.core, app.may_answer, app.registry.faults):
+            for sentence in standing_faults(configuration.core, app.may_answer):
                 log.warning("%s", sentence)
             await app.serve(stop.asked)
     log.info("stopped")

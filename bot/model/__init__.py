@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from bot.model.base import Answer, CallPiece, Model, Piece, ReasoningPiece, Request, TextPiece, ask
 from bot.model.options import ModelOptions
 from bot.model.protocol import CALL_FORMAT, as_json
-from bot.model.providers import PROVIDERS, ModelName, default_model, default_transcriber
+from bot.model.providers import PROVIDERS, ModelName, default_model, default_transcriber, nearest_provider
 from bot.model.usage import WIDE_TOKENS, Estimator, picture_tokens, token_count, tool_token_count
 
 if TYPE_CHECKING:

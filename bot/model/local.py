@@ -30,6 +30,11 @@ class LocalTranscriber:
         """`local:` and the folder."""
         return f"{LOCAL}{self._folder}"
 
+    @property
+    def missing(self) -> str:
+        """What the model or its library lacks, as a half sentence; empty: nothing."""
+        return missing(self._folder)
+
     async def transcribe(self, recording: BinaryIO, name: str, media_type: str, seconds: float) -> Heard:
         """Return what is said in a recording; see `Transcriber.transcribe`.
 

@@ -6,6 +6,7 @@ A new provider is a new row. A server that is none of these but speaks Chat Comp
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
@@ -156,17 +157,35 @@ class ModelName:
         model = model.strip()
         known = ", ".join(PROVIDERS)
         if not colon or not model:
-            raise SettingsError(
-                f"{setting} is {text!r}, but must be written provider:name, as openai:gpt-5-mini or ollama:qwen3 "
-                f"(providers: {known})"
+            meant = _with_provider(text)
+            hint = (
+                f"; did you mean {meant}?" if meant else f", as openai:gpt-5-mini or ollama:qwen3 (providers: {known})"
             )
+            raise SettingsError(f"{setting} is {text!r}, but must be written provider:name{hint}")
         provider = PROVIDERS.get(name.strip().lower())
         if provider is None:
+            near = nearest_provider(name)
+            hint = f"did you mean {near}:{model}?" if near else f"write one of {known} before the colon"
             raise SettingsError(
-                f"{setting} is {text!r}, but {name.strip()!r} is no known provider; write one of {known} before the "
-                "colon (another server that speaks Chat Completions: vllm with VLLM_BASE_URL)"
+                f"{setting} is {text!r}, but {name.strip()!r} is no known provider; {hint} "
+                "(another server that speaks Chat Completions: vllm with VLLM_BASE_URL)"
             )
         return cls(provider, model)
+
+
+def nearest_provider(name: str) -> str:
+    """Return the provider whose name is nearly this one; empty if none is."""
+    return next(iter(difflib.get_close_matches(name.strip().lower(), PROVIDERS, 1)), "")
+
+
+def _with_provider(text: str) -> str:
+    """Return a model's name with the provider it lacks: the one before a slash, or whose own model has such a name."""
+    maker, slash, name = text.strip().partition("/")
+    if slash and name and maker.lower() in PROVIDERS:
+        return f"{maker.lower()}:{name}"
+    family = re.split(r"[^a-z]", text.strip().lower(), maxsplit=1)[0]
+    owners = [row.name for row in _ROWS if family and re.match(rf"{family}(?![a-z])", row.default_model)]
+    return f"{owners[0]}:{text.strip()}" if owners else ""
 
 
 def default_model(keys: Mapping[str, str]) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import socket
 from typing import TYPE_CHECKING
 
 from bot.contract import SettingsError
@@ -48,6 +50,11 @@ async def listen(
         await web.TCPSite(runner, host, port).start()
     except OSError as error:
         await runner.cleanup()
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            where = setting.replace("_PORT", "_HOST")
+            raise SettingsError(
+                f"{where} {host!r} is no address of this machine; write 127.0.0.1, or 0.0.0.0 for all that it has"
+            ) from None
         raise SettingsError(
             f"{setting} {port} at {host} cannot be used ({error.strerror}); choose another or unset it"
         ) from None

@@ -15,6 +15,7 @@ from bot.policy.toolrights import (
     Permits,
     ToolRights,
     allow_everything,
+    check_tools,
     find_misnamed,
     matches,
 )

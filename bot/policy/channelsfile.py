@@ -23,6 +23,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from bot.contract import ADMINS, ChatId, SettingsError, identity
 from bot.environment import ENCODING
+from tools.nearness import nearest_file
 
 T = TypeVar("T")
 
@@ -166,7 +167,9 @@ class _Reader:
                 content = opened.read(MOST_BYTES + 1)
             text = content.decode(ENCODING)
         except OSError as error:
-            raise self._error(None, f"cannot be read: {error.strerror or type(error).__name__}") from None
+            near = nearest_file(self._path)
+            hint = f"; did you mean {near}?" if near else ""
+            raise self._error(None, f"cannot be read: {error.strerror or type(error).__name__}{hint}") from None
         except UnicodeDecodeError:
             raise self._error(None, "is not UTF-8 text; save it as UTF-8") from None
         if len(content) > MOST_BYTES:

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bot.contract import SettingsError, Usage
+from bot.model import PROVIDERS, nearest_provider
 
 _MILLION = 1_000_000
 
@@ -161,6 +162,10 @@ def _read(row: str) -> Price:
             f"PRICES: {row!r} must be written provider:name=input/cached/output in dollars for a million tokens, "
             "as openai:gpt-5-mini=0.25/0.025/2.00, or for speech as openai:whisper-1=0.006/minute"
         )
+    if provider not in (*PROVIDERS, "local"):
+        near = nearest_provider(provider)
+        hint = f"did you mean {near}:{name}?" if near else f"there are {', '.join(PROVIDERS)}"
+        raise SettingsError(f"PRICES: {row!r} names no known provider; {hint}")
     if speech:
         return Price(model.strip(), 0.0, 0.0, 0.0, numbers[0])
     return Price(model.strip(), numbers[0], numbers[1], numbers[2])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
 
-from bot.contract import ADMINS, MessageSent, Sender
+from bot.contract import ADMINS, MessageSent, Sender, SettingsError
 from bot.policy.access import ids_of
 from bot.policy.channelsfile import ChannelsFile
 from bot.sentences import say
@@ -125,6 +125,17 @@ def matches(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
+async def check_tools(registry: ToolRegistry, named: Iterable[tuple[str, str]]) -> None:
+    """Check that every tool that settings configure or name exists, as far as is known before servers answer.
+
+    Raises:
+        SettingsError: some do not; a sentence for each.
+    """
+    faults = [f"{name} cannot be used: {why}" for name, why in registry.faults.items()]
+    if wrong := [*faults, *await find_misnamed(registry, named, 0.0)]:
+        raise SettingsError(*wrong)
+
+
 async def find_misnamed(registry: ToolRegistry, named: Iterable[tuple[str, str]], seconds: float) -> list[str]:
     """A sentence for each name or pattern that is no tool's.
 
@@ -138,11 +149,10 @@ async def find_misnamed(registry: ToolRegistry, named: Iterable[tuple[str, str]]
     if seconds:
         await registry.settle(seconds)
     names = registry.known
-    silent = any(name.startswith("MCP ") for name in registry.unavailable)
     said = []
     for setting, pattern in named:
         # What a server would offer that is not there now, nobody knows.
-        if any(fnmatchcase(name, pattern) for name in names) or (silent and ("__" in pattern or "*" in pattern)):
+        if any(fnmatchcase(name, pattern) for name in names) or registry.could_bring(pattern):
             continue
         near = difflib.get_close_matches(pattern.lower(), names, 1, 0.5)
         hint = f"did you mean {near[0]}?" if near else "`parley tools` lists them"

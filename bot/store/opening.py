@@ -14,6 +14,7 @@ from bot.store.database import Database, open_database
 from bot.store.faults import Fault, fault_of, store_error
 from bot.store.schema import APPLICATION
 from bot.store.shape import check_shape
+from tools.nearness import nearest_file
 
 BUSY_TIMEOUT = 5.0
 """Seconds SQLite itself waits for another program's lock."""
@@ -46,13 +47,23 @@ def make_place(path: Path) -> None:
             f"Python was built with SQLite {sqlite3.sqlite_version}; the store needs {wanted} or later."
         )
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        refuse_missing_folder(path)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
         refuse_foreign(path)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
         raise SettingsError(
             f"The database {str(path)!r} of DATABASE_URL cannot be written: {error.strerror}."
         ) from error
+
+
+def refuse_missing_folder(path: Path) -> None:
+    """Raise a `SettingsError` if more than the last folder of the path is missing: it is probably a slip."""
+    folder = path.absolute().parent.parent
+    if not folder.is_dir():
+        near = nearest_file(folder)
+        hint = f"did you mean {near}?" if near else "make it, or write another"
+        raise SettingsError(f"DATABASE_URL names {str(path)!r}, and there is no folder {folder}; {hint}")
 
 
 def refuse_foreign(path: Path) -> None:

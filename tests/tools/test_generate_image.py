@@ -117,7 +117,7 @@ async def test_an_empty_or_endless_prompt_is_not_sent(tool: GenerateImage, serve
 
 
 async def test_older_models_are_asked_in_their_own_words(server: ModelServer) -> None:
-    tool = open_tool(settings(server, image_model="dall-e-3"))
+    tool = open_tool(settings(server, image_model="openai:dall-e-3"))
 
     await draw(tool, prompt="a fox", size="1024x1536", quality="high")
 
@@ -128,7 +128,7 @@ async def test_older_models_are_asked_in_their_own_words(server: ModelServer) ->
 
 def test_without_a_model_or_a_key_it_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    for given in (None, read(), read(image_model="gpt-image-1")):
+    for given in (None, read(), read(image_model="openai:gpt-image-1")):
         with pytest.raises(Unavailable, match="IMAGE_"):
             open_tool(given)
 

@@ -164,7 +164,7 @@ async def model() -> AsyncIterator[ModelServer]:
 
 
 def images(server: ModelServer, **more: str) -> Tool:
-    given = {"image_model": "gpt-image-1", "image_api_key": KEY, "image_base_url": server.base_url, **more}
+    given = {"image_model": "openai:gpt-image-1", "image_api_key": KEY, "image_base_url": server.base_url, **more}
     return open_images(ImageSettings.model_validate(given))
 
 
@@ -199,7 +199,7 @@ async def test_an_image_costs_its_quality_and_size(
 )
 async def test_each_image_model_has_its_price(model: ModelServer, purse: FakePurse, name: str, high: float) -> None:
     model.images.models.append(name)
-    tool = images(model, image_model=name)
+    tool = images(model, image_model=f"openai:{name}")
 
     await call(tool, purse, prompt="a fox", size="1024x1024", quality="high")
 

@@ -206,7 +206,11 @@ async def test_a_database_in_use_in_wal_mode_is_read(tmp_path: Path) -> None:
 
 
 async def test_a_missing_file_is_one_sentence_without_its_path(tmp_path: Path) -> None:
-    found = await ask(named(f"db=sqlite:///{tmp_path}/none.db"), sql="SELECT 1")
+    (tmp_path / "gone.db").touch()
+    tool = named(f"db=sqlite:///{tmp_path}/gone.db")
+    (tmp_path / "gone.db").unlink()
+
+    found = await ask(tool, sql="SELECT 1")
 
     assert "cannot be opened" in found.text
     assert str(tmp_path) not in found.text

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 import time
@@ -15,7 +17,7 @@ import pytest
 from pydantic import SecretStr
 
 from bot.safety.untrusted import tool_entry
-from tools.base import ToolCall, ToolContext, ToolError, ToolResult, Unavailable
+from tools.base import ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, Unavailable
 from tools.registry import ToolRegistry
 from tools.run_python import CodeRunner, open_tool, written
 from tools.sandbox.bwrap import Bubblewrap
@@ -305,9 +307,24 @@ def test_calls_of_one_chat_are_made_in_their_order() -> None:
     assert (spec.effects, spec.outside, spec.cache_seconds, spec.timeout) == (True, False, 0.0, 20.0)
 
 
-def test_the_model_is_told_of_the_packages_that_are_there_and_of_no_others() -> None:
-    some = open_tool(CodeSettings.model_construct(code_packages="numpy,no-such-package,matplotlib")).spec
-    none = open_tool(CodeSettings.model_construct(code_packages="no-such-package")).spec
+def test_a_package_that_the_operator_names_and_that_is_not_installed_is_named_with_the_nearest() -> None:
+    for named, hint in (("nunpy", "did you mean numpy?"), ("no-such-package", "install it, or leave it out")):
+        with pytest.raises(Unavailable, match=f"CODE_PACKAGES names '{named}', .*{re.escape(hint)}$") as lack:
+            open_tool(CodeSettings.model_construct(code_backend="bwrap", code_packages=named))
+        assert lack.value.wanted
+
+
+def test_the_model_is_told_of_the_packages_that_are_there_and_of_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def only(*there: str) -> ToolSpec:
+        def find(name: str) -> object:
+            if name not in there:
+                raise importlib.metadata.PackageNotFoundError
+            return object()
+
+        monkeypatch.setattr("importlib.metadata.distribution", find)
+        return open_tool(CodeSettings.model_construct()).spec
+
+    some, none = only("numpy", "matplotlib"), only()
     monty = open_tool(CodeSettings.model_construct(code_backend="monty")).spec
 
     assert "can be imported: numpy, matplotlib. Figures of matplotlib are sent" in some.purpose

@@ -5,8 +5,20 @@ from __future__ import annotations
 import re
 
 from tools.databases.base import MOST_COUNTED, Cell, Column, Database, Limits, Refused, Rows
+from tools.nearness import nearest_file
 
-__all__ = ["MOST_COUNTED", "Cell", "Column", "Database", "Limits", "Refused", "Rows", "open_database", "parse"]
+__all__ = [
+    "MOST_COUNTED",
+    "Cell",
+    "Column",
+    "Database",
+    "Limits",
+    "Refused",
+    "Rows",
+    "missing_file",
+    "open_database",
+    "parse",
+]
 
 _NAME = re.compile(r"[A-Za-z][\w-]{0,40}")
 _SCHEMES = ("sqlite", "postgresql", "postgres")
@@ -33,6 +45,19 @@ def parse(text: str) -> dict[str, str]:
             raise ValueError(f"two databases are called {name}")
         found[name] = url
     return found
+
+
+def missing_file(url: str) -> str:
+    """Say that the file of a SQLite database does not exist; empty if it does."""
+    from tools.databases.sqlite import path_of
+
+    path = path_of(url)
+    if path.is_file():
+        return ""
+    if path.is_dir():
+        return f"{path} is a folder: add the file's name"
+    near = nearest_file(path)
+    return f"there is no file {path}" + (f"; did you mean {near}?" if near else "")
 
 
 def open_database(url: str) -> Database:

@@ -17,11 +17,16 @@ _START_SECONDS = 3.0
 _LONGEST_ANSWER = 32 * 1024 * 1024
 
 
+def path_of(url: str) -> Path:
+    """Return the file that `sqlite:///relative/path` or `sqlite:////absolute/path` names."""
+    return Path(url.partition("://")[2].partition("?")[0].removeprefix("/")).absolute()
+
+
 class SqliteDatabase:
     """`Database` for `sqlite:///relative/path` and `sqlite:////absolute/path`."""
 
     def __init__(self, url: str) -> None:
-        self._path = str(Path(url.partition("://")[2].partition("?")[0].removeprefix("/")).absolute())
+        self._path = str(path_of(url))
 
     async def tables(self, limits: Limits) -> Sequence[str]:
         answer = await self._ask({"do": "tables"}, limits)

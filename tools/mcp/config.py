@@ -20,7 +20,9 @@ shown; `public` names those that are none: `"public": ["AWS_REGION"]`.
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -33,6 +35,7 @@ from tools.descriptions import Description
 from tools.mcp.errors import McpConfigError
 from tools.mcp.names import unique_names
 from tools.mcp.parameters import plain_text
+from tools.nearness import nearest_file
 
 START_SECONDS = 30.0
 LONGEST_SECONDS = 3600.0
@@ -144,7 +147,9 @@ def _read_entries(file: Path) -> dict[str, Any]:
         with file.open("rb") as opened:
             text = opened.read(MOST_BYTES + 1)
     except OSError as error:
-        raise McpConfigError(f"{str(file)!r} cannot be read: {error.strerror or type(error).__name__}") from error
+        near = nearest_file(file)
+        hint = f"; did you mean {near}?" if near else ""
+        raise McpConfigError(f"{str(file)!r} cannot be read: {error.strerror or type(error).__name__}{hint}") from error
     if len(text) > MOST_BYTES:
         raise McpConfigError(f"{str(file)!r} is larger than {MOST_BYTES} bytes")
     try:
@@ -228,6 +233,26 @@ def _read_reach(entry: dict[str, Any], environment: Mapping[str, str]) -> Reach:
         environment=_read_table(entry, "env", environment),
         folder=_read_text(entry, "cwd", environment) if entry.get("cwd") else None,
     )
+
+
+def place_of(command: Command) -> Path:
+    """Return where a program is: a path below its folder, or a name that is looked for in PATH."""
+    return Path(command.folder or "", command.program) if os.sep in command.program else Path(command.program)
+
+
+def missing_program(reach: Reach, path: str | None) -> str:
+    """Say that a server's program or its folder does not exist; empty if both do.
+
+    Args:
+        path: where programs are looked for unless the server has a PATH of its own.
+    """
+    if not isinstance(reach, Command):
+        return ""
+    if reach.folder is not None and not Path(reach.folder).is_dir():
+        return f'there is no folder {reach.folder!r}, named in "cwd"'
+    if shutil.which(place_of(reach), path=reach.environment.get("PATH", path)) is None:
+        return f"there is no program {reach.program!r} that can be run; install it, or write its whole path"
+    return ""
 
 
 def substitute_variables(text: str, environment: Mapping[str, str], where: str) -> str:

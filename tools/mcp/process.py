@@ -27,7 +27,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from tools.json_values import MOST_VALUES, ValueCounter
-from tools.mcp.config import Command
+from tools.mcp.config import Command, place_of
 from tools.mcp.errors import LastWords
 from tools.mcp.keeper import ASK, GRACE_SECONDS, KILL
 from tools.subprocesses import close
@@ -126,8 +126,7 @@ def _find(command: Command, path: str | None) -> None:
     Raises:
         OSError: there is none, or it is none.
     """
-    place = Path(command.folder or "", command.program) if os.sep in command.program else Path(command.program)
-    if shutil.which(place, path=path) is None:
+    if shutil.which(place := place_of(command), path=path) is None:
         number = errno.EACCES if place.exists() else errno.ENOENT
         raise OSError(number, os.strerror(number), command.program)
 

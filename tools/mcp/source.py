@@ -6,11 +6,13 @@ import asyncio
 import importlib.util
 import logging
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from tools.base import Tool, ToolSpec
-from tools.mcp.config import McpConfig, read_config
+from tools.mcp.config import McpConfig, missing_program, read_config
+from tools.mcp.names import SEPARATOR
 from tools.mcp.server import McpServer, Sleep
 
 log = logging.getLogger(__name__)
@@ -40,6 +42,12 @@ class McpSource:
         """The same without servers that are still being started."""
         starting = {f"MCP {server.config.name}" for server in self._servers if not server.tried.is_set()}
         return {name: reason for name, reason in self.unavailable.items() if name not in starting}
+
+    def could_bring(self, pattern: str) -> bool:
+        """Whether a server that is not up may have a tool of this name or pattern."""
+        head = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
+        prefixes = [f"{server.config.prefix}{SEPARATOR}" for server in self._servers if not server.up]
+        return any(head.startswith(one) or (one.startswith(head) and head != pattern) for one in prefixes)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -86,6 +94,13 @@ class McpSource:
             _, pending = await asyncio.wait(pending, timeout=STOP_SECONDS)
 
 
+def _without_missing_programs(config: McpConfig, environment: Mapping[str, str]) -> McpConfig:
+    """Leave out servers whose program or folder does not exist, and report them."""
+    gone = {server.name: missing_program(server.reach, environment.get("PATH")) for server in config.servers}
+    servers = tuple(server for server in config.servers if not gone[server.name])
+    return McpConfig(servers, {**config.problems, **{name: why for name, why in gone.items() if why}})
+
+
 def open_source(file: str, environment: Mapping[str, str] = os.environ) -> McpSource | None:
     """Return the servers of `file` as a source; None if it names none."""
     if not file:
@@ -94,4 +109,5 @@ def open_source(file: str, environment: Mapping[str, str] = os.environ) -> McpSo
     config = read_config(path, environment)
     if config.servers and importlib.util.find_spec("mcp") is None:
         config = McpConfig((), {**config.problems, path.name: NOT_INSTALLED})
+    config = _without_missing_programs(config, environment)
     return McpSource(config, file=path)

@@ -506,13 +506,13 @@ async def test_two_databases_damaged_in_one_second_are_both_kept(url: str, tmp_p
     assert [path.read_bytes() for path in kept_files] == spoiled
 
 
-async def test_missing_folders_are_made_and_only_the_owner_may_read(tmp_path: Path, clock: HandClock) -> None:
-    async with Store.open(f"sqlite:///{tmp_path}/a/b/parley.db", clock=clock) as store:
+async def test_a_missing_folder_is_made_and_only_the_owner_may_read(tmp_path: Path, clock: HandClock) -> None:
+    async with Store.open(f"sqlite:///{tmp_path}/a/parley.db", clock=clock) as store:
         await store.access.claim("key", 1)
-        modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "a/b").iterdir()}
+        modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "a").iterdir()}
 
     assert modes == {"parley.db": 0o600, "parley.db-wal": 0o600, "parley.db-shm": 0o600}
-    assert (tmp_path / "a/b").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o700
 
 
 async def test_a_database_that_others_could_read_is_its_owners_alone_after_the_next_start(

@@ -11,8 +11,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-import bot.store
-from bot.store import opening, schema
+from bot.store import opening, schema, upgrading
 
 SET_BOTH = opening._set_both
 """What the program does with each connection."""
@@ -57,4 +56,4 @@ def quicken() -> None:
 
     _image()
     opening._set_both = set_all
-    bot.store.upgrade = _copy  # type: ignore[attr-defined]  # no name of the door
+    upgrading.upgrade = _copy  # type: ignore[attr-defined]  # not what others may use

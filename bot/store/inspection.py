@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.contract import Clock
+from bot.store.beside import path_beside, size_of
 from bot.store.database import open_database
 from bot.store.faults import store_error
 from bot.store.intake import count_unfinished
-from bot.store.opening import damage_of, path_beside, refuse_foreign, size_of
+from bot.store.opening import damage_of, refuse_foreign
 from bot.store.schema import known_version
 
 _PATIENCE = 2.0

@@ -7,13 +7,17 @@ import platform
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from bot.contract import SettingsError
 from bot.store.location import real_path
 from bot.store.opening import make_place
 
 _HOLDER = re.compile(rb"(\d{1,10}) ([\w.-]{1,200})\n")
+_COMMANDS = ("run", "chat")
+"""What answers from a database."""
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _LOCKED_BYTE = 1 << 20
 """Where Windows locks: beyond what the holder writes about itself, because there nobody may read what is locked."""
 
@@ -30,10 +34,49 @@ def lock_database(url: str, command: str) -> Iterator[None]:
     """
     path = real_path(url)
     make_place(path)
-    place = path.with_name(f"{path.name}.{command}.lock")
+    advice = ", and both would answer everything. End that one, or give this one a DATABASE_URL of its own."
+    with _hold(path, command, advice):
+        yield
+
+
+@contextmanager
+def lock_out(path: Path) -> Iterator[None]:
+    """Keep every process from answering from the database, which need not be there.
+
+    Raises:
+        SettingsError: one does already, or there can be no lock.
+    """
+    with ExitStack() as stack:
+        for command in _COMMANDS:
+            stack.enter_context(_hold(path, command, ". End that one first."))
+        yield
+
+
+def running_elsewhere(path: Path) -> str:
+    """Return which other process answers from the database, as part of a sentence; empty if none does."""
+    for command in _COMMANDS:
+        try:
+            opened = os.open(_place(path, command), os.O_RDWR | _NO_LINK)
+        except OSError:
+            continue
+        try:
+            if not _take(opened) and _read_holder(opened) != (str(os.getpid()), _machine()):
+                return f"`parley {command}`{_holder(opened)}"
+        finally:
+            os.close(opened)
+    return ""
+
+
+def _place(path: Path, command: str) -> Path:
+    return path.with_name(f"{path.name}.{command}.lock")
+
+
+@contextmanager
+def _hold(path: Path, command: str, advice: str) -> Iterator[None]:
+    place = _place(path, command)
     try:
         # Not through a link: what is opened here is written to.
-        opened = os.open(place, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        opened = os.open(place, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600)
     except OSError as error:
         raise SettingsError(
             f"The database {str(path)!r} of DATABASE_URL needs the file {place.name!r} beside it, which cannot be "
@@ -42,8 +85,8 @@ def lock_database(url: str, command: str) -> Iterator[None]:
     try:
         if not _take(opened):
             raise SettingsError(
-                f"The database {str(path)!r} of DATABASE_URL is in use by another `parley {command}`{_holder(opened)}, "
-                "and both would answer everything. End that one, or give this one a DATABASE_URL of its own."
+                f"The database {str(path)!r} of DATABASE_URL is in use by another `parley {command}`{_holder(opened)}"
+                f"{advice}"
             )
         _sign(opened)
         yield
@@ -78,16 +121,25 @@ def _sign(opened: int) -> None:
     try:
         os.ftruncate(opened, 0)
         os.lseek(opened, 0, os.SEEK_SET)
-        os.write(opened, f"{os.getpid()} {platform.node() or 'localhost'}\n".encode("ascii", "replace"))
+        os.write(opened, f"{os.getpid()} {_machine()}\n".encode("ascii", "replace"))
     except OSError:
         return
 
 
 def _holder(opened: int) -> str:
     """Return the holder as the end of a sentence; empty if unknown."""
+    process, host = _read_holder(opened)
+    if not process:
+        return ""
+    return f" (process {process})" if host == _machine() else f" (process {process} on {host})"
+
+
+def _read_holder(opened: int) -> tuple[str, str]:
+    """Return the holder's process id and machine; empty if unknown."""
     os.lseek(opened, 0, os.SEEK_SET)
     found = _HOLDER.match(os.read(opened, 300))
-    if found is None:
-        return ""
-    process, host = found[1].decode(), found[2].decode()
-    return f" (process {process})" if host == platform.node() else f" (process {process} on {host})"
+    return ("", "") if found is None else (found[1].decode(), found[2].decode())
+
+
+def _machine() -> str:
+    return platform.node() or "localhost"

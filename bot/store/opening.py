@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import logging
 import os
 import sqlite3
@@ -10,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from bot.contract import Clock, SettingsError, StoreError
+from bot.store.beside import free_name, move_aside, path_beside, size_of
 from bot.store.database import Database, open_database
 from bot.store.faults import Fault, fault_of, store_error
 from bot.store.schema import APPLICATION
@@ -24,8 +24,6 @@ _CHECK_SECONDS = 0.5
 """A check of a large file is cut off here: it may not hold up the start, and damage beyond is reported when met."""
 _OLDEST = (3, 37, 0)
 """STRICT tables; RETURNING and upserts are older."""
-COMPANIONS = ("", "-wal", "-shm", "-journal")
-"""What follows a database's name: the file itself, its write-ahead log, that one's index, and a rollback journal."""
 _MAGIC = b"SQLite format 3\0"
 _ID = slice(68, 72)
 """Where the header holds the application's id."""
@@ -154,16 +152,9 @@ async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float
     damage = await damage_of(path, clock, busy_timeout)
     if not damage:
         return
-    stamp = datetime.datetime.fromtimestamp(clock.wall(), datetime.UTC).strftime("%Y%m%dT%H%M%S")
-    kept = path.with_name(f"{path.name}.damaged-{stamp}")
-    number = 1
-    while any(path_beside(kept, suffix).exists() for suffix in COMPANIONS):
-        number += 1
-        kept = path.with_name(f"{path.name}.damaged-{stamp}-{number}")
+    kept = free_name(path, "damaged", clock)
     try:
-        for suffix in COMPANIONS:
-            if path_beside(path, suffix).exists():
-                path_beside(path, suffix).rename(path_beside(kept, suffix))
+        move_aside(path, kept)
     except OSError as error:
         raise StoreError(f"The damaged database {str(path)!r} cannot be moved aside: {error.strerror}.") from error
     _log.critical(
@@ -174,14 +165,6 @@ async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float
         kept,
     )
     make_place(path)
-
-
-def path_beside(path: Path, suffix: str) -> Path:
-    return path.with_name(path.name + suffix)
-
-
-def size_of(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
 
 
 async def damage_of(path: Path, clock: Clock, busy_timeout: float) -> str:

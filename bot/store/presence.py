@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bot.store.beside import path_beside
 from bot.store.faults import FileMovedError
-from bot.store.opening import path_beside
 
 _OPEN = ("", "-wal", "-shm")
 """What stays in place as long as a connection is open."""

@@ -7,7 +7,7 @@ import logging
 import os
 from pathlib import Path
 
-from bot.store.opening import COMPANIONS, path_beside
+from bot.store.beside import COMPANIONS, KEPT, path_beside
 
 _PRIVATE = 0o600
 _MEANT = 0o777 if os.name == "posix" else 0
@@ -34,9 +34,13 @@ def open_to_all(path: Path) -> str:
 
 
 def database_files(path: Path) -> list[Path]:
-    """Return the existing files of a database: itself, its logs, and damaged copies."""
-    kept = glob.glob(f"{glob.escape(str(path))}.damaged-*")  # noqa: PTH207 - its name may hold what a pattern is made of
-    found = [*(path_beside(path, suffix) for suffix in COMPANIONS), *(Path(one) for one in sorted(kept))]
+    """Return the existing files of a database: itself, its logs, and what is kept of it under other names."""
+    kept = [
+        name
+        for why in KEPT
+        for name in sorted(glob.glob(f"{glob.escape(str(path))}.{why}-*"))  # noqa: PTH207 - its name may hold what a pattern is made of
+    ]
+    found = [*(path_beside(path, suffix) for suffix in COMPANIONS), *map(Path, kept)]
     return [one for one in found if one.exists()]
 
 

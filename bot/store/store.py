@@ -25,11 +25,11 @@ from bot.store.presence import Presence
 from bot.store.privacy import make_private
 from bot.store.readers import COUNT, Readers
 from bot.store.retention import Keep, Retention
-from bot.store.schema import upgrade
 from bot.store.settings import ChatSettings
 from bot.store.spending import Spending
 from bot.store.timers import StoredTimers
 from bot.store.turns import Turns
+from bot.store.upgrading import bring_up_to_date
 from bot.store.writer import Writer
 
 _log = logging.getLogger("bot.store")
@@ -62,8 +62,8 @@ class Store:
     async def open(cls, url: str, *, clock: Clock, busy_timeout: float = BUSY_TIMEOUT) -> AsyncIterator[Store]:
         """Open the database of a `DATABASE_URL`, made or brought up to date where needed; leaving waits for the writer.
 
-        A damaged database is kept under another name, and an empty one begun. `busy_timeout` is how many seconds
-        SQLite itself waits for another program's lock before the store asks again.
+        A damaged database is kept under another name, and an empty one begun; of an older one a copy is kept.
+        `busy_timeout` is how many seconds SQLite itself waits for another program's lock before the store asks again.
 
         Raises:
             SettingsError: the URL names no usable place, or a file that is not ours, of a later version or changed.
@@ -85,7 +85,7 @@ class Store:
                 try:
                     db = await connect_writer()
                     stack.push_async_callback(db.close)
-                    await db.run_together(upgrade)
+                    await bring_up_to_date(db, path, clock)
                     await db.run_together(lambda _: presence.check())
                     break
                 except sqlite3.Error as error:

@@ -10,10 +10,10 @@ from bot.commands.answers import CommandAnswers
 from bot.commands.language import language_for
 from bot.commands.presses import question_of
 from bot.context import Summaries
-from bot.contract import Button, ControlPressed, MessageSent, Surface, is_private
+from bot.contract import Button, ControlPressed, DeliveryError, MessageSent, Surface, is_private
 from bot.policy import Access, Once, may_be_told
 from bot.reply import Notices
-from bot.sentences import refuses, say
+from bot.sentences import how_long, refuses, say
 from bot.store import InboxState, Store, TurnRecord
 from bot.turn import Approvals, Conversation, EarlierWords, Ending, Running, TurnQueue, read_wish
 
@@ -58,6 +58,8 @@ class CommandActions:
             private = said != "stopped"
             # Where the reply itself says so in its place, nothing else does.
             text = "" if said == "stopped" and not message.awaited else say(said, language)
+        elif message.command == "pair" and message.text.strip():
+            text = await self._pair(message, language)
         else:
             text = await self.answers.answer(message, language)
         if refuses(text, language):
@@ -77,6 +79,28 @@ class CommandActions:
             return "stopped" if withdrawn else "not_yours"
         running.end(Ending.STOPPED)
         return "stopped"
+
+    async def _pair(self, message: MessageSent, language: str) -> str:
+        """Try a code, and return what to say; an owner whose code it was is told which account used it."""
+        words = {word: self._form(message).format(word=word) for word in ("pair", "link")}
+        paired = await self.access.pair(message, message.text)
+        if paired.asked is not None:
+            await self._tell_owner(paired.asked, message.sender.id)
+        wait = how_long(max(1.0, paired.wait), language)
+        return say(paired.said, language, id=message.sender.id, wait=wait, **words)
+
+    async def _tell_owner(self, asked: MessageSent, account: str) -> None:
+        """Tell an owner, where they asked for a code, which account used it."""
+        try:
+            forbid = self._form(asked).format(word="forbid")
+        except DeliveryError as error:
+            log.warning("%s: nobody is told that %s is an owner now: %s", asked.chat, account, error)
+            return
+        said = say("link_used", await language_for(self.store, asked), id=account, forbid=forbid)
+        self.notices.soon(replace(asked, delivery=f"{asked.delivery} used"), said, private=True)
+
+    def _form(self, message: MessageSent) -> str:
+        return self.surface(message).limits.command_form
 
     async def withdraw(self, id: int, question: MessageSent, answer: int) -> None:
         """Take the reply and the turns of a deleted question back; see `Conversation.withdraw`."""
@@ -106,7 +130,7 @@ class CommandActions:
         """Return why nothing is exported; empty where it may be: in a group everybody their own, admins everything."""
         wish = read_wish(message)
         if wish is None:
-            form = self.surface(message).limits.command_form
+            form = self._form(message)
             return say("export_usage", language, command=form.format(word="export"))
         everything = message.group and wish[1]
         return "" if not everything or await self.access.is_admin(message.sender) else say("admins_only", language)
@@ -123,14 +147,14 @@ class CommandActions:
             await self.store.history.begin_anew(message.chat)
             return say("new", language)
         await self.store.history.begin_anew_for(message.chat, message.sender.id, id)
-        form = self.surface(message).limits.command_form
+        form = self._form(message)
         return say("new_own", language, all=form.format(word="new all"))
 
     async def _forget(self, message: MessageSent, language: str) -> str:
         """Delete everything kept of this chat, once that was asked for twice; what the person is told."""
         if message.group and not await self.access.is_admin(message.sender):
             return say("admins_only", language)
-        form = self.surface(message).limits.command_form
+        form = self._form(message)
         if message.text.strip().lower() not in _YES:
             turns = await self.store.history.count_turns(message.chat)
             words = {"command": form.format(word="forget"), "memory": form.format(word="memory")}

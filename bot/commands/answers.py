@@ -77,11 +77,12 @@ class CommandAnswers:
             case "pair" if not message.text.strip() and await self.access.is_admin(message.sender):
                 said, values = await self.access.change(message, "here")
                 text = say(said, language, **values)
-            case "pair" if not message.text.strip():
-                text = say("pair_usage", language, pair=form.format(word="pair"))
             case "pair":
-                paired = await self.access.pair(message.sender, message.text)
-                text = say("paired" if paired else "pair_wrong", language)
+                key = "pair_usage" if await self.access.is_closed() else "pair_usage_link"
+                text = say(key, language, pair=form.format(word="pair"), link=form.format(word="link"))
+            case "link":
+                said, values = await self.access.link(message)
+                text = say(said, language, pair=form.format(word="pair"), **values)
             case "allow" | "forbid":
                 said, values = await self.access.change(message, message.text, forbid=message.command == "forbid")
                 text = say(said, language, whoami=form.format(word="whoami"), **values)

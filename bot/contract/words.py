@@ -58,6 +58,7 @@ COMMANDS = (
         open=True,
         private=True,
     ),
+    Command("link", admin=True, private=True),
     Command("allow", "WHO", admin=True, private=True),
     Command("forbid", "WHO", admin=True, private=True),
     Command("people", admin=True, private=True),

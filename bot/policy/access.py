@@ -1,7 +1,12 @@
 """Who may talk to the bot. Closed until the operator opens it, and by ids that never change.
 
 Lists of people, chats, workspaces and roles, what owners allow in the chat (kept in the store), or `ALLOW_ALL=true`.
-With none of these the start prints a pairing code: who writes `/pair CODE` becomes the owner.
+With none of these the start prints a pairing code: who writes `/pair CODE` becomes the owner. An owner's other accounts
+are let in by a code, too: `/link` in private shows it, `/pair CODE` there makes that account an owner.
+
+Whoever has such a code in time becomes an owner. What protects it: only an owner is shown one, only where nobody else
+reads; it works once, for 15 minutes, while the owner is one; five guesses a person, and 20 wrong ones of everybody make
+it void; and the owner is told at once which account used it, with the command that takes it away (`/forbid ID`).
 
 | who, and where | may ask |
 | --- | --- |
@@ -34,11 +39,13 @@ from __future__ import annotations
 import hashlib
 import logging
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
-from bot.contract import ChatId, Clock, Incoming, Sender, identity
+from bot.contract import ChatId, Clock, Incoming, MessageSent, Sender, identity
 from bot.policy.channelsfile import EVERYBODY, ChannelsFile
+from bot.store import CONSOLE, Pairing
 
 log = logging.getLogger(__name__)
 
@@ -63,9 +70,23 @@ class Roles(Protocol):
 
     async def has_owner(self) -> bool: ...
 
-    async def set_pairing(self, code_hash: str, expires_wall: float) -> None: ...
+    async def set_pairing(self, code_hash: str, expires_wall: float, asked: MessageSent | None = None) -> None: ...
 
-    async def use_pairing(self, code_hash: str, person: str) -> bool: ...
+    async def awaits_owner(self) -> bool: ...
+
+    async def use_pairing(self, code_hash: str, person: str, admins: Collection[str]) -> Pairing | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """What came of a code that somebody wrote."""
+
+    said: str
+    """A key of `bot.sentences`."""
+    wait: float = 0.0
+    """Seconds until another code is heard, where too many were wrong."""
+    asked: MessageSent | None = None
+    """The owner's message that had asked for the code; they should hear of its use."""
 
 
 class Access:
@@ -130,24 +151,59 @@ class Access:
         """Return a new pairing code if nobody could use the bot otherwise; else None."""
         if not await self.is_closed():
             return None
-        digits = f"{secrets.randbelow(1_000_000):06d}"
-        code = f"{digits[:4]}-{digits[4:]}"
-        await self._roles.set_pairing(_digest(code), self._clock.wall() + PAIRING_SECONDS)
-        return code
+        return await self._new_code(None)
 
-    async def pair(self, sender: Sender, code: str) -> bool:
-        """Make the sender the owner if the code is right; a code works once, and few guesses are heard."""
+    async def link(self, message: MessageSent) -> tuple[str, dict[str, str]]:
+        """Make a code that lets an owner's other account in; the last one that this owner asked for is worth nothing.
+
+        Returns:
+            A key of `bot.sentences` and its values.
+        """
+        if not await self._is_owner(message.sender):
+            return "owners_only", {}
+        if message.group:
+            return "in_private", {}
+        return "link_code", {"code": await self._new_code(message)}
+
+    async def _new_code(self, asked: MessageSent | None) -> str:
+        digits = f"{secrets.randbelow(1_000_000):06d}"
+        await self._roles.set_pairing(_digest(digits), self._clock.wall() + PAIRING_SECONDS, asked)
+        return f"{digits[:4]}-{digits[4:]}"
+
+    async def pair(self, message: MessageSent, code: str) -> Paired:
+        """Make the sender an owner if the code is right; a code works once, and few guesses are heard."""
+        sender = message.sender
+        if await self._is_owner(sender):
+            return Paired("pair_already")
+        if wait := self._wait_for_guess(sender):
+            return Paired("pair_too_many", wait)
+        used = await self._roles.use_pairing(_digest(code), sender.id, self._admins)
+        if used is None:
+            count, since = self._wrong.get(sender.id, (0, self._clock.monotonic()))
+            self._wrong[sender.id] = (count + 1, since)
+            return Paired(await self._why_wrong(message))
+        if used.asker == CONSOLE:
+            log.info("%s is the owner of this bot now", sender.id)
+            return Paired("paired")
+        log.info("%s is an owner of this bot now, by a code that %s asked for", sender.id, used.asker)
+        return Paired("linked", asked=used.asked)
+
+    def _wait_for_guess(self, sender: Sender) -> float:
+        """Return the seconds until a guess of this person is heard again; 0: it is heard now."""
         now = self._clock.monotonic()
         self._wrong = {one: guess for one, guess in self._wrong.items() if now - guess[1] <= PAIRING_SECONDS}
         count, since = self._wrong.get(sender.id, (0, now))
-        if count >= _TRIES or sum(tries for tries, _ in self._wrong.values()) >= 10 * _TRIES:
-            return False
-        if await self._roles.use_pairing(_digest(code.strip()), sender.id):
-            await self._roles.set_role(sender.id, "owner")
-            log.info("%s is the owner of this bot now", sender.id)
-            return True
-        self._wrong[sender.id] = (count + 1, since)
-        return False
+        if count >= _TRIES:
+            return since + PAIRING_SECONDS - now
+        if sum(tries for tries, _ in self._wrong.values()) < 10 * _TRIES:
+            return 0.0
+        return min(since for _, since in self._wrong.values()) + PAIRING_SECONDS - now
+
+    async def _why_wrong(self, message: MessageSent) -> str:
+        """Return what helps somebody whose code was of no use."""
+        if await self.is_closed():
+            return "pair_wrong" if await self._roles.awaits_owner() else "pair_gone"
+        return "pair_allowed" if await self.allows(message) else "pair_stranger"
 
     async def change(self, incoming: Incoming, argument: str, *, forbid: bool = False) -> tuple[str, dict[str, str]]:
         """Let somebody in, or keep them out: `/allow telegram:7`, `/allow telegram:7 admin`, `/forbid here`.
@@ -210,4 +266,5 @@ def ids_of(incoming: Incoming) -> set[str]:
 
 
 def _digest(code: str) -> str:
-    return hashlib.sha256(code.encode()).hexdigest()
+    """Return the hash of a code, however its digits are written and divided."""
+    return hashlib.sha256("".join(str(int(one)) for one in code if one.isdecimal()).encode()).hexdigest()

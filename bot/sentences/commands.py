@@ -259,9 +259,14 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "command_whoami": ("show your id and this chat's", "显示你和此聊天的 ID", "顯示你和此聊天室的 ID"),
     "command_usage": ("show what you used today", "查看今天的用量", "查看今天的用量"),
     "command_pair": (
-        "become the owner with the code from the console",
-        "用控制台的配对码成为主人",
-        "用主控台的配對碼成為擁有者",
+        "become an owner with the code from the console, or from another account of yours",
+        "用控制台或你的另一个账号给出的配对码成为主人",
+        "用主控台或你的另一個帳號給出的配對碼成為擁有者",
+    ),
+    "command_link": (
+        "show a code that makes another account of yours an owner",
+        "获取配对码，让你的另一个账号也成为主人",
+        "取得配對碼，讓你的另一個帳號也成為擁有者",
     ),
     "command_allow": (
         "let somebody, or this chat, write to me",
@@ -313,7 +318,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "pause（暫停）、resume（恢復）或 delete（刪除）加編號",
     ),
     "argument_forget": ("yes, to really delete it", "yes：确认删除", "yes：確認刪除"),
-    "argument_pair": ("the code from the console", "控制台显示的配对码", "主控台顯示的配對碼"),
+    "argument_pair": ("the code", "配对码", "配對碼"),
     "argument_allow": ("an id, or here for this chat", "ID，或用 here 表示此聊天", "ID，或用 here 代表這個聊天室"),
     "argument_forbid": ("an id, or here for this chat", "ID，或用 here 表示此聊天", "ID，或用 here 代表這個聊天室"),
 }

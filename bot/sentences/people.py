@@ -25,14 +25,65 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "歡迎！你現在是這個機器人的擁有者，我會回答你。",
     ),
     "pair_wrong": (
-        "This code is wrong or has expired. As long as the bot has no owner, a restart shows a new one on its console.",
-        "这个配对码无效或已过期。机器人还没有主人时，重新启动后控制台会显示新的配对码。",
-        "這個配對碼無效或已過期。機器人還沒有擁有者時，重新啟動後主控台會顯示新的配對碼。",
+        "This code is wrong. The right one stands on the bot's console.",
+        "这个配对码不对。正确的配对码显示在机器人的控制台上。",
+        "這個配對碼不對。正確的配對碼顯示在機器人的主控台上。",
+    ),
+    "pair_gone": (
+        "No code is valid any more. Restart the bot: its console then shows a new one.",
+        "配对码已经失效。请重新启动机器人，控制台会显示新的配对码。",
+        "配對碼已經失效。請重新啟動機器人，主控台會顯示新的配對碼。",
+    ),
+    "pair_already": (
+        "You are an owner of this bot already. To add another account of yours, write {link} here and the code there.",
+        "你已经是这个机器人的主人。要添加你的另一个账号，请在这里发送 {link}，再到那边发送配对码。",
+        "你已經是這個機器人的擁有者。要加入你的另一個帳號，請在這裡輸入 {link}，再到那邊輸入配對碼。",
+    ),
+    "pair_allowed": (
+        "This code is wrong or has expired. You can write to me as before.",
+        "这个配对码不对或已过期。你仍然可以像以前一样使用我。",
+        "這個配對碼不對或已過期。你仍然可以像以前一樣使用我。",
+    ),
+    "pair_stranger": (
+        "This code is wrong or has expired. If this bot is yours, write {link} to it from the account that it knows, "
+        "then {pair} and the new code here. Otherwise its operator must add your id: {id}",
+        "这个配对码不对或已过期。如果这是你的机器人，请用它认识的账号发送 {link}，再在这里发送 {pair} 和新的配对码；"
+        "否则需要管理员添加你的 ID：{id}",
+        "這個配對碼不對或已過期。如果這是你的機器人，請用它認識的帳號輸入 {link}，再在這裡輸入 {pair} 和新的配對碼；"
+        "否則需要管理員加入你的 ID：{id}",
+    ),
+    "pair_too_many": (
+        "Too many wrong codes. Try again in {wait}.",
+        "输错的次数太多。请在 {wait}后再试。",
+        "輸錯的次數太多。請在 {wait}後再試。",
+    ),
+    "link_code": (
+        "From your other account, on any platform, write me {pair} {code} within 15 minutes (in Slack: pair {code}). "
+        "That account is an owner of this bot then. The code works once; show it to nobody.",
+        "请在 15 分钟内用你的另一个账号（任何平台均可）向我发送 {pair} {code}（在 Slack 中：pair {code}）。"
+        "那个账号随后也是这个机器人的主人。配对码只能使用一次，请不要给别人看。",
+        "請在 15 分鐘內用你的另一個帳號（任何平台皆可）向我輸入 {pair} {code}（在 Slack 中：pair {code}）。"
+        "那個帳號隨後也是這個機器人的擁有者。配對碼只能使用一次，請不要給別人看。",
+    ),
+    "link_used": (
+        "{id} used your code and is an owner of this bot now. If that was not you, write `{forbid} {id}` at once.",
+        "{id} 使用了你的配对码，现在是这个机器人的主人。如果那不是你，请立即发送 `{forbid} {id}`。",
+        "{id} 使用了你的配對碼，現在是這個機器人的擁有者。如果那不是你，請立即輸入 `{forbid} {id}`。",
+    ),
+    "linked": (
+        "Welcome. This account is an owner of this bot now, too, and I answer you.",
+        "欢迎！这个账号现在也是机器人的主人，我会回答你。",
+        "歡迎！這個帳號現在也是機器人的擁有者，我會回答你。",
     ),
     "pair_usage": (
         "Write {pair} and the code that the bot's console showed when it started.",
         "请写 {pair} 和机器人启动时控制台显示的配对码。",
         "請寫 {pair} 和機器人啟動時主控台顯示的配對碼。",
+    ),
+    "pair_usage_link": (
+        "Write {pair} and the code that {link} shows an owner of this bot in a private chat.",
+        "请写 {pair} 和机器人的主人在私聊中发送 {link} 得到的配对码。",
+        "請寫 {pair} 和機器人的擁有者在私人聊天中輸入 {link} 得到的配對碼。",
     ),
     "whoami": (
         "You: `{person}`\nThis chat: `{chat}`",

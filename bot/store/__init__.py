@@ -8,6 +8,7 @@ What was awaited is durable. Errors of SQLite reach nobody as such: what cannot 
 
 from __future__ import annotations
 
+from bot.store.access import CONSOLE, Pairing
 from bot.store.approvals import DECIDED, Approval, digest_of
 from bot.store.export import Extent
 from bot.store.facts import Fact, StoredFacts

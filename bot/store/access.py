@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from sqlite3 import Connection
 
+from bot.contract import MessageSent
+from bot.store.incoming import incoming_from_json, incoming_to_json
 from bot.store.queries import Queries
 
 ROLES = frozenset({"owner", "admin", "allowed", "blocked"})
@@ -14,6 +17,20 @@ _WRONG_CODES = 20
 """Wrong guesses after which a pairing code is void: six digits do not withstand a guesser for 15 minutes."""
 
 _log = logging.getLogger(__name__)
+
+
+CONSOLE = ""
+"""Who shows the code that makes the first owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """A code that was right."""
+
+    asker: str
+    """The owner who asked for it; `CONSOLE`: the first start."""
+    asked: MessageSent | None = None
+    """The message that asked for it."""
 
 
 class Access(Queries):
@@ -51,25 +68,43 @@ class Access(Queries):
     async def has_owner(self) -> bool:
         return await self._readers.fetch_row("SELECT 1 FROM roles WHERE role = 'owner' LIMIT 1") is not None
 
-    async def set_pairing(self, code_hash: str, expires_wall: float) -> None:
-        """Make a pairing code valid until then, in place of an earlier one."""
-        await self._writer.execute("REPLACE INTO pairing VALUES (1, ?, ?, 0)", (code_hash, expires_wall))
+    async def set_pairing(self, code_hash: str, expires_wall: float, asked: MessageSent | None = None) -> None:
+        """Make a pairing code valid until then, in place of an earlier one of who asked for it; None: the console."""
+        asker, message = (CONSOLE, None) if asked is None else (asked.sender.id, incoming_to_json(asked))
+        await self._writer.execute(
+            "REPLACE INTO pairing VALUES (?, ?, ?, ?, 0)", (asker, code_hash, expires_wall, message)
+        )
 
-    async def use_pairing(self, code_hash: str, person: str) -> bool:
-        """Make the person an owner if the code is right, unused and in time. A code is void after 20 wrong guesses."""
+    async def awaits_owner(self) -> bool:
+        """Return True while the code that the console showed can still be used."""
+        row = await self._readers.fetch_row(
+            "SELECT 1 FROM pairing WHERE asker = ? AND expires > ?", (CONSOLE, self._clock.wall())
+        )
+        return row is not None
+
+    async def use_pairing(self, code_hash: str, person: str, admins: Collection[str] = frozenset()) -> Pairing | None:
+        """Make the person an owner if the code is right, unused and in time; None if it is not.
+
+        After 20 wrong guesses a code is void. One that an owner asked for is worth nothing once they are none.
+
+        Args:
+            admins: who may appoint owners without having that role.
+        """
         now = self._clock.wall()
 
-        def work(db: Connection) -> bool:
-            for right, expires, wrong in db.execute("SELECT code_hash, expires, wrong FROM pairing").fetchall():
-                if hmac.compare_digest(right.encode(), code_hash.encode()) and now < expires:
-                    db.execute("DELETE FROM pairing")
+        def work(db: Connection) -> Pairing | None:
+            db.execute("DELETE FROM pairing WHERE expires <= ?", (now,))
+            for asker, right, asked in db.execute("SELECT asker, code_hash, asked FROM pairing").fetchall():
+                if hmac.compare_digest(right.encode(), code_hash.encode()):
+                    db.execute("DELETE FROM pairing WHERE asker = ?", (asker,))
+                    if asker not in (CONSOLE, *admins) and not _is_owner(db, asker):
+                        return None
                     _give(db, person, "owner", now)
-                    return True
-                db.execute("UPDATE pairing SET wrong = wrong + 1")
-                if wrong + 1 >= _WRONG_CODES or now >= expires:
-                    db.execute("DELETE FROM pairing")
-                    _log.warning("the pairing code is void: it expired, or was guessed wrong too often")
-            return False
+                    return Pairing(asker, _message(asked))
+            db.execute("UPDATE pairing SET wrong = wrong + 1")
+            if db.execute("DELETE FROM pairing WHERE wrong >= ?", (_WRONG_CODES,)).rowcount:
+                _log.warning("a pairing code is void: it was guessed wrong too often")
+            return None
 
         return await self._writer.run(work)
 
@@ -89,9 +124,24 @@ class Access(Queries):
         return await self._writer.run(work)
 
     async def prune(self) -> None:
-        """Remove expired keys."""
-        await self._writer.execute("DELETE FROM once WHERE until <= ?", (self._clock.wall(),))
+        """Remove expired keys and codes."""
+        now = self._clock.wall()
+        await self._writer.execute("DELETE FROM once WHERE until <= ?", (now,))
+        await self._writer.execute("DELETE FROM pairing WHERE expires <= ?", (now,))
 
 
 def _give(db: Connection, id: str, role: str, now: float) -> None:
     db.execute("REPLACE INTO roles VALUES (?, ?, ?)", (id, role, now))
+
+
+def _is_owner(db: Connection, id: str) -> bool:
+    return db.execute("SELECT 1 FROM roles WHERE id = ? AND role = 'owner'", (id,)).fetchone() is not None
+
+
+def _message(asked: str | None) -> MessageSent | None:
+    """Read the message that asked for a code; one of a later version of the program is missing, the code is right."""
+    try:
+        message = None if asked is None else incoming_from_json(asked)
+    except ValueError:
+        return None
+    return message if isinstance(message, MessageSent) else None

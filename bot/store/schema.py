@@ -239,6 +239,17 @@ _APPROVED_TOOLS = (
     "ALTER TABLE approvals ADD COLUMN tool TEXT NOT NULL DEFAULT ''",
 )
 
+# A code that the console showed before this step is gone; the start that takes it shows another one.
+_LINKS = (
+    "DROP TABLE pairing",
+    """
+    CREATE TABLE pairing (
+        asker TEXT PRIMARY KEY, code_hash TEXT NOT NULL, expires REAL NOT NULL, asked TEXT,
+        wrong INTEGER NOT NULL DEFAULT 0
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+
 STEPS: tuple[tuple[str, ...], ...] = (
     _INTAKE,
     _TURNS,
@@ -259,6 +270,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     _BRANCHES,
     _APPROVALS,
     _APPROVED_TOOLS,
+    _LINKS,
 )
 
 

@@ -325,6 +325,42 @@ async def test_an_owner_pairs_lets_a_group_in_and_keeps_a_person_out(
     assert "/-50: allowed" in people
 
 
+@pytest.mark.parametrize(("first", "second"), [("telegram", "slack"), ("slack", "discord"), ("discord", "telegram")])
+async def test_an_owner_adds_the_own_account_on_another_platform(
+    first: str, second: str, world: World, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By a code that only a private chat shows; the owner is told who used it, and how to undo that."""
+    world.model.script = lambda body: Reply("Here you are.")
+    async with start(*PLATFORMS, ALLOW_ALL="false") as bot:
+        code = next(re.findall(r"/pair (\S+)", r.getMessage()) for r in caplog.records if "/pair" in r.msg)[0]
+        known, group, new = Place(world, first, person=ADA), Place(world, first, group=True), Place(world, second)
+        known.say(f"/pair {code}")
+        await known.until(lambda texts: len(texts) == 1)
+        new.say(f"/pair {code}")
+        await new.until(lambda texts: len(texts) == 1)
+        group.say("/link", ADA)
+        await decided(world, bot, done=3)
+        known.say("/link")
+        await known.until(lambda texts: len(texts) == (2 if group.texts else 3))
+        [code] = re.findall(r"pair (\d{4}-\d\d)", known.texts[-1])[:1]
+        new.say(f"/pair {code}")
+        await decided(world, bot, done=5)
+        new.say("please answer me")
+        await decided(world, bot, done=6)
+        new.say("/people")
+        await decided(world, bot, done=7)
+
+    wrong, welcome, answer, people = new.texts
+    assert wrong.startswith("This code is wrong or has expired. If this bot is yours, write ")
+    assert welcome == "Welcome. This account is an owner of this bot now, too, and I answer you."
+    assert answer == "Here you are."
+    assert people.count(": owner") == 2
+    ids = {"telegram": "telegram:8", "slack": "slack:T0PARLEY/U8", "discord": "discord:8"}
+    assert known.texts[-1].startswith(f"{ids[second]} used your code and is an owner of this bot now.")
+    assert "I tell you that only in a private chat." in [*group.texts, *known.texts]
+    assert not any(re.search(r"\d{4}-\d\d", text) for text in group.texts)
+
+
 @pytest.mark.parametrize("platform", PLATFORMS)
 async def test_an_owner_reads_names_beside_the_ids_of_who_may_write(platform: str, world: World, start: Start) -> None:
     """A name is anybody's own words: it stands there as code, and makes no markup and no link."""

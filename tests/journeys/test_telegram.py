@@ -210,7 +210,7 @@ async def test_the_pairing_code_makes_its_sender_the_owner_once(
 
     assert "owner" in welcome.text
     assert answer.text == "At your service."
-    assert "is wrong or has expired" in text_of(world, 8)
+    assert "This code is wrong or has expired. If this bot is yours, write /link to it" in text_of(world, 8)
 
 
 async def test_a_dead_search_is_told_to_the_model_and_answered_honestly(world: World, start: Start) -> None:

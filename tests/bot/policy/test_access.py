@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -193,16 +195,138 @@ async def test_a_pairing_code_is_offered_only_while_nobody_could_write(make: Mak
         assert await make(**{"admins": (), **lists}).new_pairing_code() is None
 
 
+OWNER, ELSEWHERE, STRANGER = "telegram:7", "slack:T1/U7", "telegram:666"
+
+
+async def paired(access: Access, person: str, code: str) -> str:
+    """What somebody is told who writes a code."""
+    return (await access.pair(written(person), code)).said
+
+
+async def linked(access: Access, person: str = OWNER) -> str:
+    """The code that an owner is shown."""
+    key, values = await access.link(written(person))
+    assert key == "link_code"
+    return values["code"]
+
+
+@pytest.fixture
+async def owned(make: Make) -> Access:
+    """A bot that was paired with one owner."""
+    access = make(admins=())
+    code = await access.new_pairing_code()
+    assert code is not None and await paired(access, OWNER, code) == "paired"
+    return access
+
+
+def wrong(code: str, by: int = 1) -> str:
+    """Another code than this one."""
+    digits = f"{(int(code.replace('-', '')) + by) % 1_000_000:06d}"
+    return f"{digits[:4]}-{digits[4:]}"
+
+
 async def test_a_guesser_is_not_heard_for_long_and_others_are(make: Make, clock: FakeClock) -> None:
     access = make(admins=())
     code = await access.new_pairing_code()
-    guesser = Sender(id="telegram:666")
-    for _ in range(5):
-        assert not await access.pair(guesser, "0000-00")
     assert code is not None
-    assert not await access.pair(guesser, code)
-    assert await access.pair(Sender(id="telegram:7"), code)
-    assert await access.is_admin(Sender(id="telegram:7"))
+    for by in range(1, 6):
+        assert await paired(access, STRANGER, wrong(code, by)) == "pair_wrong"
+    clock.now += 60
+    refused = await access.pair(written(STRANGER), code)
+    assert (refused.said, refused.wait) == ("pair_too_many", 14 * 60)
+    assert await paired(access, OWNER, code) == "paired"
+    assert await access.is_admin_id(OWNER)
+
+
+async def test_each_case_of_a_useless_code_has_its_sentence(make: Make, clock: FakeClock) -> None:
+    access = make(admins=())
+    code = await access.new_pairing_code()
+    assert code is not None
+    assert await paired(access, STRANGER, wrong(code)) == "pair_wrong"
+    clock.now += 15 * 60
+    assert await paired(access, OWNER, code) == "pair_gone"
+    code = await access.new_pairing_code()
+    assert code is not None and await paired(access, OWNER, code) == "paired"
+    assert await paired(access, OWNER, code) == "pair_already"
+    assert await paired(access, STRANGER, code) == "pair_stranger"
+    await access.change(written(OWNER), "telegram:8")
+    assert await paired(access, "telegram:8", code) == "pair_allowed"
+    assert await paired(make(allow_all=True), "telegram:9", code) == "pair_allowed"
+    assert await paired(make(admins=("telegram:5",)), "telegram:5", code) == "pair_already"
+
+
+@pytest.mark.parametrize("form", ["{}", " {} ", "{}\n"])
+async def test_an_owner_adds_an_account_elsewhere_by_a_code_that_works_once(owned: Access, form: str) -> None:
+    code = await linked(owned)
+
+    used = await owned.pair(written(ELSEWHERE), form.format(code))
+
+    assert used.said == "linked" and used.asked == written(OWNER)
+    assert await owned.is_admin_id(ELSEWHERE)
+    assert await paired(owned, STRANGER, code) == "pair_stranger"
+    assert not await owned.is_admin_id(STRANGER)
+
+
+@pytest.mark.parametrize("divided", ["482193", "4821 93", "4821–93", "４８２１-９３"])
+async def test_a_code_is_right_however_a_person_writes_it(
+    make: Make, monkeypatch: pytest.MonkeyPatch, divided: str
+) -> None:
+    monkeypatch.setattr("secrets.randbelow", lambda most: 482_193)
+    access = make(admins=())
+    assert await access.new_pairing_code() == "4821-93"
+
+    assert await paired(access, OWNER, divided) == "paired"
+
+
+async def test_a_code_is_shown_to_owners_alone_and_only_in_private(owned: Access, make: Make) -> None:
+    await owned.change(written(OWNER), "telegram:8 admin")
+    for person in (STRANGER, "telegram:8"):
+        assert await owned.link(written(person)) == ("owners_only", {})
+    assert await owned.link(replace(written(OWNER, GROUP), group=True)) == ("in_private", {})
+    assert (await make(admins=("telegram:5",)).link(written("telegram:5")))[0] == "link_code"
+
+
+async def test_a_code_ends_with_its_time_the_next_one_and_its_owners_role(
+    owned: Access, make: Make, clock: FakeClock
+) -> None:
+    replaced = await linked(owned)
+    late = await linked(owned)
+    assert await paired(owned, ELSEWHERE, replaced) == "pair_stranger"
+    clock.now += 15 * 60
+    assert await paired(owned, ELSEWHERE, late) == "pair_stranger"
+
+    assert await paired(owned, ELSEWHERE, await linked(owned)) == "linked"
+    left = await linked(owned, ELSEWHERE)
+    await owned.change(written(OWNER), ELSEWHERE, forbid=True)
+    assert await paired(owned, STRANGER, left) == "pair_stranger"
+    assert not await owned.allows(written(ELSEWHERE))
+    # Whom the owner lets in again is in again.
+    assert await paired(owned, ELSEWHERE, await linked(owned)) == "linked"
+
+
+async def test_a_code_outlives_a_restart_and_one_of_an_admin_of_the_settings_the_admin_alone(
+    owned: Access, make: Make
+) -> None:
+    code = await linked(owned)
+    assert await paired(make(admins=()), ELSEWHERE, code) == "linked"
+
+    code = await linked(make(admins=("telegram:5",)), "telegram:5")
+    assert await paired(make(admins=()), "discord:5", code) == "pair_stranger"
+
+
+async def test_guessing_from_many_accounts_finds_no_code(owned: Access) -> None:
+    code = await linked(owned)
+    for guess in range(20):
+        assert await paired(owned, f"telegram:{1_000 + guess // 4}", wrong(code, guess + 1)) == "pair_stranger"
+
+    assert await paired(owned, ELSEWHERE, code) == "pair_stranger"
+    assert await paired(owned, ELSEWHERE, await linked(owned)) == "linked"
+
+
+async def test_two_who_use_a_code_at_once_are_one_owner_more(owned: Access) -> None:
+    code = await linked(owned)
+    said = await asyncio.gather(*(paired(owned, f"slack:T1/U{number}", code) for number in range(5)))
+    assert sorted(said) == ["linked", *["pair_stranger"] * 4]
 
 
 @pytest.mark.parametrize(

@@ -223,7 +223,11 @@ CHANGES = {
     "DROP TABLE facts": f"says that its schema is {NEWEST}, but lacks the table facts. Restore a backup",
     "DROP TABLE fact_words; DROP TABLE pairing; DROP TABLE once; DROP TABLE roles": "and 6 more",
     "ALTER TABLE approvals DROP COLUMN line": "lacks the column approvals.line",
-    "ALTER TABLE approvals DROP COLUMN tool": f"has the tables of schema {NEWEST - 1}, but its version number",
+    # As before the newest step.
+    "DROP TABLE pairing; CREATE TABLE pairing (only INTEGER PRIMARY KEY CHECK (only = 1), code_hash TEXT NOT NULL, "
+    "expires REAL NOT NULL, wrong INTEGER NOT NULL DEFAULT 0) STRICT": (
+        f"has the tables of schema {NEWEST - 1}, but its version number"
+    ),
     "DROP INDEX inbox_waiting": "lacks the index inbox_waiting",
     f"PRAGMA application_id = {THEIRS}": "another program's",
 }

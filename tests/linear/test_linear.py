@@ -2,13 +2,18 @@
 
 What strangers, models, pages and servers write is read on the event loop that all chats share, so one place that
 takes four times as long for twice the text lets anybody stop everybody. Every function that takes such text is fed
-here (`feeds.py`), and one that is new has to be named there.
+here (`feeds.py`), and one that is new has to be named there. `measured.json` says of which files that holds for every
+shape of text: what is as it was then is fed a few shapes, what has changed all of them. `pytest -m soak tests/linear`
+measures everything and writes that file anew.
 """
 
 from __future__ import annotations
 
 import ast
 import gc
+import hashlib
+import inspect
+import json
 import math
 import re
 import runpy
@@ -16,12 +21,17 @@ import signal
 import sys
 import time
 import urllib.parse
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
+
+from tests.conftest import RawObject
 
 SIZE = 20_000
 """What suspects are fed, and twice and four times as much."""
@@ -86,8 +96,8 @@ class Meter:
         self._caches.append(urllib.parse.urlsplit)
 
     def seconds(self, feed: Callable[[str], object], text: str) -> float:
-        for cache in self._caches:
-            cache.cache_clear()
+        for kept in self._caches:
+            kept.cache_clear()
         gc.disable()
         begun = time.thread_time()
         try:
@@ -165,10 +175,87 @@ def size_of(name: str) -> int:
     return next((size for begin, size in SIZES.items() if name.startswith(begin)), SIZE)
 
 
+RECORD = Path(__file__).with_name("measured.json")
+"""What was measured with every shape: the files that each feed went through, and what was in them."""
+SAMPLE = 3
+"""Shapes that are fed where nothing has changed since."""
+
+
+def _record() -> RawObject:
+    """`digests` of files and feeds by name, and by feed the `files` that it went through."""
+    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {"digests": {}, "files": {}}
+
+
+@cache
+def _digest(path: str) -> str:
+    file = ROOT / path
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if file.exists() else "gone"
+
+
+def _digest_of_feed(name: str) -> str:
+    return hashlib.sha256(inspect.getsource(FED[name]).encode()).hexdigest()[:16]
+
+
+def files_of(feed: Callable[[str], object]) -> set[str]:
+    """The files of ours that an ordinary text and a little of each shape go through."""
+    files: set[str] = set()
+
+    def see(frame: FrameType, event: str, given: object) -> None:
+        if event == "call":
+            files.add(frame.f_code.co_filename)
+
+    for text in ("Tea is a leaf, see https://example.org/tea.", *(make(64) for make in SHAPES.values())):
+        sys.setprofile(see)
+        try:
+            with suppress(Exception):
+                feed(text)
+        finally:
+            sys.setprofile(None)
+    inside = [Path(file).relative_to(ROOT) for file in files if Path(file).is_relative_to(ROOT)]
+    return {str(file) for file in inside if file.parts[0] in PACKAGES}
+
+
+def shapes_for(name: str, record: RawObject) -> list[str]:
+    """All shapes where the feed, or a file it goes through, is not as it was measured; else a few, by its name."""
+    digests, files = record["digests"], record["files"].get(name)
+    if not files or digests.get(name) != _digest_of_feed(name) or any(digests[file] != _digest(file) for file in files):
+        return list(SHAPES)
+    return sorted(SHAPES, key=lambda shape: zlib.crc32(f"{name} {shape}".encode()))[:SAMPLE]
+
+
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", FED)
 def test_what_text_costs_grows_with_its_length_and_no_faster(name: str, meter: Meter) -> None:
-    grown = {shape: meter.growth(FED[name], make, size_of(name)) for shape, make in SHAPES.items()}
+    _judge(name, shapes_for(name, _record()), meter)
+
+
+@pytest.mark.soak
+def test_all_of_it_is_measured_with_every_shape_and_recorded(meter: Meter) -> None:
+    for name in FED:
+        _judge(name, list(SHAPES), meter)
+    files = {name: sorted(files_of(FED[name])) for name in FED}
+    digests = {file: _digest(file) for file in sorted(set().union(*files.values()))}
+    digests |= {name: _digest_of_feed(name) for name in FED}
+    RECORD.write_text(json.dumps({"digests": digests, "files": files}, indent=0) + "\n", encoding="utf-8")
+
+
+def test_what_has_changed_is_measured_with_every_shape() -> None:
+    name = "bot.contract.words.parse"
+    files = files_of(FED[name])
+    assert "bot/contract/words.py" in files
+    digests = {name: _digest_of_feed(name), **{file: _digest(file) for file in files}}
+    measured: RawObject = {"digests": digests, "files": {name: sorted(files)}}
+
+    assert len(shapes_for(name, measured)) == SAMPLE
+    for changed in (name, "bot/contract/words.py"):
+        others = {**measured, "digests": {**digests, changed: "another"}}
+        assert shapes_for(name, others) == list(SHAPES)
+    assert shapes_for(name, {"digests": {}, "files": {}}) == list(SHAPES)
+
+
+def _judge(name: str, shapes: list[str], meter: Meter) -> None:
+    """Fail where one of the shapes costs more than in proportion to its length."""
+    grown = {shape: meter.growth(FED[name], SHAPES[shape], size_of(name)) for shape in shapes}
 
     slow = {shape: times for shape, times in grown.items() if times > MOST}
     for _ in range(2):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
+import subprocess
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -70,44 +71,57 @@ async def playground(tmp_path: Path) -> AsyncIterator[Playground]:
         yield playground
 
 
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The DevTools address of one browser for all tests of this process; each test has a profile of its own in it."""
+    profile = tmp_path_factory.mktemp("browser")
+    process = subprocess.Popen(
+        [
+            *(BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage"),
+            *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),
+            *(f"--user-data-dir={profile}", "--remote-debugging-port=0", "--window-size=1400,900", "about:blank"),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    while (line := process.stderr.readline()) and "DevTools listening on " not in line:
+        pass
+    assert line, "the browser ended"
+    draining = threading.Thread(target=process.stderr.read)
+    draining.start()
+    yield line.partition("DevTools listening on ")[2].strip()
+    process.kill()
+    process.wait()
+    draining.join()
+    process.stderr.close()
+
+
 @pytest.fixture
-async def tab(playground: Playground, tmp_path: Path) -> AsyncIterator[Tab]:
-    async with opened(playground.url, tmp_path) as tab:
+async def tab(playground: Playground, browser: str) -> AsyncIterator[Tab]:
+    async with opened(browser, playground.url) as tab:
         yield tab
 
 
 @asynccontextmanager
-async def opened(url: str, folder: Path) -> AsyncIterator[Tab]:
-    """A browser that shows the page at `url`."""
-    profile = folder / "profile"
-    process = await asyncio.create_subprocess_exec(
-        *(BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage"),
-        *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),
-        *(f"--user-data-dir={profile}", "--remote-debugging-port=0", "--window-size=1400,900", "about:blank"),
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        assert process.stderr is not None
-        async with asyncio.timeout(60):
-            while b"DevTools listening on" not in (line := await process.stderr.readline()):
-                assert line, "the browser ended"
-        port = int(line.split(b":")[2].split(b"/")[0])
-        draining = asyncio.create_task(process.stderr.read())
-        async with aiohttp.ClientSession() as session:
-            async with session.get(f"http://127.0.0.1:{port}/json/list") as answer:
-                address = next(one["webSocketDebuggerUrl"] for one in await answer.json() if one["type"] == "page")
-            async with session.ws_connect(address, max_msg_size=0) as socket:
+async def opened(browser: str, url: str) -> AsyncIterator[Tab]:
+    """A tab that shows the page at `url`, in a new profile."""
+    pages = browser.replace("/devtools/browser/", "/devtools/page/").rpartition("/")[0]
+    async with aiohttp.ClientSession() as session, session.ws_connect(browser, max_msg_size=0) as control:
+        whole = Tab(control)
+        profile = (await whole.send("Target.createBrowserContext"))["browserContextId"]
+        size = {"width": 1400, "height": 900, "newWindow": True}
+        opened = await whole.send("Target.createTarget", url="about:blank", browserContextId=profile, **size)
+        try:
+            async with session.ws_connect(f"{pages}/{opened['targetId']}", max_msg_size=0) as socket:
                 tab = Tab(socket)
                 for domain in ("Page", "Runtime", "Log"):
                     await tab.send(f"{domain}.enable")
                 await tab.send("Page.navigate", url=url)
                 await tab.until("document.querySelectorAll('.window').length === 3")
                 yield tab
-    finally:
-        process.kill()
-        await process.wait()
-        draining.cancel()
-        await asyncio.gather(draining, return_exceptions=True)
+        finally:
+            await whole.send("Target.disposeBrowserContext", browserContextId=profile)
 
 
 def texts(window: str) -> str:

@@ -51,10 +51,12 @@ class Sight:
         return await self.tab.value(texts(self.name))
 
 
-async def test_a_newcomer_presses_changes_and_deletes_with_the_real_bot_behind_the_page(tmp_path: Path) -> None:
+async def test_a_newcomer_presses_changes_and_deletes_with_the_real_bot_behind_the_page(
+    tmp_path: Path, browser: str
+) -> None:
     async with (
         Playground(port=0, data=tmp_path / "data", command=BOT, environ={}) as playground,
-        opened(playground.url, tmp_path) as tab,
+        opened(browser, playground.url) as tab,
     ):
         await tab.until("[...document.querySelectorAll('.link')].every((one) => one.textContent === 'connected')")
         for name in PLATFORMS:

@@ -153,10 +153,10 @@ def base64(content: bytes) -> str:
 
 
 @NEEDS_BROWSER
-async def test_a_picture_is_sent_with_a_caption_and_the_real_bot_answers(tmp_path: Path) -> None:
+async def test_a_picture_is_sent_with_a_caption_and_the_real_bot_answers(tmp_path: Path, browser: str) -> None:
     async with (
         Playground(port=0, data=tmp_path / "data", command=BOT, environ={}) as shown,
-        opened_in_browser(shown.url, tmp_path) as tab,
+        opened_in_browser(browser, shown.url) as tab,
     ):
         await tab.until("[...document.querySelectorAll('.link')].every((one) => one.textContent === 'connected')")
         for name in PLACES:
@@ -174,10 +174,12 @@ async def test_a_picture_is_sent_with_a_caption_and_the_real_bot_answers(tmp_pat
 
 
 @NEEDS_BROWSER
-async def test_what_cannot_be_sent_stays_in_the_field_and_hostile_names_do_nothing(tmp_path: Path) -> None:
+async def test_what_cannot_be_sent_stays_in_the_field_and_hostile_names_do_nothing(
+    tmp_path: Path, browser: str
+) -> None:
     async with (
         Playground(port=0, data=tmp_path / "data", command=BOT, environ={}) as shown,
-        opened_in_browser(shown.url, tmp_path) as tab,
+        opened_in_browser(browser, shown.url) as tab,
     ):
         window = "document.querySelector('[data-name=slack]')"
         await tab.value(attach("slack", (HOSTILE, "text/html", base64(b"<script>"))))
@@ -273,10 +275,10 @@ async def test_a_recording_that_could_not_be_sent_stays_and_only_one_is_made(pla
 
 
 @NEEDS_BROWSER
-async def test_what_is_heard_of_a_recording_says_that_nobody_listened(tmp_path: Path) -> None:
+async def test_what_is_heard_of_a_recording_says_that_nobody_listened(tmp_path: Path, browser: str) -> None:
     async with (
         Playground(port=0, data=tmp_path / "data", command=BOT, environ={}) as shown,
-        opened_in_browser(shown.url, tmp_path) as tab,
+        opened_in_browser(browser, shown.url) as tab,
     ):
         await tab.until("[...document.querySelectorAll('.link')].every((one) => one.textContent === 'connected')")
         window = "document.querySelector('[data-name=telegram]')"

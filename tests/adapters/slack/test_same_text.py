@@ -7,6 +7,7 @@ import random
 import pytest
 
 from adapters.slack.adapter import open_adapter
+from adapters.slack.limits import UPDATE_WINDOW
 from bot.contract.messages import MessageRef, Page
 from bot.pacing import Purpose
 from bot.pacing.pacer import Pacer
@@ -46,7 +47,7 @@ async def write(
         target = thread_target(slack)
         surface, pacer = adapter.surface(target), Pacer(clock)
         edit = cost_of(surface, Page("x"), MessageRef("1.2"))
-        for _ in range(0 if mode == "edits" else 48):
+        for _ in range(0 if mode == "edits" else UPDATE_WINDOW.calls):
             assert pacer.take(edit, Purpose.FINAL)
             pacer.answered(edit)
         with refusing(slack.faults, number, refusal, set() if met is None else met, of="chat."):

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from adapters.slack.adapter import SlackAdapter, open_adapter
-from adapters.slack.limits import STREAM_BYTES, STREAM_WINDOW
+from adapters.slack.limits import STREAM_BYTES, STREAM_WINDOW, UPDATE_WINDOW
 from adapters.slack.streams import in_markdown
 from bot.contract.errors import DeliveryError, Full, MessageGone, RateLimited, Unclear
 from bot.contract.messages import GROWS, Button, Control, MessageRef, Page, ReplyTarget, Status
@@ -73,7 +73,7 @@ async def write(surface: Surface, clock: FakeClock, text: str, *, edits: int = 0
     """Let a reply be written where so many edits are left in this minute."""
     pacer = Pacer(clock)
     edit = cost_of(surface, Page("x"), MessageRef("1.2"))
-    for _ in range(48 - edits):
+    for _ in range(UPDATE_WINDOW.calls - edits):
         assert pacer.take(edit, Purpose.FINAL)
         pacer.answered(edit)
     buttons = ReplyButtons(whole=(Button(Control.GOOD, 1, "Good"),))
@@ -102,7 +102,7 @@ async def test_a_reply_without_an_edit_for_its_end_is_one_message_that_grows(
     assert "chat.update" not in methods(slack) and methods(slack).count("startStream") == 1
     assert len(streamed.versions) > 2 and streamed.buttons == ["Good"] and not streamed.live
 
-    await write(adapter.surface(thread_target(slack)), clock, text, edits=48)
+    await write(adapter.surface(thread_target(slack)), clock, text, edits=UPDATE_WINDOW.calls)
 
     whole = text.replace("**", "")
     assert texts(slack) == [whole, whole]
@@ -133,7 +133,7 @@ async def test_whatever_a_stream_meets_the_whole_text_stands_once(
 
     await write(adapter.surface(thread_target(slack)), clock, text, edits=0, step=150)
 
-    await write(adapter.surface(thread_target(slack)), clock, text, edits=48, step=400)
+    await write(adapter.surface(thread_target(slack)), clock, text, edits=UPDATE_WINDOW.calls, step=400)
     *pieces, edited = texts(slack)
     assert squeezed("".join(pieces)) == squeezed(edited)
     assert not any(message.live for message in slack.screen.of("C1"))
@@ -353,7 +353,7 @@ async def write_for(slack: SlackServer, adapter: SlackAdapter, clock: FakeClock,
     """Let a reply be written for so long by a steady model, with no edit left when it begins."""
     surface, pacer = adapter.surface(thread_target(slack)), Pacer(clock)
     edit = cost_of(surface, Page("x"), MessageRef("1.2"))
-    for _ in range(48):
+    for _ in range(UPDATE_WINDOW.calls):
         assert pacer.take(edit, Purpose.FINAL)
         pacer.answered(edit)
     async with ReplyStream(surface, pacer, Unrecorded(), clock, turn="t1") as reply:

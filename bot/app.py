@@ -144,6 +144,8 @@ class App:
         self.rights = ToolRights(
             self.registry, self.access.is_admin, off=core.tools_off, limits=core.tools_for, channels=self._channels
         )
+        for name, why in self.registry.broken.items():
+            log.error("the tool %s is off: %s", name, why)
         await check_tools(self.registry, [*self.rights.named, *self._call_policy.named])
 
     def _join_platforms(self, stack: AsyncExitStack) -> None:

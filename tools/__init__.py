@@ -1,7 +1,8 @@
 """The tools: a call by name → a result. Knows no chat and imports nothing of the rest.
 
 `TOOLS` is the list: name → module. Each module has `open_tool(settings) -> Tool`, with `settings` of the class that
-`tools.settings.SETTINGS` names (None for a tool without), and raises `Unavailable` when it cannot be offered.
+`tools.settings.SETTINGS` names (None for a tool without), and raises `Unavailable` when it cannot be offered. One that
+raises anything else, imported or opened, is not offered either: that is its own fault, and named with the error.
 Modules import what is heavy only when they run.
 """
 
@@ -13,6 +14,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tools.base import Tool
     from tools.registry import Condense, ToolRegistry
     from tools.settings import ToolSettings
 
@@ -52,27 +54,35 @@ def open_registry(
     Tools of MCP servers come later: the servers are started in the background, where an event loop runs.
     """
     from tools.base import Unavailable
+    from tools.crashes import describe_crash
     from tools.registry import SWITCHED_OFF, ToolRegistry
     from tools.settings import McpSettings
 
-    found, missing, wanted = [], {}, set()
+    found, missing, wanted, broken = [], {}, set(), set()
     for name, module in TOOLS.items():
         if any(fnmatchcase(name, pattern) for pattern in off):
             missing[name] = SWITCHED_OFF
             continue
-        open_tool: Callable[[Any], Any] = importlib.import_module(module).open_tool
         try:
-            found.append(open_tool(settings.get(name)))
+            open_tool: Callable[[Any], Tool] = importlib.import_module(module).open_tool
+            tool = open_tool(settings.get(name))
+            if tool.spec.name != name:
+                raise ValueError(f"the tool in {module} has another name, {tool.spec.name!r}")
+            found.append(tool)
         except Unavailable as reason:
             missing[name] = str(reason)
             if reason.wanted:
                 wanted.add(name)
+        except Exception as error:  # noqa: BLE001 - whatever one tool does, the others work, and its name says so
+            missing[name] = f"it cannot be opened: {describe_crash(error)}"
+            broken.add(name)
     registry = ToolRegistry(
         found,
         timeout=timeout,
         result_chars=result_chars,
         unavailable=missing,
         wanted=wanted,
+        broken=broken,
         condense=condense,
         off=off,
     )

@@ -74,12 +74,16 @@ class ToolRegistry:
         result_chars: int = 8000,
         unavailable: Mapping[str, str] | None = None,
         wanted: Collection[str] = (),
+        broken: Collection[str] = (),
         condense: Condense | None = None,
         off: Sequence[str] = (),
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """
         Args:
+            unavailable: the tools that are not offered, each with the reason.
+            wanted: those of them that the operator configured.
+            broken: those of them that have a fault of their own.
             off: names and patterns (`github__*`) of tools that nobody may use.
         """
         self._condense = condense
@@ -93,6 +97,7 @@ class ToolRegistry:
         self._recent: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
         self._missing = dict(unavailable or {})
         self._wanted = set(wanted)
+        self._broken = set(broken)
         self._sources: list[McpSource] = []
         self._closed = False
         self._descriptions: dict[str, tuple[ToolSpec, ToolSpec]] = {}
@@ -127,6 +132,11 @@ class ToolRegistry:
         for source in self._sources:
             made |= source.faults
         return made
+
+    @property
+    def broken(self) -> Mapping[str, str]:
+        """The tools that cannot be opened by a fault of their own, each with the error."""
+        return {name: why for name, why in self._missing.items() if name in self._broken}
 
     def could_bring(self, pattern: str) -> bool:
         """Whether a source that has not brought its tools yet may bring one of this name or pattern."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import json
+import logging
 import os
 import shlex
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from tools import open_registry
 from tools.base import Arguments, ToolCall, ToolContext
+from tools.crashes import describe_crash
 from tools.registry import ToolRegistry
 from tools.settings import ToolSettings
 from tools.shelf import Shelf
@@ -51,10 +53,29 @@ def main(
     registry = open_registry(settings, off=off)
     if mask is not None:
         mask(registry.secrets)
-    return asyncio.run(_main(registry, name, arguments, context, program))
+    crashes, log = _Crashes(), logging.getLogger(ToolRegistry.__module__)
+    log.addFilter(crashes)
+    try:
+        return asyncio.run(_main(registry, name, arguments, context, program, crashes))
+    finally:
+        log.removeFilter(crashes)
 
 
-async def _main(registry: ToolRegistry, name: str | None, arguments: str, context: ToolContext, program: str) -> int:
+class _Crashes(logging.Filter):
+    """Takes what the registry logs with a traceback: a person at a terminal reads one line instead."""
+
+    last: BaseException | None = None
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not record.exc_info:
+            return True
+        self.last = record.exc_info[1]
+        return False
+
+
+async def _main(
+    registry: ToolRegistry, name: str | None, arguments: str, context: ToolContext, program: str, crashes: _Crashes
+) -> int:
     try:
         if name is None or registry.spec(name) is None:
             # Only now are the servers needed that have further tools.
@@ -70,6 +91,9 @@ async def _main(registry: ToolRegistry, name: str | None, arguments: str, contex
         except ValueError as error:
             return _wrong(str(error))
         result = await registry.run(ToolCall("shell", name, given), context)
+        if crashes.last is not None:
+            _to_stderr(f"tools: {name} failed: {describe_crash(crashes.last)}")
+            return 1
         print(result.text, file=sys.stdout if result.ok else sys.stderr)
         for file in result.files:
             print(f"File: {_kept(file.name, file.content)}")  # noqa: T201

@@ -20,6 +20,7 @@ from bot.operations import Outlet, set_up
 from bot.policy import ChannelsFile, ToolRights, find_misnamed, read_channels
 from bot.settings import CoreSettings
 from tools.base import Checked, ToolError, ToolSpec, Unavailable
+from tools.crashes import describe_crash
 from tools.credentials import SHORTEST_SECRET
 from tools.findings import Finding, Verdict
 from tools.registry import ToolRegistry
@@ -230,7 +231,7 @@ async def _examine_tools(
         found = await asyncio.gather(*(_examine_tool(registry, spec, offline) for spec in specs))
         for spec, finding in zip(specs, found, strict=True):
             report.add(spec.name, finding)
-        faults = registry.faults
+        faults = {**registry.faults, **registry.broken}
         for name, reason in registry.unavailable.items():
             if name in faults or (name.startswith("MCP ") and not offline):
                 report.add(name, Finding.bad(f"not offered: {reason}"))
@@ -263,6 +264,8 @@ async def _examine_tool(registry: ToolRegistry, spec: ToolSpec, offline: bool) -
             return Finding.bad(text) if lack.wanted else Finding.note(text)
         except ToolError as error:
             return Finding.bad(str(error))
+        except Exception as error:  # noqa: BLE001 - its check is that tool's fault alone
+            return Finding.bad(f"its check failed: {describe_crash(error)}")
     if spec in registry.foreign():
         return Finding.ok(f"offered by its server: {spec.purpose}")
     if spec.outside or spec.address:

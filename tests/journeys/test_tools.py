@@ -18,6 +18,7 @@ from playground.model.images import png
 from playground.screen import Shown
 from tests.conftest import RawJson
 from tests.journeys.conftest import Start, World
+from tools.base import Tool
 
 ADA = 7
 
@@ -238,3 +239,19 @@ async def test_a_sandbox_that_does_not_hold_is_said_once_and_its_tool_never_offe
     said = [record.getMessage() for record in caplog.records if "run_python" in record.getMessage()]
     assert len(said) == 1 and said[0].startswith("run_python is not offered: bwrap: ")
     assert "read_page: pages are read with the bot's rights" in caplog.text
+
+
+async def test_a_tool_that_cannot_be_opened_is_one_line_of_the_log_and_the_bot_answers(
+    world: World, start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def opens(settings: object) -> Tool:
+        raise OSError("no such\ndevice")
+
+    monkeypatch.setattr("tools.calculator.open_tool", opens)
+    world.model.reply(Reply("Tea is a leaf."))
+    async with start("telegram") as bot:
+        [answer] = await ask(world, bot, "what is tea")
+
+    [line] = [record.getMessage() for record in caplog.records if "calculator" in record.getMessage()]
+    assert line.startswith("the tool calculator is off: it cannot be opened: OSError: no such device (test_tools.py, ")
+    assert answer.text == "Tea is a leaf." and bot.registry.spec("current_time") is not None

@@ -31,6 +31,7 @@ from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, O
 from tests.bot.cli.conftest import Inside
 from tests.conftest import Nursery
 from tests.web import serving
+from tools.base import Tool
 from tools.fetch.service import JsonService
 from tools.findings import Finding
 
@@ -676,3 +677,24 @@ async def test_the_last_line_counts_the_words_and_names_what_is_bad(world: World
         assert "not offered" not in " ".join(text for verdict, _, text in told.lines if verdict == "ok")
     assert well.sum.endswith(", 0 BAD") and well.code == 0
     assert bad.sum.endswith(", 3 BAD: model, secrets") and bad.code == 1
+
+
+async def test_a_tool_that_breaks_is_bad_and_the_others_are_looked_at(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(self: object, *, offline: bool = False) -> Finding:
+        raise RuntimeError("no pipe")
+
+    def opens(settings: object) -> Tool:
+        raise OSError("no such device")
+
+    monkeypatch.setattr("tools.wikipedia.Wikipedia.check", fails)
+    monkeypatch.setattr("tools.calculator.open_tool", opens)
+
+    told = await world.doctor()
+
+    [(_, wikipedia)], [(_, calculator)] = told.of("wikipedia"), told.of("calculator")
+    assert wikipedia.startswith("its check failed: RuntimeError: no pipe (test_doctor.py, line ")
+    assert calculator.startswith("not offered: it cannot be opened: OSError: no such device (")
+    assert told.of("token_price")[0][0] == "ok" and told.code == 1
+    assert told.sum.endswith("2 BAD: wikipedia, calculator")

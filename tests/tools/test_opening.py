@@ -1,0 +1,85 @@
+"""A tool that cannot be opened, or that breaks: its fault alone, said in one line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tools
+from tools import shell
+from tools.base import ToolCall, ToolContext
+
+WRITTEN = {
+    "no_python": "def open_tool(settings:\n",
+    "no_import": "import a_library_that_nobody_has\n",
+    "no_tool": "",
+    "no_opening": "def open_tool(settings):\n    raise RuntimeError('the printer\\nis on fire')\n",
+    "no_spec": "def open_tool(settings):\n    return None\n",
+    "no_name": """
+from tools.function import tool
+
+@tool()
+async def another() -> str:
+    "Say another."
+    return "another"
+
+def open_tool(settings):
+    return another
+""",
+    "breaks": """
+from tools.function import tool
+
+@tool()
+async def breaks(number: int = 0) -> str:
+    "Divide by a number."
+    return str(1 // number)
+
+def open_tool(settings):
+    return breaks
+""",
+}
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The table holds tools that somebody wrote wrong, each in a module of its own, beside the calculator."""
+    for name, text in WRITTEN.items():
+        (tmp_path / f"written_{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    table = {name: f"written_{name}" for name in WRITTEN}
+    monkeypatch.setattr(tools, "TOOLS", {**table, "calculator": "tools.calculator"})
+    yield
+    for name in table.values():
+        sys.modules.pop(name, None)
+
+
+async def test_a_tool_that_cannot_be_opened_is_left_out_and_the_others_work(written: None) -> None:
+    registry = tools.open_registry({})
+
+    done = await registry.run(ToolCall("1", "calculator", {"expression": "6*7"}), ToolContext())
+    await registry.close()
+
+    assert [spec.name for spec in registry.specs()] == ["breaks", "calculator"] and done.ok
+    faults = registry.broken
+    assert faults == registry.unavailable and set(faults) == WRITTEN.keys() - {"breaks"}
+    assert not registry.faults, "no setting is wrong"
+    assert faults["no_opening"] == (
+        "it cannot be opened: RuntimeError: the printer is on fire (written_no_opening.py, line 2)"
+    )
+    assert "SyntaxError" in faults["no_python"] and "a_library_that_nobody_has" in faults["no_import"]
+    assert "open_tool" in faults["no_tool"] and "'another'" in faults["no_name"]
+
+
+def test_a_tool_that_breaks_in_a_shell_is_one_line(written: None, capsys: pytest.CaptureFixture[str]) -> None:
+    code = shell.main({}, "breaks", "{}")
+    told = capsys.readouterr()
+    listed = shell.main({}, None, "{}")
+
+    assert (code, told.out) == (1, "")
+    assert told.err == (
+        "tools: breaks failed: ZeroDivisionError: integer division or modulo by zero (written_breaks.py, line 7)\n"
+    )
+    assert listed == 0 and "✗ no_opening: not available, it cannot be opened: " in capsys.readouterr().out

@@ -39,6 +39,12 @@ class Configuration:
         return [name for name, settings in self.platforms.items() if settings.configured]
 
     @property
+    def secret_files(self) -> list[Path]:
+        """The operator's files that hold keys: `.env` and the one that names MCP servers."""
+        named = (self.file, self.tools["mcp"].mcp_config)
+        return [Path(name) for name in named if name and Path(name).is_file()]
+
+    @property
     def by_web(self) -> list[str]:
         """Those that post what people do to our public address."""
         return [name for name in self.configured if self.platforms[name].by_web]

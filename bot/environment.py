@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,60 @@ ENCODING: Final = "utf-8-sig"
 """UTF-8, also with the mark at the beginning that editors on Windows write."""
 OURS: Final = frozenset({"PARLEY_ENV_FILE"})
 """Variables that no settings class declares."""
+# Ours, then what other programs and bots call it.
+_OTHER_NAMES: Final = """
+MODEL: OPENAI_MODEL OPENAI_MODEL_NAME OPENAI_MODEL_ID OPENAI_CHAT_MODEL CHATGPT_MODEL GPT_MODEL GPT_ENGINE LLM_MODEL \
+MODEL_NAME MODEL_ID CHAT_MODEL MAIN_MODEL DEFAULT_MODEL ANTHROPIC_MODEL GEMINI_MODEL OLLAMA_MODEL DEEPSEEK_MODEL LLM
+OPENAI_API_KEY: OPENAI_TOKEN OPENAI_ACCESS_TOKEN OPENAI_SECRET_KEY CHATGPT_API_KEY LLM_API_KEY
+OPENAI_BASE_URL: OPENAI_API_BASE OPENAI_API_BASE_URL OPENAI_API_URL OPENAI_ENDPOINT LLM_BASE_URL
+ANTHROPIC_API_KEY: CLAUDE_API_KEY
+GEMINI_API_KEY: GOOGLE_API_KEY GOOGLE_GEMINI_API_KEY GOOGLE_GENERATIVE_AI_API_KEY
+ARK_API_KEY: DOUBAO_API_KEY VOLCENGINE_API_KEY VOLC_API_KEY
+OLLAMA_API_URL: OLLAMA_HOST OLLAMA_BASE_URL OLLAMA_API_BASE
+INSTRUCTIONS: SYSTEM_PROMPT SYSTEM_MESSAGE SYSTEM_TEXT SYSTEM_INSTRUCTION SYSTEM_INIT_MESSAGE SYSTEM_CONTEXT \
+ASSISTANT_PROMPT OPENAI_SYSTEM_TEXT OPENAI_SYSTEM_PROMPT BOT_PROMPT BASE_PROMPT DEFAULT_PROMPT CUSTOM_INSTRUCTIONS
+BOT_NAME: ASSISTANT_NAME
+TELEGRAM_BOT_TOKEN: TELEGRAM_API_TOKEN TELEGRAM_API_KEY TELEGRAM_BOT_API_KEY TG_BOT_TOKEN TG_TOKEN BOTFATHER_TOKEN
+SLACK_BOT_TOKEN: SLACK_API_TOKEN SLACK_OAUTH_TOKEN SLACK_BOT_USER_OAUTH_TOKEN
+DISCORD_BOT_TOKEN: DISCORD_API_TOKEN DISCORD_API_KEY
+TELEGRAM_BOT_TOKEN, SLACK_BOT_TOKEN or DISCORD_BOT_TOKEN: BOT_TOKEN
+TELEGRAM_WEBHOOK_URL: WEBHOOK_URL WEBHOOK_HOST
+TELEGRAM_WEBHOOK_SECRET: WEBHOOK_SECRET
+ALLOWED_USERS: ALLOW_USERS ALLOW_USER_IDS ALLOWED_USER_IDS ALLOWED_USERNAMES ALLOWED_IDS ALLOWED_TELEGRAM_USER_IDS \
+ALLOWED_TELEGRAM_USERS TELEGRAM_ALLOWED_USERS TELEGRAM_ALLOWED_USER_IDS TELEGRAM_ID_WHITELIST TELEGRAM_USER_ID \
+AUTHORIZED_USERS AUTHORIZED_TELEGRAM_USERS DISCORD_ALLOWED_USERS SLACK_ALLOWED_USERS USER_WHITELIST WHITELIST
+ALLOWED_CHATS: ALLOW_CHATS ALLOWED_CHAT_IDS ALLOWED_CHANNELS ALLOWED_CHANNEL_IDS ALLOW_CHANNEL_IDS CHAT_WHITE_LIST \
+CHAT_GROUP_WHITE_LIST TELEGRAM_CHAT_ID DISCORD_CHANNEL_ID SLACK_CHANNEL_ID
+ALLOWED_WORKSPACES: ALLOWED_GUILDS ALLOWED_GUILD_IDS DISCORD_GUILD_ID ALLOWED_SERVERS
+ALLOWED_ROLES: ALLOWED_ROLE_IDS
+ADMINS: ADMIN_ID ADMIN_IDS ADMIN_USER ADMIN_USERS ADMIN_USER_ID ADMIN_USER_IDS BOT_ADMINS BOT_OWNER OWNER_ID OWNER_IDS
+DATABASE_URL: DATABASE_PATH DATABASE_FILE DB_URL DB_PATH DB_FILE SQLITE_PATH SQLALCHEMY_DATABASE_URL
+TIME_ZONE: TZ TIMEZONE BOT_TIMEZONE
+HTTP_PORT (health) or WEB_PORT (what platforms post): PORT SERVER_PORT
+HTTP_HOST: HOST BIND SERVER_HOST
+LOG_LEVEL: LOGLEVEL LOGGING_LEVEL DEBUG
+CONTEXT_TOKENS: MAX_CONTEXT_TOKENS CONTEXT_LENGTH CONTEXT_WINDOW MAX_HISTORY_TOKENS OLLAMA_CONTEXT_LENGTH
+MONEY_PER_DAY_PERSON: USER_BUDGETS DAILY_BUDGET
+TAVILY_API_KEY: SEARCH_API_KEY
+IMAGE_MODEL: OPENAI_IMAGE_MODEL OPENAI_IMAGE_GENERATION_MODEL IMAGE_GENERATION_MODEL DALLE_MODEL
+TRANSCRIBE_MODEL: WHISPER_MODEL TRANSCRIPTION_MODEL STT_MODEL
+MCP_CONFIG: MCP_CONFIG_PATH MCP_CONFIG_FILE MCP_SERVERS
+HTTPS_PROXY in the environment: PROXY PROXY_URL OPENAI_PROXY TELEGRAM_PROXY TELEGRAM_PROXY_URL DISCORD_PROXY SLACK_PROXY
+SSL_CERT_FILE in the environment: REQUESTS_CA_BUNDLE CURL_CA_BUNDLE NODE_EXTRA_CA_CERTS CA_BUNDLE
+"""
+
+OTHERS: Final[Mapping[str, str]] = {
+    name: ours
+    for ours, _, names in (line.partition(": ") for line in _OTHER_NAMES.strip().splitlines())
+    for name in names.split()
+}
+"""What others call it → what it is called here: one name, or several with what tells them apart."""
+ENVIRONMENT_ONLY: Final = frozenset(
+    {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+)
+"""What we follow in the environment, where every program looks for it, and not in `.env`."""
+PLAIN: Final = frozenset({"PORT", "TZ", "TIMEZONE"})
+"""Names of one word that are nobody else's in an environment: `HOST` or `DEBUG` may be anybody's."""
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,39}|[a-z_][a-z0-9_]{0,39}")
 _LONG = 12
 """Letters from which two may be wrong in a name that is meant to be ours."""
@@ -28,13 +82,15 @@ class Strays:
 
     misspelt: tuple[str, ...] = ()
     """A sentence for each variable of the environment whose name is nearly a setting's."""
+    renamed: tuple[str, ...] = ()
+    """A sentence for each variable of the environment that other programs use for what a setting of ours says."""
     foreign: str = ""
     """One sentence about the names in `.env` that are another program's; empty where there is none."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """All that is to be said, the more important first."""
-        return (*self.misspelt, *((self.foreign,) if self.foreign else ()))
+        return (*self.misspelt, *self.renamed, *((self.foreign,) if self.foreign else ()))
 
 
 def env_file() -> Path | None:
@@ -84,35 +140,59 @@ def names_in(file: Path) -> list[str]:
     return names
 
 
-def strays(file: Path | None, known: Iterable[str]) -> Strays:
+def strays(file: Path | None, known: Mapping[str, tuple[str, str]]) -> Strays:
     """The names in `file` and in the environment that are no settings.
 
-    A name that is nearly a setting's is refused in `file`, which is written for this program, and only told where
-    it stands in the environment, which many programs share. Other names in `file` are another program's: one `.env`
-    often serves several.
+    A name that is nearly a setting's, or by which other programs call one, is refused in `file`, which is written for
+    this program, and only told where it stands in the environment, which many programs share. Nothing is said of
+    another program's name where ours is set as well. Other names in `file` are another program's: one `.env` often
+    serves several.
+
+    Args:
+        known: our settings, each with its default and description.
 
     Raises:
         SettingsError: `file` cannot be used, or has names that are nearly a setting's.
     """
     settings = OURS.union(known)
+    written = names_in(file) if file is not None else []
+    told_here = {name.upper() for name in (*written, *os.environ)}
     foreign, refused = [], []
-    for name in names_in(file) if file is not None else ():
+    for name in written:
         if name.upper() in settings:
             continue
-        if near := nearest(name, settings):
+        if name.upper() in ENVIRONMENT_ONLY and name.upper() not in {one.upper() for one in os.environ}:
+            refused.append(f"{name} in {file} has no effect: this program reads it from the environment alone")
+        elif ours := _ours(name, told_here):
+            refused.append(f"{name} in {file} is no setting of this program, which calls it {ours}")
+        elif near := nearest(name, settings):
             refused.append(f"{name} in {file} is no setting of this program; did you mean {near}?")
         else:
             foreign.append(name)
     if refused:
         raise SettingsError(*refused)
-    misspelt = []
-    for name in os.environ:
+    misspelt, renamed = [], []
+    for name, text in os.environ.items():
+        ours = _ours(name, told_here) if "_" in name or name in PLAIN else ""
+        if ours and text not in ("", known.get(ours, ("", ""))[0]):
+            renamed.append(f"{name} in the environment is no setting of this program, which calls it {ours}")
         # A name of one word is nearly everything.
-        if "_" in name and name.upper() not in settings and (near := nearest(name, settings)):
+        elif (
+            "_" in name
+            and not OTHERS.get(name.upper())
+            and name.upper() not in settings
+            and (near := nearest(name, settings))
+        ):
             misspelt.append(f"{name} in the environment is no setting of this program; did you mean {near}?")
     named = ", ".join(dict.fromkeys(foreign))
     told = f"passed over in {file}: {named} (no settings of this program; .env.example lists all)" if foreign else ""
-    return Strays(tuple(misspelt), told)
+    return Strays(tuple(misspelt), tuple(renamed), told)
+
+
+def _ours(name: str, told: Collection[str]) -> str:
+    """What we call what other programs call `name`; empty where nobody does, or ours is set as well."""
+    ours = OTHERS.get(name.upper(), "")
+    return "" if any(word in told for word in re.findall(r"[A-Z_]+", ours)) else ours
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

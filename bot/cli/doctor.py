@@ -8,7 +8,6 @@ import io
 import wave
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import BinaryIO
 
 from bot.agent import CallPolicy
@@ -71,8 +70,8 @@ async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool
     report.add("settings", Finding.ok(f"read from {'.env and ' if configuration.file else ''}the environment"))
     for sentence in configuration.strays.misspelt:
         report.add("settings", Finding.bad(sentence))
-    if configuration.strays.foreign:
-        report.add("settings", Finding.note(configuration.strays.foreign))
+    for sentence in configuration.strays.sentences[len(configuration.strays.misspelt) :]:
+        report.add("settings", Finding.note(sentence))
     await _examine_platforms(configuration, report, offline)
     try:
         channels = read_channels(configuration.core.channels_file)
@@ -83,7 +82,7 @@ async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool
     for line in describe_channels(channels, configuration.core):
         report.add("channels", Finding.ok(line))
     await _examine_tools(configuration, channels, report, outlet, offline)
-    files, platforms = _list_secret_files(configuration), configuration.configured
+    files, platforms = configuration.secret_files, configuration.configured
     machine = await examine_machine(
         configuration.core, models, SystemClock(), platforms, files, by_web=bool(configuration.by_web)
     )
@@ -271,12 +270,6 @@ async def _examine_tool(registry: ToolRegistry, spec: ToolSpec, offline: bool) -
     if spec.outside or spec.address:
         return Finding.not_asked(f"opened, and nobody can tell what it reaches: {spec.purpose}")
     return Finding.ok(f"opened: {spec.purpose}")
-
-
-def _list_secret_files(configuration: Configuration) -> list[Path]:
-    """Return the operator's files that hold keys: `.env` and the one that names MCP servers."""
-    named = (configuration.file, configuration.tools["mcp"].mcp_config)
-    return [Path(name) for name in named if name and Path(name).is_file()]
 
 
 def _examine_secrets(configuration: Configuration) -> list[Result]:

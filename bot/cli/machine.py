@@ -44,7 +44,7 @@ async def examine_machine(
         by_web: a platform posts to our public address.
     """
     results = await _examine_database(core, clock, platforms)
-    results += [_report_open(file) for file in secret_files if open_to_all(file)]
+    results += [("settings", Finding.bad(sentence)) for sentence in open_files(secret_files)]
     results.append(("time zone", Finding.ok(core.time_zone)))
     results += _examine_prices(core, models)
     if core.http_port:
@@ -52,6 +52,13 @@ async def examine_machine(
     if by_web and core.web_port:
         results.append(await asyncio.to_thread(_examine_port, "WEB_PORT", core.web_host, core.web_port))
     return results
+
+
+def open_files(files: Sequence[Path]) -> list[str]:
+    """Return a sentence for each file with keys that others can read; an operator may share it on purpose."""
+    modes = {file: open_to_all(file, group=True) for file in files}
+    said = "others on this machine can read the keys in {0} (mode {1}): run chmod 600 {0}"
+    return [said.format(file, mode) for file, mode in modes.items() if mode]
 
 
 def standing_faults(core: CoreSettings, models: Sequence[str]) -> list[str]:
@@ -123,12 +130,6 @@ def _examine_place(path: Path) -> Result:
     if home.is_dir() and os.access(home, os.W_OK):
         return "database", Finding.ok(f"{path} is made at the first start")
     return "database", Finding.bad(f"{path} cannot be made: {home} is not writable for this user; see DATABASE_URL")
-
-
-def _report_open(file: Path) -> Result:
-    """Report a file that everybody can read; its mode stays, because an operator may share it on purpose."""
-    text = f"every user of this machine can read the keys in {file} (mode {open_to_all(file)}): run chmod 600 {file}"
-    return "settings", Finding.bad(text)
 
 
 def _examine_prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:

@@ -148,7 +148,7 @@ def _run_command(options: argparse.Namespace, outlet: Outlet) -> int:
     if options.command is None and not configuration.configured:
         return _run_playground(parser().parse_args(["playground"]))
     if options.command not in ("run", None, "doctor"):
-        for sentence in configuration.strays.sentences:
+        for sentence in _warnings(configuration):
             print(f"parley: {sentence}", file=sys.stderr)  # noqa: T201
     match options.command:
         case "run" | None:
@@ -194,6 +194,13 @@ def configured(outlet: Outlet) -> Configuration:
     return configure()
 
 
+def _warnings(configuration: Configuration) -> list[str]:
+    """Return what is to be said of the settings before anything else."""
+    from bot.cli.machine import open_files
+
+    return [*configuration.strays.sentences, *open_files(configuration.secret_files)]
+
+
 def _run(configuration: Configuration, outlet: Outlet) -> int:
     from bot.cli.run import run
     from bot.contract import SettingsError
@@ -201,7 +208,7 @@ def _run(configuration: Configuration, outlet: Outlet) -> int:
 
     read_in_pieces()
     set_up(configuration.core.log_level, configuration.core.log_format, outlet)
-    for sentence in configuration.strays.sentences:
+    for sentence in _warnings(configuration):
         log.warning("%s", sentence)
     names = configuration.configured
     if not names:

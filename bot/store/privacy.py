@@ -15,22 +15,28 @@ _MEANT = 0o777 if os.name == "posix" else 0
 _OTHERS = 0o077 & _MEANT
 _ALL_READ_OR_WRITE = 0o006 & _MEANT
 _ALL_ENTER = 0o001
+_GROUP_READ_OR_WRITE = 0o066 & _MEANT
+_GROUP_ENTER = 0o011
 
 _log = logging.getLogger(__name__)
 
 
-def open_to_all(path: Path) -> str:
+def open_to_all(path: Path, *, group: bool = False) -> str:
     """Return the file's mode ("644") if every user of this machine can read or change it; else empty.
 
     A file in a folder that nobody else can enter is nobody else's to read.
+
+    Args:
+        group: those of the file's group are others, too.
     """
+    read, enter = (_GROUP_READ_OR_WRITE, _GROUP_ENTER) if group else (_ALL_READ_OR_WRITE, _ALL_ENTER)
     try:
         real = path.resolve()
         mode = real.stat().st_mode
-        reached = all(folder.stat().st_mode & _ALL_ENTER for folder in real.parents)
+        reached = all(folder.stat().st_mode & enter for folder in real.parents)
     except OSError:
         return ""
-    return f"{mode & 0o777:o}" if mode & _ALL_READ_OR_WRITE and reached else ""
+    return f"{mode & 0o777:o}" if mode & read and reached else ""
 
 
 def database_files(path: Path) -> list[Path]:

@@ -11,7 +11,7 @@ from adapters.settings import DiscordSettings, SlackSettings
 from bot import configuration
 from bot.cli.env_example import example
 from bot.contract.errors import SettingsError
-from bot.environment import env_file, nearest, strays
+from bot.environment import ENVIRONMENT_ONLY, OTHERS, env_file, nearest, strays
 from bot.model.providers import place_of
 from bot.settings import CoreSettings, read, secrets_of, variables
 from tests.conftest import RawJson
@@ -163,6 +163,79 @@ def test_a_name_in_the_environment_that_is_nearly_a_settings_is_told_and_no_othe
     assert configuration.configure().strays.sentences == (
         "TELEGRAM_BOT_TOKN in the environment is no setting of this program; did you mean TELEGRAM_BOT_TOKEN?",
     )
+
+
+OTHER_PROGRAMS = {
+    "ALLOW_USERS": "ALLOWED_USERS",
+    "ALLOWED_TELEGRAM_USER_IDS": "ALLOWED_USERS",
+    "ADMIN_USER_IDS": "ADMINS",
+    "OPENAI_MODEL": "MODEL",
+    "SYSTEM_PROMPT": "INSTRUCTIONS",
+    "OPENAI_API_BASE": "OPENAI_BASE_URL",
+    "OLLAMA_HOST": "OLLAMA_API_URL",
+    "TELEGRAM_API_TOKEN": "TELEGRAM_BOT_TOKEN",
+    "TZ": "TIME_ZONE",
+    "PORT": "HTTP_PORT (health) or WEB_PORT (what platforms post)",
+    "REQUESTS_CA_BUNDLE": "SSL_CERT_FILE in the environment",
+}
+
+
+@pytest.mark.parametrize(("other", "ours"), OTHER_PROGRAMS.items())
+def test_a_name_by_which_other_programs_call_a_setting_is_refused_in_the_file_and_told_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, other: str, ours: str
+) -> None:
+    known = variables(configuration.settings_classes())
+    file = tmp_path / ".env"
+    file.write_text(f"{other}=somewhere-else\n")
+
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    with pytest.raises(SettingsError) as refused:
+        strays(file, known)
+    monkeypatch.setenv(other, "somewhere-else")
+    told = strays(None, known)
+
+    assert refused.value.args == (f"{other} in {file} is no setting of this program, which calls it {ours}",)
+    assert told.sentences == (f"{other} in the environment is no setting of this program, which calls it {ours}",)
+
+
+def test_nothing_is_said_of_another_programs_name_where_ours_is_set_or_has_that_value(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """So that one `.env` may serve several programs, and a container may have `TZ=UTC`."""
+    known = variables(configuration.settings_classes())
+    file = tmp_path / ".env"
+    file.write_text("OPENAI_MODEL=gpt-5\nMODEL=openai:gpt-5-mini\n")
+    monkeypatch.setenv("PORT", "80")
+    monkeypatch.setenv("WEB_PORT", "8081")
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setenv("HOST", "zeus")
+
+    assert strays(file, known).sentences == (
+        f"passed over in {file}: OPENAI_MODEL (no settings of this program; .env.example lists all)",
+    )
+
+
+def test_every_setting_that_has_another_name_elsewhere_exists_and_no_name_of_ours_is_taken_for_anothers() -> None:
+    known = set(variables(configuration.settings_classes()))
+
+    for other, ours in OTHERS.items():
+        assert other not in known
+        assert known.union(ENVIRONMENT_ONLY).intersection(re.findall("[A-Z_]+", ours)), other
+
+
+def test_a_proxy_or_a_certificate_in_the_file_is_refused_unless_the_environment_has_it_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    known = variables(configuration.settings_classes())
+    file = tmp_path / ".env"
+    file.write_text("https_proxy=http://me:secret@proxy.test:1\n")
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+    with pytest.raises(SettingsError, match=r"^https_proxy in .* has no effect: .* from the environment alone$"):
+        strays(file, known)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.test:1")
+    assert strays(file, known).foreign.startswith(f"passed over in {file}: https_proxy")
 
 
 def test_another_file_can_be_named_or_none_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

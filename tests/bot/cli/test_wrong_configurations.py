@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +47,8 @@ REFUSED = {
     "letters swapped in .env": Wrong("OPENIA_API_KEY in .env", file=FILE + f"OPENIA_API_KEY={KEY}\n"),
     ".env in UTF-16": Wrong(".env: this file is not UTF-8 text", file=FILE.encode("utf-16")),
     ".env in Latin-1": Wrong(".env: this file is not UTF-8 text", file=FILE.encode() + b"BOT_NAME=Ren\xe9\n"),
+    "another bot's name in .env": Wrong("of this program, which calls it ALLOWED_USERS", file=FILE + "ALLOW_USERS=1\n"),
+    "proxy in .env": Wrong("HTTPS_PROXY in .env has no effect", file=FILE + "HTTPS_PROXY=http://h:1\n"),
     "key alone on its line": Wrong("line 3 of .env sets nothing", file=FILE + f"{KEY}\n"),
     "colon in place of =": Wrong("line 3 of .env sets nothing", file=FILE + f"OPENAI_API_KEY: {KEY}\n"),
     "quote not closed": Wrong("line 3 of .env sets nothing", file=FILE + "BOT_NAME='A\n"),
@@ -177,8 +180,26 @@ def test_what_cannot_start_is_one_sentence_and_one_exit_code(row: Wrong, inside:
         assert foreign not in line
 
 
+@pytest.mark.parametrize("mode", [0o640, 0o604])
+def test_a_file_with_keys_that_others_can_read_is_named_at_the_start(inside: Inside, mode: int) -> None:
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders are closed to others
+        folder = Path(name)
+        folder.chmod(0o711)
+        (folder / ".env").write_text(FILE)
+        environment = {"PATH": os.environ["PATH"], "HOME": name}
+        (folder / ".env").chmod(0o600)
+        own = inside.run("chats", folder=folder, environment=environment)
+        (folder / ".env").chmod(mode)
+        shared = inside.run("chats", folder=folder, environment=environment)
+
+    assert not own.err
+    said = f"parley: others on this machine can read the keys in .env (mode {mode:o}): run chmod 600 .env\n"
+    assert shared.err == said
+
+
 NOT_WORKING = {
     "slip in the environment": ({"OPENAI_APIKEY": KEY}, "OPENAI_APIKEY in the environment is no setting"),
+    "another program's name in the environment": ({"TZ": "Europe/Berlin"}, "which calls it TIME_ZONE"),
     "other programs' names in .env": ({}, "passed over in .env: POSTGRES_PASSWORD, COMPOSE_FILE (no settings"),
     "price missing": ({"MONEY_PER_DAY": "5"}, "nobody knows what openai:scripted costs, so no limit in money holds"),
     "half of Slack beside it": ({"SLACK_BOT_TOKEN": "xoxb-1-2-abcd"}, "slack is off: SLACK_APP_TOKEN is not set"),

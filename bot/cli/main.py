@@ -12,13 +12,17 @@ import logging
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from bot.configuration import Configuration
     from bot.operations import Outlet
 
-    _Commands = argparse._SubParsersAction["_Command"]  # the library has no other name for it
+    class _Commands(Protocol):
+        """What `add_subparsers` returns, as far as it is used."""
+
+        def add_parser(self, name: str, *, help: str, description: str) -> argparse.ArgumentParser: ...
+
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +69,11 @@ class _Command(argparse.ArgumentParser):
     """The parser of one command, whose options may stand before, between and after what it is given."""
 
     _intermixed = False
+    _has_commands = False
+
+    def add_subparsers(self, **kwargs: Any) -> Any:
+        self._has_commands = True
+        return super().add_subparsers(**kwargs)
 
     def parse_known_args(self, args: Iterable[str] | None = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse as the base class does, which takes optional words only side by side, and refuse what is left."""
@@ -72,7 +81,7 @@ class _Command(argparse.ArgumentParser):
             return super().parse_known_args(args, namespace)
         self._intermixed = True
         try:
-            parse = super().parse_known_args if self._subparsers is not None else self.parse_known_intermixed_args
+            parse = super().parse_known_args if self._has_commands else self.parse_known_intermixed_args
             parsed, left = parse(args, namespace)
         finally:
             self._intermixed = False

@@ -6,7 +6,6 @@ need a network is looked at in its form: the file, module, option, extra or test
 
 from __future__ import annotations
 
-import ast
 import functools
 import importlib.util
 import itertools
@@ -281,8 +280,7 @@ def test_every_file_that_is_named_exists() -> None:
 
 @functools.cache
 def functions_of(file: str) -> set[str]:
-    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    return set(re.findall(r"^ *(?:async )?def (\w+)\(", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def test_every_test_that_is_named_exists() -> None:

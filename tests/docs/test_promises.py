@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import re
 from pathlib import Path
@@ -22,8 +21,7 @@ def promises() -> dict[str, str]:
 @functools.cache
 def functions_of(file: str) -> set[str]:
     """The tests at the top of a file, where pytest finds them."""
-    body = ast.parse((ROOT / file).read_text(encoding="utf-8")).body
-    return {node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    return set(re.findall(r"^(?:async )?def (\w+)\(", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def test_every_promise_names_a_test() -> None:

@@ -62,6 +62,12 @@ def parser() -> argparse.ArgumentParser:
     doctor = add("doctor", "check tokens, model and tools, and say what to mend")
     doctor.add_argument("--offline", action="store_true", help="ask no service anything")
     _add_chats(add("chats", "list, export or forget stored chats; trace what became of a question"))
+    backup = add("backup", "write a whole copy of the database to a file, also while the bot runs")
+    backup.add_argument("file", metavar="FILE", help="where to; only its owner can read it")
+    backup.add_argument("--overwrite", action="store_true", help="replace a file that exists already")
+    restore = add("restore", "put a backup in place of the database, which is kept beside it")
+    restore.add_argument("file", metavar="FILE", help="what `parley backup` wrote, or a copy that the bot kept")
+    restore.add_argument("--yes", action="store_true", help="do not ask first")
     return top
 
 
@@ -170,6 +176,14 @@ def _run_command(options: argparse.Namespace, outlet: Outlet) -> int:
             from bot.cli.doctor import examine
 
             return asyncio.run(examine(configuration, outlet, offline=options.offline))
+        case "backup":
+            from bot.cli.backup import write_backup
+
+            return write_backup(configuration.core.database_url, options.file, overwrite=options.overwrite)
+        case "restore":
+            from bot.cli.backup import restore_backup
+
+            return restore_backup(configuration.core.database_url, options.file, sure=options.yes)
         case _:
             return asyncio.run(_look_after_chats(configuration.core.database_url, options))
 

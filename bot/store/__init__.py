@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from bot.store.access import CONSOLE, Pairing
 from bot.store.approvals import DECIDED, Approval, digest_of
+from bot.store.backup import Contents, back_up, examine_backup, keep_bots_away, look_at, put_back
 from bot.store.export import Extent
 from bot.store.facts import Fact, StoredFacts
 from bot.store.files import FILE_BYTES
 from bot.store.history import History
 from bot.store.inspection import Inspection, inspect
 from bot.store.intake import Claim, InboxRow
-from bot.store.location import database_path
+from bot.store.location import database_path, real_path
 from bot.store.lock import lock_database
 from bot.store.privacy import database_files, open_to_all
 from bot.store.records import (

@@ -52,6 +52,11 @@ def lock_out(path: Path) -> Iterator[None]:
         yield
 
 
+def lock_files(path: Path) -> list[Path]:
+    """Return the names of the lock files beside a database."""
+    return [_place(path, command) for command in _COMMANDS]
+
+
 def running_elsewhere(path: Path) -> str:
     """Return which other process answers from the database, as part of a sentence; empty if none does."""
     for command in _COMMANDS:

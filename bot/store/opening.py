@@ -65,7 +65,7 @@ def refuse_missing_folder(path: Path) -> None:
 
 
 def refuse_foreign(path: Path) -> None:
-    """Refuse what is surely not ours, without changing it or even its times: only its first bytes are read.
+    """Refuse what is surely not ours, without changing it or even its times.
 
     Raises:
         SettingsError: a folder, a device, a file that is no SQLite database or another program's, or a write-ahead log
@@ -73,35 +73,44 @@ def refuse_foreign(path: Path) -> None:
     """
     if path.is_dir():
         raise SettingsError(f"DATABASE_URL names a folder, {str(path)!r}; add a file name.")
-    if path.exists() and not path.is_file():
-        raise SettingsError(f"DATABASE_URL names {str(path)!r}, which is not a regular file.")
     log = path_beside(path, "-wal")
-    if not size_of(path):
-        if not size_of(log):
-            return
+    if size_of(path):
+        if why := why_foreign(path):
+            raise SettingsError(
+                f"The file {str(path)!r} of DATABASE_URL {why}, and was left as it is. Name another file; if this was "
+                "the bot's database, move it away and restore a backup (parley restore FILE)."
+            )
+    elif path.exists() and not path.is_file():
+        raise SettingsError(f"DATABASE_URL names {str(path)!r}, which is not a regular file.")
+    elif size_of(log):
         # SQLite would delete the log of an empty file, and with it the newest messages.
         raise SettingsError(
             f"The database {str(path)!r} of DATABASE_URL is {'empty' if path.exists() else 'missing'}, but its "
             f"write-ahead log {log.name!r} is not. Put the database back beside its log, or move the log away to begin "
-            "a new one. Nothing was changed."
+            "a new one, or restore a backup (parley restore FILE). Nothing was changed."
         )
+
+
+def why_foreign(path: Path) -> str:
+    """Return why a file that is there cannot be a database of ours; empty if it may be. Only its first bytes are read.
+
+    Raises:
+        SettingsError: it cannot be read.
+    """
+    if not path.is_file():
+        return "is not a regular file"
     try:
         with path.open("rb") as file:
             start = file.read(len(_NO_TABLES) + 100)
     except OSError as error:
-        raise SettingsError(f"The database {str(path)!r} of DATABASE_URL cannot be read: {error.strerror}.") from error
+        raise SettingsError(f"The file {str(path)!r} cannot be read: {error.strerror}.") from error
     if not start.startswith(_MAGIC):
-        raise SettingsError(
-            f"The file {str(path)!r} of DATABASE_URL is not an SQLite database, and was left as it is. Name another "
-            "file; if this was the bot's database, move it away and restore a backup."
-        )
+        return "is not an SQLite database"
     # All our tables may still be in the log alone; then the file has no tables and no id.
     unmarked = start[_ID] == b"\0\0\0\0" and start.endswith(_NO_TABLES)
     if start[_ID] != APPLICATION.to_bytes(4, "big") and not unmarked:
-        raise SettingsError(
-            f"The file {str(path)!r} of DATABASE_URL is another program's SQLite database, and was left as it is. Name "
-            "another file."
-        )
+        return "is another program's SQLite database"
+    return ""
 
 
 async def connect(path: Path, *, busy_timeout: float, write: bool) -> Database:

@@ -31,14 +31,14 @@ def check_shape(db: sqlite3.Connection, name: str) -> int:
     if others:
         raise SettingsError(
             f"{name} has the tables of schema {others[-1]}, but its version number (PRAGMA user_version) is {version}. "
-            f"If you changed that number, set it to {others[-1]} again; otherwise restore a backup. "
-            "Nothing was changed."
+            f"If you changed that number, set it to {others[-1]} again; otherwise restore a backup "
+            "(parley restore FILE). Nothing was changed."
         )
     missing, later = shapes[version] - found, found - shapes[version]
     wrong = f"lacks {_list(missing)}" if missing else f"has {_list(later)}, which a later version adds"
     raise SettingsError(
-        f"{name} says that its schema is {version}, but {wrong}. Restore a backup, or name another "
-        "database. Nothing was changed."
+        f"{name} says that its schema is {version}, but {wrong}. Restore a backup (parley restore FILE), or name "
+        "another database. Nothing was changed."
     )
 
 

@@ -212,6 +212,7 @@ CHECKS: dict[str, Callable[[list[str]], None]] = {
     ".ci/run": lambda arguments: check_bash([".ci/run"]),
     ".ci/python": lambda arguments: check_bash([".ci/python"]),
     "docker": check_docker,
+    "git": lambda arguments: exists(".gitignore") if arguments == ["pull"] else exists("no such command"),
     "tests/real/install": check_real,
     ".": lambda arguments: exists("pyproject.toml") if arguments == [".venv/bin/activate"] else exists(arguments[0]),
     "cp": lambda arguments: exists(arguments[-2]),

@@ -136,7 +136,7 @@ def test_help_names_every_command_and_loads_nothing_heavy(tmp_path: Path) -> Non
         check=True,
     )
 
-    for command in ("run", "playground", "chat", "tools", "doctor", "chats"):
+    for command in ("run", "playground", "chat", "tools", "doctor", "chats", "backup", "restore"):
         assert f"\n    {command}" in told.stdout
     loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in told.stderr.splitlines()}
     assert not loaded & {"pydantic", "aiohttp", "telegram", "slack_bolt", "discord", "openai", "httpx"}

@@ -1,0 +1,75 @@
+"""`parley backup` and `parley restore`: a whole copy of the database while the bot runs, and the way back."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from bot.contract import BotError, SystemClock
+from bot.store import Contents, back_up, examine_backup, keep_bots_away, look_at, put_back, real_path
+
+
+def write_backup(database_url: str, file: str, *, overwrite: bool) -> int:
+    """Do what `parley backup FILE` asks; the exit code.
+
+    Raises:
+        SettingsError: there is nothing to back up, or not there.
+        StoreError: it cannot be written.
+    """
+    place = _place(file)
+    held = back_up(real_path(database_url), place, overwrite=overwrite)
+    print(f"{place} holds {_describe(held)}")  # noqa: T201
+    return 0
+
+
+def restore_backup(database_url: str, file: str, *, sure: bool) -> int:
+    """Do what `parley restore FILE` asks; the exit code.
+
+    Raises:
+        SettingsError: the file is no whole backup, or a bot runs on the database.
+        StoreError: it cannot be restored now.
+    """
+    backup, path = _place(file), real_path(database_url)
+    held = examine_backup(backup, path)
+    with keep_bots_away(path):
+        print(f"{backup} holds {_describe(held)}.")  # noqa: T201
+        print(f"{path} {_describe_present(path)}.")  # noqa: T201
+        if held.unfinished:
+            questions, them = ("1 question", "it") if held.unfinished == 1 else (f"{held.unfinished} questions", "them")
+            print(f"{questions} had no answer yet when the backup was made; the next start answers {them}.")  # noqa: T201
+        if not sure and not _confirm("Replace it by the backup? What is there now is kept beside it. [y/N] "):
+            print("parley: nothing was restored", file=sys.stderr)  # noqa: T201
+            return 1
+        kept = put_back(backup, path, SystemClock())
+    aside = f"; what was there is kept as {kept}" if kept else ""
+    upgraded = "; the next start upgrades it" if held.older else ""
+    print(f"{path} was restored{aside}{upgraded}")  # noqa: T201
+    return 0
+
+
+def _place(file: str) -> Path:
+    return Path(os.path.realpath(Path(file).expanduser()))
+
+
+def _describe(held: Contents) -> str:
+    last = f", the last of {time.strftime('%Y-%m-%d %H:%M', time.gmtime(held.last_at))} UTC" if held.last_at else ""
+    return f"{held.chats:,} chats and {held.turns:,} turns{last} (schema {held.schema}, {held.bytes:,} bytes)"
+
+
+def _describe_present(path: Path) -> str:
+    """Say what is in the place of the database, whatever that is."""
+    try:
+        held = look_at(path)
+    except BotError as error:
+        return f"cannot be used now: {str(error).rstrip('.')}"
+    return f"holds {_describe(held)}" if held else "does not exist yet or is empty"
+
+
+def _confirm(question: str) -> bool:
+    """Ask the person at the terminal; False where nobody can be asked."""
+    try:
+        return input(question).strip().lower() in ("y", "yes")
+    except EOFError:
+        return False

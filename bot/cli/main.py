@@ -61,6 +61,9 @@ def parser() -> argparse.ArgumentParser:
     tools.add_argument("--data", metavar="FILE", type=Path, help="a file that keeps what tools remember")
     doctor = add("doctor", "check tokens, model and tools, and say what to mend")
     doctor.add_argument("--offline", action="store_true", help="ask no service anything")
+    usage = add("usage", "show who and what used how many tokens and dollars")
+    usage.add_argument("--days", metavar="N", type=int, default=30, help="today and the days before, N in all (30)")
+    usage.add_argument("--json", action="store_true", help="as JSON, every row")
     _add_chats(add("chats", "list, export or forget stored chats; trace what became of a question"))
     backup = add("backup", "write a whole copy of the database to a file, also while the bot runs")
     backup.add_argument("file", metavar="FILE", help="where to; only its owner can read it")
@@ -184,6 +187,10 @@ def _run_command(options: argparse.Namespace, outlet: Outlet) -> int:
             from bot.cli.backup import restore_backup
 
             return restore_backup(configuration.core.database_url, options.file, sure=options.yes)
+        case "usage":
+            from bot.cli.usage import print_usage
+
+            return asyncio.run(print_usage(configuration.core, options.days, as_json=options.json))
         case _:
             return asyncio.run(_look_after_chats(configuration.core.database_url, options))
 

@@ -36,3 +36,4 @@ from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
 from bot.store.states import ApprovalState, InboxState, PageState, TurnState
 from bot.store.store import Store
 from bot.store.timers import LATE_AFTER, TimerLimits, zone_or_utc
+from bot.store.used import Used

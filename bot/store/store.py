@@ -30,6 +30,7 @@ from bot.store.spending import Spending
 from bot.store.timers import StoredTimers
 from bot.store.turns import Turns
 from bot.store.upgrading import bring_up_to_date
+from bot.store.used import UsedByTurns
 from bot.store.writer import Writer
 
 _log = logging.getLogger("bot.store")
@@ -56,6 +57,7 @@ class Store:
         self.spending = Spending(writer, readers, clock)
         self.retention = Retention(writer, readers, clock)
         self.people = People(writer, readers, clock)
+        self.used = UsedByTurns(writer, readers, clock)
 
     @classmethod
     @asynccontextmanager

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from bot.contract import BotError, Clock, SettingsError
 from bot.policy import Prices, read_prices
 from bot.settings import CoreSettings
-from bot.store import Inspection, database_files, database_path, inspect, open_to_all
+from bot.store import Inspection, database_files, inspect, open_to_all, real_path
 from tools.findings import Finding
 
 LEAST_FREE = 200 * 2**20
@@ -84,7 +84,7 @@ def _explain_unpriced(model: str) -> str:
 
 async def _examine_database(core: CoreSettings, clock: Clock, platforms: Collection[str]) -> list[Result]:
     try:
-        path = database_path(core.database_url).absolute()
+        path = real_path(core.database_url)
         found = await inspect(path, clock)
     except BotError as error:
         return [("database", Finding.bad(str(error)))]
@@ -92,7 +92,7 @@ async def _examine_database(core: CoreSettings, clock: Clock, platforms: Collect
         results = [_examine_place(path)]
     elif found.damage:
         text = f"{path} is damaged ({found.damage}); the start keeps it under another name and begins a new one"
-        results = [("database", Finding.bad(f"{text}: put a backup in its place first, if there is one"))]
+        results = [("database", Finding.bad(f"{text}: restore a backup first (parley restore FILE), if there is one"))]
     elif not found.writable:
         results = [("database", Finding.bad(f"{path} and its folder must be writable for this user"))]
     else:
@@ -100,6 +100,11 @@ async def _examine_database(core: CoreSettings, clock: Clock, platforms: Collect
         log = f" and {_format_size(found.wal_bytes)} in its write-ahead log" if found.wal_bytes else ""
         mode = "" if found.journal == "wal" else "; the start turns its write-ahead log on"
         results = [("database", Finding.ok(size + log + mode))]
+        if found.older:
+            text = f"{path} is of an earlier version; the next start upgrades it and keeps a copy"
+            results.append(("database", Finding.note(text)))
+    if found is not None and found.kept_bytes:
+        results.append(("database", Finding.note(_explain_kept(path, found.kept_bytes))))
     for file in database_files(path):
         if mode := open_to_all(file):
             text = f"every user of this machine can read {file} (mode {mode}); the next start takes that away"
@@ -112,6 +117,13 @@ async def _examine_database(core: CoreSettings, clock: Clock, platforms: Collect
     if found is not None and all(finding.well for _, finding in results):
         results += _list_unfinished(found, platforms)
     return results
+
+
+def _explain_kept(path: Path, count: int) -> str:
+    return (
+        f"{_format_size(count)} of copies from earlier are kept beside {path}, with what was deleted since: "
+        f"delete {path.name}.before-… and {path.name}.damaged-… when all is well"
+    )
 
 
 def _list_unfinished(found: Inspection, platforms: Collection[str]) -> list[Result]:

@@ -18,12 +18,17 @@ class Fault(enum.Enum):
     READONLY = "the database cannot be written; give its file and folder back to the bot's user"
     UNREACHABLE = "the database file cannot be opened; check that its folder exists and belongs to the bot's user"
     IO = "the disk reported an error while the database was read or written; check the disk and its free space"
-    CORRUPT = "the database file is damaged; restart, and it is moved aside and a new one begun"
+    CORRUPT = (
+        "the database file is damaged; stop the bot and restore a backup (parley restore FILE), or restart: then it is "
+        "moved aside and an empty one begun"
+    )
     MOVED = (
         "the database was moved away, replaced or deleted while the bot runs, so nothing is answered; put the same "
-        "file back, or stop the bot and restore a backup"
+        "file back, or stop the bot and restore a backup (parley restore FILE)"
     )
-    CHANGED = "another program changed the tables of the database; stop the bot and restore a backup"
+    CHANGED = (
+        "another program changed the tables of the database; stop the bot and restore a backup (parley restore FILE)"
+    )
     OTHER = "the database refused a statement"
 
 

@@ -14,7 +14,8 @@ from bot.store.database import open_database
 from bot.store.faults import store_error
 from bot.store.intake import count_unfinished
 from bot.store.opening import damage_of, refuse_foreign
-from bot.store.schema import known_version
+from bot.store.privacy import kept_files
+from bot.store.schema import STEPS, known_version
 
 _PATIENCE = 2.0
 """Seconds that another program's lock is waited for."""
@@ -33,6 +34,15 @@ class Inspection:
     """What is wrong with it; empty when nothing was found."""
     unfinished: Mapping[str, int]
     """Platform → how many deliveries wait or are being answered there."""
+    schema: int = 0
+    """Its version; 0 when it is empty or damaged."""
+    kept_bytes: int = 0
+    """What is kept of it under other names."""
+
+    @property
+    def older(self) -> bool:
+        """The next start upgrades it."""
+        return 0 < self.schema < len(STEPS)
 
 
 async def inspect(path: Path, clock: Clock) -> Inspection | None:
@@ -47,12 +57,12 @@ async def inspect(path: Path, clock: Clock) -> Inspection | None:
     if sizes is None:
         return None
     damage = await damage_of(path, clock, _PATIENCE)
-    journal = ""
+    journal, schema = "", 0
     unfinished: Mapping[str, int] = {}
     if not damage:
         try:
             async with await open_database(f"{path.as_uri()}?mode=ro", uri=True, timeout=_PATIENCE) as opened:
-                journal, unfinished = await opened.run_together(_look)
+                journal, schema, unfinished = await opened.run_together(_look)
         except sqlite3.Error as error:
             raise store_error(error) from error
     return Inspection(
@@ -62,12 +72,15 @@ async def inspect(path: Path, clock: Clock) -> Inspection | None:
         writable=os.access(path, os.W_OK) and os.access(path.parent, os.W_OK),
         damage=damage,
         unfinished=unfinished,
+        schema=schema,
+        kept_bytes=sum(size_of(file) for file in kept_files(path)),
     )
 
 
-def _look(db: sqlite3.Connection) -> tuple[str, Mapping[str, int]]:
+def _look(db: sqlite3.Connection) -> tuple[str, int, Mapping[str, int]]:
     [journal] = db.execute("PRAGMA journal_mode").fetchone()
-    return journal, count_unfinished(db) if known_version(db) else {}
+    schema = known_version(db)
+    return journal, schema, count_unfinished(db) if schema else {}
 
 
 def _sizes(path: Path) -> tuple[int, int] | None:

@@ -168,7 +168,7 @@ async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float
         raise StoreError(f"The damaged database {str(path)!r} cannot be moved aside: {error.strerror}.") from error
     _log.critical(
         "the database %s is damaged (%s): it was kept as %s, and a new, empty one begins; "
-        "chats, owners and settings in it are gone until it is repaired or restored from a backup",
+        "chats, owners and settings in it are gone until a backup is restored (parley restore FILE)",
         path,
         damage,
         kept,

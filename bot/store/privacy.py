@@ -41,13 +41,15 @@ def open_to_all(path: Path, *, group: bool = False) -> str:
 
 def database_files(path: Path) -> list[Path]:
     """Return the existing files of a database: itself, its logs, and what is kept of it under other names."""
-    kept = [
-        name
-        for why in KEPT
-        for name in sorted(glob.glob(f"{glob.escape(str(path))}.{why}-*"))  # noqa: PTH207 - its name may hold what a pattern is made of
-    ]
-    found = [*(path_beside(path, suffix) for suffix in COMPANIONS), *map(Path, kept)]
+    found = [*(path_beside(path, suffix) for suffix in COMPANIONS), *kept_files(path)]
     return [one for one in found if one.exists()]
+
+
+def kept_files(path: Path) -> list[Path]:
+    """Return what is kept of a database under other names: damaged, before an upgrade, before a restore."""
+    # Not `Path.glob`: the name may hold what a pattern is made of.
+    patterns = [f"{glob.escape(str(path))}.{why}-*" for why in KEPT]
+    return [Path(name) for pattern in patterns for name in sorted(glob.glob(pattern))]  # noqa: PTH207
 
 
 def make_private(path: Path) -> None:

@@ -10,7 +10,7 @@ from bot.contract import Clock, SettingsError, StoreError
 from bot.store.beside import free_name
 from bot.store.copying import write_copy
 from bot.store.database import Database
-from bot.store.faults import store_error
+from bot.store.faults import Fault, fault_of, store_error
 from bot.store.lock import running_elsewhere
 from bot.store.schema import STEPS, known_version, upgrade
 
@@ -36,6 +36,8 @@ async def bring_up_to_date(db: Database, path: Path, clock: Clock) -> None:
         try:
             await db.run_together(lambda opened: write_copy(opened, kept))
         except (OSError, sqlite3.Error) as error:
+            if isinstance(error, sqlite3.Error) and fault_of(error) is Fault.LOCKED:
+                raise
             why = store_error(error) if isinstance(error, sqlite3.Error) else f"{error.strerror}."
             raise StoreError(f"{wanted}, but the copy of it that is kept beside it cannot be made: {why}") from error
     await db.run_together(upgrade)

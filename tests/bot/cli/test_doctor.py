@@ -29,6 +29,7 @@ from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
 from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, OpenMeteoServer
 from tests.bot.cli.conftest import Inside
+from tests.bot.store.test_upgrading import lay_out
 from tests.conftest import Nursery
 from tests.web import serving
 from tools.base import Tool
@@ -285,6 +286,26 @@ async def test_the_database_is_looked_at_and_not_touched(world: World) -> None:
     assert damaged.read_bytes() == spoiled
     assert theirs.code == 1 and "another program's" in theirs.of("database")[0][1]
     assert mistyped.code == 1 and "is not an SQLite database" in mistyped.of("database")[0][1]
+
+
+async def test_an_older_database_and_the_copies_that_are_kept_are_named(world: World) -> None:
+    path = world.data / "data" / "parley.db"
+    path.parent.mkdir()
+    lay_out(11, path)
+    link = world.data / "link.db"
+    link.symlink_to(path)
+
+    older = await world.doctor(DATABASE_URL=f"sqlite:///{link}")
+    async with Store.open(f"sqlite:///{path}", clock=SystemClock()):
+        pass
+    upgraded = await world.doctor()
+
+    assert [word for word, _ in older.of("database")] == ["ok", "note"] and older.code == 0
+    assert (
+        "parley.db is of an earlier version; the next start upgrades it and keeps a copy" in older.of("database")[1][1]
+    )
+    assert [word for word, _ in upgraded.of("database")] == ["ok", "note"]
+    assert "212 KiB of copies from earlier are kept beside" in upgraded.of("database")[1][1]
 
 
 async def test_wrong_settings_of_the_machine_are_sentences(world: World) -> None:

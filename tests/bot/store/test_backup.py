@@ -48,7 +48,7 @@ async def backup(url: str, tmp_path: Path, path: Path, clock: HandClock, message
 
 def questions(file: Path) -> list[str]:
     with closing(sqlite3.connect(file)) as db:
-        return [one for (one,) in db.execute("SELECT incoming ->> 'delivery' FROM inbox ORDER BY id")]
+        return [one for (one,) in db.execute("SELECT json_extract(incoming, '$.delivery') FROM inbox ORDER BY id")]
 
 
 def restore(backup: Path, path: Path, clock: HandClock) -> Path | None:

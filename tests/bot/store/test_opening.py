@@ -14,7 +14,7 @@ import pytest
 from bot.contract.errors import SettingsError, StoreError
 from bot.store import Inspection, Store, inspect, open_to_all
 from bot.store.opening import connect, damage_of
-from bot.store.schema import upgrade
+from bot.store.schema import STEPS, upgrade
 from tests.bot.store.conftest import HandClock, Message
 
 
@@ -64,7 +64,7 @@ def rollback_journal(file: Path) -> None:
 async def test_doctor_sees_sizes_and_what_waits_and_changes_nothing(file: Path, clock: HandClock) -> None:
     before = file.read_bytes()
 
-    assert await inspect(file, clock) == Inspection(len(before), 0, "wal", True, "", {"telegram": 2})
+    assert await inspect(file, clock) == Inspection(len(before), 0, "wal", True, "", {"telegram": 2}, len(STEPS))
     assert await inspect(file.with_name("none.db"), clock) is None
     assert file.read_bytes() == before
 

@@ -202,5 +202,5 @@ async def test_doctor_reads_a_database_of_an_earlier_version_and_changes_nothing
 
         found = await inspect(tmp_path / "old.db", clock)
 
-        assert found is not None and not found.damage
+        assert found is not None and not found.damage and (found.schema, found.older) == (version, True)
         assert (tmp_path / "old.db").read_bytes() == content

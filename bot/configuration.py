@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bot.contract import SettingsError
 from bot.environment import Strays, env_file, strays
 from bot.settings import CoreSettings, read, secrets_of, variables
+from tools.network import find_certificate_fault
 
 if TYPE_CHECKING:
     from bot.contract import Adapter
@@ -61,11 +62,12 @@ def configure() -> Configuration:
     """Read all settings.
 
     Raises:
-        SettingsError: some are malformed, or `.env` holds names that are nearly settings'; each is told.
+        SettingsError: some are malformed, or `.env` holds names that are nearly settings', or the certificates that the
+            environment names cannot be used; each is told.
     """
     file = env_file()
     kinds = settings_classes()
-    wrong: list[str] = []
+    wrong = [fault] if (fault := find_certificate_fault()) else []
     values: dict[type[Any], Any] = {}
     found = Strays()
     try:

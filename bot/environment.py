@@ -11,7 +11,7 @@ from typing import Final
 
 from bot.contract import SettingsError
 from tools.credentials import is_random
-from tools.nearness import nearest_file
+from tools.nearness import suggest
 
 ENCODING: Final = "utf-8-sig"
 """UTF-8, also with the mark at the beginning that editors on Windows write."""
@@ -103,8 +103,7 @@ def env_file() -> Path | None:
     path = Path(".env" if named is None else named)
     if named == "" or not path.is_file():
         if named:
-            near = nearest_file(path)
-            hint = f"; did you mean {near}?" if near else ""
+            hint = suggest(path)
             raise SettingsError(f"PARLEY_ENV_FILE names {named!r}, and there is no such file{hint}")
         return None
     names_in(path)

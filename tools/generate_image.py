@@ -20,6 +20,7 @@ from tools.credentials import hidden
 from tools.fetch.bodies import read_body
 from tools.findings import Finding
 from tools.function import FunctionTool, Late
+from tools.network import proxy_before, trusted
 from tools.payments import Payment
 from tools.settings import ImageSettings
 
@@ -250,7 +251,7 @@ class GenerateImage(FunctionTool):
         try:
             async with (
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60.0)) as session,
-                session.get(url, allow_redirects=False) as response,
+                session.get(url, allow_redirects=False, proxy=proxy_before(url, "the image service")) as response,
             ):
                 content, cut = await read_body(response.content, "", MOST_BYTES if response.status == 200 else 0)
         except (aiohttp.ClientError, TimeoutError) as error:
@@ -260,11 +261,17 @@ class GenerateImage(FunctionTool):
         return bytes(content)
 
     def _open(self) -> AsyncOpenAI:
-        client: AsyncOpenAI = importlib.import_module("openai").AsyncOpenAI(
+        openai: Any = importlib.import_module("openai")
+        client: AsyncOpenAI = openai.AsyncOpenAI(
             # A second try after one that may have been carried out could be a second image to pay for.
             api_key=self._key,
             base_url=self._base_url,
             max_retries=0,
+            http_client=openai.DefaultAsyncHttpxClient(
+                trust_env=False,
+                proxy=proxy_before(self._base_url, "the image service"),
+                verify=trusted(importlib.import_module("httpx2").create_ssl_context),
+            ),
         )
         return client
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import importlib.util
+import os
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from tools.addresses import split_address
 from tools.base import ToolError
 from tools.fetch.service import LONGEST_TEXT, MOST_ITEMS
 from tools.languages import script_of_tag
+from tools.network import proxy_before
 
 ENGINES = "duckduckgo,brave,mojeek"
 SECONDS = 6
@@ -85,7 +87,10 @@ def _ask(query: str, most: int, region: str, time_limit: str | None) -> list[Any
     library: Any = importlib.import_module("ddgs")
     errors: Any = importlib.import_module("ddgs.exceptions")
     try:
-        rows: list[Any] = library.DDGS(timeout=SECONDS).text(
+        proxy = proxy_before("https://duckduckgo.com", "the search engines")
+        # The library has certificates of its own.
+        verify = os.environ.get("SSL_CERT_FILE") or True
+        rows: list[Any] = library.DDGS(proxy, SECONDS, verify=verify).text(
             query, region=region, safesearch="moderate", timelimit=time_limit, max_results=most, backend=ENGINES
         )
         return rows

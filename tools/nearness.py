@@ -11,6 +11,12 @@ _MOST_FILES: Final = 2000
 """Names of a folder that are compared."""
 
 
+def suggest(path: Path) -> str:
+    """Return "; did you mean …?" with the nearest existing path; empty if there is none."""
+    near = nearest_file(path)
+    return f"; did you mean {near}?" if near else ""
+
+
 def nearest_file(path: Path) -> str:
     """Return the existing path that differs from `path` in one name by a slip; empty if there is none."""
     for folder in path.parents:

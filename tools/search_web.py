@@ -18,6 +18,7 @@ from tools.base import ToolContext, ToolError, ToolResult, Unavailable, Unpaid
 from tools.credentials import hidden
 from tools.findings import Finding
 from tools.function import FunctionTool, Late
+from tools.network import proxy_before, trusted
 from tools.payments import Bill
 from tools.search_results import best_score, found_pages, label, written
 from tools.settings import SearchSettings
@@ -68,6 +69,17 @@ class Unanswered(ToolError):
     """Tavily fails where another source may succeed; the request itself is right."""
 
 
+class _Connection:
+    """Tavily's client, and the HTTP client below it, which it closes only where it made it."""
+
+    def __init__(self, tavily: AsyncTavilyClient, http: Any) -> None:
+        self.tavily = tavily
+        self._http = http
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+
 class WebSearch(FunctionTool):
     """`search_web`."""
 
@@ -78,7 +90,7 @@ class WebSearch(FunctionTool):
         self._second = bool(settings.search_fallback)
         self._depth = settings.search_depth
         self._again_below = settings.search_again_below
-        self._client: Late[AsyncTavilyClient] = Late(self._open)
+        self._client: Late[_Connection] = Late(self._open)
         super().__init__(
             self.search,
             self._client,
@@ -187,7 +199,7 @@ class WebSearch(FunctionTool):
 
         A refused request costs no credit; one without an answer may have cost one.
         """
-        client = await self._client.get()
+        client = (await self._client.get()).tavily
         # Both are loaded by now. Tavily's errors have no common base, and it lets httpx's through.
         import httpx
         from tavily import errors
@@ -242,11 +254,18 @@ class WebSearch(FunctionTool):
                 retry=False,
             ) from error
 
-    def _open(self) -> AsyncTavilyClient:
-        client: AsyncTavilyClient = importlib.import_module("tavily").AsyncTavilyClient(
-            api_key=self._key, api_base_url=self._base_url
+    def _open(self) -> _Connection:
+        httpx: Any = importlib.import_module("httpx")
+        http = httpx.AsyncClient(
+            base_url=self._base_url,
+            trust_env=False,
+            proxy=proxy_before(self._base_url, "Tavily"),
+            verify=trusted(httpx.create_ssl_context),
         )
-        return client
+        client = importlib.import_module("tavily").AsyncTavilyClient(
+            api_key=self._key, api_base_url=self._base_url, client=http
+        )
+        return _Connection(client, http)
 
     def _quote(self, error: Exception) -> str:
         text = " ".join(hidden(str(error), (self._key, self._base_url)).split())[:200]

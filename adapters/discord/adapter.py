@@ -104,7 +104,7 @@ class DiscordAdapter:
     async def __aenter__(self) -> DiscordAdapter:
         compat.use_api(self._base)
         # A client that was closed cannot be opened again.
-        self._client = Client(self._threads, self._identifying)
+        self._client = Client(self._threads, self._identifying, proxy_before(self._base, "Discord"))
         self._registered = False
         await self._login(self._client)
         return self
@@ -122,7 +122,7 @@ class DiscordAdapter:
             raise Unreachable(f"Discord at {self._base} does not answer ({type(error).__name__})") from error
 
     async def _open_shard(self) -> Client:
-        client = Client(self._threads, self._identifying)
+        client = Client(self._threads, self._identifying, proxy_before(self._base, "Discord"))
         await self._login(client)
         return client
 

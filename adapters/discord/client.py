@@ -27,9 +27,10 @@ INTENTS: Final = discord.Intents(guilds=True, guild_messages=True, dm_messages=T
 class Client(discord.Client):
     """A discord.py client that caches no messages and passes on what arrives."""
 
-    def __init__(self, threads: bool, identifying: Identifying) -> None:
+    def __init__(self, threads: bool, identifying: Identifying, proxy: str | None = None) -> None:
         """
         Args:
+            proxy: the address of the one before Discord.
             threads: a question in a channel is answered in a thread of its own.
             identifying: asked when a session is to begin again.
         """
@@ -46,6 +47,7 @@ class Client(discord.Client):
             max_ratelimit_timeout=30.0,
             guild_ready_timeout=0.1,
             http_trace=refusals(),
+            proxy=proxy,
         )
         self.intake: Intake | None = None
         self.suggest: Suggest | None = None

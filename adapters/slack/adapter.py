@@ -58,7 +58,7 @@ from bot.contract import (
     origin_of,
     time_limit,
 )
-from bot.network import is_direct
+from bot.network import proxy_before
 
 log = logging.getLogger(__name__)
 
@@ -372,9 +372,8 @@ class SlackAdapter:
             logger=self._wire,
             retry_handlers=[],
         )
-        if is_direct(base):
-            # The library takes a proxy from the environment and does not look at NO_PROXY.
-            client.proxy = None
+        # The library would take one from the environment without looking at NO_PROXY and ALL_PROXY.
+        client.proxy = proxy_before(base, "Slack")
         return client
 
     @property

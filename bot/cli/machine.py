@@ -17,6 +17,7 @@ from bot.policy import Prices, read_prices
 from bot.settings import CoreSettings
 from bot.store import Inspection, database_files, inspect, open_to_all, real_path
 from tools.findings import Finding
+from tools.network import find_proxy_faults
 
 LEAST_FREE = 200 * 2**20
 """Bytes of free disk below which an operator should know."""
@@ -45,6 +46,7 @@ async def examine_machine(
     """
     results = await _examine_database(core, clock, platforms)
     results += [("settings", Finding.bad(sentence)) for sentence in open_files(secret_files)]
+    results += [("network", Finding.bad(sentence)) for sentence in find_proxy_faults()]
     results.append(("time zone", Finding.ok(core.time_zone)))
     results += _examine_prices(core, models)
     if core.http_port:
@@ -62,7 +64,7 @@ def open_files(files: Sequence[Path]) -> list[str]:
 
 
 def standing_faults(core: CoreSettings, models: Sequence[str]) -> list[str]:
-    """A sentence for every limit that will not hold, as far as the start can tell.
+    """A sentence for every limit that will not hold and every proxy that cannot be used, as far as the start can tell.
 
     Args:
         models: the `provider:name` of every model that may answer.
@@ -70,7 +72,8 @@ def standing_faults(core: CoreSettings, models: Sequence[str]) -> list[str]:
     hears = core.transcribe_model if ":" in core.transcribe_model else ""
     models = list(dict.fromkeys(name for name in (*models, core.summary_model, core.tool_choice_model, hears) if name))
     prices = Prices(read_prices(core.prices))
-    return [_explain_unpriced(model) for model in models if _has_limits(core) and prices.price_of(model) is None]
+    unpriced = [_explain_unpriced(model) for model in models if _has_limits(core) and prices.price_of(model) is None]
+    return [*unpriced, *find_proxy_faults()]
 
 
 def _has_limits(core: CoreSettings) -> bool:

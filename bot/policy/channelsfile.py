@@ -23,7 +23,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from bot.contract import ADMINS, ChatId, SettingsError, identity
 from bot.environment import ENCODING
-from tools.nearness import nearest_file
+from tools.nearness import suggest
 
 T = TypeVar("T")
 
@@ -167,8 +167,7 @@ class _Reader:
                 content = opened.read(MOST_BYTES + 1)
             text = content.decode(ENCODING)
         except OSError as error:
-            near = nearest_file(self._path)
-            hint = f"; did you mean {near}?" if near else ""
+            hint = suggest(self._path)
             raise self._error(None, f"cannot be read: {error.strerror or type(error).__name__}{hint}") from None
         except UnicodeDecodeError:
             raise self._error(None, "is not UTF-8 text; save it as UTF-8") from None

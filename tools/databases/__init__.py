@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tools.databases.base import MOST_COUNTED, Cell, Column, Database, Limits, Refused, Rows
-from tools.nearness import nearest_file
+from tools.nearness import suggest
 
 __all__ = [
     "MOST_COUNTED",
@@ -56,8 +56,7 @@ def missing_file(url: str) -> str:
         return ""
     if path.is_dir():
         return f"{path} is a folder: add the file's name"
-    near = nearest_file(path)
-    return f"there is no file {path}" + (f"; did you mean {near}?" if near else "")
+    return f"there is no file {path}{suggest(path)}"
 
 
 def open_database(url: str) -> Database:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from tools.base import ToolError
 from tools.findings import Finding
 from tools.json_values import ValueCounter
+from tools.network import UnusableProxy, proxy_before
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -77,10 +78,14 @@ class JsonService:
         """
         session = await self._open_session()
         url = (base_url.rstrip("/") or self._base_url) + path
+        try:
+            proxy = proxy_before(url, self._name)
+        except UnusableProxy as error:
+            raise ServiceError(str(error), str(error), retry=False) from None
         aiohttp: Any = importlib.import_module("aiohttp")
         try:
             async with asyncio.timeout(self._seconds):
-                async with session.get(url, params=query, allow_redirects=False) as response:
+                async with session.get(url, params=query, allow_redirects=False, proxy=proxy) as response:
                     body = await _read_body(response)
                     if response.status == 404:
                         return None

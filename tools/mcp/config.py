@@ -35,7 +35,7 @@ from tools.descriptions import Description
 from tools.mcp.errors import McpConfigError
 from tools.mcp.names import unique_names
 from tools.mcp.parameters import plain_text
-from tools.nearness import nearest_file
+from tools.nearness import suggest
 
 START_SECONDS = 30.0
 LONGEST_SECONDS = 3600.0
@@ -147,8 +147,7 @@ def _read_entries(file: Path) -> dict[str, Any]:
         with file.open("rb") as opened:
             text = opened.read(MOST_BYTES + 1)
     except OSError as error:
-        near = nearest_file(file)
-        hint = f"; did you mean {near}?" if near else ""
+        hint = suggest(file)
         raise McpConfigError(f"{str(file)!r} cannot be read: {error.strerror or type(error).__name__}{hint}") from error
     if len(text) > MOST_BYTES:
         raise McpConfigError(f"{str(file)!r} is larger than {MOST_BYTES} bytes")

@@ -32,6 +32,7 @@ from tools.mcp.config import Command, Endpoint, ServerConfig
 from tools.mcp.errors import LastWords, ServerGone, ServerRefused
 from tools.mcp.listed import ListedTool
 from tools.mcp.process import MOST_MESSAGE_BYTES, process_transport
+from tools.network import proxy_before, trusted
 
 log = logging.getLogger(__name__)
 
@@ -189,7 +190,14 @@ async def _http_transport(endpoint: Endpoint) -> AsyncGenerator[Any, None]:
     headers = {"Accept-Encoding": "identity", **endpoint.headers}
     limits = httpx2.Timeout(30.0, read=None)
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=limits, event_hooks={"response": [_limit]}) as http,
+        httpx2.AsyncClient(
+            headers=headers,
+            timeout=limits,
+            event_hooks={"response": [_limit]},
+            trust_env=False,
+            proxy=proxy_before(endpoint.url, "the MCP server"),
+            verify=trusted(httpx2.create_ssl_context),
+        ) as http,
         streamable_http_client(endpoint.url, http_client=http, max_sse_event_size=MOST_MESSAGE_BYTES) as streams,
     ):
         yield streams

@@ -21,6 +21,7 @@ from typing import Any
 import aiohttp
 
 from tools.base import ProducedFile
+from tools.network import UnusableProxy, proxy_before
 from tools.sandbox.cell import Cell, SandboxFailed, produced
 from tools.sandbox.limits import KIB, Limits
 from tools.sandbox.places import Place, Places
@@ -120,7 +121,8 @@ class E2B(Places[_Remote]):
 
     async def _execute(self, remote: _Remote, code: str, output: _CellOutput) -> None:
         body = {"code": code, "context_id": None, "language": None, "env_vars": None}
-        async with self._client().post(f"{remote.url}/execute", json=body, headers=remote.headers) as response:
+        url = f"{remote.url}/execute"
+        async with self._client().post(url, json=body, headers=remote.headers, proxy=_proxy(url)) as response:
             if response.status != 200:
                 raise ValueError(f"status {response.status}")
             line = bytearray()
@@ -138,9 +140,8 @@ class E2B(Places[_Remote]):
     async def _create(self) -> _Remote:
         body = {"templateID": _TEMPLATE, "timeout": IDLE_SECONDS, "allow_internet_access": False}
         try:
-            async with self._client().post(
-                f"{self._base_url}/sandboxes", json=body, headers=self._key_header()
-            ) as response:
+            url = f"{self._base_url}/sandboxes"
+            async with self._client().post(url, json=body, headers=self._key_header(), proxy=_proxy(url)) as response:
                 if response.status == 401:
                     raise SandboxFailed("E2B refused the key E2B_API_KEY")
                 if response.status >= 400:
@@ -162,7 +163,9 @@ class E2B(Places[_Remote]):
         """Extend the lifetime of a sandbox; return False if it has expired."""
         url = f"{self._base_url}/sandboxes/{remote.id}/timeout"
         try:
-            async with self._client().post(url, json={"timeout": IDLE_SECONDS}, headers=self._key_header()) as response:
+            async with self._client().post(
+                url, json={"timeout": IDLE_SECONDS}, headers=self._key_header(), proxy=_proxy(url)
+            ) as response:
                 return response.status < 400
         except (aiohttp.ClientError, TimeoutError) as error:
             raise SandboxFailed(f"E2B could not be reached ({type(error).__name__})") from error
@@ -170,7 +173,7 @@ class E2B(Places[_Remote]):
     async def _end(self, remote: _Remote) -> None:
         try:
             url = f"{self._base_url}/sandboxes/{remote.id}"
-            async with self._client().delete(url, headers=self._key_header()):
+            async with self._client().delete(url, headers=self._key_header(), proxy=_proxy(url)):
                 pass
         except (aiohttp.ClientError, TimeoutError):
             pass  # It ends by itself after its timeout.
@@ -182,6 +185,14 @@ class E2B(Places[_Remote]):
         if self._http is None:
             self._http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30, connect=5), trust_env=False)
         return self._http
+
+
+def _proxy(url: str) -> str | None:
+    """Return the proxy before an address of E2B; None if it is reached directly."""
+    try:
+        return proxy_before(url, "E2B")
+    except UnusableProxy as error:
+        raise SandboxFailed(str(error)) from None
 
 
 class _TooMuchOutput(Exception):

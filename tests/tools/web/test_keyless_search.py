@@ -188,9 +188,10 @@ def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
     assert not keyless_search.installed()
-    with pytest.raises(Unavailable, match=r"extra \"search\""):
-        open_tool(keyless())
-    open_tool(keyless(tavily_api_key=SecretStr("key")))
+    for settings in (keyless(), keyless(tavily_api_key=SecretStr("key"))):
+        with pytest.raises(Unavailable, match=r"extra \"search\"") as lack:
+            open_tool(settings)
+        assert lack.value.wanted
 
 
 def test_without_key_and_second_source_it_is_not_offered() -> None:

@@ -117,6 +117,7 @@ class App:
             QuotaLimits.from_settings(core),
             Prices(read_prices(core.prices)),
             self.access.is_admin_id,
+            self.metrics,
         )
         stack.push_async_callback(self.quotas.close)
         self._once = Once(self.store.access.claim, self._clock)
@@ -304,6 +305,7 @@ class App:
             queue=self._queue,
             clock=self._clock,
             limits=AdmissionLimits.from_settings(self.configuration.core),
+            metrics=self.metrics,
         )
         self.dispatcher = Dispatcher(
             store=self.store,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from bot.intake import Platforms
 from bot.operations import LoopWatch, Metrics, resident_bytes
 from bot.pacing import Pacer
@@ -29,6 +31,7 @@ def add_gauges(
         ("process_resident_memory_bytes", "Memory of this process.", resident_bytes),
     ):
         metrics.gauge(name, help, look)
+    metrics.counter("process_cpu_seconds_total", "Processor time of this process.", time.process_time)
     metrics.gauges(
         "parley_shard_listening",
         "1 while a connection of a platform takes messages in, for each of its shards.",

@@ -124,7 +124,7 @@ class CommandActions:
                 await self.notices.tell(message, refused, private=True)
                 await self.store.intake.end(id, InboxState.REFUSED)
             case _:
-                await self.conversation.run(id, message, language, lambda: running.ending)
+                await self.conversation.run(id, message, language, lambda: running.ending, came_at=running.came_at)
 
     async def _refuse_export(self, message: MessageSent, language: str) -> str:
         """Return why nothing is exported; empty where it may be: in a group everybody their own, admins everything."""
@@ -194,7 +194,8 @@ class CommandActions:
         elsewhere = (button and asked.target.lasts) or (message.whole_channel and message.chat.thread)
         target = asked.target if elsewhere else message.target
         again = replace(asked, target=target, delivery=message.delivery, chat=message.chat, replaces=message.replaces)
-        await self.conversation.run(id, again, await language_for(self.store, again), lambda: running.ending)
+        language = await language_for(self.store, again)
+        await self.conversation.run(id, again, language, lambda: running.ending, came_at=running.came_at)
 
     async def _refuse_retry(self, message: MessageSent, last: TurnRecord | None, language: str) -> str:
         """Return why the last question is not asked again; empty where it may be."""

@@ -1,4 +1,4 @@
-"""Log a recurring problem at once, and then only how often it recurred."""
+"""Log a recurring event at once, and then only how often it recurred."""
 
 from __future__ import annotations
 
@@ -15,18 +15,23 @@ _MOST_TEXTS: Final = 50
 
 
 class LogThrottle:
-    """Logs a warning when it is new, and its repetitions together, once in ten minutes."""
+    """Logs a line when it is new, and its repetitions together, once in ten minutes.
 
-    def __init__(self, log: logging.Logger, clock: Clock) -> None:
+    Of endlessly many different lines 50 are logged in ten minutes, and how many were left out.
+    """
+
+    def __init__(self, log: logging.Logger, clock: Clock, level: int = logging.WARNING) -> None:
         self._log = log
         self._clock = clock
+        self._level = level
+        self._left_out = 0
         self._times: deque[float] = deque(maxlen=_MOST)
         self._said: dict[str, tuple[float, int]] = {}
         """Text → when it was logged last, and how often it has come since."""
 
     @property
     def recent(self) -> int:
-        """How many warnings came in the last ten minutes, logged or not."""
+        """How many lines came in the last ten minutes, logged or not."""
         since = self._clock.monotonic() - WINDOW_SECONDS
         while self._times and self._times[0] <= since:
             self._times.popleft()
@@ -40,10 +45,16 @@ class LogThrottle:
         if now - at < WINDOW_SECONDS:
             self._said[text] = (at, again + 1)
             return
-        if len(self._said) >= _MOST_TEXTS:
-            self._said.clear()
+        if text not in self._said and len(self._said) >= _MOST_TEXTS:
+            self._said = {one: said for one, said in self._said.items() if now - said[0] < WINDOW_SECONDS}
+            if len(self._said) >= _MOST_TEXTS:
+                self._left_out += 1
+                return
         self._said[text] = (now, 0)
+        if self._left_out:
+            self._log.log(self._level, "%d different lines like the next one were left out", self._left_out)
+            self._left_out = 0
         if again:
-            self._log.warning("%s (%d times more since the last such line)", text, again)
+            self._log.log(self._level, "%s (%d times more since the last such line)", text, again)
         else:
-            self._log.warning("%s", text)
+            self._log.log(self._level, "%s", text)

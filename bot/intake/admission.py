@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.commands import NewestAnswer, language_for
 from bot.context import subject_of
-from bot.contract import BY_WORD, Clock, MessageSent
+from bot.contract import BY_WORD, Clock, LogThrottle, MessageSent
+from bot.operations import Metrics
 from bot.policy import (
     DAY,
     MINUTE,
@@ -25,6 +27,8 @@ from bot.settings import CoreSettings
 from bot.store import Store
 from bot.turn import TurnQueue
 from tools.languages import Language
+
+log = logging.getLogger(__name__)
 
 MOST_WAITING_IN_CHAT = 50
 """Messages of everybody that wait in one chat: a large group can fill no memory, and nobody waits for hours."""
@@ -89,12 +93,15 @@ class Admission:
         queue: TurnQueue,
         clock: Clock,
         limits: AdmissionLimits | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self._store = store
         self._access = access
         self._quotas = quotas
         self._queue = queue
         self._clock = clock
+        self._metrics = metrics or Metrics()
+        self._strangers = LogThrottle(log, clock, logging.INFO)
         self._limits = limits or AdmissionLimits()
         self._newest = NewestAnswer(store, queue)
 
@@ -111,6 +118,8 @@ class Admission:
         language = await language_for(self._store, message)
         command = BY_WORD.get(message.command)
         if not await self._access.allows(message) and not (command is not None and command.open):
+            self._metrics.strangers.add()
+            self._strangers.warn(f"refused {message.sender.id} in {message.chat}: may not write (/allow lets them in)")
             return _refuse_stranger(message, language)
         if message.scheduled and not again and (most := await self._quotas.count_scheduled(payer_of(message))):
             return Refuse(say("too_many_scheduled", language, limit=most, text=message.text))

@@ -103,7 +103,23 @@ class Metrics:
         self.lag = Spread(
             "parley_reply_lag_seconds", "From the model's last token to the whole answer on screen.", LAG_SECONDS
         )
-        self._gauges: list[tuple[str, str, Sequence[str], Callable[[], Mapping[tuple[str, ...], float]]]] = []
+        self.first_words = Spread(
+            "parley_first_words_seconds", "From a question to the first words of its answer on screen.", LAG_SECONDS
+        )
+        self.reader_waits = Spread(
+            "parley_reader_waits_seconds",
+            "Of an answer, from its first words to its end, the time in which a quick reader had nothing left to read.",
+            LAG_SECONDS,
+        )
+        self.queue_wait = Spread("parley_queue_wait_seconds", "From a question to the start of its turn.", LAG_SECONDS)
+        self.model_seconds = Count("parley_model_seconds_total", "Duration of model calls, by model.", ("model",))
+        self.tool_seconds = Count("parley_tool_seconds_total", "Duration of tool calls, by tool.", ("tool",))
+        self.dollars = Count("parley_dollars_total", "Dollars spent, by model or tool.", ("kind", "name"))
+        self.quota_refusals = Count(
+            "parley_quota_refusals_total", "Questions, commands and calls that a quota refused, by quota.", ("quota",)
+        )
+        self.strangers = Count("parley_strangers_refused_total", "Messages of people who may not write to the bot.")
+        self._gauges: list[tuple[str, str, str, Sequence[str], Callable[[], Mapping[tuple[str, ...], float]]]] = []
 
     def called(self, model: str, usage: Usage) -> None:
         """Count an answered model call and the tokens it reported."""
@@ -120,7 +136,11 @@ class Metrics:
         self, name: str, help: str, labels: Sequence[str], read: Callable[[], Mapping[tuple[str, ...], float]]
     ) -> None:
         """Add a gauge with labels: `read` returns its value for each of their values there are now."""
-        self._gauges.append((name, help, labels, read))
+        self._gauges.append((name, help, "gauge", labels, read))
+
+    def counter(self, name: str, help: str, read: Callable[[], float]) -> None:
+        """Add a counter that somebody else keeps: `read` is called at each scrape, and never returns less."""
+        self._gauges.append((name, help, "counter", (), lambda: {(): read()}))
 
     def text(self) -> str:
         """Return the whole `/metrics` page."""
@@ -128,8 +148,8 @@ class Metrics:
         for one in vars(self).values():
             if isinstance(one, Count | Spread):
                 lines += one.lines()
-        for name, help, labels, read in self._gauges:
-            lines += (f"# HELP {name} {help}", f"# TYPE {name} gauge")
+        for name, help, kind, labels, read in self._gauges:
+            lines += (f"# HELP {name} {help}", f"# TYPE {name} {kind}")
             lines += (f"{name}{_labels(labels, values)} {_number(value)}" for values, value in sorted(read().items()))
         return "\n".join(lines) + "\n"
 

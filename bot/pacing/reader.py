@@ -64,9 +64,20 @@ class Reader:
     out_at: float = float("inf")
     """When they have read all that is shown."""
 
+    words_since: float | None = None
+    """When there were first words, shown or not; before, something else may be on screen."""
+    words_at: float | None = None
+    """When they saw first words."""
+    waited: float = 0.0
+    """Seconds since there were words in which they had nothing left to read."""
+
     def see(self, text: str, now: float) -> None:
         """Add `text` to what they can read."""
         self.seen_at = now
+        if self.words_since is not None:
+            self.waited += max(0.0, now - max(self.out_at, self.words_since))
+        if self.words_at is None and text.strip():
+            self.words_at = now
         self.out_at = (now if self.waits_since is None else max(self.out_at, now)) + seconds_to_read(text)
         self.waits_since = now if self.waits_since is None else self.waits_since
 

@@ -55,7 +55,7 @@ class MeteredModel:
         reserved = await self._quotas.reserve(self.name, Usage(most, ANSWER_TOKENS), Usage(most, wished))
         request = replace(request, max_tokens=reserved.amount.tokens - most)
         model, used, said = self.name, Usage(prompt), list[str]()
-        given_up = False
+        given_up, began = False, self._quotas.clock.monotonic()
         try:
             async with aclosing(self._model.stream(request, longest_wait=longest_wait)) as pieces:
                 async for piece in pieces:
@@ -78,6 +78,7 @@ class MeteredModel:
             # Cut short, no server tells what it used: the prompt was read, and this much was written.
             if said:
                 used = Usage(prompt, self._tokens("".join(said)))
+            self._quotas.metrics.model_seconds.add(model, amount=self._quotas.clock.monotonic() - began)
             await self._quotas.settle(reserved, model, used, wait=not given_up)
 
     def _estimate_prompt(self, request: Request) -> int:

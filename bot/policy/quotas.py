@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 from bot.contract import ChatId, Clock, MessageSent, StoreError, Unaffordable, Usage
+from bot.operations import Metrics
 from bot.policy.holdings import Holdings
 from bot.policy.once import OncePer
 from bot.policy.prices import Prices
@@ -144,13 +145,15 @@ class Quotas:
         limits: QuotaLimits | None = None,
         prices: Prices | None = None,
         admin: Callable[[str], Awaitable[bool]] | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         """
         Args:
             admin: whether a person may spend what is kept for admins; None: nobody may.
         """
         self._spending = spending
-        self._clock = clock
+        self.clock = clock
+        self.metrics = metrics or Metrics()
         self._limits = limits or QuotaLimits()
         self.prices = prices or Prices()
         self._admin = admin
@@ -174,7 +177,7 @@ class Quotas:
         A person has as many of them as of questions, and apart: who has asked too much is still shown `/usage`.
         """
         limit = Limit(f"commands {payer.person}", MINUTE, Amount(messages=self._limits.messages_per_minute))
-        return isinstance(await self._spending.reserve([limit], Amount(messages=1)), Reserved)
+        return self._allowed("commands_per_minute", await self._spending.reserve([limit], Amount(messages=1)))
 
     async def count_question(self, payer: Payer) -> bool:
         """Count a question; False when it is one too many of this minute."""
@@ -183,7 +186,7 @@ class Quotas:
             Limit(person, MINUTE, Amount(messages=self._limits.messages_per_minute)),
             *(Limit(key, DAY, Amount()) for key in (person, chat, everybody)),
         ]
-        return isinstance(await self._spending.reserve(limits, Amount(messages=1)), Reserved)
+        return self._allowed("messages_per_minute", await self._spending.reserve(limits, Amount(messages=1)))
 
     async def count_scheduled(self, payer: Payer) -> int:
         """Count a question that a reminder asks; return how many a person may have in a day where it is one too many,
@@ -193,7 +196,13 @@ class Quotas:
             Limit(f"scheduled {payer.person}", DAY, Amount(messages=most)),
             *(Limit(key, DAY, Amount()) for key in payer.keys),
         ]
-        return 0 if isinstance(await self._spending.reserve(limits, Amount(messages=1)), Reserved) else most
+        return 0 if self._allowed("scheduled", await self._spending.reserve(limits, Amount(messages=1))) else most
+
+    def _allowed(self, quota: str, result: Reserved | Refused) -> bool:
+        """Return whether a quota allowed it, and count that it did not."""
+        if isinstance(result, Refused):
+            self.metrics.quota_refusals.add(quota)
+        return isinstance(result, Reserved)
 
     async def find_exhausted(self, payer: Payer) -> Unaffordable | None:
         """Return the quota that leaves this payer no model call now; None while something is left of every quota."""
@@ -202,7 +211,7 @@ class Quotas:
             if 0 < limit.most.tokens <= spent.tokens or 0 < limit.most.dollars <= spent.dollars:
                 if limit.key == OTHERS and await self._is_admin(payer.person):
                     continue
-                return _unaffordable(limit, self._clock.wall() // DAY * DAY + DAY)
+                return self._refused(limit, self.clock.wall() // DAY * DAY + DAY)
         return None
 
     async def report(self, payer: Payer, *, everybody: bool = False) -> Report:
@@ -217,7 +226,7 @@ class Quotas:
             days[chat],
             days[all_],
             days[OTHERS],
-            resets_in=DAY - self._clock.wall() % DAY,
+            resets_in=DAY - self.clock.wall() % DAY,
             tools=tuple((key.removeprefix(_tools_of(payer.person)), amount) for key, amount in tools),
             top=tuple((key.removeprefix("person "), amount) for key, amount in top),
         )
@@ -232,7 +241,7 @@ class Quotas:
 
     async def hold(self, least: Amount, most: Amount | None = None) -> Reserved:
         """The same of any amount, for who is named by `charge`; `release` ends it."""
-        limits, until = self._daily_limits(_PAYER.get()), self._clock.monotonic() + WAIT_SECONDS
+        limits, until = self._daily_limits(_PAYER.get()), self.clock.monotonic() + WAIT_SECONDS
         keys = [limit.key for limit in limits]
         with self._holdings.ask(keys):
             while True:
@@ -246,7 +255,7 @@ class Quotas:
                 hopeless = hopeless or not self._holdings.count_calls(key)
                 if self._holdings.ended == ended and (hopeless or not await self._holdings.wait_for_end(until)):
                     used = result.spent - self._holdings.amount_of(key)
-                    raise _unaffordable(result.limit, result.until, untouched=used.tokens <= 0 and used.dollars <= 0)
+                    raise self._refused(result.limit, result.until, untouched=used.tokens <= 0 and used.dollars <= 0)
 
     async def _reserve(
         self, limits: Sequence[Limit], least: Amount, most: Amount, others: Sequence[int]
@@ -259,9 +268,22 @@ class Quotas:
             self._in_background(self._give_back(reserving))
             raise
 
+    def _refused(self, limit: Limit, until: float, *, untouched: bool = False) -> Unaffordable:
+        """Count that a quota refused something, and return the error that says so."""
+        if untouched:
+            error = Unaffordable(f"one question exceeds the whole quota of {limit.key}", whose="nobody", until=until)
+        else:
+            whose = "all" if limit.key in (EVERYBODY, OTHERS) else limit.key.partition(" ")[0]
+            error = Unaffordable(f"the quota of {limit.key} is spent for today", whose=whose, until=until)
+        self.metrics.quota_refusals.add(f"day_{error.whose}")
+        return error
+
     async def settle(self, reserved: Reserved, model: str, used: Usage, *, wait: bool = True) -> None:
         """Replace what was set aside by what was used; see `release`."""
-        await self.release(reserved, self._amount_of(model, used), wait=wait)
+        amount = self._amount_of(model, used)
+        if amount.dollars:
+            self.metrics.dollars.add("model", model, amount=amount.dollars)
+        await self.release(reserved, amount, wait=wait)
 
     async def release(self, reserved: Reserved, used: Amount, *, tool: str = "", wait: bool = True) -> None:
         """Replace what was set aside by `used`. Goes on when its caller is cancelled, and never raises else.
@@ -270,6 +292,8 @@ class Quotas:
             tool: what used it, where that was no model; told apart in the report.
             wait: until it is written; who was told to stop has no time for a locked database.
         """
+        if tool and used.dollars:
+            self.metrics.dollars.add("tool", tool, amount=used.dollars)
         settling = self._in_background(self._settle_held(reserved, used, tool))
         if wait:
             await asyncio.shield(settling)
@@ -342,10 +366,3 @@ def _tools_of(person: str) -> str:
 
 def _exceeds(spent: Amount, most: Amount) -> bool:
     return 0 < most.tokens < spent.tokens or 0 < most.dollars < spent.dollars
-
-
-def _unaffordable(limit: Limit, until: float, *, untouched: bool = False) -> Unaffordable:
-    if untouched:
-        return Unaffordable(f"one question exceeds the whole quota of {limit.key}", whose="nobody", until=until)
-    whose = "all" if limit.key in (EVERYBODY, OTHERS) else limit.key.partition(" ")[0]
-    return Unaffordable(f"the quota of {limit.key} is spent for today", whose=whose, until=until)

@@ -41,30 +41,30 @@ class Cadence:
 
     def begin(self) -> None:
         """Take part in what replies share; part of this one may be visible already."""
-        self._reader = self._pacer.enter(self._budgets)
+        self.reader = self._pacer.enter(self._budgets)
         if self._pages.visible:
-            self._pacer.seen(self._reader, "")
+            self._pacer.seen(self.reader, "")
 
     def end(self) -> None:
         """Leave what was taken part in."""
-        self._pacer.leave(self._reader)
+        self._pacer.leave(self.reader)
 
     @property
     def in_pieces(self) -> bool:
         """It is shown in messages that are never edited."""
-        return self._reader.in_pieces
+        return self.reader.in_pieces
 
     def may_begin(self, number: int) -> bool:
         """Page `number`, which nobody sees yet, may be shown before the text is whole."""
-        if self._reader.waits_since is None and not self._pages.status:
+        if self.reader.waits_since is None and not self._pages.status:
             return False
         if not self.in_pieces:
-            if self._pages.visible or self._pacer.admits(self._reader):
+            if self._pages.visible or self._pacer.admits(self.reader):
                 return True
             if not self._may_be_in_pieces:
                 return False
             # No edit will be left for its end: what is shown now stands for good, and further messages follow.
-            self._pacer.show_in_pieces(self._reader, self._posts)
+            self._pacer.show_in_pieces(self.reader, self._posts)
         sentences = self._pages.sentences(number)
         return bool(sentences) and (not number or seconds_to_read(sentences) >= PIECE)
 
@@ -77,7 +77,7 @@ class Cadence:
         self._number, self._only_begins = number, only_begins
         self._needed = self._is_needed()
         begins_page = self._pages.visible and not self.in_pieces and number not in self._pages.refs
-        self._grant = self._pacer.ask(cost, self._purpose, self._reader, at_once=self._needed, begins_page=begins_page)
+        self._grant = self._pacer.ask(cost, self._purpose, self.reader, at_once=self._needed, begins_page=begins_page)
         return self._grant
 
     def granted(self) -> None:
@@ -88,7 +88,8 @@ class Cadence:
         """The text has grown, by words or by what tools do: what is waited for may be needed now."""
         now = self._clock.monotonic()
         if words:
-            self._reader.wait(now)
+            self.reader.wait(now)
+            self.reader.words_since = now if self.reader.words_since is None else self.reader.words_since
         waiting = self._grant is not None and not self._needed and now < self._grant.needed_at
         if waiting and self._is_needed():
             self._want_now()
@@ -101,12 +102,12 @@ class Cadence:
     def seen(self, number: int, body: str, before: str | None) -> None:
         """Page `number` shows `body`, after what it showed `before`."""
         known = before if before is not None else self._preamble if not number else ""
-        self._pacer.seen(self._reader, body[len(known) :] if body.startswith(known) else body)
+        self._pacer.seen(self.reader, body[len(known) :] if body.startswith(known) else body)
 
     def _want_now(self) -> None:
         self._needed = True
         if self._grant is not None:
-            self._pacer.change(self._grant, self._purpose, self._reader)
+            self._pacer.change(self._grant, self._purpose, self.reader)
 
     @property
     def _purpose(self) -> Purpose:
@@ -125,5 +126,5 @@ class Cadence:
             return pages.exists(self._number + 1)
         words = (pages.beginning(0) if self._only_begins else pages.page(0)).body
         return self._pacer.lasts(
-            self._reader, pages.sentences(0) if self.in_pieces else words.removeprefix(self._preamble)
+            self.reader, pages.sentences(0) if self.in_pieces else words.removeprefix(self._preamble)
         )

@@ -105,7 +105,7 @@ class ReplyStream:
         self._pages = PageSet(turn, surface.limits, preamble, cuts)
         self._pages.restore(shown or {}, calm)
         self._pages.buttons = buttons or ReplyButtons()
-        self._cadence = Cadence(surface, pacer, clock, self._pages, preamble=preamble, calm=calm)
+        self.cadence = Cadence(surface, pacer, clock, self._pages, preamble=preamble, calm=calm)
         self._text: list[str] = []
         begun = {number: file.ref for number, file in (attached or {}).items() if file.state != PageState.GONE}
         self._attachments = Attachments(surface, pacer, delivery, clock, turn=turn, begun=begun)
@@ -118,7 +118,7 @@ class ReplyStream:
         self._writer: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> ReplyStream:
-        self._cadence.begin()
+        self.cadence.begin()
         self._writer = asyncio.create_task(self._write(), name=f"reply {self._turn}")
         self._sign.begin(lambda: not self.visible and not self._dead, f"typing {self._turn}")
         return self
@@ -135,7 +135,7 @@ class ReplyStream:
             await asyncio.gather(self._writer, self._sign.close(), return_exceptions=True)
             # Cancelled tasks keep their frames, which keep this object: without the circle all are freed at once.
             self._writer = None
-            self._cadence.end()
+            self.cadence.end()
 
     @property
     def text(self) -> str:
@@ -221,7 +221,7 @@ class ReplyStream:
             self._pages.finish()
             self._sign.stop()
             self._want()
-            self._cadence.finish()
+            self.cadence.finish()
         assert self._writer is not None
         await asyncio.shield(self._writer)
 
@@ -247,13 +247,13 @@ class ReplyStream:
 
     def _want(self, *, words: bool = False) -> None:
         self._wanted.set()
-        self._cadence.grow(words=words)
+        self.cadence.grow(words=words)
 
     def _next(self) -> int | None:
         """The page to show next; None while nothing is to be shown."""
         if self._closed and not self._pages.finished:
             return None
-        return self._pages.next(self._cadence.may_begin)
+        return self._pages.next(self.cadence.may_begin)
 
     async def _write(self) -> None:
         """The one writer of this reply."""
@@ -311,31 +311,31 @@ class ReplyStream:
         cost = self._cost(number, shown)
         if shown.ref is None and shown.held:
             return await self._look_up(number, shown, cost)
-        grant = self._cadence.ask(number, cost, only_begins=not self.visible and self._begins_only(cost))
+        grant = self.cadence.ask(number, cost, only_begins=not self.visible and self._begins_only(cost))
         try:
             return await self._call(number, shown, cost, grant)
         finally:
-            self._cadence.granted()
+            self.cadence.granted()
 
     def _cost(self, number: int, shown: PageNow) -> CallCost:
         """Return what showing page `number` draws on: nothing where its end looks like what stands."""
         page = self._pages.page(number)
         if not page.final:  # it is drawn when its call is granted: drawn now, it would be drawn twice
-            return self._surface.cost(self._cadence.sample, shown.ref)
+            return self._surface.cost(self.cadence.sample, shown.ref)
         drawn = shown.draw(page, self._surface)
         return CallCost() if drawn == shown.drawn else self._surface.cost(drawn, shown.ref)
 
     async def _call(self, number: int, shown: PageNow, cost: CallCost, grant: Grant) -> float:
         """Show page `number` when its call is granted; the seconds to wait before anything else."""
         async with grant:
-            self._cadence.granted()
+            self.cadence.granted()
             # Text came in since: the page may be gone or blank, and what was to cost nothing may be a call now.
             gone = not self._pages.exists(number) or is_blank(self._pages.page(number))
             if gone or (not cost.budgets and self._cost(number, shown).budgets):
                 grant.made = False
                 return 0.0
             try:
-                if self._cadence.in_pieces and not self._pages.finished:
+                if self.cadence.in_pieces and not self._pages.finished:
                     self._pages.begin_piece(number, grows=self._surface.limits.grows)
                 async with self._calling:
                     grant.made = await self._show(number, shown, cost)
@@ -383,7 +383,7 @@ class ReplyStream:
         if made := at is None or drawn != shown.drawn:
             ref = await self._surface.show(drawn, at, nonce)
             self.edits += 1
-        self._cadence.seen(number, page.body, shown.page.body if shown.page is not None else None)
+        self.cadence.seen(number, page.body, shown.page.body if shown.page is not None else None)
         shown.ref, shown.page, shown.drawn, shown.tries = ref, page, drawn, 0
         done = page.final and self._pages.finished
         shown.state = PageState.FINAL if done and page == self._pages.page(number) else PageState.SHOWN

@@ -103,16 +103,27 @@ class Conversation:
         self._exports = Exports(store, replies, notices, settling, surface, self._metrics, options)
         self._endings = Endings(store, models, once, settling, summaries, approvals, self._metrics, clock, options)
 
-    async def run(self, turn: int, question: MessageSent, language: str, ending: Callable[[], Ending | None]) -> None:
+    async def run(
+        self,
+        turn: int,
+        question: MessageSent,
+        language: str,
+        ending: Callable[[], Ending | None],
+        *,
+        came_at: float = 0.0,
+    ) -> None:
         """Answer `question`. Never raises but for cancellation without an `ending`: the edge around a turn.
 
         Args:
             turn: the inbox row's id.
             language: that in which the person is spoken to.
             ending: why the task is being cancelled, asked when it is.
+            came_at: the monotonic time at which the question came; 0: unknown.
         """
+        if came_at:
+            self._metrics.queue_wait.observe(self._clock.monotonic() - came_at)
         limits = TurnLimits(self._clock.monotonic() + self._options.turn_seconds)
-        run = Run(turn, question, language, ending, limits)
+        run = Run(turn, question, language, ending, limits, came_at)
         try:
             await self._joins.collect(run)
             await self._try_until_answered(run)

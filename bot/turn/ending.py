@@ -121,6 +121,7 @@ class Endings:
         known, made, reply, turn = draft.known, draft.made, draft.reply, draft.run.turn
         if end.state == TurnState.DONE and made.last_token and not reply.lost:
             self._metrics.lag.observe(self._clock.monotonic() - made.last_token)
+            self._count_waits(draft)
         due = self._settling.due(reply, resumed=is_resumed(draft))
         told = join_origins(entry.origin for entry in briefing.entries)
         entries = made.to_entries(known.asked, self._redact(end.note), self._redact, told=told)
@@ -145,6 +146,15 @@ class Endings:
         self._summaries.summarise_after_turn(
             chat, task.model, briefing.past_tokens + new, room=briefing.room, left_out=briefing.left_out > 0
         )
+
+    def _count_waits(self, draft: Draft) -> None:
+        """Count how long its person waited for an answer that this process alone made."""
+        reader, came_at = draft.reply.cadence.reader, draft.run.came_at
+        if reader.words_at is None or draft.run.limits.attempts > 1:
+            return
+        self._metrics.reader_waits.observe(reader.waited)
+        if came_at:
+            self._metrics.first_words.observe(reader.words_at - came_at)
 
 
 def is_resumed(draft: Draft) -> bool:

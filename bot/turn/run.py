@@ -33,6 +33,8 @@ class Run:
     ending: Callable[[], Ending | None]
     """Why the task is being cancelled, asked when it is."""
     limits: TurnLimits
+    came_at: float = 0.0
+    """The monotonic time at which its question came; 0: unknown."""
     shown: dict[int, ShownBefore] = field(default_factory=dict)
     """The pages that earlier tries showed, also those that could not be stored."""
 

@@ -106,5 +106,6 @@ class Showing:
         learn_result(draft.policy, self._registry.spec(call.name), call, result)
         await self._store.turns.end_call(draft.run.turn, call.id, result)
         self._metrics.tool_calls.add(call.name, result.status)
+        self._metrics.tool_seconds.add(call.name, amount=result.seconds)
         made.story.called(call, result)
         draft.reply.ended(call.id, result.status)

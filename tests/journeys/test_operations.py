@@ -32,7 +32,8 @@ def value(page: str, series: str) -> float:
 
 async def test_a_turn_with_a_search_is_counted_from_its_question_to_its_last_edit(world: World, start: Start) -> None:
     world.model.reply(Reply(calls=(("search_web", {"query": "tea"}),)), Reply("Tea is tea. " * 20))
-    async with start("telegram", HTTP_PORT="0", TOOL_MODE="native") as bot:
+    settings = {"HTTP_PORT": "0", "TOOL_MODE": "native", "PRICES": "openai:scripted=10/1/50"}
+    async with start("telegram", **settings) as bot:
         world.telegram.person(ADA, "Ada")
         world.telegram.say(ADA, "what is tea, look it up", person=ADA)
         await world.telegram.screen.until(lambda screen: screen.of(str(ADA)))
@@ -51,8 +52,43 @@ async def test_a_turn_with_a_search_is_counted_from_its_question_to_its_last_edi
     calls = re.findall(r'^parley_platform_calls_total\{platform="telegram",kind="\w+"\} (\d+)$', page, re.MULTILINE)
     assert sum(map(int, calls)) >= 2
     assert value(page, "parley_reply_lag_seconds_count") == 1
+    assert value(page, "parley_first_words_seconds_count") == value(page, "parley_queue_wait_seconds_count") == 1
+    assert value(page, "parley_reader_waits_seconds_count") == 1
+    assert 0 < value(page, "parley_first_words_seconds_sum") < 60
+    assert value(page, 'parley_model_seconds_total{model="openai:scripted"}') > 0
+    assert value(page, 'parley_tool_seconds_total{tool="search_web"}') > 0
+    assert value(page, 'parley_dollars_total{kind="tool",name="search_web"}') == 0.008
+    assert value(page, 'parley_dollars_total{kind="model",name="openai:scripted"}') > 0
+    assert "# TYPE process_cpu_seconds_total counter" in page and value(page, "process_cpu_seconds_total") > 0
     assert value(page, "parley_turns_running") == 0 and value(page, "parley_replies_live") == 0
     assert value(page, "process_resident_memory_bytes") > 10_000_000
+
+
+async def test_whom_quotas_and_lists_refuse_is_counted_and_a_stranger_leaves_one_line(
+    world: World, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who and where, and nothing of what they wrote; labels name no person."""
+    world.model.script = lambda body: Reply("Yes.", usage={"prompt_tokens": 9_000, "completion_tokens": 9_000})
+    quotas = {"TOKENS_PER_DAY_PERSON": "15000", "MESSAGES_PER_MINUTE": "3"}
+    caplog.set_level(logging.INFO, "bot.intake")
+    async with start("telegram", HTTP_PORT="0", ALLOW_ALL="false", ALLOWED_USERS="telegram:7", **quotas) as bot:
+        world.telegram.person(ADA, "Ada")
+        world.telegram.person(8, "Eve")
+        for number in range(4):
+            world.telegram.say(8, f"my secret plan {number}", person=8)
+            world.telegram.say(ADA, f"please answer question {number}", person=ADA)
+            await asyncio.sleep(0.5)
+            await bot.dispatcher.wait_idle()
+        _, page = await get(bot, "/metrics")
+
+    assert value(page, "parley_strangers_refused_total") == 4
+    assert value(page, 'parley_quota_refusals_total{quota="day_person"}') >= 1
+    assert value(page, 'parley_quota_refusals_total{quota="messages_per_minute"}') == 1
+    assert "telegram:" not in page
+    where = f"telegram:{world.telegram.bot['id']}/8"
+    lines = [record.getMessage() for record in caplog.records if "may not write" in record.getMessage()]
+    assert lines == [f"refused telegram:8 in {where}: may not write (/allow lets them in)"]
+    assert "secret plan" not in caplog.text
 
 
 async def test_a_failed_model_is_counted_and_its_line_names_chat_turn_and_reference(

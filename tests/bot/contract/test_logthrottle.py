@@ -44,10 +44,19 @@ async def test_only_the_last_ten_minutes_are_counted(clock: FakeClock) -> None:
     assert counts == [3, 3, 3, 2, 1]
 
 
-def test_texts_without_end_fill_no_memory(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
+async def test_texts_without_end_fill_neither_memory_nor_the_log(
+    clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
     throttle = LogThrottle(log, clock)
-    with caplog.at_level(logging.CRITICAL):
-        for number in range(5_000):
-            throttle.warn(f"problem {number}")
+    for number in range(5_000):
+        throttle.warn(f"problem {number}")
 
     assert throttle.recent == 1_000 and len(throttle._said) <= 50
+    assert len(caplog.records) == 50
+
+    await clock.advance(WINDOW_SECONDS)
+    throttle.warn("one more")
+    assert [record.getMessage() for record in caplog.records[50:]] == [
+        "4950 different lines like the next one were left out",
+        "one more",
+    ]

@@ -86,3 +86,19 @@ def test_the_more_is_left_to_read_the_later_an_edit_shows_that_the_answer_grows(
     reader.see("word " * words, 10.0)
 
     assert reader.fresh_at == pytest.approx(10.0 + after)
+
+
+def test_how_long_they_had_nothing_left_to_read_is_counted_from_the_first_words_on() -> None:
+    reader = Reader(())
+    reader.see("", 5.0)  # what a tool does
+    reader.wait(10.0)
+    reader.words_since = 10.0
+    reader.see("word " * 27, 10.4)
+    assert reader.words_at == 10.4
+    assert reader.waited == pytest.approx(0.4)
+
+    reader.see("word " * 27, 12.0)
+    assert reader.waited == pytest.approx(0.4), "there was still something to read"
+
+    reader.see("the end", 20.4)
+    assert reader.waited == pytest.approx(2.4)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from adapters.slack.adapter import SlackAdapter, open_adapter
-from adapters.slack.limits import STREAM_BYTES, STREAM_WINDOW, UPDATE_WINDOW
+from adapters.slack.limits import CARD_BYTES, MOST_CARDS, STREAM_BYTES, STREAM_WINDOW, UPDATE_WINDOW
 from adapters.slack.streams import in_markdown
 from bot.contract.errors import DeliveryError, Full, MessageGone, RateLimited, Unclear
 from bot.contract.messages import GROWS, Button, Control, MessageRef, Page, ReplyTarget, Status
@@ -462,7 +462,7 @@ async def test_cards_leave_a_stream_the_room_that_its_text_needs(slack: SlackSer
     await show(surface, Page(text, tuple(map(done, cards)), final=True, grows=True), at, "n")
 
     [shown] = slack.screen.of("C1")
-    assert shown.cards == [f"✓ {'找' * 24}"] * 4 and shown.text == text
+    assert shown.cards == [f"✓ {'找' * (CARD_BYTES // 3)}"] * MOST_CARDS and shown.text == text
 
 
 PLAIN: Sequence[str] = (

@@ -11,7 +11,7 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.adapter import SlackAdapter, open_adapter
-from adapters.slack.limits import LOOK_HISTORY_WINDOW, LOOK_REPLIES_WINDOW
+from adapters.slack.limits import LIMITS, LOOK_HISTORY_WINDOW, LOOK_REPLIES_WINDOW, RESPONSE_USES
 from adapters.slack.surface import SlackSurface
 from bot.contract.clock import SystemClock
 from bot.contract.errors import (
@@ -132,7 +132,7 @@ async def test_text_that_grows_by_escaping_is_refused_before_it_is_sent(slack: S
     before = len(slack.calls)
 
     with pytest.raises(TooLong) as caught:
-        await show(surface, Page("<" * 1_100, plain=True), None)
+        await show(surface, Page("<" * (LIMITS.hard_length // 4 + 100), plain=True), None)
 
     assert caught.value.by == 100  # of the page; as escaped it is 400 too long
     assert len(slack.calls) == before
@@ -140,9 +140,9 @@ async def test_text_that_grows_by_escaping_is_refused_before_it_is_sent(slack: S
 
 async def test_a_page_as_long_as_allowed_can_be_edited(slack: SlackServer, surface: Surface) -> None:
     at = await show(surface, Page("x"), None)
-    await show(surface, Page("x" * 4_000, final=True), at)
+    await show(surface, Page("x" * LIMITS.hard_length, final=True), at)
 
-    assert len(slack.screen.of("C1")[0].text) == 4_000
+    assert len(slack.screen.of("C1")[0].text) == LIMITS.hard_length
 
 
 async def test_a_page_that_is_only_the_beginning_of_something_is_shown_as_it_stands(
@@ -420,20 +420,20 @@ async def test_a_reply_whose_words_were_held_back_is_completed_and_one_that_stan
     assert [call.method for call in slack.calls].count("response_url") == uses
 
 
-async def test_four_pages_fit_the_five_uses_and_the_fifth_does_not(slack: SlackServer, adapter: SlackAdapter) -> None:
+async def test_a_page_fewer_than_there_are_uses_fits_and_no_more(slack: SlackServer, adapter: SlackAdapter) -> None:
     surface = adapter.surface(command_target(slack))
     at = await show(surface, Page("page"), None)
     await show(surface, Page("page 0", final=True), at)
-    for number in (1, 2, 3):
+    for number in range(1, RESPONSE_USES - 1):
         held = await show(surface, Page("page"), None)
         again = await show(surface, Page("page …"), held)
         await show(surface, Page(f"page {number}", final=True), again)
 
     with pytest.raises(Unreachable):
-        await show(surface, Page("page 4", final=True), None)
+        await show(surface, Page("one too many", final=True), None)
 
-    assert [shown.text for shown in slack.screen.of("C2")] == ["page 0", "page 1", "page 2", "page 3"]
-    assert [call.method for call in slack.calls].count("response_url") == 5
+    assert [shown.text for shown in slack.screen.of("C2")] == [f"page {number}" for number in range(RESPONSE_USES - 1)]
+    assert [call.method for call in slack.calls].count("response_url") == RESPONSE_USES
 
 
 async def test_another_process_replaces_the_answer_of_a_command(
@@ -521,7 +521,7 @@ async def test_every_refusal_of_a_commands_answer_is_named_for_what_helps(
     assert type(caught.value) is expected
 
 
-@pytest.mark.parametrize(("drop", "left"), [("after", 4), ("", 5)])
+@pytest.mark.parametrize(("drop", "left"), [("after", RESPONSE_USES - 1), ("", RESPONSE_USES)])
 async def test_a_use_of_a_commands_answer_counts_only_if_it_may_have_arrived(
     slack: SlackServer, adapter: SlackAdapter, monkeypatch: pytest.MonkeyPatch, drop: str, left: int
 ) -> None:

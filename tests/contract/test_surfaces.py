@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import pytest
 
+from adapters import PLATFORMS
 from bot.contract.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable
 from bot.contract.messages import Button, Control, File, MessageRef, Page, ReplyTarget, Status
 from bot.pacing import Pacer
@@ -43,6 +44,11 @@ POSTS = {
 async def scene(request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
     async with SCENES[request.param]() as scene:
         yield scene
+
+
+def test_every_platform_has_a_scene() -> None:
+    """But the terminal, in which nothing can be changed, deleted or pressed: `tests/adapters/console` has it."""
+    assert {scene.partition("-")[0] for scene in SCENES} == PLATFORMS.keys() - {"console"}
 
 
 async def grow(scene: Scene, *bodies: str, nonce: str = "t1-0") -> MessageRef:

@@ -298,7 +298,7 @@ _NOT_TEXT = re.compile(r"Callable\[.*\]")
 _NAMES_OF_OURS = frozenset(
     (
         *("nonce", "language", "form", "platform", "model", "state", "scope", "owner", "owners", "person", "marker"),
-        *("setting", "key", "keys", "secrets", "zone", "media_type", "level"),
+        *("setting", "settings", "key", "keys", "secrets", "zone", "media_type", "level"),
     )
 )
 """Parameters whose value we choose ourselves, whatever function takes them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -86,13 +87,14 @@ def test_a_failed_call_brings_nothing() -> None:
     )
 
 
-def test_what_computes_or_keeps_the_models_words_brings_nothing() -> None:
+def test_what_computes_or_keeps_the_models_words_brings_nothing(tmp_path: Path) -> None:
     """Code can spell an address in a thousand ways, and a note is read after it was written by another call."""
     from tools import query_database, recall, remember, remind_me, run_python
     from tools.settings import CodeSettings, DatabaseSettings
 
     code = run_python.CodeRunner(CodeSettings.model_construct(code_backend="off"), ())
-    data = query_database.open_tool(DatabaseSettings.model_validate({"databases": "x=sqlite:////tmp/x.db"}))
+    (tmp_path / "x.db").touch()
+    data = query_database.open_tool(DatabaseSettings.model_validate({"databases": f"x=sqlite:///{tmp_path}/x.db"}))
     for tool in (code, data, recall.open_tool(), remember.open_tool(), remind_me.open_tool()):
         assert not learned(LEAK, {"code": "print(bytes.fromhex('68747470'))"}, tool.spec).allows(LEAK), tool.spec.name
 

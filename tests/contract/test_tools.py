@@ -10,6 +10,8 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import pytest
@@ -46,8 +48,8 @@ class Scene:
     tool: Tool
     bad: Sequence[Arguments]
     """Arguments that fit the schema and cannot be fulfilled."""
-    long: Arguments
-    """A call whose whole result is longer than 600 characters."""
+    long: Arguments | None = None
+    """A call whose whole result is longer than 600 characters, and always the same; None where there is none."""
     hang: Callable[[], Arguments] | None = None
     """Make the next call wait for ever, and say which call that is; None when nothing outside is waited for."""
 
@@ -218,6 +220,26 @@ async def token_price() -> AsyncIterator[Scene]:
             yield scene
 
 
+GUIDE = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+[PRINTED_TOOL] = re.findall(r"^```python\n((?:(?!^```).)*^def open_tool.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+[PRINTED] = re.findall(r"^async def (\w+)", PRINTED_TOOL, re.MULTILINE)
+"""The module of the tool that CONTRIBUTING.md shows, and its name."""
+
+
+def _module(name: str) -> ModuleType:
+    """The module of a tool of the table, or of the one that CONTRIBUTING.md shows, which is as good as printed."""
+    if name in TOOLS:
+        return importlib.import_module(TOOLS[name])
+    module = ModuleType(name)
+    exec(compile(PRINTED_TOOL, "CONTRIBUTING.md", "exec"), module.__dict__)
+    return module
+
+
+@asynccontextmanager
+async def printed() -> AsyncIterator[Scene]:
+    yield Scene(_module(PRINTED).open_tool(None), bad=({"sides": 0}, {"sides": -1}, {"sides": 10**30}))
+
+
 SCENES: dict[str, Callable[[], AbstractAsyncContextManager[Scene]]] = {
     "search_web": search_web,
     "calculator": calculator,
@@ -227,6 +249,7 @@ SCENES: dict[str, Callable[[], AbstractAsyncContextManager[Scene]]] = {
     "get_weather": get_weather,
     "wikipedia": wikipedia,
     "token_price": token_price,
+    PRINTED: printed,
 }
 
 
@@ -246,14 +269,14 @@ GIVEN: dict[str, Mapping[str, Json]] = {
 """Settings that tools need to be offered at all."""
 
 
-@pytest.fixture(params=list(TOOLS))
+@pytest.fixture(params=sorted({*TOOLS, PRINTED}))
 def offered(request: pytest.FixtureRequest) -> Tool:
-    """Each tool of the table, as far as it can be opened on this machine."""
+    """Each tool of the table and the guide's, as far as it can be opened on this machine."""
     name: str = request.param
     kind: Any = SETTINGS.get(name)
     settings = kind(_env_file=None, **GIVEN.get(name, {})) if kind is not None else None
     try:
-        tool: Tool = importlib.import_module(TOOLS[name]).open_tool(settings)
+        tool: Tool = _module(name).open_tool(settings)
     except Unavailable as reason:
         pytest.skip(f"{name} cannot be opened here: {reason}")
     return tool
@@ -262,8 +285,12 @@ def offered(request: pytest.FixtureRequest) -> Tool:
 # What every tool says of itself
 
 
+def test_the_guide_names_the_line_of_its_tool_for_the_table() -> None:
+    assert f'`"{PRINTED}": "tools.{PRINTED}",`' in GUIDE
+
+
 def test_its_name_is_the_name_in_the_table(offered: Tool) -> None:
-    assert TOOLS[offered.spec.name].endswith(f".{offered.spec.name}") or offered.spec.name in TOOLS
+    assert offered.spec.name in {*TOOLS, PRINTED}
     assert re.fullmatch(r"[a-z][a-z0-9_]{2,40}", offered.spec.name)
 
 
@@ -389,11 +416,12 @@ async def test_arguments_of_wrong_types_never_reach_it(scene: Scene) -> None:
 
 
 async def test_a_result_is_as_long_as_allowed_notice_included(scene: Scene) -> None:
-    whole = await ToolRegistry([scene.tool], result_chars=100_000).run(_call(scene, scene.long), ToolContext())
+    long = _long(scene)
+    whole = await ToolRegistry([scene.tool], result_chars=100_000).run(_call(scene, long), ToolContext())
     assert len(whole.text) > 600
 
     for most in (600, 601, 350):
-        result = await ToolRegistry([scene.tool], result_chars=most).run(_call(scene, scene.long), ToolContext())
+        result = await ToolRegistry([scene.tool], result_chars=most).run(_call(scene, long), ToolContext())
         assert result.ok
         assert len(result.text) <= most
         assert re.search(r"characters left out|\w+ are shown|digits\)|call again with part|has the rest", result.text)
@@ -414,8 +442,8 @@ async def test_it_keeps_its_time(scene: Scene) -> None:
 async def test_a_person_in_another_chat_gets_the_same_answer(scene: Scene) -> None:
     registry = ToolRegistry([scene.tool])
 
-    one = await registry.run(_call(scene, scene.long), ToolContext(scope="a"))
-    other = await registry.run(_call(scene, scene.long), ToolContext(scope="b"))
+    one = await registry.run(_call(scene, _long(scene)), ToolContext(scope="a"))
+    other = await registry.run(_call(scene, _long(scene)), ToolContext(scope="b"))
 
     assert one.text == other.text
 
@@ -436,6 +464,12 @@ class _Hurried:
 
 def _call(scene: Scene, arguments: Arguments) -> ToolCall:
     return ToolCall("call-1", scene.tool.spec.name, arguments)
+
+
+def _long(scene: Scene) -> Arguments:
+    if scene.long is None:
+        pytest.skip("no result of it is long, or the same twice")
+    return scene.long
 
 
 def _properties(parameters: Json | Arguments) -> dict[str, Json]:

@@ -588,7 +588,7 @@ async def test_what_is_switched_off_or_left_to_some_is_named_and_names_that_are_
 
     assert told.code == 1
     assert told.of("calculator") == [("note", "not offered: switched off by TOOLS_OFF")]
-    assert told.of("tools") == [
+    assert [line for line in told.of("tools") if not line[1].startswith("ask before")] == [
         ("note", "tools switched off: calculator, run_pyton"),
         ("note", "wikipedia is left to admins"),
         ("BAD", "TOOLS_OFF names 'run_pyton', and there is no such tool; did you mean run_python?"),
@@ -599,8 +599,9 @@ async def test_what_is_switched_off_or_left_to_some_is_named_and_names_that_are_
 async def test_tools_that_ask_first_are_named_and_names_of_settings_that_are_no_tools(world: World) -> None:
     told = await world.doctor(CONFIRM_TOOLS="wiki*,-calculatr", TRUSTED_TOOLS="remembr")
 
-    assert told.of("tools") == [
-        ("note", "ask before they run: wikipedia"),
+    asking, *wrong = told.of("tools")
+    assert asking[0] == "note" and re.match(r"ask before they run: .*\bwikipedia\b", asking[1])
+    assert wrong == [
         ("BAD", "CONFIRM_TOOLS names 'calculatr', and there is no such tool; did you mean calculator?"),
         ("BAD", "TRUSTED_TOOLS names 'remembr', and there is no such tool; did you mean remember?"),
     ]
@@ -635,8 +636,8 @@ async def test_offline_no_server_is_started_to_look_for_names(world: World, tmp_
 
     told = await world.doctor("--offline", MCP_CONFIG=str(config), TOOLS_OFF="run_pyton,s__delete")
 
-    [(well, _), (_, wrong)] = told.of("tools")
-    assert well and "did you mean run_python?" in wrong
+    [wrong] = [text for verdict, text in told.of("tools") if verdict == "BAD"]
+    assert "did you mean run_python?" in wrong
     assert not started.exists()
 
 

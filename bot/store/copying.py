@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import sqlite3
 import tempfile
+import time
 from contextlib import closing, suppress
 from pathlib import Path
+
+_LEFT = 86_400.0
+"""Seconds after which an unfinished copy is surely nobody's: its process was killed."""
 
 
 def write_copy(db: sqlite3.Connection, place: Path, *, overwrite: bool = False) -> None:
@@ -21,6 +26,7 @@ def write_copy(db: sqlite3.Connection, place: Path, *, overwrite: bool = False) 
     """
     if not overwrite and os.path.lexists(place):
         raise FileExistsError(place)
+    _sweep(place)
     opened, name = tempfile.mkstemp(prefix=f".{place.name}.", suffix=".partial", dir=place.parent)  # mode 600
     try:
         db.execute("VACUUM INTO ?", (name,))
@@ -36,6 +42,14 @@ def write_copy(db: sqlite3.Connection, place: Path, *, overwrite: bool = False) 
         if opened >= 0:
             os.close(opened)
         Path(name).unlink(missing_ok=True)
+
+
+def _sweep(place: Path) -> None:
+    """Delete what killed processes left of copies to this place: it holds conversations, and takes up the disk."""
+    with suppress(OSError):
+        for left in place.parent.glob(f".{glob.escape(place.name)}.*.partial*"):
+            if time.time() - left.stat().st_mtime > _LEFT:
+                left.unlink()
 
 
 def _put(written: Path, place: Path, *, overwrite: bool) -> None:

@@ -1,7 +1,8 @@
-"""Notice that a file of the open database was moved away, replaced or deleted."""
+"""Notice that a file of the open database was moved away, replaced, overwritten or deleted."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from bot.store.beside import path_beside
@@ -9,14 +10,24 @@ from bot.store.faults import FileMovedError
 
 _OPEN = ("", "-wal", "-shm")
 """What stays in place as long as a connection is open."""
+_FORM, _COUNTER = slice(0, 24), slice(24, 28)
+"""The header's form, which stays while a write-ahead log is kept, and its count of changes, which only grows."""
 
 
 class Presence:
-    """The files that were opened. SQLite goes on writing to them wherever they are, and says nothing."""
+    """The files that were opened. SQLite goes on writing to them wherever they are, and says nothing.
+
+    To be closed after every connection: closing any descriptor of the file ends the locks that SQLite has on it.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         self._seen: dict[str, tuple[int, int]] = {}
+        self._header = b""
+
+    def close(self) -> None:
+        os.close(self._file)
 
     def check(self) -> None:
         """Remember the files that are new, and look whether the others are still there; costs a few microseconds.
@@ -35,3 +46,8 @@ class Presence:
                 raise FileMovedError(f"{file} is {'another file now' if found else 'gone'}")
             if found:
                 self._seen[suffix] = found
+        os.lseek(self._file, 0, os.SEEK_SET)
+        header = os.read(self._file, _COUNTER.stop)
+        if self._header and (header[_FORM] != self._header[_FORM] or header[_COUNTER] < self._header[_COUNTER]):
+            raise FileMovedError(f"{self._path} was overwritten")
+        self._header = header

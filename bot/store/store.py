@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 
 from bot.contract import Clock
 from bot.store.access import Access
@@ -76,38 +76,37 @@ class Store:
         await move_aside_if_damaged(path, clock=clock, busy_timeout=busy_timeout)
         make_private(path)
 
-        presence = Presence(path)
-
         async def connect_writer() -> Database:
             return await connect(path, busy_timeout=busy_timeout, write=True)
 
-        async with AsyncExitStack() as stack:
-            give_up = clock.monotonic() + _PATIENCE
-            while True:
+        with closing(Presence(path)) as presence:
+            async with AsyncExitStack() as stack:
+                give_up = clock.monotonic() + _PATIENCE
+                while True:
+                    try:
+                        db = await connect_writer()
+                        stack.push_async_callback(db.close)
+                        await bring_up_to_date(db, path, clock)
+                        await db.run_together(lambda _: presence.check())
+                        break
+                    except sqlite3.Error as error:
+                        await stack.aclose()
+                        if fault_of(error) is not Fault.LOCKED or clock.monotonic() >= give_up:
+                            raise store_error(error) from error
+                        await clock.sleep(0.05)
+                stack.pop_all()
+                writer = Writer(db, connect_writer, clock=clock, check=presence.check)
+                stack.push_async_callback(writer.close)
+                connections = []
                 try:
-                    db = await connect_writer()
-                    stack.push_async_callback(db.close)
-                    await bring_up_to_date(db, path, clock)
-                    await db.run_together(lambda _: presence.check())
-                    break
+                    for _ in range(COUNT):
+                        connections.append(await connect(path, busy_timeout=busy_timeout, write=False))
+                        stack.push_async_callback(connections[-1].close)
                 except sqlite3.Error as error:
-                    await stack.aclose()
-                    if fault_of(error) is not Fault.LOCKED or clock.monotonic() >= give_up:
-                        raise store_error(error) from error
-                    await clock.sleep(0.05)
-            stack.pop_all()
-            writer = Writer(db, connect_writer, clock=clock, check=presence.check)
-            stack.push_async_callback(writer.close)
-            connections = []
-            try:
-                for _ in range(COUNT):
-                    connections.append(await connect(path, busy_timeout=busy_timeout, write=False))
-                    stack.push_async_callback(connections[-1].close)
-            except sqlite3.Error as error:
-                raise store_error(error) from error
-            readers = Readers(connections)
-            stack.push_async_callback(readers.close)
-            yield cls(writer, readers, clock)
+                    raise store_error(error) from error
+                readers = Readers(connections)
+                stack.push_async_callback(readers.close)
+                yield cls(writer, readers, clock)
 
     async def probe(self) -> None:
         """Write something that means nothing.

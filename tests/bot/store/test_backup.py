@@ -117,6 +117,27 @@ def test_a_backup_that_fails_leaves_everything_as_it_was(
     assert {one: one.read_bytes() for one in backup.parent.iterdir()} == before
 
 
+def test_what_a_killed_backup_left_is_deleted_by_a_later_one(backup: Path, path: Path) -> None:
+    """Not what one leaves that is under way, nor files of somebody else."""
+    old, journal, new, other = (
+        backup.with_name(name)
+        for name in (
+            ".backup.db.abc.partial",
+            ".backup.db.abc.partial-journal",
+            ".backup.db.def.partial",
+            ".other.db.partial",
+        )
+    )
+    for file in (old, journal, new, other):
+        file.write_bytes(b"half a copy")
+    for file in (old, journal, other):
+        os.utime(file, (1_000_000_000, 1_000_000_000))
+
+    back_up(path, backup, overwrite=True)
+
+    assert {one.name for one in backup.parent.iterdir()} == {"backup.db", new.name, other.name}
+
+
 def test_without_hard_links_a_backup_is_written_too(backup: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.contract.errors import StoreError
-from bot.store import Store
+from bot.store import Store, back_up
 from tests.bot.store.conftest import HandClock, Message
 
 
@@ -48,7 +48,36 @@ def index_of_the_log_deleted(file: Path) -> None:
     Path(f"{file}-shm").unlink()
 
 
-CHANGES = (moved_away, deleted, replaced, folder_moved_away, log_deleted, log_replaced, index_of_the_log_deleted)
+def overwritten_by_a_backup(file: Path) -> None:
+    """As `cp` does it: the file stays the same file."""
+    back_up(file, file.with_name("backup.db"))
+    with file.open("r+b") as same:
+        same.truncate()
+        same.write(file.with_name("backup.db").read_bytes())
+
+
+def overwritten_by_a_text(file: Path) -> None:
+    with file.open("r+b") as same:
+        same.write(b"Dear diary, this is no database any more.")
+
+
+def emptied(file: Path) -> None:
+    with file.open("r+b") as same:
+        same.truncate()
+
+
+CHANGES = (
+    moved_away,
+    deleted,
+    replaced,
+    overwritten_by_a_backup,
+    overwritten_by_a_text,
+    emptied,
+    folder_moved_away,
+    log_deleted,
+    log_replaced,
+    index_of_the_log_deleted,
+)
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -71,6 +100,40 @@ async def test_nothing_is_taken_in_when_the_database_is_taken_away(
         assert store.writer.in_trouble
         assert [row.incoming.delivery for row in await store.intake.list_waiting()] == ["1"]
     assert caplog.text.count("the store cannot write: The database was moved away") == 1, "once a minute is enough"
+
+
+async def test_an_older_copy_written_over_the_database_is_noticed_too(
+    url: str, tmp_path: Path, clock: HandClock, message: Message
+) -> None:
+    """It has the same form, but counts fewer changes than were seen."""
+    async with Store.open(url, clock=clock) as store:
+        await store.intake.take_in(message("1"))
+        copy = (tmp_path / "parley.db").read_bytes()
+        await store.writer.run(lambda db: db.execute("CREATE TABLE more (id)").fetchall())
+        await store.writer.run_apart(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+        await store.intake.take_in(message("2"))
+        with (tmp_path / "parley.db").open("r+b") as same:
+            same.write(copy)
+
+        with pytest.raises(StoreError, match=r"replaced or deleted while the bot runs.*was overwritten"):
+            await store.intake.take_in(message("3"))
+
+
+async def test_what_other_programs_do_by_the_rules_is_no_trouble(
+    url: str, tmp_path: Path, clock: HandClock, message: Message
+) -> None:
+    """Another process writes, puts the log into the file, makes the file smaller, reads and backs up."""
+    async with Store.open(url, clock=clock) as store:
+        for number in range(5):
+            await store.intake.take_in(message(f"{number}", "x" * 100_000))
+            with closing(sqlite3.connect(tmp_path / "parley.db", isolation_level=None)) as other:
+                other.execute(f"CREATE TABLE more{number} (id)")
+                other.execute("UPDATE inbox SET incoming = replace(incoming, 'xx', 'x')")
+                other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                other.execute("VACUUM")
+            back_up(tmp_path / "parley.db", tmp_path / "backup.db", overwrite=True)
+
+        assert await store.intake.take_in(message("last")) == 6
 
 
 async def test_the_same_file_put_back_goes_on_without_a_restart(

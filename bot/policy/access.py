@@ -177,11 +177,13 @@ class Access:
             return Paired("pair_already")
         if wait := self._wait_for_guess(sender):
             return Paired("pair_too_many", wait)
+        # Counted before it is looked at: guesses of one person in several chats at once are no more than in one.
+        count, since = self._wrong.get(sender.id, (0, self._clock.monotonic()))
+        self._wrong[sender.id] = (count + 1, since)
         used = await self._roles.use_pairing(_digest(code), sender.id, self._admins)
         if used is None:
-            count, since = self._wrong.get(sender.id, (0, self._clock.monotonic()))
-            self._wrong[sender.id] = (count + 1, since)
             return Paired(await self._why_wrong(message))
+        self._wrong.pop(sender.id, None)
         if used.asker == CONSOLE:
             log.info("%s is the owner of this bot now", sender.id)
             return Paired("paired")

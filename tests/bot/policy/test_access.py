@@ -323,6 +323,13 @@ async def test_guessing_from_many_accounts_finds_no_code(owned: Access) -> None:
     assert await paired(owned, ELSEWHERE, await linked(owned)) == "linked"
 
 
+async def test_guesses_in_many_chats_at_once_are_no_more_than_in_one(owned: Access) -> None:
+    code = await linked(owned)
+    said = await asyncio.gather(*(paired(owned, STRANGER, wrong(code, by)) for by in range(1, 19)))
+    assert sorted(said) == ["pair_stranger"] * 5 + ["pair_too_many"] * 13
+    assert await paired(owned, ELSEWHERE, code) == "linked"
+
+
 async def test_two_who_use_a_code_at_once_are_one_owner_more(owned: Access) -> None:
     code = await linked(owned)
     said = await asyncio.gather(*(paired(owned, f"slack:T1/U{number}", code) for number in range(5)))

@@ -1,4 +1,4 @@
-# docker build -t parley . && docker run --env-file .env -v parley:/data parley
+# docker build -t parley . && docker run --env-file .env -v parley:/data parley; or compose.yaml
 FROM python:3.13-slim
 
 RUN apt-get update \
@@ -17,7 +17,10 @@ COPY tools tools
 USER parley
 WORKDIR /data
 VOLUME /data
-ENV PYTHONPATH=/app PYTHONUNBUFFERED=1 DATABASE_URL=sqlite:////data/parley.db HTTP_HOST=127.0.0.1 HTTP_PORT=8080
+ENV PYTHONPATH=/app PYTHONUNBUFFERED=1 DATABASE_URL=sqlite:////data/parley.db HTTP_HOST=0.0.0.0 HTTP_PORT=8080 \
+    WEB_HOST=0.0.0.0 WEB_PORT=8081
+# Health and metrics; what platforms post. Neither is reached from outside unless it is published (-p).
+EXPOSE 8080 8081
 HEALTHCHECK --interval=30s --timeout=5s --start-period=20s \
     CMD ["python", "-c", "import urllib.request as ask; ask.urlopen('http://127.0.0.1:8080/health', timeout=4)"]
 ENTRYPOINT ["python", "-P", "-m", "bot"]

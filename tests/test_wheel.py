@@ -106,7 +106,7 @@ def test_a_package_that_was_installed_over_ours_is_named(environment: Path, tmp_
     told = _ran([str(environment / "bin/parley"), "tools"], tmp_path, code=2)
 
     assert told.count("\n") == 1
-    assert f"the package '{replaced}' at" in told and "uvx parley-chat" in told
+    assert f"the package '{replaced}' at" in told and "an environment of its own" in told
 
 
 def test_a_package_that_stands_before_ours_is_named(environment: Path, misleading: Path) -> None:

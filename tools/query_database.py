@@ -46,9 +46,7 @@ def open_tool(settings: DatabaseSettings | None) -> QueryDatabase:
     except ValueError as error:
         raise Unavailable(f"DATABASES is not written right: {error}", wanted=True) from None
     if any(url.lower().startswith("postgres") for url in urls.values()) and not importlib.util.find_spec("asyncpg"):
-        raise Unavailable(
-            "for PostgreSQL it needs the extra postgres: pip install 'parley-chat[postgres]'", wanted=True
-        )
+        raise Unavailable("for PostgreSQL it needs asyncpg: pip install asyncpg", wanted=True)
     for name, url in urls.items():
         if url.lower().startswith("sqlite:") and (gone := missing_file(url)):
             raise Unavailable(f"DATABASES names {name}, and {gone}", wanted=True)

@@ -48,7 +48,7 @@ def open_tool(settings: ReadPageSettings | None) -> ReadPage:
         Unavailable: the one for web pages is not installed. Without the one for PDFs these are refused.
     """
     if importlib.util.find_spec("trafilatura") is None:
-        raise Unavailable('it needs trafilatura: install the extra "pages" (parley-chat[pages])')
+        raise Unavailable("it needs trafilatura: pip install trafilatura lxml_html_clean pypdfium2")
     return ReadPage(settings.fetch_allow if settings is not None else "")
 
 
@@ -133,7 +133,7 @@ class ReadPage(FunctionTool):
         """Where pages are read, and what is not, for the operator. No page is opened, `offline` or not."""
         text = f"no page was opened, which needs the public internet; {await self._proven('html')}"
         if not self._pdf:
-            return Finding.note(f"{text}; PDFs are refused: pypdfium2 is not installed (the extra `pages`)")
+            return Finding.note(f"{text}; PDFs are refused: pypdfium2 is not installed (pip install pypdfium2)")
         readers = await self._found_readers()
         return Finding.not_asked(text) if readers.confined else Finding.note(text)
 

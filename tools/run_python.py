@@ -66,9 +66,9 @@ def open_tool(settings: CodeSettings | None) -> CodeRunner:
 
 
 _MISSING = {
-    "auto": "it runs code only confined: install bubblewrap (Linux), or pydantic-monty (the extra `code`)",
+    "auto": "it runs code only confined: install bubblewrap (Linux), or monty (pip install pydantic-monty)",
     "bwrap": "CODE_BACKEND=bwrap needs Linux and the package bubblewrap",
-    "monty": "CODE_BACKEND=monty needs pydantic-monty (the extra `code`)",
+    "monty": "CODE_BACKEND=monty needs it: pip install pydantic-monty",
 }
 
 
@@ -87,7 +87,7 @@ def _installed(packages: Iterable[str]) -> tuple[str, ...]:
 def _named_and_missing(settings: CodeSettings) -> str:
     """Say which package the operator named that is not installed; empty if all are. The default may lack some."""
     if settings.code_rich and importlib.util.find_spec("ipykernel") is None:
-        return "CODE_RICH needs ipykernel (the extra `code-rich`)"
+        return "CODE_RICH needs ipykernel: pip install ipykernel ipython"
     named = settings.packages
     if settings.code_packages == type(settings).model_fields["code_packages"].default:
         return ""

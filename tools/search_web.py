@@ -61,7 +61,7 @@ def open_tool(settings: SearchSettings | None) -> WebSearch:
     if settings is None or not (settings.tavily_api_key.get_secret_value().strip() or settings.search_fallback):
         raise Unavailable("it needs TAVILY_API_KEY, a key from tavily.com, or SEARCH_FALLBACK=ddgs")
     if settings.search_fallback and not keyless_search.installed():
-        raise Unavailable('SEARCH_FALLBACK=ddgs needs the extra "search" (parley-chat[search])', wanted=True)
+        raise Unavailable("SEARCH_FALLBACK=ddgs needs ddgs: pip install ddgs", wanted=True)
     return WebSearch(settings)
 
 

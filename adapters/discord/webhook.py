@@ -37,7 +37,7 @@ class DiscordEntrance:
             from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
         except ImportError:
             raise SettingsError(
-                "DISCORD_PUBLIC_KEY needs the extra web, which is not installed: pip install 'parley-chat[web]'"
+                "DISCORD_PUBLIC_KEY needs cryptography, which is not installed: pip install cryptography"
             ) from None
         self._key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
         self._invalid = InvalidSignature

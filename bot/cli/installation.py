@@ -38,8 +38,7 @@ def check_installation() -> None:
         if found != expected or _is_replaced(expected, hashes.get(f"{name}/__init__.py")):
             raise Misplaced(
                 f"the package {name!r} at {found.parent if found else ROOT / name} is not Parley's: another package of "
-                f"that name is installed beside it. Give Parley an environment of its own: `uvx {DISTRIBUTION}`, or "
-                f"`python3 -m venv` and `pip install {DISTRIBUTION}` there"
+                "that name is installed beside it. Give Parley an environment of its own, made by `python3 -m venv`"
             )
 
 

@@ -181,7 +181,9 @@ def check_bash(arguments: list[str]) -> None:
 
 def check_docker(arguments: list[str]) -> None:
     recipe = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    assert arguments[0] in ("build", "run")
+    if arguments[0] == "compose":
+        exists("compose.yaml")
+    assert arguments[0] in ("build", "run", "compose")
     for before, word in itertools.pairwise(arguments):
         if before == "-v":
             assert f"VOLUME {word.partition(':')[2]}" in recipe

@@ -2,6 +2,6 @@
 
 `mcp.json` names the servers in the form every MCP client reads. Each has one owner task that starts it in the
 background, follows its list of tools and starts it again when it ends; a server that is down offers nothing and
-holds nobody up. The official SDK (`pip install parley-chat[mcp]`) is imported when the first server is started, in
+holds nobody up. The official SDK (the extra `mcp`) is imported when the first server is started, in
 a thread, since that takes seconds.
 """

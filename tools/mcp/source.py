@@ -17,7 +17,7 @@ from tools.mcp.server import McpServer, Sleep
 
 log = logging.getLogger(__name__)
 
-NOT_INSTALLED = "MCP servers need the package mcp, which is not installed: pip install 'parley-chat[mcp]'"
+NOT_INSTALLED = "MCP servers need mcp, which is not installed: pip install mcp"
 STOP_SECONDS = 4.0
 
 

@@ -187,6 +187,6 @@ async def test_the_check_compares_the_key_and_names_the_address(
 async def test_without_the_extra_it_is_one_sentence(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
 
-    with pytest.raises(SettingsError, match="needs the extra web"):
+    with pytest.raises(SettingsError, match="pip install cryptography"):
         DiscordAdapter(stage.settings(public_key="0" * 64))
     DiscordAdapter(stage.settings())

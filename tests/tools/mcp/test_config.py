@@ -159,7 +159,7 @@ def test_without_the_package_one_sentence_says_what_to_install(tmp_path: Path, m
 
     assert source is not None
     (sentence,) = source.unavailable.values()
-    assert "pip install 'parley-chat[mcp]'" in sentence
+    assert "pip install mcp" in sentence
 
 
 def test_what_the_operator_says_of_a_tool_is_read(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ async def test_a_process_that_takes_too_long_is_killed(monkeypatch: pytest.Monke
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recognition, "find_spec", lambda _: None)
-    assert "parley-chat[voice]" in missing(tmp_path)
+    assert "pip install faster-whisper" in missing(tmp_path)
     monkeypatch.setattr(recognition, "find_spec", lambda _: object())
     assert "no folder" in missing(tmp_path / "none")
     (tmp_path / "model.bin").write_bytes(b"m")

@@ -21,7 +21,7 @@ class Presence:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._files = [str(path_beside(path, suffix)) for suffix in _OPEN]
         self._file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         self._seen: dict[str, tuple[int, int]] = {}
         self._header = b""
@@ -30,24 +30,23 @@ class Presence:
         os.close(self._file)
 
     def check(self) -> None:
-        """Remember the files that are new, and look whether the others are still there; costs a few microseconds.
+        """Remember the files that are new, and look whether the others are still there; costs ten microseconds.
 
         Raises:
             FileMovedError: one is not the file that was opened.
         """
-        for suffix in _OPEN:
-            file = path_beside(self._path, suffix)
+        for file in self._files:
             try:
-                status = file.stat()
+                status = os.stat(file)  # noqa: PTH116 - each commit looks: a `Path` takes longer than the system
                 found = (status.st_dev, status.st_ino)
             except OSError:
                 found = None
-            if suffix in self._seen and self._seen[suffix] != found:
+            if file in self._seen and self._seen[file] != found:
                 raise FileMovedError(f"{file} is {'another file now' if found else 'gone'}")
             if found:
-                self._seen[suffix] = found
+                self._seen[file] = found
         os.lseek(self._file, 0, os.SEEK_SET)
         header = os.read(self._file, _COUNTER.stop)
         if self._header and (header[_FORM] != self._header[_FORM] or header[_COUNTER] < self._header[_COUNTER]):
-            raise FileMovedError(f"{self._path} was overwritten")
+            raise FileMovedError(f"{self._files[0]} was overwritten")
         self._header = header

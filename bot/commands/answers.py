@@ -79,10 +79,10 @@ class CommandAnswers:
                 text = say(said, language, **values)
             case "pair":
                 key = "pair_usage" if await self.access.is_closed() else "pair_usage_link"
-                text = say(key, language, pair=form.format(word="pair"), link=form.format(word="link"))
+                text = say(key, language, pair=form.format(word="pair"))
             case "link":
                 said, values = await self.access.link(message)
-                text = say(said, language, pair=form.format(word="pair"), **values)
+                text = say(said, language, **values)
             case "allow" | "forbid":
                 said, values = await self.access.change(message, message.text, forbid=message.command == "forbid")
                 text = say(said, language, whoami=form.format(word="whoami"), **values)

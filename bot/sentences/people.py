@@ -45,11 +45,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "這個配對碼不對或已過期。你仍然可以像以前一樣使用我。",
     ),
     "pair_stranger": (
-        "This code is wrong or has expired. If this bot is yours, write {link} to it from the account that it knows, "
+        "This code is wrong or has expired. If this bot is yours, write `/link` to it from the account that it knows, "
         "then {pair} and the new code here. Otherwise its operator must add your id: {id}",
-        "这个配对码不对或已过期。如果这是你的机器人，请用它认识的账号发送 {link}，再在这里发送 {pair} 和新的配对码；"
+        "这个配对码不对或已过期。如果这是你的机器人，请用它认识的账号发送 `/link`，再在这里发送 {pair} 和新的配对码；"
         "否则需要管理员添加你的 ID：{id}",
-        "這個配對碼不對或已過期。如果這是你的機器人，請用它認識的帳號輸入 {link}，再在這裡輸入 {pair} 和新的配對碼；"
+        "這個配對碼不對或已過期。如果這是你的機器人，請用它認識的帳號輸入 `/link`，再在這裡輸入 {pair} 和新的配對碼；"
         "否則需要管理員加入你的 ID：{id}",
     ),
     "pair_too_many": (
@@ -58,11 +58,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "輸錯的次數太多。請在 {wait}後再試。",
     ),
     "link_code": (
-        "From your other account, on any platform, write me {pair} {code} within 15 minutes (in Slack: pair {code}). "
+        "From another account of yours, anywhere, write me `/pair {code}` within 15 minutes (in Slack: `pair {code}`). "
         "That account is an owner of this bot then. The code works once; show it to nobody.",
-        "请在 15 分钟内用你的另一个账号（任何平台均可）向我发送 {pair} {code}（在 Slack 中：pair {code}）。"
+        "请在 15 分钟内用你的另一个账号（任何平台均可）向我发送 `/pair {code}`（在 Slack 中：`pair {code}`）。"
         "那个账号随后也是这个机器人的主人。配对码只能使用一次，请不要给别人看。",
-        "請在 15 分鐘內用你的另一個帳號（任何平台皆可）向我輸入 {pair} {code}（在 Slack 中：pair {code}）。"
+        "請在 15 分鐘內用你的另一個帳號（任何平台皆可）向我輸入 `/pair {code}`（在 Slack 中：`pair {code}`）。"
         "那個帳號隨後也是這個機器人的擁有者。配對碼只能使用一次，請不要給別人看。",
     ),
     "link_used": (
@@ -81,9 +81,9 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "請寫 {pair} 和機器人啟動時主控台顯示的配對碼。",
     ),
     "pair_usage_link": (
-        "Write {pair} and the code that {link} shows an owner of this bot in a private chat.",
-        "请写 {pair} 和机器人的主人在私聊中发送 {link} 得到的配对码。",
-        "請寫 {pair} 和機器人的擁有者在私人聊天中輸入 {link} 得到的配對碼。",
+        "Write {pair} and the code that `/link` shows an owner of this bot in a private chat.",
+        "请写 {pair} 和机器人的主人在私聊中发送 `/link` 得到的配对码。",
+        "請寫 {pair} 和機器人的擁有者在私人聊天中輸入 `/link` 得到的配對碼。",
     ),
     "whoami": (
         "You: `{person}`\nThis chat: `{chat}`",

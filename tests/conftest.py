@@ -26,6 +26,8 @@ from typing import IO, Any, TypeAlias
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.patience import PATIENCE
+
 # How fast texts are drawn says something of the machine and of what runs beside, and nothing of what is tested.
 settings.register_profile("quick", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("quick")
@@ -146,7 +148,7 @@ class FakeClock:
 
     async def sleeper(self) -> None:
         """Wait until somebody waits for this clock."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not self._sleepers:
                 await asyncio.sleep(0.001)
 
@@ -328,14 +330,14 @@ class Nursery:
     def run(self, module: str, *arguments: str, folder: Path, environment: Mapping[str, str], typed: str = "") -> Told:
         """The same to its end."""
         with self._recorded(module, *arguments, folder=folder, environment=environment, typed=typed) as recorded:
-            return recorded.told(recorded.started.join(60))
+            return recorded.told(recorded.started.join(PATIENCE))
 
     async def talk(
         self, module: str, *arguments: str, folder: Path, environment: Mapping[str, str], typed: str = ""
     ) -> Told:
         """The same while the event loop goes on."""
         with self._recorded(module, *arguments, folder=folder, environment=environment, typed=typed) as recorded:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE):
                 return recorded.told(await recorded.started.wait())
 
     @contextmanager

@@ -2,7 +2,8 @@
 
 The whole bot and the emulators share one process in most journeys: when their loop waits for a timer and for nothing
 else, nothing can happen before that timer. What other threads and other processes do takes its own time: while one of
-them works for a task of this loop, the clock runs as it always does.
+them works for a task of this loop, the clock runs as it always does. While this process works, the clock counts its
+processor time, so that no deadline depends on what else runs on the machine.
 """
 
 from __future__ import annotations
@@ -41,8 +42,13 @@ class _Selector(selectors.DefaultSelector):
         ready = super().select(0)
         if ready or (timeout is not None and timeout <= 0):
             return ready
-        if self.loop is None or timeout is None or not self.loop.alone:
+        if self.loop is None or not self.loop.swift:
             return super().select(timeout)
+        if timeout is None or not self.loop.alone:
+            since = time.monotonic()
+            ready = super().select(timeout)
+            self.loop.ahead += time.monotonic() - since
+            return ready
         time.sleep(_LOOK)
         if not (ready := super().select(0)):
             self.loop.ahead += min(timeout, _STEP)
@@ -63,14 +69,20 @@ class SwiftLoop(asyncio.SelectorEventLoop):
         super().__init__(selector)
         selector.loop = self
         self.ahead = 0.0
-        """Seconds by which its clock is ahead of the machine's."""
+        """Seconds by which its clock is ahead: of the machine's, within `swift` of the process's processor time."""
         self.swift = False
         self.outside: set[object] = set()
         """What other threads do for tasks of this loop."""
         self._programs: list[asyncio.SubprocessTransport] = []
 
     def time(self) -> float:
-        return super().time() + self.ahead
+        return (time.process_time() if self.swift else super().time()) + self.ahead
+
+    def turn_swift(self, swift: bool) -> None:
+        """Go on from the same moment by the other clock."""
+        now = self.time()
+        self.swift = swift
+        self.ahead += now - self.time()
 
     @property
     def alone(self) -> bool:
@@ -107,11 +119,12 @@ def swift(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             loop.outside.discard(done)
 
     with monkeypatch.context() as patched:
+        loop.turn_swift(True)
+        wall = time.time() - loop.time()
         patched.setattr(Database, "run_together", noticed)
         patched.setattr(SystemClock, "monotonic", lambda _: loop.time())
-        patched.setattr(SystemClock, "wall", lambda _: time.time() + loop.ahead)
-        loop.swift = True
+        patched.setattr(SystemClock, "wall", lambda _: wall + loop.time())
         try:
             yield
         finally:
-            loop.swift = False
+            loop.turn_swift(False)

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from bot.contract import Clock, Entrance, SystemClock
 from bot.operations import Metrics, WebServer
 from playground.discord.posts import Signer
+from tests.patience import PATIENCE
 
 PLATFORMS = ("telegram", "slack", "discord")
 HOSTILE = (
@@ -68,7 +69,7 @@ class Web:
 
     async def send(self, request: bytes) -> int:
         """Send anything; the status of the answer, 0 where the connection ended without one."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
             try:
                 writer.write(request)

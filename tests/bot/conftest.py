@@ -30,6 +30,7 @@ from bot.contract.surface import CallCost, Deliver, Drawn, SurfaceLimits
 from bot.store import Store
 from playground.model import ModelServer
 from tests.conftest import FakeClock
+from tests.patience import PATIENCE
 from tests.surfaces import DrawnPage, page_of
 
 
@@ -204,7 +205,7 @@ class Rig:
         return self.shown(chat)[before:]
 
     async def idle(self) -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             await self.bot.dispatcher.wait_idle()
 
     def shown(self, chat: str = "7") -> list[str]:
@@ -215,7 +216,7 @@ class Rig:
 
     async def until(self, seen: Callable[[], bool]) -> None:
         """Wait until something can be seen."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not seen():
                 self.memory.changed.clear()
                 await self.memory.changed.wait()
@@ -252,7 +253,7 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenRig:
             stop = asyncio.Event()
             serving = asyncio.create_task(bot.serve(stop))
             try:
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(PATIENCE):
                     while bot.platforms.state["telegram"] != "listening" and not serving.done():
                         await asyncio.sleep(0.001)
                 yield Rig(bot, memory, model)

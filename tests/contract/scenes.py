@@ -25,6 +25,7 @@ from playground.screen import Screen, Shown
 from playground.slack import SlackServer
 from playground.slack.workspace import Workspace
 from playground.telegram import TelegramServer
+from tests.patience import PATIENCE
 
 
 @dataclass
@@ -210,7 +211,7 @@ async def _acknowledged(
         await asyncio.gather(listening, return_exceptions=True)
 
     stack.push_async_callback(end)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         await server.gateway.until_ready()
         while not server.commands.registered.get(""):
             await asyncio.sleep(0.001)

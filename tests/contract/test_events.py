@@ -26,6 +26,7 @@ from bot.contract.messages import (
 )
 from bot.contract.surface import Adapter
 from tests.contract.scenes import SCENES, Scene
+from tests.patience import PATIENCE
 from tests.surfaces import show
 
 PLACES = tuple(name for name in SCENES if name != "discord-answer")
@@ -50,7 +51,7 @@ class Ear:
 
     async def next(self) -> Incoming:
         """What is told next; what is told twice, as a mention in a channel of Slack, has a key in common."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while (told := await self.heard.get()) and not self._known.isdisjoint({told.delivery, *told.also}):
                 pass
         self._known |= {told.delivery, *told.also}
@@ -69,7 +70,7 @@ async def listening(scene: Scene) -> AsyncIterator[Ear]:
     ear = Ear(await scene.enter())
     task = asyncio.create_task(ear.adapter.listen(ear.heard.put))
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not ear.adapter.listening:
                 await asyncio.sleep(0.001)
         yield ear

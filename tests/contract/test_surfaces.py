@@ -21,6 +21,7 @@ from bot.reply.stream import ReplyStream
 from playground.faults import Fault
 from tests.conftest import FakeClock
 from tests.contract.scenes import SCENES, Scene
+from tests.patience import PATIENCE
 from tests.surfaces import cost_of, show
 
 POSTS = {
@@ -418,7 +419,7 @@ async def test_a_pause_that_is_meant_for_everything_closes_the_whole_bot(platfor
         assert error.value.scope == scene.surface.cost(None, None).budgets[0].scope
         assert error.value.retry_after == 7.0
         # The library itself waits for nothing: whoever gave up such a wait once would wait for ever afterwards.
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await show(scene.surface, Page("It"), None, "t1-0")
 
 

@@ -24,6 +24,7 @@ from playground.slack import SlackServer
 from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
 from tests.conftest import Nursery, Started
+from tests.patience import PATIENCE
 from tests.swift import SwiftLoop, swift
 
 ROOT = Path(__file__).parent.parent.parent
@@ -195,7 +196,7 @@ def starter(world: World, monkeypatch: pytest.MonkeyPatch, *, hurries: bool = Tr
             async with app.App(configuration, adapters) as bot:
                 serving = asyncio.create_task(bot.serve(stop))
                 try:
-                    async with asyncio.timeout(60):
+                    async with asyncio.timeout(PATIENCE):
                         while not serving.done() and any(bot.platforms.state[name] != "listening" for name in wanted):
                             await asyncio.sleep(0.005)
                     yield bot

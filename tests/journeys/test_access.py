@@ -14,6 +14,7 @@ import pytest
 from bot.app import App
 from playground.model import Reply
 from tests.journeys.conftest import Start, World
+from tests.patience import PATIENCE
 
 ADA, BOB = 7, 8
 CLOSED = {"ALLOW_ALL": "false", "ALLOWED_USERS": "telegram:7,slack:T0PARLEY/U7,discord:7"}
@@ -99,7 +100,7 @@ def counted(world: World) -> Counter[str]:
 
 async def stored(world: World, **states: int) -> None:
     """Wait until so many deliveries have ended so."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while any(counted(world)[state] < most for state, most in states.items()):
             await asyncio.sleep(0.01)
 

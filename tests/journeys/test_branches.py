@@ -11,6 +11,7 @@ from playground.model import Reply
 from tests.conftest import RawJson
 from tests.journeys.conftest import Process, Start, World
 from tests.journeys.test_changed import TOKENS, ready
+from tests.patience import PATIENCE
 
 LONG = " ".join(f"word{number}" for number in range(900))
 REPLYING = ("telegram", "discord")
@@ -70,7 +71,7 @@ def letters(body: RawJson) -> list[str]:
 
 
 async def until(seen: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not seen():
             await asyncio.sleep(0.005)
 

@@ -24,6 +24,7 @@ from playground.faults import Fault
 from playground.model import Reply
 from tests.conftest import Nursery, RawJson, RawObject
 from tests.journeys.conftest import Process, World
+from tests.patience import PATIENCE
 
 PASSWORD = "canary-of-the-database-password"
 MCP = {
@@ -181,7 +182,7 @@ async def test_no_secret_is_written_anywhere_whatever_fails(
         others = [world.slack.screen.of(channel), world.discord.screen.of(place.id)]
         return all(chats) and all(others) and any("⏰" in one.text for one in telegram.screen.of("105"))
 
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not answered():
             await asyncio.sleep(0.02)
     assert await process.stop() == 0
@@ -222,7 +223,7 @@ async def test_no_secret_is_written_when_no_platform_can_be_reached(
     secrets |= {"account": ACCOUNT, "short": SHORT, "path": PATH, "query": QUERY, "proxy": PROXY}
     await process.start()
 
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not all(f"{name} does not receive now" in process.said for name in ("telegram", "slack", "discord")):
             await asyncio.sleep(0.02)
     pages = {}

@@ -15,6 +15,7 @@ from playground.model import Reply
 from playground.screen import Screen
 from tests.conftest import RawJson
 from tests.journeys.conftest import Process, Start, World, outside, process_in, starter
+from tests.patience import PATIENCE
 
 PLATFORMS = ("telegram", "slack", "discord")
 MOMENTS = ("queued", "before the first word", "in mid-stream", "during a tool", "finished", "with later turns")
@@ -141,7 +142,7 @@ class Model:
         return Reply(OLD)
 
 
-async def until(seen: object, seconds: float = 30.0) -> None:
+async def until(seen: object, seconds: float = PATIENCE) -> None:
     assert callable(seen)
     async with asyncio.timeout(seconds):
         while not seen():

@@ -15,6 +15,7 @@ from bot.cli import chats
 from playground.model import Reply
 from playground.screen import Shown
 from tests.journeys.conftest import Process, Start, World, more_than
+from tests.patience import PATIENCE, slowed
 
 PLATFORMS = ("telegram", "discord", "slack")
 ADA, BOB = 7, 8
@@ -100,7 +101,7 @@ class Room:
                 await self.world.slack.sockets.until_connected(since=starts)
 
     async def until(self, seen: Callable[[], object]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while not seen():
                 await asyncio.sleep(0.005)
 
@@ -176,7 +177,7 @@ async def test_slacks_own_stop_ends_the_answer_of_an_agent(world: World, process
     world.slack.stop_session("C1", room.thread, f"U{ADA}")
     await room.until(lambda: request.closed_early)
 
-    assert time.monotonic() - since < 1.0
+    assert time.monotonic() - since < slowed(1.0)
     await room.until(lambda: not works() and [one.text for one in room.shown] == ["Stopped."])
     assert world.slack.workspace.titles == {("C1", room.thread): "tell me much"}
     await room.until(lambda: ended(world) == 1)
@@ -317,4 +318,4 @@ async def test_buttons_work_after_the_process_was_killed(room: Room, process: Pr
     since = time.monotonic()
     room.press(growing, STOP)
     await room.until(lambda: growing.text.endswith("Stopped."))
-    assert time.monotonic() - since < 10
+    assert time.monotonic() - since < slowed(10)

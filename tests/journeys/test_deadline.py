@@ -14,13 +14,14 @@ from pathlib import Path
 from playground.faults import Fault
 from playground.model import Reply
 from tests.journeys.conftest import Process, World
+from tests.patience import PATIENCE, slowed
 
 SERVER = Path(__file__).parents[1] / "tools" / "mcp" / "servers" / "plain.py"
 WORDS = " ".join(f"word{number}" for number in range(60))
 LONGEST = 10.0
 
 
-async def until(seen: Callable[[], object], seconds: float = 30.0) -> None:
+async def until(seen: Callable[[], object], seconds: float = PATIENCE) -> None:
     async with asyncio.timeout(seconds):
         while not seen():
             await asyncio.sleep(0.01)
@@ -64,7 +65,7 @@ def locked(world: World, how: str) -> Iterator[None]:
 async def stopped(process: Process) -> float:
     """How long it takes to end in order, once it is asked to."""
     since = time.monotonic()
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(PATIENCE):
         code = await process.stop()
     seconds = time.monotonic() - since
     assert code == 0, process.said
@@ -81,8 +82,8 @@ async def test_with_nothing_under_way_servers_that_end_for_nobody_hold_up_the_en
 
     seconds = await stopped(process)
 
-    assert seconds < 6, process.said
-    await until(lambda: not running(), 5)
+    assert seconds < slowed(6), process.said
+    await until(lambda: not running(), PATIENCE)
 
 
 async def test_a_turn_a_last_edit_stubborn_servers_and_a_locked_database_are_over_within_the_deadline(
@@ -101,16 +102,16 @@ async def test_a_turn_a_last_edit_stubborn_servers_and_a_locked_database_are_ove
     await until(lambda: len(running()) == 9)
     last_edit = world.telegram.faults.add("editMessageText", Fault(hold=asyncio.Event()))
     world.telegram.say(8, "please tell bob", person=8)
-    await asyncio.wait_for(last_edit.reached.wait(), 10)
+    await asyncio.wait_for(last_edit.reached.wait(), PATIENCE)
     world.telegram.say(7, "please tell ada", person=7)
     await world.telegram.screen.until(lambda screen: screen.of("7") and len(screen.of("7")[0].versions) > 1)
 
     with locked(world, "IMMEDIATE"):
         seconds = await stopped(process)
 
-    assert seconds < LONGEST, process.said
+    assert seconds < slowed(LONGEST), process.said
     assert "I am being restarted" in world.telegram.screen.of("7")[0].text, "no store is needed to say so"
-    await until(lambda: not running(), 5)
+    await until(lambda: not running(), PATIENCE)
 
 
 async def test_a_start_that_waits_for_a_locked_database_ends_when_it_is_asked_to(
@@ -126,4 +127,4 @@ async def test_a_start_that_waits_for_a_locked_database_ends_when_it_is_asked_to
         await until(lambda: lock.read_text().split()[:1] == [str(process.child.pid)])
         seconds = await stopped(process)
 
-    assert seconds < LONGEST, process.said
+    assert seconds < slowed(LONGEST), process.said

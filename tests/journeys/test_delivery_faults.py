@@ -23,6 +23,7 @@ from playground.model import Reply
 from playground.screen import Shown
 from tests.conftest import RawJson, RawObject
 from tests.journeys.conftest import Process, Start, World
+from tests.patience import PATIENCE
 
 PLATFORMS = ("telegram", "slack", "discord")
 POST = {
@@ -85,10 +86,10 @@ class Place:
     def texts(self) -> list[str]:
         return [message.text for message in self.messages]
 
-    async def until(self, seen: Callable[[list[str]], object], seconds: float = 60.0) -> None:
+    async def until(self, seen: Callable[[list[str]], object], seconds: float = PATIENCE) -> None:
         await self.server.screen.until(lambda _: seen(self.texts), seconds)
 
-    async def whole(self, text: str = "end-of-answer", seconds: float = 60.0) -> None:
+    async def whole(self, text: str = "end-of-answer", seconds: float = PATIENCE) -> None:
         await self.until(lambda texts: any(text in one for one in texts), seconds)
 
     def calls(self, *kinds: dict[str, str]) -> list[Any]:
@@ -313,7 +314,7 @@ async def test_what_nobody_can_read_is_not_written_to_its_end(places: list[Place
         await place.until(lambda texts: texts)
         [began[place.platform]] = [one for one in world.model.requests if place.platform in str(one.messages[-1])]
         shut_out(place)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             await began[place.platform].ended.wait()
 
     async with start(*PLATFORMS) as bot:
@@ -341,7 +342,7 @@ async def test_the_tools_of_an_answer_that_nobody_can_read_end_too(world: World,
     held = [world.tavily.faults.add("search", Fault(hold=until)) for until in (found, *[asyncio.Event()] * 3)]
     async with start("telegram", TOOL_MODE="native", TOOL_SECONDS="600", TURN_SECONDS="600") as bot:
         place.say("please look up telegram")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             for search in held:
                 await search.reached.wait()
             await place.until(lambda texts: any("pots" in text for text in texts))
@@ -481,7 +482,7 @@ async def test_a_kill_does_not_let_an_older_edit_stand_last(
     await world.slack.sockets.until_connected(1)
     await world.discord.gateway.until_ready(1)
     await everywhere(places, _asked_and_whole)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while unsettled(world) < 3:
             await asyncio.sleep(0.01)
     await process.kill()
@@ -514,7 +515,7 @@ async def test_a_kill_in_mid_answer_does_not_let_an_older_edit_stand_last(
     for place in places:
         place.say("please tell me")
     for place in places:
-        await asyncio.wait_for(faults[place.platform].reached.wait(), 30)
+        await asyncio.wait_for(faults[place.platform].reached.wait(), PATIENCE)
     await process.kill()
     await process.start()
     await everywhere(places, Place.whole)
@@ -547,14 +548,14 @@ async def test_a_platform_that_lets_nothing_through_for_a_day_holds_neither_its_
         await place.until(lambda texts: texts)
         place.server.faults.add(EDIT[place.platform], Fault(status=429, retry_after=86_400), 1000)
         go_on.set()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while not any(call.retry_after for call in place.calls()):
                 await asyncio.sleep(0.01)
         place.say("and then, please")
 
     async with start(*PLATFORMS) as bot:
         await everywhere(places, one)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             await bot.dispatcher.wait_idle()
         closed = [await bot.store.turns.find_last(row.chat) for row in await bot.store.history.list_chats()]
         waiting = bot.settling.waiting
@@ -581,7 +582,7 @@ async def test_what_a_platform_refused_for_long_is_shown_when_it_lets_it_through
         for kind in (POST, EDIT):
             place.server.faults.add(kind[place.platform], Fault(status=429, retry_after=5))
         place.say("please tell me")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while not any(call.retry_after for call in place.calls()):
                 await asyncio.sleep(0.01)
         place.say("and then, please")
@@ -607,7 +608,7 @@ async def through_an_outage(places: Sequence[Place], start: Start, seconds: floa
             place.server.faults.add(kind[place.platform], Fault(status=500))
             place.server.faults.add(kind[place.platform], Fault(status=502), 10_000)
         place.say("please tell me")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not place.calls():
                 await asyncio.sleep(0.01)
         await asyncio.sleep(seconds)

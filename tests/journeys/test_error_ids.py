@@ -16,6 +16,7 @@ from playground.faults import Fault
 from playground.model import Reply
 from tests.conftest import RawJson
 from tests.journeys.conftest import Start, World
+from tests.patience import PATIENCE
 
 ID = re.compile(r"[0-9a-f]{6}")
 INSIDE = re.compile(
@@ -89,7 +90,7 @@ async def test_every_failure_of_a_model_is_told_with_an_id_and_nothing_else(
         for number in range(100, 100 + len(CASES)):
             world.telegram.person(number, "Ada")
             world.telegram.say(number, f"please fail as number {number}", person=number)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not all(world.telegram.screen.of(str(number)) for number in range(100, 100 + len(CASES))):
                 await asyncio.sleep(0.01)
         await bot.dispatcher.wait_idle()

@@ -13,6 +13,7 @@ from playground.faults import Fault
 from playground.model import Reply
 from tests.journeys.conftest import Process, Start, World
 from tests.journeys.test_files import PLATFORMS, POSTS, PRIVATE, Place, answered, places, ready
+from tests.patience import PATIENCE
 
 EXPORT = {
     "telegram private": "/export",
@@ -42,7 +43,7 @@ TEXT_POSTS = {"telegram": "sendMessage", "slack": "chat.postMessage"}
 
 
 async def until(seen: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not seen():
             await asyncio.sleep(0.01)
 

@@ -19,6 +19,7 @@ from playground.model.images import png
 from playground.screen import Shown
 from tests.conftest import RawJson
 from tests.journeys.conftest import Process, Start, World
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="code runs in bubblewrap")
 
@@ -103,7 +104,7 @@ PRIVATE = ("telegram private", "slack direct", "discord direct")
 
 
 async def answered(bot: App, *everywhere: Place) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not all(place.messages for place in everywhere):
             await asyncio.sleep(0.01)
     await bot.dispatcher.wait_idle()
@@ -231,7 +232,7 @@ POSTS = {
 
 
 async def ready(world: World, starts: int = 1) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while (
             len(world.discord.gateway.identified) < starts
             or sum(call.method == "getMe" for call in world.telegram.calls) < starts
@@ -260,7 +261,7 @@ async def test_a_file_survives_a_kill_between_the_text_and_the_file_and_is_poste
         getattr(world, platform).faults.add(method, Fault(hold_after=let_go), times=4)
     for place in everywhere:
         place.say("please save a dot as a picture")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not all("Here it is." in place.text for place in everywhere):
             await asyncio.sleep(0.01)
     await process.kill()
@@ -270,7 +271,7 @@ async def test_a_file_survives_a_kill_between_the_text_and_the_file_and_is_poste
         getattr(world, platform).faults.clear()
 
     await process.start()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not all(place.files for place in everywhere):
             await asyncio.sleep(0.01)
     await ready(world, starts=2)
@@ -278,7 +279,7 @@ async def test_a_file_survives_a_kill_between_the_text_and_the_file_and_is_poste
     world.model.script = lambda body: Reply("And on.")
     for place in everywhere:
         place.say("please go on")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not all("And on." in place.text for place in everywhere):
             await asyncio.sleep(0.01)
 
@@ -305,7 +306,7 @@ async def test_a_file_killed_on_its_way_is_never_posted_twice_and_never_lost_in_
         held.append(getattr(world, platform).faults.add(POSTS[platform], fault))
     for place in everywhere:
         place.say("please save a dot as a picture")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not all(fault.reached.is_set() for fault in held) or not everywhere[2].files:
             await asyncio.sleep(0.01)
     await process.kill()
@@ -313,7 +314,7 @@ async def test_a_file_killed_on_its_way_is_never_posted_twice_and_never_lost_in_
         getattr(world, platform).faults.clear()
 
     await process.start()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not all("I cannot tell whether the file dot.png arrived" in place.text for place in everywhere[:2]):
             await asyncio.sleep(0.01)
     assert await process.stop() == 0

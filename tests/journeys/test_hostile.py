@@ -29,6 +29,7 @@ from playground.telegram.world import Person
 from tests.conftest import RawJson
 from tests.journeys.conftest import Start, World, more_than
 from tests.journeys.hostile import CASES, Case
+from tests.patience import PATIENCE
 
 PLATFORMS = ("telegram", "slack", "discord")
 AT_ONCE = 12
@@ -207,7 +208,7 @@ class Journey:
 
     async def answered(self, bot: App) -> None:
         """Everything asked is answered and stands."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not all(self.messages(*key) for key in self.chats):
                 await asyncio.sleep(0.02)
         await bot.dispatcher.wait_idle()

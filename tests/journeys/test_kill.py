@@ -19,6 +19,7 @@ from playground.faults import Fault
 from playground.model import Reply
 from tests.conftest import RawJson
 from tests.journeys.conftest import Process, World
+from tests.patience import PATIENCE
 
 WORDS = " ".join(f"word{number}" for number in range(60))
 PLATFORMS = ("telegram", "slack", "discord")
@@ -64,7 +65,7 @@ class Chats:
         """How many messages show the end of the answer."""
         return sum(f"end-of-{platform}" in text for text in self.texts(platform))
 
-    async def until(self, seen: Callable[[], bool], seconds: float = 60.0) -> None:
+    async def until(self, seen: Callable[[], bool], seconds: float = PATIENCE) -> None:
         async with asyncio.timeout(seconds):
             while not seen():
                 await asyncio.sleep(0.01)

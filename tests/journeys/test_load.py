@@ -26,6 +26,7 @@ from playground.model import Reply
 from playground.tavily.pages import CannedPage
 from tests.conftest import RawJson
 from tests.journeys.conftest import Process, World
+from tests.patience import PATIENCE
 
 WAITING = "Several of your messages are already waiting."
 
@@ -37,7 +38,7 @@ def resident(pid: int) -> float:
     return int(found[1]) / 1024
 
 
-async def until(seen: Callable[[], object], seconds: float = 60.0, every: float = 0.02) -> None:
+async def until(seen: Callable[[], object], seconds: float = PATIENCE, every: float = 0.02) -> None:
     async with asyncio.timeout(seconds):
         while not seen():
             await asyncio.sleep(every)

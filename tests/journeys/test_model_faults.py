@@ -19,6 +19,7 @@ from playground.screen import Shown
 from playground.slack import SlackServer
 from tests.conftest import RawJson
 from tests.journeys.conftest import Start, World, more_than
+from tests.patience import PATIENCE
 
 ADA = 7
 HALF = "Half of the answer is here"
@@ -99,7 +100,7 @@ class Chat:
     def messages(self) -> list[Shown]:
         return list(self.world.telegram.screen.of(str(self.number)))
 
-    async def until(self, text: str, seconds: float = 60.0) -> float:
+    async def until(self, text: str, seconds: float = PATIENCE) -> float:
         """Wait until a message ends with or holds `text`; the event loop's time then."""
         await self.world.telegram.screen.until(lambda _: any(text in one.text for one in self.messages), seconds)
         return asyncio.get_running_loop().time()
@@ -170,7 +171,7 @@ async def test_an_endless_answer_is_cut_and_its_stream_closed(world: World, star
     async with start("telegram", MAX_OUTPUT_CHARS="2000") as bot:
         chat.say("please write for ever")
         await chat.until("The answer was cut here because it became too long.")
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE):
             await world.model.requests[0].ended.wait()
         await bot.dispatcher.wait_idle()
         [message] = chat.messages

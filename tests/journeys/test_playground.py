@@ -19,6 +19,7 @@ from playground.model import Reply
 from playground.show import Playground
 from playground.windows import Place, Window
 from tests.conftest import RawJson
+from tests.patience import PATIENCE
 from tests.swift import swift
 
 NOBODY = ("/nowhere/parley",)
@@ -45,7 +46,7 @@ async def evening(
         with swift(monkeypatch):
             async with app.App(configuration, open_adapters(configuration, ["slack"])) as bot:
                 serving = asyncio.create_task(bot.serve(stop))
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(PATIENCE):
                     while bot.platforms.state["slack"] != "listening":
                         await asyncio.sleep(0.005)
                 yield shown, bot

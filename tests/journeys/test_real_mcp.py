@@ -26,6 +26,7 @@ from playground.model import Reply
 from playground.web import DexscreenerServer
 from tests.conftest import RawJson, RawObject
 from tests.journeys.conftest import Start, World
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 NODE = ROOT / ".real/node_modules/.bin"
@@ -168,7 +169,7 @@ async def test_every_question_finds_its_tool_among_those_of_all_servers(
         answers = [await _ask(world, bot, number, filled(asked.question)) for number, asked in enumerate(QUESTIONS)]
         await _kill("mcp-server-memory")
         for down in (True, False):
-            async with asyncio.timeout(30.0):
+            async with asyncio.timeout(PATIENCE):
                 while ("MCP memory" in bot.registry.unavailable) is not down:
                     await asyncio.sleep(0.01)
         again = await _ask(world, bot, 25, filled(QUESTIONS[25].question), chat=900)

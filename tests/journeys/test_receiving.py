@@ -14,6 +14,7 @@ from adapters.telegram.adapter import TelegramAdapter
 from bot.contract.surface import Deliver
 from playground.model import Reply
 from tests.journeys.conftest import Start, World
+from tests.patience import PATIENCE
 
 ANSWER = " ".join(f"word{number}" for number in range(60)) + " end-of-answer"
 ADAPTERS: dict[str, type[TelegramAdapter | SlackAdapter | DiscordAdapter]] = {
@@ -59,7 +60,7 @@ async def test_an_error_in_receiving_disturbs_no_answer_and_what_comes_later_is_
         server.say(chat, "please tell me", person=person)
         await server.screen.until(lambda screen: screen.of(str(chat)))
         broken.set()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while listens < 2 or bot.platforms.state[platform] != "listening":
                 await asyncio.sleep(0.01)
         go_on.set()

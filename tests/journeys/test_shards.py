@@ -8,6 +8,7 @@ from playground.discord import DiscordServer
 from playground.discord.world import Channel
 from playground.model import Reply
 from tests.journeys.conftest import Start, World, more_than
+from tests.patience import PATIENCE
 
 SHARDS = 3
 
@@ -30,7 +31,7 @@ async def test_a_lost_connection_is_that_of_its_servers_alone_and_nothing_is_los
     words = " ".join(f"word{number}" for number in range(30))
     world.model.reply(*(Reply(f"Answer {number}.") for number in range(SHARDS)))
     async with start("discord") as bot:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while set(bot.platforms.shards["discord"].values()) != {"listening"}:
                 await asyncio.sleep(0.01)
         for number, place in enumerate(places):

@@ -26,6 +26,7 @@ from playground.mixer import Mixer
 from playground.model import Reply
 from tests.conftest import RawJson
 from tests.journeys.conftest import Process, Start, World
+from tests.patience import PATIENCE
 
 CALLS = {
     "telegram": ("sendMessage", "editMessageText", "getUpdates", "sendChatAction", "deleteMessage"),
@@ -323,7 +324,7 @@ async def test_half_an_hour_of_bad_luck_with_fifty_chats(soak: Soak, world: Worl
     world.settings["HTTP_PORT"] = str(samples.port)
     soak.gather({"telegram": 36, "slack": 4, "discord": 10})
     await process.start()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not any(call.method == "getMe" for call in world.telegram.calls):
             await asyncio.sleep(0.05)
     await world.slack.sockets.until_connected(1)

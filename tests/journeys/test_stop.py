@@ -15,6 +15,7 @@ from playground.model import Reply
 from playground.telegram.limits import Limits
 from tests.conftest import RawJson
 from tests.journeys.conftest import Process, Start, World
+from tests.patience import PATIENCE, slowed
 
 WORDS = " ".join(f"word{number}" for number in range(60))
 NOTE = "I am being restarted"
@@ -53,7 +54,7 @@ class Chats:
         await self.world.slack.sockets.until_connected(since=starts)
         await self.world.discord.gateway.until_ready(1)
 
-    async def until(self, seen: Callable[[], object], seconds: float = 30.0) -> None:
+    async def until(self, seen: Callable[[], object], seconds: float = PATIENCE) -> None:
         async with asyncio.timeout(seconds):
             while not seen():
                 await asyncio.sleep(0.01)
@@ -87,7 +88,7 @@ async def test_a_stop_in_mid_stream_marks_each_reply_and_the_next_start_complete
     # Bob's answer is complete; only its last edit is under way, for ever.
     last_edit = world.telegram.faults.add("editMessageText", Fault(hold=asyncio.Event()))
     world.telegram.say(8, "please tell bob", person=8)
-    await asyncio.wait_for(last_edit.reached.wait(), 10)
+    await asyncio.wait_for(last_edit.reached.wait(), PATIENCE)
     chats.ask()
     await chats.until(lambda: all(chats.texts(name) for name in PLATFORMS))
 
@@ -97,7 +98,7 @@ async def test_a_stop_in_mid_stream_marks_each_reply_and_the_next_start_complete
     marked = {name: chats.texts(name) for name in PLATFORMS}
 
     assert code == 0, process.said
-    assert seconds < 10
+    assert seconds < slowed(10)
     for name in PLATFORMS:
         [text] = marked[name]
         assert text.startswith("Here it is for") and NOTE in text, f"{name}: {text}"
@@ -112,7 +113,7 @@ async def test_a_stop_in_mid_stream_marks_each_reply_and_the_next_start_complete
     await chats.ready(2)
     since = time.monotonic()
     assert await process.stop() == 0
-    assert time.monotonic() - since < 4, "nothing was under way, so there was nothing to wait for"
+    assert time.monotonic() - since < slowed(4), "nothing was under way, so there was nothing to wait for"
 
 
 async def test_many_restarts_in_good_order_are_no_failed_attempts(
@@ -150,7 +151,7 @@ async def test_a_second_request_to_stop_ends_the_process_at_once(world: World, p
     await chats.until(lambda: "stopping" in process.said)
     since = time.monotonic()
     assert await process.stop() == 1
-    assert time.monotonic() - since < 1
+    assert time.monotonic() - since < slowed(1)
 
 
 async def test_a_message_that_kills_the_process_twice_is_apologised_for_once_and_frees_its_chat(
@@ -235,7 +236,7 @@ async def test_stop_pressed_while_the_answer_waits_for_its_last_edit_loses_nothi
         let_go = asyncio.Event()
         edit = world.telegram.faults.add("editMessageText", Fault(hold=let_go))
         chats.ask(only=("telegram",))
-        await asyncio.wait_for(edit.reached.wait(), 10)
+        await asyncio.wait_for(edit.reached.wait(), PATIENCE)
         world.telegram.say(7, "/stop", person=7)
         [chat] = bot.dispatcher.queue._boxes
         running = bot.dispatcher.queue.find_running(chat)

@@ -13,6 +13,7 @@ from bot.store.database import Database
 from playground.model import Reply
 from tests.conftest import RawJson
 from tests.journeys.conftest import Process, Start, World
+from tests.patience import PATIENCE
 
 WORDS = " ".join(f"word{number}" for number in range(40))
 SORRY = "I can't save messages right now"
@@ -47,7 +48,7 @@ class Chats:
         server = self.world.telegram if who == "bob" else getattr(self.world, who)
         return [message.text for message in server.screen.of(self.chat[who])]
 
-    async def until(self, seen: Callable[[], object], seconds: float = 30.0) -> None:
+    async def until(self, seen: Callable[[], object], seconds: float = PATIENCE) -> None:
         async with asyncio.timeout(seconds):
             while not seen():
                 await asyncio.sleep(0.01)
@@ -73,7 +74,7 @@ class Lock:
         self.db = sqlite3.connect(world.data / "parley.db", isolation_level=None, timeout=0)
 
     async def __aenter__(self) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while not self.db.in_transaction:
                 try:
                     self.db.execute("BEGIN IMMEDIATE")

@@ -10,6 +10,7 @@ from playground.faults import Fault
 from playground.model import Reply
 from tests.conftest import RawJson
 from tests.journeys.conftest import Process, World
+from tests.patience import PATIENCE
 
 SENTENCE = "This is a sentence of the answer, and it takes a moment to read. "
 ANSWER = f"{SENTENCE * 20}It ends with end-of-answer."
@@ -49,7 +50,7 @@ async def test_a_kill_during_a_stream_leaves_one_whole_answer(
     held = Fault(hold_after=let_go) if fault == "after" else Fault(hold=let_go)
     slack.faults.add(f"chat.{method}", held)
     question = slack.say("C1", f"<@{slack.bot_user_id}> second", person="U1")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         await held.reached.wait()
     await process.kill()
     killed.set()

@@ -14,6 +14,7 @@ from playground.model import Reply
 from playground.screen import Shown
 from tests.conftest import RawJson
 from tests.journeys.conftest import Start, World
+from tests.patience import PATIENCE
 
 ADA = 7
 
@@ -122,7 +123,7 @@ async def test_stop_ends_the_answer_keeps_what_was_shown_and_closes_the_models_s
         world.telegram.say(ADA, "please write a very long text", person=ADA)
         await world.telegram.screen.until(lambda _: text_of(world).startswith("word word"))
         world.telegram.say(ADA, "/stop", person=ADA)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await world.model.requests[0].ended.wait()
         await bot.dispatcher.wait_idle()
 

@@ -19,6 +19,7 @@ from playground.model import Reply
 from playground.slack import SlackServer
 from playground.slack.api import Call
 from tests.journeys.conftest import Process, Start, World
+from tests.patience import PATIENCE
 
 _PLATFORMS = runpy.run_path(str(Path(__file__).with_name("test_platforms.py")))
 
@@ -188,7 +189,7 @@ async def test_a_long_thread_fills_a_quarter_of_the_window_with_its_root_and_its
         thread.say(f"Point {number}: " + "words " * 100)
 
     async with start("slack", CONTEXT_TOKENS="8000") as bot:
-        said = await asyncio.wait_for(thread.ask(bot, "summarise"), 60)
+        said = await asyncio.wait_for(thread.ask(bot, "summarise"), PATIENCE)
 
     assert "slips to Friday" in said and "Point 299:" in said and "Point 0:" not in said
     assert "more messages are left out]" in said

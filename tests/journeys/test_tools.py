@@ -18,6 +18,7 @@ from playground.model.images import png
 from playground.screen import Shown
 from tests.conftest import RawJson
 from tests.journeys.conftest import Start, World
+from tests.patience import PATIENCE
 from tools.base import Tool
 
 ADA = 7
@@ -229,7 +230,7 @@ async def test_a_sandbox_that_does_not_hold_is_said_once_and_its_tool_never_offe
     caplog.set_level(logging.INFO)
     world.model.reply(Reply("I cannot run code here."))
     async with start("telegram", TOOL_MODE="native", CODE_BACKEND="bwrap", PATH=refusing_bwrap) as bot:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while "run_python" not in bot.registry.unavailable:
                 await asyncio.sleep(0.005)
         await ask(world, bot, "please run this Python code: print(2 ** 100)")

@@ -13,9 +13,10 @@ import pytest
 from playground.model import Reply
 from tests.conftest import Nursery
 from tests.journeys.conftest import Process, Start, World
+from tests.patience import PATIENCE
 
 
-async def until(seen: Callable[[], object], seconds: float = 30.0) -> None:
+async def until(seen: Callable[[], object], seconds: float = PATIENCE) -> None:
     async with asyncio.timeout(seconds):
         while not seen():
             await asyncio.sleep(0.01)

@@ -13,6 +13,7 @@ from playground.faults import Fault
 from playground.model import Reply
 from tests.journeys.conftest import Process, Start, World
 from tests.journeys.test_enclosures import PLATFORMS, PNG, Place
+from tests.patience import PATIENCE
 
 SAID = "When does the ferry to Moss leave?"
 OGG = b"OggS\0\2" + b"\0" * 60
@@ -245,7 +246,7 @@ async def test_who_speaks_sees_that_they_are_listened_to(world: World, start: St
         places = [Place(world, platform, group=platform == "slack") for platform in PLATFORMS]
         for place in places:
             place.send("", voice(place.platform))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while len(signs(world)) < 3:
                 await asyncio.sleep(0.01)
         hold.set()

@@ -12,6 +12,7 @@ import pytest
 
 from playground.model import Reply
 from tests.journeys.conftest import Process, Start, World
+from tests.patience import PATIENCE
 
 _PLATFORMS = runpy.run_path(str(Path(__file__).with_name("test_platforms.py")))
 person = _PLATFORMS["person"]
@@ -43,7 +44,7 @@ def text_of(world: World, platform: str, id: str) -> str:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not condition():
             await asyncio.sleep(0.01)
 

@@ -11,6 +11,7 @@ from adapters.telegram.webhook import secret_of
 from playground.model import Reply
 from playground.screen import Screen
 from tests.journeys.conftest import Process, Start, World
+from tests.patience import PATIENCE
 from tests.web import Web, free_port, signer
 
 ADA = 7
@@ -116,7 +117,7 @@ async def test_what_was_written_in_telegram_around_a_kill_is_answered_once(
     world.telegram.redeliver(second)
     world.telegram.say(ADA, "three", person=ADA)
     await world.telegram.screen.until(lambda screen: shown(world)[2:] == ["Answer to: three"], 60)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while world.telegram.world.updates.waiting:
             await asyncio.sleep(0.01)
 

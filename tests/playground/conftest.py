@@ -17,6 +17,7 @@ import pytest
 
 from playground.show import Playground
 from tests.conftest import RawJson, RawObject
+from tests.patience import PATIENCE
 
 BROWSER = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), "")
 NEEDS_BROWSER = pytest.mark.skipif(
@@ -39,7 +40,7 @@ class Tab:
         self._number += 1
         await self._socket.send_json({"id": self._number, "method": method, "params": parameters})
         while True:
-            told = await self._socket.receive_json(timeout=30)
+            told = await self._socket.receive_json(timeout=PATIENCE)
             if told.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
                 self.errors.append(json.dumps(told["params"])[:500])
             if told.get("id") == self._number:

@@ -23,6 +23,7 @@ from playground.choices import of_ollama
 from playground.show import Playground
 from playground.windows import DiscordWindow
 from tests.conftest import RawJson, RawObject
+from tests.patience import PATIENCE
 from tools.settings import SETTINGS
 
 ECHO = """
@@ -91,7 +92,7 @@ class Page:
         def found() -> list[Any]:
             return [data for one, data in self.events[after:] if one == kind and wanted(data)]
 
-        async with asyncio.timeout(20), self._changed:
+        async with asyncio.timeout(PATIENCE), self._changed:
             await self._changed.wait_for(found)
         return found()[0]
 
@@ -434,7 +435,7 @@ time.sleep(600)
     assert (await process.stdout.readline()).strip() == b"started"
 
     process.kill()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         assert await process.stdout.read() == b""
     await process.wait()
 
@@ -470,7 +471,7 @@ attempt("datagram", lambda: datagram.sendto(b"x", ("192.0.2.1", 53)))
         env={"PYTHONPATH": str(ROOT), "PLAYGROUND_STAYS_HOME": "1"},
     )
     assert process.stdout is not None
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         # Its input stays open: that is the leash.
         said = (await process.stdout.read()).decode().splitlines()
     await process.wait()
@@ -497,8 +498,8 @@ time.sleep(600)
 """
     child = Child(tmp_path, dict, lambda: None, lambda text: None, (sys.executable, "-c", stubborn))
     running = asyncio.create_task(child.run())
-    await asyncio.wait_for(asyncio.to_thread(up.read_text), 20)
-    async with asyncio.timeout(60):
+    await asyncio.wait_for(asyncio.to_thread(up.read_text), PATIENCE)
+    async with asyncio.timeout(PATIENCE):
         while not child.state.pid:
             await asyncio.sleep(0)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from tests.patience import PATIENCE
 from tools.base import Json, ToolCall, ToolContext, ToolError, ToolResult, Unavailable
 from tools.databases import parse
 from tools.databases.base import Rows
@@ -25,7 +26,7 @@ async def ask(tool: QueryDatabase, **arguments: Json) -> ToolResult:
     return await registry.run(ToolCall("1", "query_database", arguments), ToolContext(scope=os.urandom(4).hex()))
 
 
-def named(databases: str, seconds: float = 5.0) -> QueryDatabase:
+def named(databases: str, seconds: float = PATIENCE) -> QueryDatabase:
     return open_tool(DatabaseSettings(databases=SecretStr(databases), database_seconds=seconds))
 
 

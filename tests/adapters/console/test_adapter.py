@@ -18,6 +18,7 @@ from adapters.console.terminal import Screen, draw, lines_of
 from bot.contract import Button, Control, Deliver, Incoming, MessageRef, MessageSent, Page, Status, StoreError
 from playground.model import ModelServer, Reply
 from tests.conftest import Nursery
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -234,7 +235,7 @@ async def conversation(
 ) -> str:
     """What is printed until the person leaves; `ends` are where the lines are read, and where they are written."""
     source, sink = ends
-    async with asyncio.timeout(60), ConsoleAdapter("ada", source, out) as adapter:
+    async with asyncio.timeout(PATIENCE), ConsoleAdapter("ada", source, out) as adapter:
         adapter.idle = idle
         await adapter.listen(deliver)
         assert adapter.ended.is_set()
@@ -323,7 +324,7 @@ async def test_a_terminal_that_is_closed_ends_its_input() -> None:
     lines = lines_of(source)
     os.close(mine)
 
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         assert await lines.get() is None
     os.close(source)
 
@@ -337,7 +338,7 @@ async def test_lines_come_whole_however_they_were_cut(end: str) -> None:
         os.write(sink, text[index : index + 1])
     os.close(sink)
 
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         found = [await lines.get() for _ in range(3)]
     os.close(source)
 
@@ -356,7 +357,7 @@ async def test_a_terminal_invites_after_each_answer_and_ends_when_told(
     os.close(theirs)
     seen = ""
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             for wanted, typed in (("you> ", b"why?\n"), ("blue.\r\nyou> ", leave)):
                 while wanted not in seen:
                     seen += (await asyncio.to_thread(os.read, mine, 1024)).decode()

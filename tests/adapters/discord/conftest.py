@@ -19,6 +19,7 @@ from bot.contract.words import COMMANDS
 from playground.discord import DiscordServer
 from playground.discord.world import Channel
 from tests.conftest import FakeClock, RawJson, RawObject
+from tests.patience import PATIENCE
 
 
 class Mailbox:
@@ -45,7 +46,7 @@ class Mailbox:
 
     async def next(self) -> RawJson:
         """The next delivery nobody has looked at."""
-        async with asyncio.timeout(60), self._news:
+        async with asyncio.timeout(PATIENCE), self._news:
             await self._news.wait_for(lambda: len(self.stored) > self._read)
         self._read += 1
         return self.stored[self._read - 1]
@@ -57,7 +58,7 @@ class Mailbox:
 
 async def until(seen: Callable[[], object]) -> None:
     """Wait until something of which nobody tells has happened."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not seen():
             await asyncio.sleep(0.001)
 

@@ -18,6 +18,7 @@ from bot.contract.messages import Page, ReplyTarget
 from playground.discord.gateway import Connection
 from playground.faults import Fault
 from tests.adapters.discord.conftest import Stage, Wait
+from tests.patience import PATIENCE
 from tests.surfaces import show
 
 PUT = "PUT /applications/{application}/commands"
@@ -57,7 +58,7 @@ async def test_a_cancellation_that_the_library_loses_is_repeated(
     monkeypatch.setattr(discord.Client, "connect", connect)
     adapter = await stage.enter()
     listening = asyncio.create_task(adapter.listen(stage.mailbox))
-    await asyncio.wait_for(connecting.wait(), 10)
+    await asyncio.wait_for(connecting.wait(), PATIENCE)
     listening.cancel()
 
     await asyncio.wait({listening})

@@ -25,6 +25,7 @@ from bot.contract import (
 from bot.contract.words import COMMANDS
 from tests.adapters.discord.conftest import Stage, Wait
 from tests.conftest import RawJson
+from tests.patience import PATIENCE
 from tests.surfaces import show
 
 
@@ -494,7 +495,7 @@ async def test_a_persons_roles_are_told_by_id_and_everyone_is_none(stage: Stage)
     server = stage.server
     server.role(30, 10, "Readers")
     adapter = await stage.listen()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while (guild := adapter._client.get_guild(10)) is None:  # told of after READY
             await asyncio.sleep(0.01)
     user = {"id": "1", "username": "Ada", "discriminator": "0", "avatar": None}

@@ -12,6 +12,7 @@ from adapters.slack.adapter import SlackAdapter, open_adapter
 from bot.contract import ReplyTarget
 from playground.slack import SlackServer
 from tests.conftest import FakeClock
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ async def slack(clock: FakeClock) -> AsyncIterator[SlackServer]:
 
 async def until(seen: Callable[[], object]) -> None:
     """Wait until something of which nobody tells has happened."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not seen():
             await asyncio.sleep(0.001)
 

@@ -14,6 +14,7 @@ from playground.faults import Fault
 from playground.slack import SlackServer
 from tests.adapters.slack.conftest import until
 from tests.conftest import FakeClock, RawJson
+from tests.patience import PATIENCE
 
 
 class Inbox:
@@ -159,7 +160,7 @@ async def test_a_question_that_cannot_be_stored_is_not_confirmed(
     form = await opened(slack, "C1", slack.say("C1", "why?", person="U1"))
     inbox.broken = True
     sent = slack.fill_in(form, {"question": "what?"})
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not sent.given_up:
             await clock.advance(1)
             await asyncio.sleep(0.001)

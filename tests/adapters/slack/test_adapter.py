@@ -36,6 +36,7 @@ from playground.slack import SlackServer
 from playground.slack.limits import Limits
 from tests.adapters.slack.conftest import settings_of
 from tests.conftest import FakeClock, RawObject
+from tests.patience import PATIENCE
 from tests.surfaces import show
 
 
@@ -60,7 +61,7 @@ class Inbox:
         self._changed.set()
 
     async def until(self, count: int) -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while len(self.taken) < count:
                 self._changed.clear()
                 await self._changed.wait()
@@ -178,7 +179,7 @@ async def test_a_command_is_acknowledged_without_a_word_after_it_was_stored(
     before = delivery.acked.is_set()
 
     inbox.wait.set()
-    await asyncio.wait_for(delivery.acked.wait(), 10)
+    await asyncio.wait_for(delivery.acked.wait(), PATIENCE)
 
     assert (before, delivery.answer) == (False, None)
     (message,) = inbox.sent
@@ -432,7 +433,7 @@ async def test_of_more_people_than_are_remembered_the_one_who_was_named_longest_
 async def test_the_end_waits_for_no_name(slack: SlackServer) -> None:
     fault = slack.faults.add("users.info", Fault(hold=asyncio.Event()))
 
-    async with asyncio.timeout(60), open_adapter(settings_of(slack)) as adapter:
+    async with asyncio.timeout(PATIENCE), open_adapter(settings_of(slack)) as adapter:
         adapter._people.learn({"U1"})
         await fault.reached.wait()
 
@@ -480,7 +481,7 @@ async def test_what_was_being_stored_when_listening_ended_is_still_acknowledged(
         task.cancel()
         inbox.wait.set()
         await asyncio.gather(task, return_exceptions=True)
-        await asyncio.wait_for(slack.deliveries[0].acked.wait(), 60)
+        await asyncio.wait_for(slack.deliveries[0].acked.wait(), PATIENCE)
 
     assert inbox.texts == ["hello"]
 
@@ -551,7 +552,7 @@ async def test_a_full_house_is_named_and_tried_again_by_the_caller(
     async with SlackServer(limits=Limits(connections=2)) as slack, open_adapter(settings_of(slack)) as adapter:
         async with rivals(slack, 2):
             with pytest.raises(Contested):
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(PATIENCE):
                     await adapter.listen(inbox.deliver)
         asked = sum(call.method == "apps.connections.open" for call in slack.calls)
         conflicts = adapter.conflicts

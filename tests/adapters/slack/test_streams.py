@@ -23,6 +23,7 @@ from playground.faults import Fault
 from playground.slack import SlackServer
 from tests.adapters.slack.conftest import direct_target, settings_of, thread_target
 from tests.conftest import FakeClock
+from tests.patience import PATIENCE
 from tests.surfaces import cost_of, show
 from tools.base import ToolStatus
 
@@ -83,7 +84,7 @@ async def write(surface: Surface, clock: FakeClock, text: str, *, edits: int = 0
             await pass_(clock, 1.0)
         reply.offer(buttons.whole)
         finishing = asyncio.create_task(reply.finish())
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not finishing.done():
                 await pass_(clock, 1.0)
         await finishing
@@ -367,7 +368,7 @@ async def write_for(slack: SlackServer, adapter: SlackAdapter, clock: FakeClock,
                 reply.clear_status()
                 reply.ended("call-1", ToolStatus.COMPLETED)
         finishing = asyncio.create_task(reply.finish())
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not finishing.done():
                 await clock.advance(1.0)
         await finishing

@@ -17,6 +17,7 @@ from playground.slack import SlackServer
 from playground.slack.posts import SignedPosts
 from tests.adapters.slack.conftest import settings_of
 from tests.conftest import FakeClock, RawJson
+from tests.patience import PATIENCE
 from tests.web import HOSTILE, Web, serving
 
 ANOTHER = "0" * 32
@@ -67,7 +68,7 @@ def posts(slack: SlackServer, web: Web, adapter: SlackAdapter) -> SignedPosts:
 @asynccontextmanager
 async def listening(adapter: SlackAdapter, inbox: Inbox) -> AsyncIterator[None]:
     task = asyncio.create_task(adapter.listen(inbox))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not adapter.listening:
             await asyncio.sleep(0)
     try:
@@ -107,7 +108,7 @@ async def test_what_cannot_be_stored_is_posted_again(
 ) -> None:
     async with listening(adapter, inbox := Inbox(refusals=1)):
         slack.say(slack.direct("U1"), "what is tea?", person="U1")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not slack.deliveries[0].acked.is_set():
                 await clock.advance(1)
                 await asyncio.sleep(0.001)

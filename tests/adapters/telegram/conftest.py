@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.contract import Incoming, MessageSent, StoreError
+from tests.patience import PATIENCE
 
 
 class Inbox:
@@ -26,7 +27,7 @@ class Inbox:
         self._changed.set()
 
     async def until(self, count: int) -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while len(self.texts) < count:
                 self._changed.clear()
                 await self._changed.wait()

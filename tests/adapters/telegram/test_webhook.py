@@ -23,6 +23,7 @@ from playground.faults import Fault
 from playground.telegram import TelegramServer
 from tests.adapters.telegram.conftest import Inbox
 from tests.conftest import FakeClock
+from tests.patience import PATIENCE
 from tests.web import HOSTILE, Web, serving
 
 ADA = 7
@@ -30,7 +31,7 @@ HEADER = "X-Telegram-Bot-Api-Secret-Token"
 
 
 async def until(seen: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not seen():
             await asyncio.sleep(0.001)
 
@@ -242,7 +243,7 @@ async def test_a_server_in_trouble_and_a_revoked_token_are_told_apart(
 ) -> None:
     server.faults.add(method, fault)
     task = asyncio.create_task(adapter.listen(Inbox()))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not task.done():
             await clock.advance(61)
             await asyncio.sleep(0.001)
@@ -272,7 +273,7 @@ async def test_a_webhook_that_another_program_takes_is_named_and_taken_back(
     async with listening(adapter, inbox) as task:
         async with Bot(server.token, base_url=f"{server.base_url}/bot") as other:
             await other.set_webhook("https://thief.example/hook")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not task.done():
                 await clock.advance(61)
                 await asyncio.sleep(0.001)

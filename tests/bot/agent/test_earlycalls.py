@@ -22,6 +22,7 @@ from bot.model.base import Answer, CallPiece, Model, Piece, Request, TextPiece
 from playground.model import ModelServer, Reply
 from tests.bot.conftest import OpenRig, Rig
 from tests.conftest import FakeClock, RawObject
+from tests.patience import PATIENCE
 from tools.base import Arguments, Source, ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.registry import ToolRegistry
 
@@ -114,7 +115,7 @@ async def answer(
     """Everything that happens while the agent works."""
     registry = ToolRegistry(tools)
     agent = Agent(registry, limits or AgentLimits(), policy=policy or CallPolicy())
-    async with asyncio.timeout(30), aclosing(agent.answer(task_for(model, registry, **more))) as events:
+    async with asyncio.timeout(PATIENCE), aclosing(agent.answer(task_for(model, registry, **more))) as events:
         return [event async for event in events]
 
 

@@ -22,6 +22,7 @@ from bot.toolsyntax.detector import Detector
 from playground.faults import Fault
 from playground.model import Reply
 from tests.bot.conftest import OpenRig
+from tests.patience import PATIENCE
 from tools.base import Arguments, ProducedFile, ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.registry import CACHE_CHARS, ToolRegistry
 
@@ -95,7 +96,7 @@ async def test_what_a_turn_held_is_freed_when_it_ends_without_a_search_for_garba
             await it.idle()
             # What is written down of a turn may end in the store's thread after it.
             with suppress(TimeoutError):
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(PATIENCE):
                     while any(one() for one in held):
                         await asyncio.sleep(0.001)
             left = [one() for one in held]

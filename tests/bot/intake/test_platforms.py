@@ -17,6 +17,7 @@ from bot.intake.platforms import STEADY_SECONDS, Platforms
 from bot.operations.metrics import Metrics
 from tests.bot.conftest import BareSurface
 from tests.conftest import FakeClock
+from tests.patience import PATIENCE
 
 
 @dataclass
@@ -103,7 +104,7 @@ async def running(
     finally:
         await platforms.stop_receiving()
         leave.set()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await asyncio.gather(task, return_exceptions=True)
 
 

@@ -23,6 +23,7 @@ from bot.model.base import Request, TextPiece
 from playground.faults import Fault
 from playground.model import ModelServer, Reply
 from tests.bot.model.conftest import Ask, Events, Open, RawServer, RecordingClock
+from tests.patience import PATIENCE
 
 TEXT = "The news is good. " * 10
 
@@ -86,7 +87,7 @@ async def test_comments_forever_do_not_keep_a_turn_waiting(
     await clock.advance(2.0)
 
     assert isinstance((await task).error, ModelSlow)
-    await asyncio.wait_for(request.ended.wait(), 5)
+    await asyncio.wait_for(request.ended.wait(), PATIENCE)
     assert request.closed_early
 
 
@@ -102,7 +103,7 @@ async def test_a_server_that_never_answers_costs_the_first_token_time(
     error = (await task).error
     assert isinstance(error, ModelSlow)
     assert "20 s" in str(error)
-    await asyncio.wait_for(request.ended.wait(), 5)
+    await asyncio.wait_for(request.ended.wait(), PATIENCE)
 
 
 async def test_silence_in_the_middle_costs_the_idle_time_and_keeps_the_text(
@@ -122,7 +123,7 @@ async def test_silence_in_the_middle_costs_the_idle_time_and_keeps_the_text(
                         seen.set()
 
     task = asyncio.create_task(read())
-    await asyncio.wait_for(seen.wait(), 5)
+    await asyncio.wait_for(seen.wait(), PATIENCE)
     await clock.advance(9.0)
     assert not task.done()
     await clock.advance(11.0)
@@ -182,7 +183,7 @@ async def test_endless_output_is_cut_and_its_stream_closed(
 
     assert asked.answer.finish == "cut"
     assert len(asked.text) == len(asked.answer.text) == 1_000
-    await asyncio.wait_for(server.requests[0].ended.wait(), 5)
+    await asyncio.wait_for(server.requests[0].ended.wait(), PATIENCE)
     assert server.requests[0].closed_early
 
 
@@ -478,11 +479,11 @@ async def test_a_stream_that_is_complete_but_never_closed_ends_soon(
         return response
 
     task = asyncio.create_task(asking(opened(base_urls={"openai": await raw_server(handle)}), question))
-    await asyncio.wait_for(sent.wait(), 5)
+    await asyncio.wait_for(sent.wait(), PATIENCE)
     await asyncio.sleep(0.05)
     await clock.advance(12.0)
 
-    assert (await asyncio.wait_for(task, 5)).answer.text == "Here."
+    assert (await asyncio.wait_for(task, PATIENCE)).answer.text == "Here."
     leave.set()
 
 

@@ -13,6 +13,7 @@ from bot.model.base import Request, TextPiece
 from bot.model.readbatcher import ReadBatcher
 from playground.model import ModelServer, Reply
 from tests.bot.model.conftest import Ask, RecordingClock
+from tests.patience import PATIENCE
 
 TEXT = "The news is good. " * 10
 
@@ -136,4 +137,4 @@ async def test_who_gathers_while_everything_is_closed_looks_at_what_there_is(clo
 
     await batcher.close()
 
-    await asyncio.wait_for(asyncio.gather(*waiting), 5)
+    await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE)

@@ -17,6 +17,7 @@ from bot.model import ModelOptions, Models
 from bot.model.readbatcher import ReadBatcher
 from bot.model.transport import ENDING, StreamTransport
 from tests.bot.model.conftest import RecordingClock
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("no_proxy_of_this_machine")
 
@@ -215,7 +216,7 @@ async def test_who_ends_soon_reads_as_it_comes_again(
         await clock.advance(60.0)
         answer.extensions[ENDING]()
         more.set()
-        assert await asyncio.wait_for(anext(chunks), 5) == b"two"
+        assert await asyncio.wait_for(anext(chunks), PATIENCE) == b"two"
 
 
 async def test_a_body_that_was_made_in_pieces_is_sent_in_one(http: httpx2.AsyncClient) -> None:
@@ -234,7 +235,7 @@ async def test_calls_end_with_an_error_when_the_connections_are_closed(batcher: 
     transport = StreamTransport(batcher, connections=1, keep_seconds=30.0)
     async with serving(say_nothing) as (url, asked):
         calls = [asyncio.create_task(transport.handle_async_request(httpx2.Request("GET", url))) for _ in range(2)]
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while not asked:
                 await asyncio.sleep(0.01)
         await transport.aclose()

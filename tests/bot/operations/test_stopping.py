@@ -15,6 +15,7 @@ import pytest
 
 from bot.operations import stopping
 from bot.operations.stopping import StopRequest, end_in_order
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent.parent
 BUSY = """
@@ -124,7 +125,7 @@ async def test_a_request_after_the_start_cancels_nothing() -> None:
     with stop.while_starting():
         stop.started()
         asyncio.get_running_loop().call_soon(stop._ask)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             await stop.asked.wait()
 
 

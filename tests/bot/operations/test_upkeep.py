@@ -20,6 +20,7 @@ from bot.store import Keep, Store
 from playground.model import Reply
 from tests.bot.conftest import OpenRig
 from tests.conftest import FakeClock, RawObject
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ async def test_the_operator_says_how_long_a_chat_is_kept(rig: OpenRig, monkeypat
                 then.setattr("bot.contract.clock.SystemClock.wall", lambda _, now=now: now)
                 await it.say("What is tea?", chat=chat)
 
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while len(chats := await it.bot.store.history.list_chats()) > 1:
                 await asyncio.sleep(0.001)
 

@@ -10,6 +10,7 @@ import weakref
 import pytest
 
 from bot.operations.watchdog import LoopWatch
+from tests.patience import PATIENCE
 
 
 def counts_for(seconds: float) -> None:
@@ -20,7 +21,7 @@ def counts_for(seconds: float) -> None:
 
 
 async def a_beat(watch: LoopWatch, over: float) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while watch.longest_computing < over:
             await asyncio.sleep(0.01)
 

@@ -12,6 +12,7 @@ from bot.contract import Headers, Proof, SettingsError, WebAnswer, is_same
 from bot.operations import Metrics, WebServer
 from bot.operations.web import MOST_BYTES, MOST_READING, READ_SECONDS
 from tests.conftest import FakeClock
+from tests.patience import PATIENCE
 from tests.web import HOSTILE, Web, serving
 
 
@@ -130,7 +131,7 @@ async def test_who_sends_too_slowly_is_not_waited_for(web: Web, gate: Gate, cloc
 async def test_only_so_many_bodies_are_read_at_once(web: Web, gate: Gate, clock: FakeClock) -> None:
     head = b"POST /parley/slack HTTP/1.1\r\nHost: bot.example\r\nX-Sign: friend\r\nContent-Length: 100\r\n\r\nslow"
     slow = [asyncio.create_task(web.send(head)) for _ in range(MOST_READING)]
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while gate.looked < MOST_READING:
             await asyncio.sleep(0.001)
 

@@ -15,6 +15,7 @@ from bot.policy.toolrights import Permit, find_misnamed
 from bot.settings import CoreSettings, read
 from playground.model import Reply
 from tests.bot.conftest import InGroup, OpenRig, Rig, WhoAsks
+from tests.patience import PATIENCE
 from tools import current_time
 from tools.registry import ToolRegistry
 
@@ -191,7 +192,7 @@ async def test_the_start_names_what_is_off(rig: OpenRig, tmp_path: Path, caplog:
     file = tmp_path / "channels.yaml"
     file.write_text("telegram:42/7:\n  tools: [calculator, -read_page]\n")
     async with rig(TOOLS_OFF="wikipedia,calc*", TOOLS_FOR="get_weather=admins", CHANNELS_FILE=str(file)):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while "is left to" not in caplog.text:
                 await asyncio.sleep(0)
 

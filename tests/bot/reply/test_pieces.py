@@ -14,6 +14,7 @@ from bot.reply.stream import ReplyStream
 from tests.bot.conftest import BareSurface
 from tests.bot.reply.test_stream import Log
 from tests.conftest import FakeClock
+from tests.patience import PATIENCE
 from tests.surfaces import DrawnPage, page_of
 
 POSTS = RateBudget("posts", windows=(Window(40, 60.0),), shared=True)
@@ -72,7 +73,7 @@ async def start(clock: FakeClock) -> AsyncIterator[Start]:
 async def end(reply: ReplyStream, clock: FakeClock) -> None:
     task = asyncio.create_task(reply.finish())
     await clock.advance(2.0)
-    await asyncio.wait_for(task, 5)
+    await asyncio.wait_for(task, PATIENCE)
 
 
 async def test_what_has_no_edit_left_is_read_while_it_is_written_and_no_message_is_edited(

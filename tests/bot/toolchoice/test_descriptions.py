@@ -27,6 +27,7 @@ from bot.toolchoice.index import ToolIndex
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
 from tests.conftest import FakeClock, RawJson, RawObject
+from tests.patience import PATIENCE
 from tools.base import Json, ToolSpec
 from tools.descriptions import Description, told_apart
 from tools.registry import ToolRegistry
@@ -99,7 +100,7 @@ def answering(it: Rig, said: RawObject | None = None) -> None:
 
 
 async def until_described(it: Rig, *names: str) -> dict[str, ToolSpec]:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while True:
             specs = {spec.name: spec for spec in it.bot.registry.specs()}
             if all(name in specs and specs[name].category != "kb" for name in names):
@@ -163,7 +164,7 @@ async def test_where_nothing_may_be_spent_tools_stay_as_they_are(
     settings = {"MCP_CONFIG": str(server.config), "DESCRIBE_TOOLS": "true", "TOKENS_PER_DAY": "50"}
     async with rig(**settings, CODE_BACKEND="off") as it:
         answering(it)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while "tools are described later" not in caplog.text:
                 await asyncio.sleep(0.01)
 
@@ -187,7 +188,7 @@ async def test_an_answer_of_another_shape_changes_nothing_and_is_not_asked_for_a
                 assert it.bot.describer is not None
                 await it.bot.describer.describe_all()
             else:
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(PATIENCE):
                     while "could not describe kb__search" not in caplog.text:
                         await asyncio.sleep(0.01)
             await it.say("What does the handbook say?")

@@ -14,6 +14,7 @@ from bot.store import TurnRecord
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
 from tests.conftest import RawJson
+from tests.patience import PATIENCE
 
 ADA, BOB, EVE = "telegram:7", "telegram:8", "telegram:9"
 TOOL = "calculator"
@@ -71,7 +72,7 @@ async def press(
 
 async def settled(it: Rig) -> None:
     """Wait until what is shown again stands."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while it.bot.settling.waiting:
             await asyncio.sleep(0.001)
 

@@ -23,6 +23,7 @@ from playground.model import Reply
 from tests.bot.conftest import MessageFields, OpenRig, Place, Rig
 from tests.bot.store.conftest import taken_in
 from tests.conftest import FakeClock
+from tests.patience import PATIENCE
 from tests.surfaces import page_of
 from tools.base import ProducedFile, ToolCall, ToolResult
 
@@ -46,14 +47,14 @@ class Turn:
         return self.tasks[-1]
 
     async def run(self) -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             await self.begin()
 
     async def end(self, why: Ending | None) -> None:
         """End it from outside, and wait for its last words."""
         self.why = why
         self.tasks[-1].cancel()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             await asyncio.gather(*self.tasks, return_exceptions=True)
 
     async def record(self) -> TurnRecord:
@@ -135,12 +136,12 @@ async def test_a_stop_changes_nothing_where_the_answer_only_waits_to_be_shown(
 
         monkeypatch.setattr(place, "show", held)
         turn.begin()
-        await asyncio.wait_for(arrived.wait(), 60)
+        await asyncio.wait_for(arrived.wait(), PATIENCE)
         turn.why = Ending.STOPPED
         turn.tasks[0].cancel()
         await asyncio.sleep(0)
         gate.set()
-        await asyncio.wait_for(turn.tasks[0], 60)
+        await asyncio.wait_for(turn.tasks[0], PATIENCE)
 
         assert it.shown() == ["Tea is a leaf."]
         assert (await turn.record()).state == "done"
@@ -160,7 +161,7 @@ async def test_a_stop_is_heard_where_nothing_of_the_answer_is_shown_yet(
 
         monkeypatch.setattr(turns, "load", held)
         turn.begin()
-        await asyncio.wait_for(arrived.wait(), 60)
+        await asyncio.wait_for(arrived.wait(), PATIENCE)
         await turn.end(Ending.STOPPED)
 
         assert turn.tasks[0].exception() is None and not await turn.waits()
@@ -217,7 +218,7 @@ async def test_a_turn_that_has_to_end_while_a_stopped_answer_is_shown_ends(
         await it.until(lambda: bool(it.shown()))
         turn.why = Ending.STOPPED
         turn.tasks[0].cancel()
-        await asyncio.wait_for(arrived.wait(), 60)
+        await asyncio.wait_for(arrived.wait(), PATIENCE)
         await turn.end(Ending.STOPPED)
 
         assert not await turn.waits() and len(it.shown()) == 1

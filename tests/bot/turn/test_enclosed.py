@@ -41,6 +41,7 @@ from bot.turn.enclosed import (
 from bot.turn.listening import Listener
 from tests.bot.turn.test_listening import OGG, Purse, Service
 from tests.conftest import FakeClock
+from tests.patience import PATIENCE
 from tools.documents.kinds import DocumentUnreadable, Kind, Reason
 from tools.documents.reading import Document, Part
 
@@ -232,7 +233,7 @@ async def test_what_takes_too_long_is_left_out(
 ) -> None:
     platform.files, platform.held = {"a": PNG}, {"b"}
     bringing = asyncio.create_task(enclosed.bring(asking(picture("a"), picture("b"))))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while await store.files.get(1) is None:
             await asyncio.sleep(0.001)
     await clock.advance(BRING_SECONDS)
@@ -312,7 +313,7 @@ async def test_a_transcript_that_takes_too_long_is_left_out(
 ) -> None:
     platform.held = {"v"}
     bringing = asyncio.create_task(enclosed.bring(asking(voice())))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not platform.asked:
             await asyncio.sleep(0.001)
     await clock.advance(HEAR_SECONDS)

@@ -22,6 +22,7 @@ from bot.turn.limits import MOST_REMINDER_ATTEMPTS
 from bot.turn.reminders import Reminders
 from tests.bot.conftest import BareSurface
 from tests.conftest import FakeClock
+from tests.patience import PATIENCE
 from tests.surfaces import page_of
 
 CHAT = ChatId("telegram", "42", "7")
@@ -77,7 +78,7 @@ def ended_or_asleep(task: asyncio.Task[None], clock: FakeClock) -> bool:
 
 async def until(condition: Callable[[], object]) -> None:
     """Let the database's own threads work; nothing waits for the clock."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not condition():
             await asyncio.sleep(0.002)
 
@@ -142,7 +143,7 @@ async def test_a_reminder_of_a_platform_that_another_process_serves_is_left_to_i
     await remind(store, clock.wall() - 1.0)
     await until(lambda: inbox.rows)
     # The timer is taken out of the store after it was delivered.
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while await store.timers.list_due(clock.wall(), ["telegram", "slack"]):
             await asyncio.sleep(0)
     await asleep(clock, store)

@@ -16,6 +16,7 @@ import yarl
 from playground.discord.interactions import Interaction
 from playground.discord.world import Channel
 from tests.conftest import RawJson, RawObject
+from tests.patience import PATIENCE
 
 with warnings.catch_warnings():
     # The library's voice part still imports a module that Python is about to drop.
@@ -108,7 +109,7 @@ class Gate:
         self.seen: list[RawObject] = []
 
     async def take(self) -> RawObject:
-        frame: RawObject = await self.socket.receive_json(timeout=5)
+        frame: RawObject = await self.socket.receive_json(timeout=PATIENCE)
         self.seen.append(frame)
         return frame
 
@@ -128,7 +129,7 @@ class Gate:
 
     async def closed(self) -> int:
         while True:
-            message = await self.socket.receive(timeout=5)
+            message = await self.socket.receive(timeout=PATIENCE)
             if message.type is not aiohttp.WSMsgType.TEXT:
                 return self.socket.close_code or 0
 
@@ -204,7 +205,7 @@ class Bot(discord.Client):
         self.heard.put_nowait(("resumed", None))
 
     async def next(self, kind: str) -> Any:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 what, value = await self.heard.get()
                 if what == kind:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from playground.model import ModelServer, Reply
 from tests.conftest import RawJson
+from tests.patience import PATIENCE
 
 ASK: list[RawJson] = [{"role": "user", "content": "hi"}]
 TEXT = "These are the words of an answer."
@@ -139,7 +140,7 @@ async def test_an_endless_answer_goes_on_until_the_client_leaves(
             size += len(chunk.choices[0].delta.content or "")
             if size > 20 * len(TEXT):
                 break
-    await asyncio.wait_for(server.requests[0].ended.wait(), 20)
+    await asyncio.wait_for(server.requests[0].ended.wait(), PATIENCE)
 
     assert server.requests[0].closed_early
 

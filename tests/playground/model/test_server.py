@@ -11,6 +11,7 @@ import pytest
 from playground.faults import Fault
 from playground.model import ModelServer, Reply
 from tests.conftest import RawJson
+from tests.patience import PATIENCE
 
 ASK: list[RawJson] = [{"role": "user", "content": "hi"}]
 TOOL: RawJson = {
@@ -161,7 +162,7 @@ async def test_leaving_a_stream_is_noted(server: ModelServer, client: openai.Asy
         if len(text) == 20:
             break
     await stream.close()
-    await asyncio.wait_for(server.requests[0].ended.wait(), 20)
+    await asyncio.wait_for(server.requests[0].ended.wait(), PATIENCE)
     async for _ in await client.chat.completions.create(model="scripted", messages=ASK, stream=True):
         pass
 

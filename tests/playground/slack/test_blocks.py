@@ -10,6 +10,7 @@ from playground.faults import Fault
 from playground.slack import SlackServer
 from playground.slack.blocks import draw_blocks
 from tests.conftest import RawObject
+from tests.patience import PATIENCE
 from tests.playground.slack.conftest import Refusal
 
 
@@ -197,5 +198,5 @@ async def test_a_dropped_connection_is_not_used_for_the_next_event(server: Slack
 
     server.say(server.direct(), "anybody?")
 
-    await asyncio.wait_for(server.until_delivery(lambda all: all[0].reason == "connection_failed"), 10)
+    await asyncio.wait_for(server.until_delivery(lambda all: all[0].reason == "connection_failed"), PATIENCE)
     assert server.sockets.connections == []

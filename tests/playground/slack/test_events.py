@@ -14,6 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import SlackServer
 from tests.conftest import RawObject
+from tests.patience import PATIENCE
 
 
 def told(server: SlackServer) -> list[tuple[str, str]]:
@@ -33,7 +34,7 @@ async def test_a_mention_reaches_bolt_and_its_answer_the_screen(server: SlackSer
     (shown,) = server.screen.of("C1", thread=ts)
     assert shown.text == "to @ann: @parley hi"
     assert server.screen.get("C1", ts).author == "U1"  # type: ignore[union-attr]
-    await asyncio.wait_for(server.deliveries[0].acked.wait(), 10)
+    await asyncio.wait_for(server.deliveries[0].acked.wait(), PATIENCE)
 
 
 async def test_a_mention_arrives_twice_when_both_are_subscribed(server: SlackServer) -> None:

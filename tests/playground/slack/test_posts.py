@@ -17,6 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import SlackServer
 from tests.conftest import RawObject
+from tests.patience import PATIENCE
 from tests.playground.slack.conftest import Clock
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -82,7 +83,7 @@ async def test_bolt_accepts_the_signature_of_events_commands_and_presses(
 
     await server.screen.until(lambda s: "heard" in [m.text for m in s.of("C1")] and s.of("C2"))
     assert server.screen.of("C2")[0].text == "acked"
-    await asyncio.wait_for(pressed.wait(), 10)
+    await asyncio.wait_for(pressed.wait(), PATIENCE)
 
 
 @pytest.mark.parametrize("forgery", [{"secret": "guessed"}, {"age": 301.0}])
@@ -114,7 +115,7 @@ async def test_a_failed_post_is_repeated_with_its_number_and_reason(
     clock.pass_(60)
     server.tick()
 
-    await asyncio.wait_for(delivery.acked.wait(), 10)
+    await asyncio.wait_for(delivery.acked.wait(), PATIENCE)
     assert seen == [(None, None), ("1", "http_error"), ("2", "http_error")]
 
 
@@ -131,11 +132,11 @@ async def test_a_slow_answer_is_a_timeout(server: SlackServer, serve: Serve, clo
 
     server.deliver_to(await serve(handle))
     server.say(server.direct(), "hi")
-    await asyncio.wait_for(arrived.wait(), 10)
+    await asyncio.wait_for(arrived.wait(), PATIENCE)
     clock.pass_(3)
     server.tick()
 
-    await asyncio.wait_for(server.deliveries[0].acked.wait(), 10)
+    await asyncio.wait_for(server.deliveries[0].acked.wait(), PATIENCE)
     assert seen == [None, "http_timeout"]
 
 
@@ -165,7 +166,7 @@ async def test_commands_and_presses_travel_as_forms(server: SlackServer, client:
     sent = await client.chat_postMessage(channel="C1", text="x", blocks=[{"type": "actions", "elements": [button]}])
     server.deliver_to(await serve(handle))
     command, press = server.command("/parley", "a & b", "C1"), server.press("C1", sent["ts"], "go")
-    await asyncio.wait_for(asyncio.gather(command.acked.wait(), press.acked.wait()), 10)
+    await asyncio.wait_for(asyncio.gather(command.acked.wait(), press.acked.wait()), PATIENCE)
 
     forms = {("payload" in body): body for body in bodies}
     assert forms[False]["text"] == ["a & b"]

@@ -15,6 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import Limits, SlackServer
 from tests.conftest import RawObject
+from tests.patience import PATIENCE
 from tests.playground.slack.conftest import Clock
 
 Socket = aiohttp.ClientWebSocketResponse
@@ -29,7 +30,7 @@ async def connect(server: SlackServer, client: AsyncWebClient, http: aiohttp.Cli
         async def open_one() -> Socket:
             url = (await client.apps_connections_open(app_token=server.app_token))["url"]
             socket = await stack.enter_async_context(http.ws_connect(url, autoping=False))
-            assert (await socket.receive_json(timeout=10))["type"] == "hello"
+            assert (await socket.receive_json(timeout=PATIENCE))["type"] == "hello"
             return socket
 
         yield open_one
@@ -37,7 +38,7 @@ async def connect(server: SlackServer, client: AsyncWebClient, http: aiohttp.Cli
 
 async def ack(server: SlackServer, socket: Socket, envelope: RawObject) -> None:
     await socket.send_json({"envelope_id": envelope["envelope_id"]})
-    await asyncio.wait_for(server.deliveries[-1].acked.wait(), 10)
+    await asyncio.wait_for(server.deliveries[-1].acked.wait(), PATIENCE)
 
 
 async def test_an_acknowledged_envelope_does_not_come_again(
@@ -45,7 +46,7 @@ async def test_an_acknowledged_envelope_does_not_come_again(
 ) -> None:
     socket = await connect()
     server.say(server.direct(), "hi")
-    envelope = await socket.receive_json(timeout=10)
+    envelope = await socket.receive_json(timeout=PATIENCE)
     await ack(server, socket, envelope)
 
     clock.pass_(1_000)
@@ -60,7 +61,7 @@ async def test_an_unacknowledged_envelope_comes_again_at_once_after_a_minute_and
 ) -> None:
     socket = await connect()
     server.say(server.direct(), "hi")
-    seen = [await socket.receive_json(timeout=10)]
+    seen = [await socket.receive_json(timeout=PATIENCE)]
     for wait in (3, 3 + 60, 3 + 300):
         clock.pass_(2.9)
         server.tick()
@@ -68,7 +69,7 @@ async def test_an_unacknowledged_envelope_comes_again_at_once_after_a_minute_and
         server.tick()
         clock.pass_(wait - 3)
         server.tick()
-        seen.append(await socket.receive_json(timeout=10))
+        seen.append(await socket.receive_json(timeout=PATIENCE))
     clock.pass_(3)
     server.tick()
 
@@ -82,12 +83,12 @@ async def test_an_unacknowledged_envelope_comes_again_at_once_after_a_minute_and
 async def test_an_event_can_be_sent_again_on_demand(server: SlackServer, connect: Connect) -> None:
     socket = await connect()
     server.say(server.direct(), "hi")
-    first = await socket.receive_json(timeout=10)
+    first = await socket.receive_json(timeout=PATIENCE)
     await ack(server, socket, first)
 
     server.redeliver(first["payload"]["event_id"])
 
-    again = await socket.receive_json(timeout=10)
+    again = await socket.receive_json(timeout=PATIENCE)
     assert again["payload"] == first["payload"]
     assert (again["retry_attempt"], again["retry_reason"]) == (1, "timeout")
     with pytest.raises(KeyError):
@@ -99,8 +100,8 @@ async def test_each_event_goes_to_one_of_several_connections(server: SlackServer
     for index in range(4):
         server.say(server.direct(), f"{index}")
 
-    first = [(await one.receive_json(timeout=10))["payload"]["event"]["text"] for _ in range(2)]
-    second = [(await two.receive_json(timeout=10))["payload"]["event"]["text"] for _ in range(2)]
+    first = [(await one.receive_json(timeout=PATIENCE))["payload"]["event"]["text"] for _ in range(2)]
+    second = [(await two.receive_json(timeout=PATIENCE))["payload"]["event"]["text"] for _ in range(2)]
 
     assert sorted(first + second) == ["0", "1", "2", "3"]
 
@@ -114,7 +115,7 @@ async def test_an_event_nobody_is_connected_for_waits_for_its_retry(
     clock.pass_(60)
     server.tick()
 
-    envelope = await socket.receive_json(timeout=10)
+    envelope = await socket.receive_json(timeout=PATIENCE)
 
     assert (envelope["retry_attempt"], envelope["retry_reason"]) == (2, "connection_failed")
 
@@ -126,12 +127,12 @@ async def test_a_command_is_not_retried_the_person_sees_it_fail(
     await server.until_delivery(lambda deliveries: deliveries[0].given_up)
     socket = await connect()
     server.command("/parley", "x", "C1")
-    envelope = await socket.receive_json(timeout=10)
+    envelope = await socket.receive_json(timeout=PATIENCE)
     assert envelope["accepts_response_payload"]
     clock.pass_(3)
     server.tick()
     await socket.send_json({"envelope_id": envelope["envelope_id"], "payload": {"text": "too late"}})
-    await asyncio.wait_for(server.deliveries[-1].acked.wait(), 10)
+    await asyncio.wait_for(server.deliveries[-1].acked.wait(), PATIENCE)
 
     assert [what for _, _, what in server.screen.notices] == [
         '/parley failed with the error "dispatch_failed"',
@@ -154,9 +155,9 @@ async def test_more_connections_than_allowed_are_sent_away(clock: Clock, http: a
         client = AsyncWebClient(token=server.bot_token, base_url=server.base_url)
         urls = [(await client.apps_connections_open(app_token=server.app_token))["url"] for _ in range(2)]
         async with http.ws_connect(urls[0]) as one:
-            await one.receive_json(timeout=10)
+            await one.receive_json(timeout=PATIENCE)
             async with http.ws_connect(urls[1]) as two:
-                assert (await two.receive_json(timeout=10))["reason"] == "too_many_websockets"
+                assert (await two.receive_json(timeout=PATIENCE))["reason"] == "too_many_websockets"
 
 
 async def test_a_retiring_connection_gets_no_more_envelopes_but_may_acknowledge(
@@ -164,24 +165,24 @@ async def test_a_retiring_connection_gets_no_more_envelopes_but_may_acknowledge(
 ) -> None:
     old = await connect()
     server.say(server.direct(), "first")
-    envelope = await old.receive_json(timeout=10)
+    envelope = await old.receive_json(timeout=PATIENCE)
     new = await connect()
 
     await server.sockets.disconnect("refresh_requested", number=1)
     server.say(server.direct(), "second")
 
-    assert (await old.receive_json(timeout=10))["reason"] == "refresh_requested"
-    assert (await new.receive_json(timeout=10))["payload"]["event"]["text"] == "second"
+    assert (await old.receive_json(timeout=PATIENCE))["reason"] == "refresh_requested"
+    assert (await new.receive_json(timeout=PATIENCE))["payload"]["event"]["text"] == "second"
     await old.send_json({"envelope_id": envelope["envelope_id"]})
-    await asyncio.wait_for(server.deliveries[0].acked.wait(), 10)
+    await asyncio.wait_for(server.deliveries[0].acked.wait(), PATIENCE)
 
 
 async def test_pings_are_answered_and_sent(server: SlackServer, connect: Connect) -> None:
     socket = await connect()
     await socket.ping(b"sdk")
-    answer = await socket.receive(timeout=10)
+    answer = await socket.receive(timeout=PATIENCE)
     await server.sockets.ping()
-    asked = await socket.receive(timeout=10)
+    asked = await socket.receive(timeout=PATIENCE)
 
     assert (answer.type, bytes(answer.data)) == (aiohttp.WSMsgType.PONG, b"sdk")
     assert asked.type is aiohttp.WSMsgType.PING
@@ -199,7 +200,7 @@ async def test_bolt_replaces_its_connection_when_asked(server: SlackServer, bolt
     await server.sockets.until_connected(since=2)
     server.say(server.direct(), "still there?")
 
-    await asyncio.wait_for(heard.wait(), 10)
+    await asyncio.wait_for(heard.wait(), PATIENCE)
     assert server.sockets.received[-1][0] == 2
 
 
@@ -225,10 +226,10 @@ async def test_bolt_sees_the_retry_headers_and_a_failed_middleware_brings_the_ev
     handler = AsyncSocketModeHandler(app, server.app_token, ping_interval=30)
     await handler.connect_async()
     server.say(server.direct(), "hi")
-    await asyncio.wait_for(first.wait(), 10)
+    await asyncio.wait_for(first.wait(), PATIENCE)
     clock.pass_(3)
     server.tick()
 
-    await asyncio.wait_for(done.wait(), 10)
+    await asyncio.wait_for(done.wait(), PATIENCE)
     await handler.close_async()
     assert tries == [(["0"], [""]), (["1"], ["timeout"])]

@@ -15,6 +15,7 @@ from telegram.ext import Updater
 from playground.faults import Fault
 from playground.telegram import TelegramServer
 from playground.telegram.kinds import KINDS
+from tests.patience import PATIENCE
 from tests.playground.telegram.conftest import Raw
 
 FORUM = -1_001_234_567_890
@@ -27,7 +28,7 @@ async def test_a_message_reaches_the_real_updater_with_everything_parsed(free: T
     queue: asyncio.Queue[object] = asyncio.Queue()
     async with Updater(Bot(free.token, base_url=f"{free.base_url}/bot"), queue) as updater:
         await updater.start_polling(timeout=10)
-        update = await asyncio.wait_for(queue.get(), 10)
+        update = await asyncio.wait_for(queue.get(), PATIENCE)
         await next_poll.reached.wait()
         await updater.stop()
 
@@ -239,7 +240,7 @@ class Hook:
         return web.Response(status=self.answers.pop(0) if self.answers else 200)
 
     async def next(self) -> tuple[int, str]:
-        return await asyncio.wait_for(self.got.get(), 10)
+        return await asyncio.wait_for(self.got.get(), PATIENCE)
 
 
 @pytest.fixture

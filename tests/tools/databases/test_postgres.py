@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 from pydantic import SecretStr
 
+from tests.patience import PATIENCE
 from tests.tools.databases.conftest import Postgres
 from tools.base import Json, ToolCall, ToolContext, ToolError, ToolResult
 from tools.findings import Finding
@@ -24,7 +25,7 @@ async def ask(tool: QueryDatabase, **arguments: Json) -> ToolResult:
     return await registry.run(ToolCall("1", "query_database", arguments), ToolContext(scope=os.urandom(4).hex()))
 
 
-def named(address: str, seconds: float = 5.0) -> QueryDatabase:
+def named(address: str, seconds: float = PATIENCE) -> QueryDatabase:
     return open_tool(DatabaseSettings(databases=SecretStr(f"crm={address}"), database_seconds=seconds))
 
 
@@ -138,7 +139,7 @@ async def test_counting_is_ended_too_when_the_query_lifts_the_limit_of_time(post
     sql = """SELECT set_config('statement_timeout', '0', false) UNION ALL
              SELECT CASE WHEN n > 1 THEN pg_sleep(60)::text END FROM generate_series(1, 9) n"""
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         found = await ask(tool, sql=sql, rows=2)
 
     assert "The first 2 of more than 3 rows are shown" in found.text
@@ -332,7 +333,7 @@ async def test_a_pooler_without_a_free_connection_is_not_waited_for_for_ever(
     import asyncpg
 
     monkeypatch.setattr("tools.databases.postgres._CONNECT_SECONDS", 0.5)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         busy = [await asyncpg.connect(pooler.address("reader"), statement_cache_size=0) for _ in range(3)]
         for one in busy:
             await one.execute("BEGIN")

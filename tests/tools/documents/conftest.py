@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import pytest
 
+from tests.patience import slowed
 from tools.documents import worker
 from tools.documents.findings import Findings
 from tools.documents.kinds import DocumentUnreadable, Reason, find_kind
@@ -36,6 +37,7 @@ def read(tmp_path: Path) -> Read:
     ) -> Document:
         path = tmp_path / "document"
         path.write_bytes(body)
+        limits = limits or ReadingLimits(seconds=slowed(ReadingLimits().seconds))
         return await DocumentReader(limits, start or plain_start()).read(path, name, media_type)
 
     return read

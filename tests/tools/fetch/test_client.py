@@ -15,6 +15,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.patience import PATIENCE
 from tests.tools.fetch.conftest import Canary, Site
 from tools.base import ToolError
 from tools.fetch.bodies import MOST_BYTES, Unreadable, read_body
@@ -132,7 +133,7 @@ async def test_a_page_that_never_ends_costs_its_time_and_no_more(site: Site, fet
     with pytest.raises(ToolError, match=r"within 0\.2 s"):
         await fetcher.get(site.url("/"), seconds=0.2)
 
-    await asyncio.wait_for(left.wait(), 5)
+    await asyncio.wait_for(left.wait(), PATIENCE)
 
 
 async def test_nobody_there_is_a_sentence(fetcher: Fetcher, canary: Canary) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.tools.fetch.conftest import Canary
 from tools.base import ToolError
 from tools.fetch import readers
@@ -56,7 +57,7 @@ def obey(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sandboxed: Readers) ->
     possessed = Readers()
     possessed._tried = {"text", "html"}
 
-    async def obey(code: str, seconds: float = 8.0) -> str:
+    async def obey(code: str, seconds: float = PATIENCE) -> str:
         page = Fetched("https://e.example/", "text/plain", "utf-8", code.encode(), False)
         return (await extract(page, seconds=seconds, start=possessed.start)).text
 
@@ -172,7 +173,7 @@ async def test_a_reader_in_a_sandbox_is_killed_with_all_that_is_around_it(
 @pytest.mark.parametrize("program", ["", "python"], ids=["being set up", "reading"])
 async def test_a_reader_in_a_sandbox_dies_with_its_call(obey: Obey, tmp_path: Path, program: str) -> None:
     reading = asyncio.create_task(obey("import time\ntime.sleep(60)"))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not alive(f"/{tmp_path.name}.py", program):
             await asyncio.sleep(0.01)
 

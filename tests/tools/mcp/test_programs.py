@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.tools.mcp.conftest import Bench
 from tools.base import ToolCall, ToolContext
 from tools.mcp import process
@@ -245,7 +246,7 @@ async def test_waiting_for_servers_ends_so_long_after_their_start(bench: Bench) 
     bench.source._started -= 10.0
     bench.source._servers[0].tried.clear()
 
-    async with asyncio.timeout(5.0):
+    async with asyncio.timeout(PATIENCE):
         await bench.registry.settle(9.0)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.patience import slowed
 from tools.sandbox import processes
 from tools.sandbox.bwrap import Bubblewrap
 from tools.sandbox.cell import SandboxFailed
@@ -33,7 +35,7 @@ def sandbox_possible() -> None:
 
 @pytest.fixture
 async def backend(sandbox_possible: None) -> AsyncIterator[Bubblewrap]:
-    made = Bubblewrap(("numpy", "matplotlib"), LIMITS)
+    made = Bubblewrap(("numpy", "matplotlib"), replace(LIMITS, wall=slowed(LIMITS.wall), grace=slowed(LIMITS.grace)))
     yield made
     await made.close()
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import LATE, PATIENCE, slowed
 from tools.sandbox import processes
 from tools.sandbox.bwrap import Bubblewrap
 from tools.sandbox.cell import Cell
@@ -117,14 +118,14 @@ DENIED = {
 
 @pytest.mark.parametrize("attack", DENIED)
 async def test_what_no_calculation_needs_is_denied(backend: Bubblewrap, attack: str) -> None:
-    cell = await backend.run("chat", _TRIED + "\n".join(DENIED[attack]) + "\ndone", 1.0)
+    cell = await backend.run("chat", _TRIED + "\n".join(DENIED[attack]) + "\ndone", LATE)
 
     assert (cell.error, cell.value) == ("", "[]")
-    assert (await backend.run("chat", "6 * 7", 1.0)).value == "42"
+    assert (await backend.run("chat", "6 * 7", LATE)).value == "42"
 
 
 async def test_the_attacks_above_can_tell_a_success(backend: Bubblewrap) -> None:
-    cell = await backend.run("chat", _TRIED + "attempt('own file', lambda: open('/worker.py').read(1))\ndone", 1.0)
+    cell = await backend.run("chat", _TRIED + "attempt('own file', lambda: open('/worker.py').read(1))\ndone", LATE)
 
     assert cell.value == "['own file']"
 
@@ -205,18 +206,18 @@ async def test_whoever_goes_too_far_is_stopped_in_time(
     if attack == "memory in many processes":
         # On a busy machine the deadline would come first.
         backend.limits = replace(backend.limits, wall=latest)
-    await backend.run("chat", "1", 1.0)
+    await backend.run("chat", "1", LATE)
     namespaces = inside(backend, "chat")
     began = time.monotonic()
 
-    cell = await backend.run("chat", code, 1.0)
+    cell = await backend.run("chat", code, LATE)
 
-    assert time.monotonic() - began < latest + 9.0
+    assert time.monotonic() - began < slowed(latest + 9.0)
     assert cell.error
     assert said in cell.error
     assert len(cell.output) <= backend.limits.output
     assert len(running(namespaces)) <= (0 if cell.lost else 5)
-    assert (await backend.run("chat", "6 * 7", 1.0)).value == "42"
+    assert (await backend.run("chat", "6 * 7", LATE)).value == "42"
     await backend.close()
     assert running(namespaces) == []
 
@@ -236,7 +237,7 @@ text = "".join(found)
 (CANARY in text, "TELEGRAM" in text, len(found) > 20)
 """.replace("CANARY", repr(CANARY))
 
-    cell = await backend.run("chat", code, 1.0)
+    cell = await backend.run("chat", code, LATE)
 
     assert (cell.error, cell.value) == ("", "(False, False, True)")
 
@@ -272,7 +273,7 @@ except OSError:
     pass
 reached
 """
-        cell = await backend.run("chat", code, 1.0)
+        cell = await backend.run("chat", code, LATE)
 
         assert (cell.error, cell.value) == ("", "[]")
         with pytest.raises(BlockingIOError):
@@ -282,7 +283,7 @@ reached
 
 
 async def test_killing_everything_inside_kills_nothing(backend: Bubblewrap) -> None:
-    cell = await backend.run("chat", "import os\nos.kill(1, 9)\nos.kill(1, 15)\nos.getppid()", 1.0)
+    cell = await backend.run("chat", "import os\nos.kill(1, 9)\nos.kill(1, 15)\nos.getppid()", LATE)
 
     assert (cell.error, cell.value) == ("", "1")
 
@@ -290,7 +291,7 @@ async def test_killing_everything_inside_kills_nothing(backend: Bubblewrap) -> N
 async def test_a_process_sent_to_the_background_ends_with_its_cell(
     backend: Bubblewrap, inside: Inside, running: Running
 ) -> None:
-    await backend.run("chat", "1", 1.0)
+    await backend.run("chat", "1", LATE)
     before = len(running(inside(backend, "chat")))
 
     cell = await backend.run(
@@ -305,10 +306,10 @@ async def test_a_process_sent_to_the_background_ends_with_its_cell(
 
 
 async def test_a_child_that_leaves_the_cell_as_its_parent_answers_for_nobody(backend: Bubblewrap) -> None:
-    cell = await backend.run("chat", "import os\nx = os.fork()\n1", 1.0)
+    cell = await backend.run("chat", "import os\nx = os.fork()\n1", LATE)
 
     assert (cell.error, cell.value) == ("", "1")
-    assert (await backend.run("chat", "x > 0", 1.0)).value == "True"
+    assert (await backend.run("chat", "x > 0", LATE)).value == "True"
 
 
 async def test_a_thread_left_behind_stands_still_between_cells(backend: Bubblewrap) -> None:
@@ -322,13 +323,13 @@ async def test_a_thread_left_behind_stands_still_between_cells(backend: Bubblewr
     assert session is not None
     worker = processes.descendants(session.pid)[-1]
     state = ""
-    until = time.monotonic() + 2.0
+    until = time.monotonic() + PATIENCE
     while state != "T" and time.monotonic() < until:
         state = Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[0]
         await asyncio.sleep(0)
 
     assert state == "T"
-    assert (await backend.run("chat", "stop = True\n5", 1.0)).value == "5"
+    assert (await backend.run("chat", "stop = True\n5", LATE)).value == "5"
 
 
 async def test_an_answer_forged_in_advance_is_not_taken_for_the_next_cells(backend: Bubblewrap) -> None:
@@ -343,8 +344,8 @@ def forge():
 forge()
 """
 
-    forged = await backend.run("chat", code, 1.0)
-    after = await backend.run("chat", "'honest'", 1.0)
+    forged = await backend.run("chat", code, LATE)
+    after = await backend.run("chat", "'honest'", LATE)
 
     assert forged.lost
     assert "no result of a cell" in forged.error
@@ -377,7 +378,7 @@ os.write(1, frame.f_locals["request"]["end"].encode())
 os.write(frame.f_locals["answers"], struct.pack("!I", len(body)) + body)
 """
 
-    cell = await backend.run("chat", code, 1.0)
+    cell = await backend.run("chat", code, LATE)
 
     assert cell.lost
     assert cell.files == ()
@@ -404,17 +405,17 @@ FILES = {
 async def test_only_plain_files_leave_under_plain_names(backend: Bubblewrap, trick: str) -> None:
     code, names = FILES[trick]
 
-    cell = await backend.run("chat", code, 1.0)
+    cell = await backend.run("chat", code, LATE)
 
     assert cell.error == ""
     assert [file.name.replace("?", "_") for file in cell.files] == names
 
 
 async def test_files_beyond_the_caps_stay_and_it_is_said(backend: Bubblewrap) -> None:
-    cell = await backend.run("chat", "for n in range(12): open(f'{n:02}.txt', 'w').write('x')", 1.0)
+    cell = await backend.run("chat", "for n in range(12): open(f'{n:02}.txt', 'w').write('x')", LATE)
     large = Bubblewrap((), _with_small_files(backend))
     try:
-        huge = await large.run("chat", "open('zeros.bin', 'wb').write(bytes(5000))", 1.0)
+        huge = await large.run("chat", "open('zeros.bin', 'wb').write(bytes(5000))", LATE)
     finally:
         await large.close()
 
@@ -431,14 +432,14 @@ def _with_small_files(backend: Bubblewrap):  # type: ignore[no-untyped-def]  # L
 
 
 async def test_cancelling_a_cell_leaves_nothing(backend: Bubblewrap, inside: Inside, running: Running) -> None:
-    await backend.run("chat", "1", 1.0)
+    await backend.run("chat", "1", LATE)
     namespaces = inside(backend, "chat")
-    task = asyncio.create_task(backend.run("chat", "import time; time.sleep(60)", 1.0))
+    task = asyncio.create_task(backend.run("chat", "import time; time.sleep(60)", LATE))
     await asyncio.sleep(0)
 
     task.cancel()
     result = (await asyncio.gather(task, return_exceptions=True))[0]
-    after: Cell = await backend.run("chat", "1", 1.0)
+    after: Cell = await backend.run("chat", "1", LATE)
 
     assert isinstance(result, asyncio.CancelledError)
     assert running(namespaces) == []

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
+from tests.patience import LATE, slowed
 from tools.sandbox.cell import SandboxFailed
 from tools.sandbox.e2b import E2B, IDLE_SECONDS
 from tools.sandbox.limits import KIB, Limits
@@ -93,7 +94,7 @@ async def service() -> AsyncIterator[Service]:
 
 @pytest.fixture
 async def e2b(service: Service) -> AsyncIterator[E2B]:
-    backend = E2B(KEY, service.url, service.url, Limits(wall=0.3, grace=0.2, output=10 * KIB))
+    backend = E2B(KEY, service.url, service.url, Limits(wall=slowed(0.3), grace=slowed(0.2), output=10 * KIB))
     yield backend
     await backend.close()
 
@@ -110,7 +111,7 @@ async def test_a_cell_brings_back_text_value_images_and_error(e2b: E2B) -> None:
         {"type": "something new"},
     ]
 
-    cell = await e2b.run("chat", json.dumps(lines), 0.3)
+    cell = await e2b.run("chat", json.dumps(lines), LATE)
 
     assert (cell.output, cell.value) == ("printed\nwarned\nshown\n", "42")
     assert cell.error == "Traceback\nValueError: bad"
@@ -118,19 +119,19 @@ async def test_a_cell_brings_back_text_value_images_and_error(e2b: E2B) -> None:
 
 
 async def test_each_chat_has_its_own_sandbox_without_internet(e2b: E2B, service: Service) -> None:
-    first = await e2b.run("one", "count", 0.3)
-    second = await e2b.run("one", "count", 0.3)
-    other = await e2b.run("two", "count", 0.3)
+    first = await e2b.run("one", "count", LATE)
+    second = await e2b.run("one", "count", LATE)
+    other = await e2b.run("two", "count", LATE)
 
     assert (first.value, second.value, other.value) == ("1", "2", "1")
     assert [made["allow_internet_access"] for made in service.made] == [False, False]
 
 
 async def test_an_expired_sandbox_is_replaced_and_it_is_said(e2b: E2B, service: Service) -> None:
-    await e2b.run("chat", "count", 0.3)
+    await e2b.run("chat", "count", LATE)
     service.live.clear()
 
-    cell = await e2b.run("chat", "count", 0.3)
+    cell = await e2b.run("chat", "count", LATE)
 
     assert cell.value == "1"
     assert "the sandbox had expired" in cell.notes[0]
@@ -147,17 +148,17 @@ async def test_an_expired_sandbox_is_replaced_and_it_is_said(e2b: E2B, service: 
     ],
 )
 async def test_a_cell_that_goes_wrong_ends_its_sandbox(e2b: E2B, service: Service, code: str, said: str) -> None:
-    cell = await e2b.run("chat", code, 0.3)
+    cell = await e2b.run("chat", code, LATE)
 
     assert cell.lost
     assert said in cell.error
     assert service.live == {}
-    assert (await e2b.run("chat", "count", 0.3)).value == "1"
+    assert (await e2b.run("chat", "count", LATE)).value == "1"
 
 
 async def test_closing_ends_every_sandbox(e2b: E2B, service: Service) -> None:
-    await e2b.run("one", "count", 0.3)
-    await e2b.run("two", "count", 0.3)
+    await e2b.run("one", "count", LATE)
+    await e2b.run("two", "count", LATE)
 
     await e2b.close()
 
@@ -179,19 +180,20 @@ async def test_a_wrong_key_and_a_silent_service_are_named(service: Service) -> N
 
 async def test_a_sandbox_is_paid_for_until_it_has_been_idle_for_long(service: Service) -> None:
     now = 1_000.0
-    backend = E2B(KEY, service.url, service.url, Limits(wall=0.3, grace=0.2), now=lambda: now)
+    backend = E2B(KEY, service.url, service.url, Limits(wall=slowed(0.3), grace=slowed(0.2)), now=lambda: now)
+    spent = backend.limits.wall + backend.limits.grace
     before = backend.paid_seconds("chat", 10.0)
-    first = await backend.run("chat", "count", 0.3)
+    first = await backend.run("chat", "count", LATE)
     now += 100.0
     again = backend.paid_seconds("chat", 10.0)
-    second = await backend.run("chat", "count", 0.3)
+    second = await backend.run("chat", "count", LATE)
     now += 50.0
-    broken = await backend.run("chat", "broken", 0.3)
+    broken = await backend.run("chat", "broken", LATE)
     now += 1_000.0
-    late = await backend.run("chat", "count", 0.3)
+    late = await backend.run("chat", "count", LATE)
     await backend.close()
 
-    assert [before, again] == [pytest.approx(IDLE_SECONDS + 0.5), pytest.approx(100.5)]
+    assert [before, again] == [pytest.approx(IDLE_SECONDS + spent), pytest.approx(100.0 + spent)]
     assert (first.paid_seconds, second.paid_seconds) == (IDLE_SECONDS, 100.0)
     # It was paid for already, and a new one begins after the old one is over.
     assert (broken.paid_seconds, late.paid_seconds) == (0.0, IDLE_SECONDS)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import LATE, slowed
 from tools.sandbox.cell import SandboxFailed
 from tools.sandbox.limits import MIB, Limits
 from tools.sandbox.monty import Monty
@@ -21,26 +22,26 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 async def monty() -> AsyncIterator[Monty]:
-    backend = Monty(Limits(wall=0.5, memory=64 * MIB))
+    backend = Monty(Limits(wall=slowed(0.5), memory=64 * MIB))
     yield backend
     await backend.close()
 
 
 async def test_it_keeps_state_for_each_chat_alone(monty: Monty) -> None:
-    await monty.run("one", "x = 41", 0.5)
+    await monty.run("one", "x = 41", LATE)
 
-    assert (await monty.run("one", "print('said')\nx + 1", 0.5)).value == "42"
-    assert "NameError" in (await monty.run("two", "x", 0.5)).error
+    assert (await monty.run("one", "print('said')\nx + 1", LATE)).value == "42"
+    assert "NameError" in (await monty.run("two", "x", LATE)).error
 
 
 async def test_errors_show_the_line_and_keep_the_variables(monty: Monty) -> None:
-    await monty.run("chat", "x = 1", 0.5)
-    cell = await monty.run("chat", "y = 2\n1 / 0", 0.5)
+    await monty.run("chat", "x = 1", LATE)
+    cell = await monty.run("chat", "y = 2\n1 / 0", LATE)
 
     assert "line 2" in cell.error
     assert "ZeroDivisionError" in cell.error
-    assert (cell.lost, (await monty.run("chat", "x + y", 0.5)).value) == (False, "3")
-    assert "SyntaxError" in (await monty.run("chat", "def f(:", 0.5)).error
+    assert (cell.lost, (await monty.run("chat", "x + y", LATE)).value) == (False, "3")
+    assert "SyntaxError" in (await monty.run("chat", "def f(:", LATE)).error
 
 
 @pytest.mark.parametrize(
@@ -58,11 +59,11 @@ async def test_errors_show_the_line_and_keep_the_variables(monty: Monty) -> None
 async def test_what_goes_too_far_is_stopped_in_time(monty: Monty, code: str) -> None:
     began = time.monotonic()
 
-    cell = await monty.run("chat", code, 0.5)
+    cell = await monty.run("chat", code, LATE)
 
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < slowed(1.5)
     assert cell.error
-    assert (await monty.run("chat", "6 * 7", 0.5)).value == "42"
+    assert (await monty.run("chat", "6 * 7", LATE)).value == "42"
 
 
 @pytest.mark.parametrize(
@@ -81,12 +82,12 @@ async def test_what_goes_too_far_is_stopped_in_time(monty: Monty, code: str) -> 
     ],
 )
 async def test_nothing_of_the_machine_is_in_reach(monty: Monty, code: str) -> None:
-    assert (await monty.run("chat", code, 0.5)).error
+    assert (await monty.run("chat", code, LATE)).error
 
 
 async def test_its_workers_have_no_environment(monty: Monty, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCORD_BOT_TOKEN", "canary")
-    await monty.run("chat", "1", 0.5)
+    await monty.run("chat", "1", LATE)
 
     own = Path("/proc/self/task").resolve()
     children = [pid for task in own.iterdir() for pid in (task / "children").read_text().split()]
@@ -97,15 +98,15 @@ async def test_its_workers_have_no_environment(monty: Monty, monkeypatch: pytest
 
 
 async def test_a_cancelled_cell_ends_its_interpreter_and_the_next_one_says_so(monty: Monty) -> None:
-    await monty.run("chat", "x = 1", 0.5)
-    task = asyncio.create_task(monty.run("chat", "while True: pass", 0.5))
+    await monty.run("chat", "x = 1", LATE)
+    task = asyncio.create_task(monty.run("chat", "while True: pass", LATE))
     while not monty._places["chat"].waiting:
         await asyncio.sleep(0)
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
-    cell = await monty.run("chat", "1", 0.5)
+    cell = await monty.run("chat", "1", LATE)
 
     assert cell.value == "1"
     assert "an earlier cell was stopped" in cell.notes[0]

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import LATE, PATIENCE
 from tools.sandbox import launch
 from tools.sandbox.bwrap import Bubblewrap
 from tools.sandbox.cell import SandboxFailed
@@ -28,35 +29,35 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 async def test_variables_imports_and_files_are_kept_between_cells(backend: Bubblewrap) -> None:
-    await backend.run("chat", "import math\nx = 20\nopen('/tmp/note', 'w').write('kept')", 1.0)
+    await backend.run("chat", "import math\nx = 20\nopen('/tmp/note', 'w').write('kept')", LATE)
 
-    cell = await backend.run("chat", "math.floor(x * 2.1), open('/tmp/note').read(), _", 1.0)
+    cell = await backend.run("chat", "math.floor(x * 2.1), open('/tmp/note').read(), _", LATE)
 
     assert cell.value == "(42, 'kept', 4)"
 
 
 async def test_one_chat_sees_nothing_of_another(backend: Bubblewrap) -> None:
-    await backend.run("one", "secret = 'of one'\nopen('/tmp/secret', 'w').write(secret)", 1.0)
+    await backend.run("one", "secret = 'of one'\nopen('/tmp/secret', 'w').write(secret)", LATE)
 
-    names = await backend.run("two", "'secret' in globals()", 1.0)
-    files = await backend.run("two", "import os\nos.listdir('/tmp'), os.listdir('.')", 1.0)
+    names = await backend.run("two", "'secret' in globals()", LATE)
+    files = await backend.run("two", "import os\nos.listdir('/tmp'), os.listdir('.')", LATE)
 
     assert (names.value, files.value) == ("False", "([], [])")
 
 
 async def test_cells_of_one_chat_run_in_the_order_they_came(backend: Bubblewrap) -> None:
-    await backend.run("chat", "order = []", 1.0)
+    await backend.run("chat", "order = []", LATE)
 
-    await asyncio.gather(*(backend.run("chat", f"order.append({n})", 1.0) for n in range(8)))
+    await asyncio.gather(*(backend.run("chat", f"order.append({n})", LATE) for n in range(8)))
 
-    assert (await backend.run("chat", "order", 1.0)).value == "[0, 1, 2, 3, 4, 5, 6, 7]"
+    assert (await backend.run("chat", "order", LATE)).value == "[0, 1, 2, 3, 4, 5, 6, 7]"
 
 
 async def test_chats_do_not_wait_for_each_other(backend: Bubblewrap) -> None:
     """The second chat's cell ends while the first one's runs."""
-    slow = asyncio.create_task(backend.run("one", "import time; time.sleep(0.4)", 1.0))
+    slow = asyncio.create_task(backend.run("one", "import time; time.sleep(0.4)", LATE))
 
-    await backend.run("two", "1", 1.0)
+    await backend.run("two", "1", LATE)
 
     assert not slow.done()
     assert (await slow).error == ""
@@ -82,7 +83,7 @@ async def test_chats_do_not_wait_for_each_other(backend: Bubblewrap) -> None:
     ],
 )
 async def test_a_cell_shows_what_a_notebook_shows(backend: Bubblewrap, code: str, output: str, value: str) -> None:
-    cell = await backend.run("chat", code, 1.0)
+    cell = await backend.run("chat", code, LATE)
 
     assert (cell.error, cell.output, cell.value) == ("", output, value)
 
@@ -90,7 +91,7 @@ async def test_a_cell_shows_what_a_notebook_shows(backend: Bubblewrap, code: str
 async def test_an_error_shows_the_codes_own_lines_and_no_path_of_ours(backend: Bubblewrap) -> None:
     code = "import json\n\ndef read(text):\n    return json.loads(text)\n\nread('{')"
 
-    cell = await backend.run("chat", code, 1.0)
+    cell = await backend.run("chat", code, LATE)
 
     assert "File \"<cell 1>\", line 6, in <module>\n    read('{')" in cell.error
     assert "return json.loads(text)" in cell.error
@@ -101,7 +102,7 @@ async def test_an_error_shows_the_codes_own_lines_and_no_path_of_ours(backend: B
 
 
 async def test_a_syntax_error_shows_the_line_alone(backend: Bubblewrap) -> None:
-    cell = await backend.run("chat", "x = 1\ndef f(:", 1.0)
+    cell = await backend.run("chat", "x = 1\ndef f(:", LATE)
 
     assert cell.error.splitlines()[0] == '  File "<cell 1>", line 2'
     assert cell.error.splitlines()[-1].startswith("SyntaxError")
@@ -110,7 +111,7 @@ async def test_a_syntax_error_shows_the_line_alone(backend: Bubblewrap) -> None:
 async def test_a_long_traceback_keeps_its_last_lines(backend: Bubblewrap) -> None:
     code = "def f(n): return g(n)\ndef g(n): return f(n + 1) if n < 60 else 1 / 0\nf(0)"
 
-    cell = await backend.run("chat", code, 1.0)
+    cell = await backend.run("chat", code, LATE)
 
     assert cell.error.startswith("[…]")
     assert cell.error.endswith("ZeroDivisionError: division by zero")
@@ -120,7 +121,7 @@ async def test_a_long_traceback_keeps_its_last_lines(backend: Bubblewrap) -> Non
 async def test_an_error_that_cannot_be_printed_is_still_an_error(backend: Bubblewrap) -> None:
     code = "class E(Exception):\n    def __str__(self): raise ValueError\nraise E"
 
-    cell = await backend.run("chat", code, 1.0)
+    cell = await backend.run("chat", code, LATE)
 
     assert "E" in cell.error
 
@@ -128,11 +129,11 @@ async def test_an_error_that_cannot_be_printed_is_still_an_error(backend: Bubble
 async def test_after_a_time_limit_the_variables_are_still_there(backend: Bubblewrap) -> None:
     stopped = await backend.run("chat", "x = 7\nwhile True: pass", 0.2)
 
-    assert (stopped.lost, (await backend.run("chat", "x", 1.0)).value) == (False, "7")
+    assert (stopped.lost, (await backend.run("chat", "x", LATE)).value) == (False, "7")
 
 
 async def test_what_was_printed_before_a_kill_is_told(backend: Bubblewrap) -> None:
-    cell = await backend.run("chat", "import os\nprint('half way')\nos._exit(1)", 1.0)
+    cell = await backend.run("chat", "import os\nprint('half way')\nos._exit(1)", LATE)
 
     assert (cell.output, cell.lost) == ("half way\n", True)
 
@@ -143,7 +144,7 @@ async def test_an_idle_chats_interpreter_ends_and_the_next_cell_says_so(
     clock = [0.0]
     backend = Bubblewrap((), now=lambda: clock[0], idle=600.0)
     try:
-        await backend.run("chat", "x = 1", 1.0)
+        await backend.run("chat", "x = 1", LATE)
         namespaces = inside(backend, "chat")
         clock[0] = 599.0
         await backend.sweep()
@@ -152,11 +153,11 @@ async def test_an_idle_chats_interpreter_ends_and_the_next_cell_says_so(
         await backend.sweep()
         assert (backend.live, running(namespaces)) == (0, [])
 
-        cell = await backend.run("chat", "'x' in globals()", 1.0)
+        cell = await backend.run("chat", "'x' in globals()", LATE)
 
         assert cell.value == "False"
         assert "variables of earlier cells are gone: nothing was run for 10 minutes" in cell.notes[0]
-        assert (await backend.run("chat", "1", 1.0)).notes == ()
+        assert (await backend.run("chat", "1", LATE)).notes == ()
     finally:
         await backend.close()
 
@@ -167,23 +168,23 @@ async def test_the_interpreter_used_longest_ago_makes_room(sandbox_possible: Non
     try:
         for scope in ("one", "two", "one", "three"):
             clock[0] += 1.0
-            await backend.run(scope, "x = 1", 1.0)
+            await backend.run(scope, "x = 1", LATE)
 
         assert backend.live == 2
-        assert (await backend.run("one", "x", 1.0)).value == "1"
-        assert "too many other chats ran code" in (await backend.run("two", "1", 1.0)).notes[0]
+        assert (await backend.run("one", "x", LATE)).value == "1"
+        assert "too many other chats ran code" in (await backend.run("two", "1", LATE)).notes[0]
     finally:
         await backend.close()
 
 
 async def test_an_interpreter_killed_from_outside_is_replaced(backend: Bubblewrap) -> None:
-    await backend.run("chat", "x = 1", 1.0)
+    await backend.run("chat", "x = 1", LATE)
     live = backend._places["chat"].session
     assert live is not None
     os.kill(live.pid, signal.SIGKILL)
     await live._process.wait()
 
-    cell = await backend.run("chat", "1", 1.0)
+    cell = await backend.run("chat", "1", LATE)
 
     assert cell.value == "1"
     assert "variables of earlier cells are gone" in cell.notes[0]
@@ -195,7 +196,7 @@ async def test_closing_leaves_no_process_and_no_descriptor(
     before = len(list(Path("/proc/self/fd").iterdir()))
     backend = Bubblewrap(())
     for scope in ("one", "two"):
-        await backend.run(scope, "1", 1.0)
+        await backend.run(scope, "1", LATE)
     opened = len(list(Path("/proc/self/fd").iterdir()))
     namespaces = inside(backend, "one") | inside(backend, "two")
     held = len(list(Path("/proc/self/fd").iterdir())) - opened
@@ -215,7 +216,7 @@ from tools.sandbox.bwrap import Bubblewrap
 
 async def main():
     backend = Bubblewrap(())
-    await backend.run("chat", "1", 1.0)
+    await backend.run("chat", "1", 15.0)
     pids = processes.descendants(backend._places["chat"].session.pid)
     print(len(pids), flush=True)
     await backend.run("chat", "import os, time\\nos.fork()\\ntime.sleep(60)", 15.0)
@@ -237,7 +238,7 @@ def test_when_the_bot_is_killed_its_sandboxes_end_with_it(
     bot.wait()
     bot.stdout.close()
 
-    until = time.monotonic() + 5.0
+    until = time.monotonic() + PATIENCE
     while (left := running(namespaces)) and time.monotonic() < until:
         time.sleep(0.01)
     assert left == []
@@ -251,7 +252,7 @@ async def test_the_launcher_gets_no_environment_and_no_descriptor(
     held = os.open("/dev/null", os.O_RDONLY)
     os.set_inheritable(held, True)
     try:
-        await backend.run("chat", "1", 1.0)
+        await backend.run("chat", "1", LATE)
     finally:
         os.close(held)
     live = backend._places["chat"].session
@@ -329,7 +330,7 @@ async def test_a_launcher_that_cannot_start_says_why(backend: Bubblewrap, monkey
     monkeypatch.setattr("tools.sandbox.launcher.command", lambda *given, **more: ["/usr/bin/bwrap", "--no-such-option"])
 
     with pytest.raises(SandboxFailed, match="no-such-option"):
-        await backend.run("chat", "1", 1.0)
+        await backend.run("chat", "1", LATE)
 
 
 def test_without_the_programs_the_reason_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:

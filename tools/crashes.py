@@ -6,11 +6,19 @@ import traceback
 from pathlib import Path
 
 _CHARS = 300
+_PASSED = ("__init__.py", "function.py", "registry.py")
 
 
 def describe_crash(error: BaseException) -> str:
-    """The exception's kind and words, and the line that raised it: `ValueError: no number (roll_dice.py, line 22)`."""
+    """The exception, and the tool's line that led to it: `ValueError: no number (roll_dice.py, line 22)`.
+
+    Where no file of this folder is on its way, it is the line that raised it.
+    """
     words = " ".join(str(error).split())[:_CHARS]
     text = f"{type(error).__name__}: {words}" if words else type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)
-    return f"{text} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else text
+    ours = [frame for frame in frames if Path(__file__).parent in Path(frame.filename).parents]
+    # The last of ours but the registry's and `@tool`'s, which every call passes.
+    ours = [frame for frame in ours if Path(frame.filename).name not in _PASSED]
+    last = next(reversed(ours or frames), None)
+    return f"{text} ({Path(last.filename).name}, line {last.lineno})" if last is not None else text

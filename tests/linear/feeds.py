@@ -1006,6 +1006,7 @@ OWN: dict[str, str] = {
     "tools.fetch.readers": _HANDS_ON,
     "tools.findings": _HANDS_ON,
     "tools.forms": _OPERATOR,
+    "tools.network": _SHORT,
     "tools.zones.checked_name": _OPERATOR,
     "tools.generate_image": _BOUND,
     "tools.mcp.config": _OPERATOR,

@@ -11,6 +11,7 @@ import pytest
 import tools
 from tools import shell
 from tools.base import ToolCall, ToolContext
+from tools.crashes import describe_crash
 
 WRITTEN = {
     "no_python": "def open_tool(settings:\n",
@@ -83,3 +84,12 @@ def test_a_tool_that_breaks_in_a_shell_is_one_line(written: None, capsys: pytest
         "tools: breaks failed: ZeroDivisionError: integer division or modulo by zero (written_breaks.py, line 7)\n"
     )
     assert listed == 0 and "✗ no_opening: not available, it cannot be opened: " in capsys.readouterr().out
+
+
+def test_a_fault_in_a_library_is_told_by_the_tools_line_that_called_it() -> None:
+    code = compile("import secrets\n\nsecrets.randbelow(0)\n", str(Path(tools.__file__).with_name("dice.py")), "exec")
+
+    with pytest.raises(ValueError) as caught:
+        exec(code)
+
+    assert describe_crash(caught.value) == "ValueError: Upper bound must be positive. (dice.py, line 3)"

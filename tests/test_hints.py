@@ -8,7 +8,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 HINT = re.compile(r"pip install ([a-z][\w-]*(?: [a-z][\w-]*)*)")
-
 UNPUBLISHED = re.compile(r"parley-chat\[|(?:install|uvx|pipx run) parley-chat")
 
 
@@ -34,8 +33,7 @@ def test_no_sentence_names_an_extra_of_a_package_that_is_on_no_index() -> None:
         str(path.relative_to(ROOT))
         for folder in ("adapters", "bot", "tools", "playground", "docs")
         for path in (ROOT / folder).rglob("*")
-        if path.suffix in (".py", ".md")
-        and re.search(r"parley-chat\[|(install|uvx|pipx run) parley-chat", path.read_text())
+        if path.suffix in (".py", ".md") and UNPUBLISHED.search(path.read_text(encoding="utf-8"))
     ]
 
     assert wrong == []

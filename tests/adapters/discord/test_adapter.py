@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from urllib.parse import urlsplit
 
 import discord
 import pytest
@@ -354,3 +355,16 @@ async def test_an_event_that_cannot_be_read_is_left_out_alone(
     lines = [record.getMessage() for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")]
     assert [("MESSAGE_CREATE" in line, "on_message" in line) for line in lines] == [(True, False), (False, True)]
     assert "secret words" not in caplog.text
+
+
+async def test_the_proxy_that_the_environment_names_is_used(
+    stage: Stage, no_proxy_of_this_machine: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The emulator stands where the proxy does."""
+    place = urlsplit(stage.server.base_url)
+    monkeypatch.setenv("all_proxy", f"{place.scheme}://{place.netloc}")
+    settings = stage.settings(base=f"http://discord.invalid{place.path}")
+
+    # Entering logs in, and the name has no address.
+    async with DiscordAdapter(settings, stage.clock) as adapter:
+        assert adapter._client.user is not None

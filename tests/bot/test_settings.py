@@ -20,7 +20,7 @@ from tests.conftest import RawJson
 @pytest.fixture(autouse=True)
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """No setting of the machine that runs the tests."""
-    for name in variables([CoreSettings]):
+    for name in (*variables([CoreSettings]), *OTHERS):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PARLEY_ENV_FILE", "")
 

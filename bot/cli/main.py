@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -146,12 +147,18 @@ def main(arguments: Sequence[str]) -> int:
     outlet.take_over()
     set_up("WARNING", "console", outlet)
     try:
-        return _run_command(options, outlet)
+        code = _run_command(options, outlet)
+        sys.stdout.flush()
+        return code
     except BotError as error:
         for problem in error.args if isinstance(error, SettingsError) else [str(error)]:
             print(f"parley: {outlet.line(str(problem))}", file=sys.stderr)  # noqa: T201
         return 2 if isinstance(error, SettingsError) else 1
-    except (KeyboardInterrupt, BrokenPipeError):
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever reads has read enough, as `head` does. The interpreter would complain at its end about what is left.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 130
 
 
@@ -252,8 +259,6 @@ def _run(configuration: Configuration, outlet: Outlet) -> int:
 
 def _run_playground(options: argparse.Namespace) -> int:
     """Replace this process by the playground's: it imports nothing of ours and starts the bot as its child."""
-    import os
-
     from bot.cli.installation import package_path
 
     # -P: a folder `playground` in the working directory is somebody else's.

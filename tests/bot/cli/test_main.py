@@ -232,6 +232,26 @@ def test_tools_are_listed_and_run(parley: Parley) -> None:
     assert run.code == 0 and "395" in run.out
 
 
+def test_whoever_reads_only_the_beginning_hears_no_complaint(tmp_path: Path) -> None:
+    """As with `parley tools | head`: the other end of the pipe is closed."""
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    told = subprocess.run(
+        [sys.executable, "-m", "bot", "chats"],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writing)
+
+    assert told.returncode == 130
+    assert told.stderr == ""
+
+
 def test_an_unknown_chat_id_is_a_sentence(parley: Parley) -> None:
     told = parley("chats", "forget", "nonsense")
 

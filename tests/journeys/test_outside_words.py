@@ -24,7 +24,7 @@ from tests.journeys.test_controls import Room
 _PLATFORMS = runpy.run_path(str(Path(__file__).with_name("test_platforms.py")))
 person = _PLATFORMS["person"]
 WAYS = ("telegram", "slack direct", "discord direct")
-SERVER = Path(__file__).parents[1] / "tools" / "mcp" / "servers" / "everything.py"
+SERVER = Path(__file__).parents[1] / "tools" / "mcp" / "servers" / "plain.py"
 SECRET = "Rosebud"
 
 
@@ -289,8 +289,8 @@ async def test_tools_of_mcp_servers_are_withheld_until_a_new_conversation_or_for
 ) -> None:
     pytest.importorskip("mcp")
     config = world.data / "mcp.json"
-    journal = str(world.data / "journal")
-    config.write_text(json.dumps({"mcpServers": {"e": {"command": sys.executable, "args": [str(SERVER), journal]}}}))
+    arguments = [str(SERVER), "handy", str(world.data / "journal")]
+    config.write_text(json.dumps({"mcpServers": {"e": {"command": sys.executable, "args": arguments}}}))
     world.settings["MCP_CONFIG"] = str(config)
 
     def script(body: RawJson) -> Reply:

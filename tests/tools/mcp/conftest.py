@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,13 @@ import pytest
 import pytest_asyncio
 
 from tests.conftest import RawJson, RawObject
+from tests.patience import PATIENCE
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.mcp.config import read_config
 from tools.mcp.source import McpSource
 from tools.registry import ToolRegistry
 
 SERVERS = Path(__file__).parent / "servers"
-PATIENCE = 30.0
-"""For what must happen, on a machine however busy; nothing waits so long when all is well."""
 
 
 class Pauses:
@@ -60,6 +60,10 @@ class Bench:
         """An entry for the badly behaved one."""
         return {"command": sys.executable, "args": [str(SERVERS / "plain.py"), mode], **more}
 
+    def handy(self, **more: RawJson) -> RawObject:
+        """An entry for one that is well behaved and starts at once, with tools that have to do with its process."""
+        return self.plain("handy", args=[str(SERVERS / "plain.py"), "handy", str(self.journal)], **more)
+
     async def open(self, servers: Mapping[str, RawJson], environment: Mapping[str, str] | None = None) -> None:
         """Start them, and wait until each was tried once."""
         file = self.folder / "mcp.json"
@@ -83,6 +87,7 @@ class Bench:
         return await self.registry.run(call, ToolContext(scope=f"chat-{self._calls}", **context))
 
     def journalled(self) -> list[str]:
+        """What happened in the server with a tool for every behaviour."""
         return self.journal.read_text().splitlines() if self.journal.exists() else []
 
     async def until(self, condition: Callable[[], object]) -> None:
@@ -119,6 +124,17 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Benc
 @pytest.fixture
 def is_alive() -> Callable[[int], bool]:
     return alive
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
+    """The server with a tool for every behaviour as a service for all tests of a module: its port and its journal."""
+    journal = tmp_path_factory.mktemp("service") / "journal"
+    command = [sys.executable, str(SERVERS / "everything.py"), str(journal), "--http", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        yield int(process.stdout.readline()), journal
+        process.kill()
 
 
 Serve = Callable[[int], Awaitable[tuple[asyncio.subprocess.Process, int]]]

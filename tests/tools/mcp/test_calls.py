@@ -124,3 +124,15 @@ async def test_calls_run_side_by_side(shared: Bench) -> None:
     for task in waiting:
         task.cancel()
     await asyncio.wait(waiting)
+
+
+async def test_a_changed_list_is_followed(shared: Bench) -> None:
+    """By the newest protocol, in which a server tells it to whoever has subscribed."""
+    assert "e__grown" not in shared.names
+    before = shared.spec("e__add")
+
+    await shared.call("e__grow")
+    await shared.until(lambda: "e__grown" in shared.names)
+
+    assert (await shared.call("e__grown")).text == "new"
+    assert shared.spec("e__add") is before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -14,17 +15,18 @@ from tests.tools.mcp.conftest import Bench, Serve
 from tools.mcp.session import _limit
 
 
-async def test_a_service_is_called_and_its_list_followed(bench: Bench, serve: Serve) -> None:
-    _, port = await serve(0)
+async def test_a_service_is_called_and_its_list_followed(bench: Bench, service: tuple[int, Path]) -> None:
+    port, _ = service
     await bench.open({"web": {"url": f"http://127.0.0.1:{port}/mcp"}})
+    assert "web__grown" not in bench.names
 
     assert (await bench.call("web__add", {"a": 20, "b": 22})).text == "42"
     await bench.call("web__grow")
     await bench.until(lambda: "web__grown" in bench.names)
 
 
-async def test_a_call_that_is_stopped_stops_in_the_service(bench: Bench, serve: Serve) -> None:
-    _, port = await serve(0)
+async def test_a_call_that_is_stopped_stops_in_the_service(bench: Bench, service: tuple[int, Path]) -> None:
+    port, bench.journal = service
     await bench.open({"web": {"url": f"http://127.0.0.1:{port}/mcp"}})
     call = asyncio.create_task(bench.call("web__wait"))
     await bench.until(lambda: "started" in bench.journalled())

@@ -6,8 +6,9 @@ legacy: tells that its tools changed. pages: its list has no end. shout: writes 
 environment: its tool tells what it was given. dies: ends at once, with a reason. tasks: some of its tools run as tasks.
 dense: a small result of very many values. wordy: as many, but written out in one text.
 confess: tells what it was given at its start and when it is called. brood FILE: as stubborn, with a child in its group,
-and one that left it; their numbers go to the file. listed FILE: its tools
-are those in the file. Anything else: a tool that tells its process.
+and one that left it; their numbers go to the file. listed FILE: its tools are those in the file.
+handy FILE: well behaved, with the tools of `everything.py` that have to do with its process; what happens in it goes to
+the file, a line each. Anything else: a tool that tells its process.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+Fields: TypeAlias = dict[str, Any]
 MODE = sys.argv[1]
 ODD = [
     {"name": "fine", "inputSchema": {"type": "object", "properties": {"word": {"type": "string"}}}},
@@ -33,15 +35,75 @@ ODD = [
     {"name": "天气.查询", "description": "Wetter\u202e\u0007", "inputSchema": {"type": "object"}},
 ]
 GIVEN = "\n".join([*sys.argv[2:], *os.environ.values()])
-tools: list[dict[str, Any]] = [{"name": "echo", "inputSchema": {"type": "object"}}]
+HANDY = [{"name": name, "inputSchema": {"type": "object"}} for name in ("wait", "crash", "child")]
+ADD = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
+tools: list[Fields] = [{"name": "echo", "inputSchema": {"type": "object"}}]
+if MODE == "handy":
+    tools = [*HANDY, {"name": "add", "inputSchema": ADD, "annotations": {"readOnlyHint": True}}]
+waiting: set[object] = set()
+"""The calls of `wait`, which are not answered until they are cancelled."""
 
 
-def send(message: dict[str, Any]) -> None:
+def send(message: Fields) -> None:
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any] | None:
+def journal(line: str) -> None:
+    with Path(sys.argv[2]).open("a") as file:
+        file.write(line + "\n")
+
+
+def start_child() -> int:
+    """A process that would outlive this one, once it does not end when it is asked to."""
+    program = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(600)"
+    )
+    started = subprocess.Popen([sys.executable, "-S", "-c", program], stdout=subprocess.PIPE)
+    assert started.stdout is not None
+    started.stdout.readline()
+    return started.pid
+
+
+def use(number: object, name: str, arguments: Fields) -> Fields | None:
+    """What a tool of `handy` says."""
+    said = ""
+    match name:
+        case "add":
+            said = str(arguments["a"] + arguments["b"])
+        case "child":
+            said = f"{os.getpid()} {start_child()}"
+        case "crash":
+            journal("crashed")
+            os._exit(3)
+        case "wait":
+            waiting.add(number)
+            journal("started")
+            return None
+    return {"content": [{"type": "text", "text": said}]}
+
+
+def misbehave() -> Fields:
+    """What a call is answered where nobody is well behaved."""
+    if MODE == "enormous":
+        return {"content": [{"type": "text", "text": "x" * 14_000_000}]}
+    if MODE == "dense":
+        return {"content": [], "structuredContent": {"rows": [[]] * 100_000}}
+    if MODE == "wordy":
+        return {"content": [{"type": "text", "text": json.dumps([["a"]] * 200_000)}]}
+    if MODE == "legacy":
+        tools.append({"name": "later", "inputSchema": {"type": "object"}})
+        send({"method": "notifications/tools/list_changed"})
+    if MODE == "shout":
+        sys.stderr.write(("error " * 40 + "\n") * 20_000)
+        sys.stderr.flush()
+    told = json.dumps(dict(os.environ)) if MODE == "environment" else str(os.getpid())
+    if MODE == "confess":
+        told = GIVEN
+    return {"content": [{"type": "text", "text": told}]}
+
+
+def answer(request: Fields) -> Fields | None:
     match request["method"]:
         case "initialize":
             return {
@@ -66,23 +128,10 @@ def answer(request: dict[str, Any]) -> dict[str, Any] | None:
             return {"tools": [{**tools[0], "name": f"echo{number}"}], "nextCursor": str(number + 1)}
         case "tools/list":
             return {"tools": tools}
+        case "tools/call" if MODE == "handy":
+            return use(request["id"], request["params"]["name"], request["params"].get("arguments", {}))
         case "tools/call":
-            if MODE == "enormous":
-                return {"content": [{"type": "text", "text": "x" * 14_000_000}]}
-            if MODE == "dense":
-                return {"content": [], "structuredContent": {"rows": [[]] * 100_000}}
-            if MODE == "wordy":
-                return {"content": [{"type": "text", "text": json.dumps([["a"]] * 200_000)}]}
-            if MODE == "legacy":
-                tools.append({"name": "later", "inputSchema": {"type": "object"}})
-                send({"method": "notifications/tools/list_changed"})
-            if MODE == "shout":
-                sys.stderr.write(("error " * 40 + "\n") * 20_000)
-                sys.stderr.flush()
-            told = json.dumps(dict(os.environ)) if MODE == "environment" else str(os.getpid())
-            if MODE == "confess":
-                told = GIVEN
-            return {"content": [{"type": "text", "text": told}]}
+            return misbehave()
     return {}
 
 
@@ -92,6 +141,8 @@ if MODE == "dies":
 if MODE == "confess":
     sys.stderr.write(GIVEN + "\n")
     sys.stderr.flush()
+if MODE == "handy":
+    journal(f"pid {os.getpid()}")
 if MODE in ("stubborn", "brood"):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if MODE == "brood":
@@ -104,6 +155,9 @@ for line in sys.stdin:
     request = json.loads(line)
     if MODE == "babble":
         sys.stdout.write("Listening on port 3000 …\n{}\n[1]\n\n" + "{" * 3000 + "\n")
+    if request.get("method") == "notifications/cancelled" and request["params"]["requestId"] in waiting:
+        waiting.remove(request["params"]["requestId"])
+        journal("cancelled")
     if "id" not in request:
         continue
     if request["method"] == "server/discover":

@@ -16,14 +16,13 @@ from uuid import uuid4
 
 from bot.contract import Usage
 from bot.model.arguments import ObjectEnd, read_arguments, whole_text
+from bot.model.endings import BROKEN, CUT_SHORT, meaning_of
 from tools.base import Json, ToolCall
 
 MOST_ARGUMENT_CHARS = 400_000
 """Of all calls of an answer together: as much as models write at all in one answer."""
 _CALL_CHARS = 64
 """What a call counts beside its arguments."""
-
-_FINISHES = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "function_call": "tool_calls"}
 
 
 class StreamFault(Exception):
@@ -183,7 +182,8 @@ class CallSlots:
         """Calls that became whole since this was last asked, in order: none before the one that stands before it."""
         while self._whole < len(self._slots):
             followed = self._whole < len(self._slots) - 1
-            stage = Stage.FINISHED if finish else Stage.FOLLOWED if followed else Stage.OPEN
+            finished = finish not in ("", BROKEN)
+            stage = Stage.FINISHED if finished else Stage.FOLLOWED if followed else Stage.OPEN
             call = self._slots[self._whole].whole(stage)
             if call is None:
                 return
@@ -194,12 +194,11 @@ class CallSlots:
         """The calls in the order they were begun, each with the slot it came from."""
         if self._read is not None:
             return self._read
-        stopped = finish in ("length", "content_filter")
         read: list[tuple[ToolCall, _Slot]] = []
         taken: dict[str, ToolCall] = {}
         for slot in self._slots:
             # Only the call that was being written when the model was stopped can be the unfinished one.
-            cut = stopped and slot is self._slots[-1]
+            cut = finish in CUT_SHORT and slot is self._slots[-1]
             if slot.given is not None and not slot.parts:
                 arguments, problem = slot.given, ""
             else:
@@ -229,7 +228,11 @@ class Assembly(ABC):
 
     def __init__(self) -> None:
         self.finish = ""
-        """The finish reason as far as it came; empty: none."""
+        """What the finish reason means that came last, see `bot.model.endings`; empty: none came."""
+        self.reason = ""
+        """That reason in the server's own word."""
+        self.begun = False
+        """The server has said something that belongs to an answer."""
         self.usage: Usage | None = None
         self._slots = CallSlots()
         self._text = SplitCharacters()
@@ -297,13 +300,17 @@ class ChatAssembly(Assembly):
                 raise StreamFault(choice["error"])
             said = choice.get("delta") or choice.get("message")
             if isinstance(said, dict):
+                self.begun = True
                 self._say(said, delta)
-            finish = choice.get("finish_reason")
-            if finish and isinstance(finish, str):
-                if finish == "error":
-                    raise StreamFault(error or "finish_reason is error")
-                self.finish = _FINISHES.get(finish, finish)
-                delta.progress = True
+            if choice.get("finish_reason") == "error":
+                raise StreamFault(error or "finish_reason is error")
+            self._finish(choice.get("finish_reason"), delta)
+
+    def _finish(self, reason: object, delta: Delta) -> None:
+        meaning = meaning_of(reason)
+        if meaning:
+            self.begun = delta.progress = True
+            self.finish, self.reason = meaning, str(reason)
 
     def _say(self, said: Mapping[str, Any], delta: Delta) -> None:  # noqa: C901  # one field of servers after another
         content = said.get("content")

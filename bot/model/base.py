@@ -64,7 +64,7 @@ class Answer:
     calls: tuple[ToolCall, ...] = ()
     """Native calls, assembled; a call that cannot run says why in `problem`."""
     finish: str
-    """`stop`, `tool_calls`, `length`, `content_filter`, `cut`, or what the provider said."""
+    """`stop`, `tool_calls`, `length`, `content_filter` or `cut`; an answer that ended otherwise is none."""
     usage: Usage = field(default_factory=Usage)
     """As the server counted it; our own estimate where it reported none."""
     model: str

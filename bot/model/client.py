@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import random
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -22,6 +23,7 @@ from bot.contract import (
 )
 from bot.model.assembly import StreamFault
 from bot.model.base import Answer, CallPiece, Piece, Request
+from bot.model.endings import CALLS, LENGTH, WHOLE, WITHHELD
 from bot.model.failures import NETWORK_ERRORS, NotUnderstood, PicturesRefused, failure, stream_fault
 from bot.model.lengths import AnswerTooLong, affords_another, name_in, without
 from bot.model.ollama import OllamaWire
@@ -33,6 +35,8 @@ from bot.model.responses import ResponsesWire
 from bot.model.transport import ENDING
 from bot.model.usage import PICTURE_TOKENS, Estimator
 from bot.model.wire import Body, ChatWire, Endpoint, Wire
+
+log = logging.getLogger(__name__)
 
 _BUSY_PAUSES = (0.5, 1.0)
 """Seconds after which a busy server is asked again."""
@@ -189,13 +193,23 @@ class ModelClient:
                 async with aclosing(read) as pieces:
                     async for piece in pieces:
                         yield piece
+                self._name_reason(reading.unknown_reason)
                 if reading.fault is not None:
                     raise self._fault(reading.take_fault(), body, bool(reading.text))
-                if isinstance(wire, OllamaWire) and reading.finish == "length":
+                if isinstance(wire, OllamaWire) and reading.finish == LENGTH:
                     wire.grow()  # so that the answer finds room when it is asked for again
                 yield self._answer(reading, wire, body, native)
             finally:
                 await opening.__aexit__(None, None, None)
+
+    def _name_reason(self, reason: str) -> None:
+        """Tell the operator, once, of a finish reason that is in no table."""
+        if reason and self._at.learned.is_new(reason):
+            log.warning(
+                "%s ended an answer with the finish reason %r, which is not known: it counts as broken off",
+                self.name,
+                reason,
+            )
 
     def _make_room(self, body: Body) -> None:
         """Limit the answer to what the window holds beside the prompt, where the server has named its window."""
@@ -224,8 +238,8 @@ class ModelClient:
         assembly, text, reasoning = reading.assembly, "".join(reading.text), "".join(reading.reasoning)
         finish = reading.finish
         calls = () if finish == "cut" else assembly.calls()
-        if finish not in ("length", "content_filter", "cut"):
-            finish = "tool_calls" if calls else "stop" if finish == "tool_calls" else finish
+        if finish in (WHOLE, CALLS):
+            finish = CALLS if calls else WHOLE
         usage = assembly.usage
         prompt = self._weight(body)
         if usage is not None:
@@ -260,4 +274,4 @@ def without_pictures(request: Request) -> Request:
 
 
 def _is_empty(answer: Answer) -> bool:
-    return not answer.text.strip() and not answer.calls and answer.finish not in ("cut", "content_filter")
+    return not answer.text.strip() and not answer.calls and answer.finish not in ("cut", WITHHELD)

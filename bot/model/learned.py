@@ -20,6 +20,8 @@ Part: TypeAlias = Literal[
 """A part of a request: native tools, `tool_choice`, `stream_options`, `stop`, the reasoning effort, the limit on the
 answer under each of its names, Chat Completions as such, and pictures."""
 
+_MOST_NAMED = 100
+
 
 @dataclass(slots=True)
 class Learned:
@@ -30,6 +32,16 @@ class Learned:
     """The tokens that the model takes at most, as its server said; 0 where it never did."""
     longest: int = 0
     """The tokens that an answer may have, as its server said; 0 where it never did."""
+
+    _named: set[str] = field(default_factory=set)
+    """Words of this server that are in no table of ours, and that the log has already."""
+
+    def is_new(self, word: str) -> bool:
+        """Return True the first time that a word is met, up to a hundred words."""
+        if word in self._named or len(self._named) >= _MOST_NAMED:
+            return False
+        self._named.add(word)
+        return True
 
     def limit(self, *wanted: int) -> int:
         """The least of `wanted` and of what the server allows; 0, which limits nothing, does not count."""

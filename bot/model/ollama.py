@@ -21,6 +21,7 @@ import openai
 from bot.contract import ContextTooLong
 from bot.model.assembly import Assembly, ChatAssembly, Delta, StreamFault, table_in, tables_in
 from bot.model.base import Request
+from bot.model.endings import WHOLE
 from bot.model.failures import NETWORK_ERRORS
 from bot.model.rendering import Weighed
 from bot.model.sse import Decoder, LineDecoder
@@ -53,7 +54,7 @@ class OllamaAssembly(ChatAssembly):
             self._calls += 1
         chunk: dict[str, Any] = {"choices": [choice]}
         if event.get("done"):
-            choice["finish_reason"] = event.get("done_reason") or "stop"
+            choice["finish_reason"] = event.get("done_reason") or WHOLE
             counts = (event.get("prompt_eval_count"), event.get("eval_count"))
             if all(isinstance(count, int) for count in counts):
                 chunk["usage"] = dict(zip(("prompt_tokens", "completion_tokens"), counts, strict=True))

@@ -13,6 +13,7 @@ from typing import Any
 from bot.contract import ModelDropped, ModelError, ModelSlow
 from bot.model.assembly import MOST_ARGUMENT_CHARS, Assembly, Delta, StreamFault
 from bot.model.base import CallPiece, ReasoningPiece, TextPiece
+from bot.model.endings import BROKEN, CALLS, WHOLE, name_of
 from bot.model.failures import NETWORK_ERRORS, dropped
 from bot.model.patience import Patience
 from bot.model.sse import Decoder
@@ -91,12 +92,17 @@ class StreamReading:
                 if broken is None and self.fault is None:
                     for call in self.assembly.whole_calls():
                         yield CallPiece(call)
-                if self.assembly.finish and not self._done:
+                if self.assembly.finish not in ("", BROKEN) and not self._done:
                     self.ending()
                     patience.progressed(_GRACE_SECONDS)
             if self._done:
                 await _drain(following)
             self._end(broken, name)
+
+    @property
+    def unknown_reason(self) -> str:
+        """The finish reason of an answer that ended for one that nobody knows; empty where it did not."""
+        return name_of(self.assembly.reason) if self.assembly.finish == BROKEN else ""
 
     def take_fault(self) -> StreamFault | ModelError:
         """Why it ended early, for who raises it: held here too, the error and this object would be a circle."""
@@ -161,16 +167,21 @@ class StreamReading:
         return self._counted + self.assembly.size / CHARS_PER_ARGUMENT_TOKEN > self.most_tokens
 
     def _end(self, broken: ModelError | None, name: str) -> None:
-        """Decide whether the answer is whole: only a finish reason says so, or complete calls before `[DONE]`."""
+        """Decide whether the answer is whole: a known finish reason says so, `[DONE]` without any, or whole calls."""
         self.finish = self.assembly.finish
-        if self.finish or self.fault is not None:
+        if self.fault is not None or self.finish not in ("", BROKEN):
             return
-        if self._done and broken is None:
-            calls = self.assembly.calls()
-            if calls and not any(call.problem for call in calls):
-                self.finish = "tool_calls"
-                return
-        self.fault = broken or ModelDropped(f"the stream of {name} ended without a finish reason")
+        if not self.finish:
+            if self._done and self.assembly.begun:
+                self.finish = WHOLE
+            else:
+                self.fault = broken or ModelDropped(f"the stream of {name} ended without a finish reason")
+            return
+        calls = self.assembly.calls()
+        if calls and not any(call.problem for call in calls):
+            self.finish = CALLS
+        else:
+            self.fault = ModelDropped(f"{name} ended its answer with the finish reason {self.unknown_reason!r}")
 
 
 async def _drain(following: Any) -> None:

@@ -14,13 +14,12 @@ from bot.contract import Usage as Used
 from bot.model.arguments import read_arguments
 from bot.model.assembly import Assembly, Delta, StreamFault, count_of, table_in, tables_in
 from bot.model.base import Request
+from bot.model.endings import BROKEN, CUT_SHORT, WHOLE, meaning_of
 from bot.model.protocol import results_texts
 from bot.model.rendering import ChatRendering, Declarations, Weighed, call_id, data_urls, results_of, told, tool_name
 from bot.model.sse import Decoder, EventDecoder
 from bot.model.wire import Body, Endpoint, Opening
 from tools.base import Json, ToolCall
-
-_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
 class ResponsesAssembly(Assembly):
@@ -57,7 +56,7 @@ class ResponsesAssembly(Assembly):
                 raise StreamFault(event["error"])
             case _:
                 return
-        delta.progress = True
+        self.begun = delta.progress = True
 
     def _item(self, item: dict[str, Any], index: int, delta: Delta, *, done: bool) -> None:
         if item.get("type") == "function_call":
@@ -74,8 +73,12 @@ class ResponsesAssembly(Assembly):
     def _ended(self, response: Mapping[str, Any], kind: str) -> None:
         if kind in ("response.failed", "response.cancelled"):
             raise StreamFault(response.get("error") or kind)
-        reason = str(table_in(response.get("incomplete_details")).get("reason") or "")
-        self.finish = _REASONS.get(reason, reason or "length") if kind == "response.incomplete" else "stop"
+        self.finish = WHOLE
+        if kind == "response.incomplete":
+            # Nothing that is incomplete is whole, whatever its reason means elsewhere.
+            self.reason = str(table_in(response.get("incomplete_details")).get("reason") or kind)
+            meaning = meaning_of(self.reason)
+            self.finish = meaning if meaning in CUT_SHORT else BROKEN
         usage = response.get("usage")
         if isinstance(usage, Mapping):
             self.usage = Used(

@@ -28,6 +28,7 @@ SHORT = {"FIRST_TOKEN_SECONDS": "2", "IDLE_SECONDS": "1", "TURN_SECONDS": "6", "
 BROKE_OFF = "The model's answer broke off here. Write /retry to ask again."
 SLOW = "The model did not answer in time. Write /retry to ask again."
 EMPTY = "The model gave no answer. Write /retry to ask again."
+WITHHELD = "The model's provider withheld the rest of this answer."
 BUSY = "The model is overloaded right now."
 
 
@@ -80,9 +81,12 @@ CASES = [
         "filtered in the middle",
         [Reply(HALF, finish_reason="content_filter")],
         HALF,
-        "The model's provider withheld the rest of this answer.",
+        WITHHELD,
     ),
     Case("the model's own limit", [Reply(HALF, finish_reason="length")], HALF, "The answer stops here"),
+    Case("a full window", [Reply(HALF, finish_reason="model_context_window_exceeded")], HALF, "The answer stops here"),
+    Case("withheld for a reason", [Reply(HALF, finish_reason="content_filter: SAFETY")], HALF, WITHHELD),
+    Case("an ending nobody knows", [Reply(HALF, finish_reason="abort")], HALF, BROKE_OFF),
 ]
 
 

@@ -62,6 +62,7 @@ from bot.markdown import addresses, dialect, lines, tree, unfinished
 from bot.model import (
     arguments,
     assembly,
+    endings,
     failures,
     lengths,
     ollama,
@@ -662,6 +663,7 @@ FED: dict[str, Callable[[str], object]] = {
         arguments.read_arguments(said) for said in (text, f'{{"query": {text}', f'{{"query": "{text}"}}')
     ],
     "bot.model.assembly.ChatAssembly.add": _chat_stream,
+    "bot.model.endings.meaning_of": lambda text: [endings.meaning_of(text), endings.name_of(text)],
     "bot.model.assembly.SplitCharacters.join": _halves,
     "bot.model.failures.refusal": lambda text: [
         failures.refusal(status, text, MODEL, dict.fromkeys(("tools", "tool_choice", "stop")))
@@ -811,6 +813,7 @@ INSIDE: dict[str, str] = {
     "bot.contract.measures": "bot.reply.cutting.fit",
     "bot.model.arguments.whole_text": "bot.model.arguments.read_arguments",
     "bot.model.assembly.Assembly.add": "bot.model.assembly.ChatAssembly.add",
+    "bot.model.endings.name_of": "bot.model.endings.meaning_of",
     "bot.model.assembly.CallSlots": "bot.model.assembly.ChatAssembly.add",
     "bot.model.assembly.count_of": "bot.model.assembly.ChatAssembly.add",
     "bot.model.assembly.table_in": "bot.model.assembly.ChatAssembly.add",

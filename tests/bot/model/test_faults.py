@@ -33,7 +33,6 @@ TEXT = "The news is good. " * 10
     [
         (Reply(TEXT, drop_after=60), True),
         (Reply(TEXT, drop_after=60, half_line=True), True),
-        (Reply(TEXT, finish_reason=None), True),
         (Reply(TEXT, cut_after=60), True),
         (Reply(TEXT, reset_after=60), True),
         (Reply(TEXT, malformed_line=60), True),
@@ -42,11 +41,7 @@ TEXT = "The news is good. " * 10
         (Reply(html_200=True), False),
         (Reply(TEXT, malformed_line=0), False),
     ],
-    ids=lambda value: next(
-        (name for name in ("drop_after", "cut_after", "reset_after", "malformed_line", "error_object", "only_done",
-                           "html_200", "half_line") if getattr(value, name, None) not in (None, False)),
-        "no finish reason",
-    ) if isinstance(value, Reply) else "",
+    ids=["dropped", "dropped in a line", "cut", "reset", "no JSON", "an error", "only done", "a page", "none at all"],
 )  # fmt: skip
 async def test_a_broken_stream_is_a_drop_and_keeps_what_came(
     server: ModelServer, opened: Open, question: Request, asking: Ask, reply: Reply, shown: bool

@@ -248,3 +248,14 @@ def test_what_a_line_holds_beside_a_message_does_no_harm() -> None:
     assembly.add({"done": True, "done_reason": "length", "prompt_eval_count": "x"}, Delta())
 
     assert assembly.finish == "length" and assembly.usage is None and assembly.calls() == ()
+
+
+@pytest.mark.parametrize(
+    ("reason", "finish"), [("", "stop"), ("length", "length"), ("load", "broken"), ("new", "broken")]
+)
+def test_an_answer_is_whole_where_its_reason_is_known(reason: str, finish: str) -> None:
+    assembly = OllamaAssembly()
+
+    assembly.add({"message": {"content": "It is"}, "done": True, "done_reason": reason}, Delta())
+
+    assert assembly.finish == finish

@@ -1,0 +1,43 @@
+"""What a server's finish reason says about an answer. A reason that is not in this table means that it broke off."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+WHOLE: Final = "stop"
+CALLS: Final = "tool_calls"
+LENGTH: Final = "length"
+WITHHELD: Final = "content_filter"
+BROKEN: Final = "broken"
+"""The server ended the answer for a reason that nobody knows."""
+CUT_SHORT: Final = frozenset((LENGTH, WITHHELD, BROKEN))
+"""After these the last call may be unfinished."""
+
+_REASONS: Final = {
+    WHOLE: "stop end_turn stop_sequence eos eos_token complete completed",
+    CALLS: "tool_calls tool_call tool_use function_call",
+    LENGTH: "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded",
+    WITHHELD: "content_filter content_filtered sensitive refusal safety image_safety recitation blocklist "
+    "prohibited_content spii guardrail_intervened error_toxic",
+}
+_MEANINGS: Final = {reason: meaning for meaning, reasons in _REASONS.items() for reason in reasons.split()}
+_NOT_YET: Final = frozenset(("", "null", "none"))
+_REASON: Final = re.compile(r"[\w.-]{1,60}")
+
+
+def meaning_of(reason: object) -> str:
+    """Return one of the five above, as a finish reason says; empty where it says nothing.
+
+    Servers write reasons in upper case, with a prefix (`FinishReason.STOP`) or with details (`content_filter: SAFETY`).
+    """
+    if not isinstance(reason, str):
+        return ""
+    word = reason[:200].partition(":")[0].strip().lower().replace("-", "_").rpartition(".")[2]
+    return "" if word in _NOT_YET else _MEANINGS.get(word, BROKEN)
+
+
+def name_of(reason: str) -> str:
+    """Return a reason as the log may hold it: one that is no single word could repeat the conversation."""
+    word = _REASON.match(reason.strip())
+    return word[0] if word else "(no word)"

@@ -1,0 +1,149 @@
+"""An answer is whole only where its server says so in a known word; any other ending is taken for a broken one."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+
+from bot.contract.errors import ModelDropped
+from bot.model.base import Request
+from bot.model.endings import meaning_of
+from tests.bot.model.conftest import Ask, Events, Open, RawServer
+from tests.conftest import RawJson, RawObject
+
+CALL: RawObject = {"id": "a", "function": {"name": "roll_dice", "arguments": '{"sides": 6}'}}
+
+
+def chunk(finish: RawJson = None, **delta: RawJson) -> str:
+    return json.dumps({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+
+
+@pytest.mark.parametrize(
+    "reason", ["stop", "STOP", "FinishReason.STOP", "end_turn", "stop-sequence", "eos", "COMPLETE"]
+)
+def test_a_known_word_for_the_end_is_the_end(reason: str) -> None:
+    assert meaning_of(reason) == "stop"
+
+
+@pytest.mark.parametrize(
+    ("reason", "means"),
+    [
+        ("tool_use", "tool_calls"),
+        ("MAX_TOKENS", "length"),
+        ("model_context_window_exceeded", "length"),
+        ("content_filter: RECITATION", "content_filter"),
+        ("sensitive", "content_filter"),
+        ("refusal", "content_filter"),
+        ("abort", "broken"),
+        ("unknown", "broken"),
+        ("network_error", "broken"),
+        ("insufficient_system_resource", "broken"),
+        ("function_call_filter: MALFORMED_FUNCTION_CALL", "broken"),
+        ("stop it", "broken"),
+        ("", ""),
+        ("null", ""),
+        (None, ""),
+        (7, ""),
+    ],
+)
+def test_a_reason_means_length_withheld_or_broken_off(reason: RawJson, means: str) -> None:
+    assert meaning_of(reason) == means
+
+
+@pytest.mark.parametrize("reason", ["abort", "unknown", "something_new: sk-secret"])
+async def test_an_unknown_ending_is_a_drop_and_named_once(
+    raw_server: RawServer,
+    opened: Open,
+    question: Request,
+    asking: Ask,
+    events: Events,
+    reason: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING, "bot.model")
+    url = await raw_server(events(chunk(content="It is "), chunk(reason), "[DONE]"))
+    models = opened(base_urls={"openai": url})
+
+    first, second = await asking(models, question), await asking(models, question)
+
+    for asked in (first, second):
+        assert isinstance(asked.error, ModelDropped)
+        assert asked.text == "It is "
+    assert [record.getMessage().count(reason.partition(":")[0]) for record in caplog.records] == [1]
+    assert "sk-secret" not in caplog.text + str(first.error)
+
+
+async def test_an_unknown_reason_on_the_way_counts_for_nothing(
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask, events: Events
+) -> None:
+    chunks = [chunk("in_progress", content="It is "), chunk("null", content="here."), chunk("stop")]
+
+    asked = await asking(opened(base_urls={"openai": await raw_server(events(*chunks, "[DONE]"))}), question)
+
+    assert (asked.answer.text, asked.answer.finish) == ("It is here.", "stop")
+
+
+@pytest.mark.parametrize("finish", ["", "null", None])
+async def test_a_server_that_says_done_needs_no_reason(
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask, events: Events, finish: str | None
+) -> None:
+    url = await raw_server(events(chunk(content="It is "), chunk(finish, content="here."), "[DONE]"))
+
+    asked = await asking(opened(base_urls={"openai": url}), question)
+
+    assert (asked.answer.text, asked.answer.finish) == ("It is here.", "stop")
+
+
+async def test_a_body_that_ends_without_either_is_a_drop(
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask, events: Events
+) -> None:
+    url = await raw_server(events(chunk(content="It is "), chunk(tool_calls=[{"index": 0, **CALL}])))
+
+    asked = await asking(opened(base_urls={"openai": url}), question)
+
+    assert isinstance(asked.error, ModelDropped)
+    assert asked.text == "It is "
+
+
+@pytest.mark.parametrize(
+    ("arguments", "runs"), [('{"sides": 6}', True), ('{"sides": ', False), ("", False), ("sides=6", False)]
+)
+async def test_calls_that_are_whole_are_made_although_the_ending_is_unknown(
+    raw_server: RawServer,
+    opened: Open,
+    tool_question: Request,
+    asking: Ask,
+    events: Events,
+    arguments: str,
+    runs: bool,
+) -> None:
+    call = {"index": 0, "id": "a", "function": {"name": "roll_dice", "arguments": arguments}}
+    url = await raw_server(events(chunk(tool_calls=[call]), chunk("unknown"), "[DONE]"))
+
+    asked = await asking(opened(base_urls={"openai": url}), tool_question)
+
+    assert isinstance(asked.error, ModelDropped) is not runs
+    if runs:
+        assert [(call.name, dict(call.arguments)) for call in asked.answer.calls] == [("roll_dice", {"sides": 6})]
+        assert asked.answer.finish == "tool_calls"
+
+
+@pytest.mark.parametrize(
+    ("reason", "finish"), [("max_output_tokens", "length"), ("content_filter", "content_filter"), ("new", ""), ("", "")]
+)
+async def test_responses_are_incomplete_for_a_known_reason_or_broken_off(
+    raw_server: RawServer, opened: Open, tool_question: Request, asking: Ask, events: Events, reason: str, finish: str
+) -> None:
+    said = json.dumps({"type": "response.output_text.delta", "delta": "It is "})
+    details = {"reason": reason} if reason else None
+    ended = json.dumps({"type": "response.incomplete", "response": {"incomplete_details": details}})
+    models = opened(
+        "openai:gpt-5.4-mini", reasoning_effort="high", base_urls={"openai": await raw_server(events(said, ended))}
+    )
+
+    asked = await asking(models, tool_question)
+
+    assert asked.text == "It is "
+    assert asked.answer.finish == finish if finish else isinstance(asked.error, ModelDropped)

@@ -26,7 +26,11 @@ _ROLES = (
 
 def _pattern() -> re.Pattern[str]:
     """Build the pattern that finds the first character of every role tag and tool-call marker."""
-    alike = {fold: f"[{fold}{sign}]" for sign, fold in FOLD.items() if not sign.isascii()}
+    alike = {
+        fold: f"[{''.join(sign for sign, to in FOLD.items() if to == fold)}{fold}]{'+' if fold == '|' else ''}"
+        for sign, fold in FOLD.items()
+        if not sign.isascii()
+    }
     parts = [*_ROLES, *(re.escape(word) + "[:：]?" for word in (one.written for one in WORDINGS))]
     for word in sorted({marker.written for marker in MARKERS}):
         written = "".join(alike.get(FOLD.get(sign, sign), re.escape(sign)) for sign in word)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from bot.toolsyntax.arguments import Found, Registry
-from bot.toolsyntax.families import CLOSERS, IN_PAIRS, IN_XML, SEPARATORS, Marker, Role, Trie
+from bot.toolsyntax.families import CLOSERS, ELEMENT_HEADS, IN_PAIRS, IN_XML, SEPARATORS, Marker, Role, Trie
 from bot.toolsyntax.outcomes import BROKEN, TEXT, UNFINISHED, Outcome, Verdict, fired
 from bot.toolsyntax.python_calls import PythonScan, read_calls
 from bot.toolsyntax.reader import PARTIAL, Reader, Steps
@@ -127,6 +127,9 @@ class Bodies:
             return TEXT
         if not c:
             return UNFINISHED if self.cut or name not in self._registry else fired(Found(name, {}))
+        element = (yield from r.match(ELEMENT_HEADS)) if c == "<" else None
+        if isinstance(element, Marker):
+            return (yield from self.element(element))
         marker = (yield from r.match(CLOSERS)) if c in "<[" else None
         if isinstance(marker, Marker):
             return fired(Found(name, {}))

@@ -13,7 +13,7 @@ from typing import Final
 
 from bot.toolsyntax.arguments import Registry
 from bot.toolsyntax.bodies import Bodies
-from bot.toolsyntax.families import ANYWHERE, INNER_ENDS, STRAYS, Body, Marker, Role
+from bot.toolsyntax.families import ANYWHERE, ENDS, INNER_ENDS, MARKERS, STRAYS, Body, Marker, Role
 from bot.toolsyntax.fences import Fences
 from bot.toolsyntax.outcomes import Outcome, Verdict
 from bot.toolsyntax.pieces import Call, Piece, Schema, Text
@@ -23,11 +23,14 @@ from bot.toolsyntax.scan import JsonScan
 from bot.toolsyntax.tagged import Tagged, TaggedCalls
 from bot.toolsyntax.untagged import Untagged
 
-_PLAIN: Final = re.compile(r"[^<\[`~\nf]*")
+_FIRST: Final = "".join(sorted({marker.written[0] for marker in MARKERS}))
+_PLAIN: Final = re.compile(f"[^`~\\n{re.escape(_FIRST)}]*")
 _SPACES: Final = re.compile(r"\s*")
 _FENCE_MARKS: Final = "`~"
 _FENCED_FAMILIES: Final = frozenset({"", "tool_call", "python_tag"})
 _HIGH = ("\ud800", "\udbff")
+_ROLES: Final = frozenset({"assistant", "model", "user", "system", "developer", "tool", "ipython"})
+_LONGEST_ROLE: Final = 16
 
 
 class Detector:
@@ -50,6 +53,10 @@ class Detector:
         """Up to here a line was found to be no call; it is not tried again."""
         self._words_until = 0
         """Up to here the line goes on after its markers; it is not looked at again."""
+        self._goes_on_until = 0
+        """Up to here no token is the last of the reply; it is not looked at again."""
+        self._wrapped = ""
+        """The wrapper around the answer, as it was opened."""
         self._quoted: set[str] = set()
         """Families whose opener stands in the visible text, so that their closer does too."""
         self._half = ""
@@ -134,7 +141,7 @@ class Detector:
                     v.add(call)
                 self._fences.calls = ()
                 self._in_word = False
-            elif not v.inline and (c in "<[" or (c == "f" and not self._in_word)):
+            elif not v.inline and c in _FIRST and not (self._in_word and c.isalpha()):
                 yield from self._marker()
             else:
                 end = _end_of(_PLAIN, r.text, r.pos + 1)
@@ -215,11 +222,17 @@ class Detector:
         match marker.role:
             case Role.CONTROL:
                 r.drop()
-            case Role.THINK:
-                yield from self._fences.reasoning(marker, start)
+            case Role.ROLE:
+                yield from self._role()
                 r.drop()
-            case Role.THINK_END:
-                yield from self._fences.stray_end(start)
+            case Role.END:
+                yield from self._ending(start)
+                r.drop()
+            case Role.WRAP | Role.WRAP_END:
+                yield from self._wrapper(marker, start)
+                r.drop()
+            case Role.THINK | Role.THINK_END:
+                yield from self._thought(marker, start)
                 r.drop()
             case role if role is Role.CLOSE or role in INNER_ENDS:
                 yield from self._stray(marker, start)
@@ -239,6 +252,53 @@ class Detector:
                     r.drop()
                     yield from self._after(tagged)
         self._bodies.fenced = False
+
+    def _thought(self, marker: Marker, start: int) -> Steps[None]:
+        """Reasoning after its opener, or the end of one that had none."""
+        thought = marker.thought
+        assert thought is not None
+        if thought.tag and not (yield from self._fences.tag_ends()):
+            self._show(self._reader.taken(start))
+        elif marker.role is Role.THINK:
+            yield from self._fences.reasoning(thought, start)
+        else:
+            yield from self._fences.stray_end(start)
+
+    def _role(self) -> Steps[None]:
+        """Read the role's name after the token that begins a turn."""
+        r = self._reader
+        begin = r.offset
+        name = yield from r.read_until(" <", _LONGEST_ROLE)
+        c = yield from r.peek()
+        if name not in _ROLES or c not in ("", "\n", "\r", "<"):
+            r.rewind(begin)
+
+    def _wrapper(self, marker: Marker, start: int) -> Steps[None]:
+        """The tag of a wrapper: syntax where it holds all that follows the thoughts, or ends such a one."""
+        v = self._visible
+        if marker.role is Role.WRAP_END:
+            syntax = marker.written[2:] == self._wrapped[1:]
+        else:
+            syntax = v.fresh and (v.thought or (yield from self._reader.peek()) != " ")
+        if syntax:
+            v.drop_spaces()
+            self._wrapped = marker.written if marker.role is Role.WRAP else ""
+        else:
+            self._show(self._reader.taken(start))
+
+    def _ending(self, start: int) -> Steps[None]:
+        """A token of the end: syntax where nothing but tokens follows it in the reply."""
+        r, v = self._reader, self._visible
+        here = r.offset
+        while here >= self._goes_on_until:
+            c = yield from r.skip()
+            if not c:
+                v.drop_spaces()
+                return
+            if c not in "<[" or not isinstance((yield from r.match(ENDS)), Marker):
+                self._goes_on_until = r.offset + 1
+        r.rewind(here)
+        self._show(r.taken(start))
 
     def _stray(self, marker: Marker, start: int) -> Steps[None]:
         """A closer without its opener: syntax where it begins or ends a line, a word in the middle of one."""

@@ -41,6 +41,13 @@ class Role(enum.Enum):
     CONTROL = enum.auto()
     THINK = enum.auto()
     THINK_END = enum.auto()
+    WRAP = enum.auto()
+    """Wraps the answer behind the thoughts; the answer itself is visible."""
+    WRAP_END = enum.auto()
+    ROLE = enum.auto()
+    """Begins a turn of the conversation: the role's name behind it is syntax too."""
+    END = enum.auto()
+    """A token only where nothing but such tokens follows it in the reply."""
     CALL = enum.auto()
     """A registered name with its bracket, `name(`."""
     USE = enum.auto()
@@ -51,7 +58,7 @@ class Role(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One way of writing calls."""
+    """One way of writing calls: its opening, what names the tool, its body and its closing."""
 
     name: str
     openers: tuple[str, ...]
@@ -61,6 +68,16 @@ class Family:
     """Stand between the name and the arguments."""
     words: bool = True
     """Words may stand between the opener and the body (a repair; off for an opener that is a word itself)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """One way of setting thoughts apart from the answer."""
+
+    openers: tuple[str, ...]
+    closers: tuple[str, ...]
+    tag: bool = False
+    """The marks are the beginnings of tags: a suffix or attributes may follow, up to `>`."""
 
 
 J, N, E, P, V, Y = Body.JSON, Body.NAMED, Body.ELEMENT, Body.PAIRS, Body.INVOKE, Body.PYTHON
@@ -78,8 +95,8 @@ FAMILIES: Final = (
     ),
     Family(
         "dsml",
-        ("<｜DSML｜function_calls>", "<｜DSML｜tool_calls>"),
-        ("</｜DSML｜function_calls>", "</｜DSML｜tool_calls>"),
+        ("<｜DSML｜function_calls>", "<｜DSML｜tool_calls>", "<｜DSML｜calls>"),
+        ("</｜DSML｜function_calls>", "</｜DSML｜tool_calls>", "</｜DSML｜calls>"),
         (V,),
     ),
     Family(
@@ -89,6 +106,8 @@ FAMILIES: Final = (
         (N, J),
         ("<|tool_call_argument_begin|>",),
     ),
+    Family("llama4", ("<|python_start|>",), ("<|python_end|>",), (Y, J)),
+    Family("lmstudio", ("[TOOL_REQUEST]",), ("[END_TOOL_REQUEST]",), (J, Y)),
     Family("granite", ("<|tool_call|>",), ("<|/tool_call|>",), (J, Y)),
     Family("lfm2", ("<|tool_call_start|>",), (), (Y, J)),
     Family("doubao", ("<|FunctionCallBegin|>",), ("<|FunctionCallEnd|>",), (J,)),
@@ -105,32 +124,66 @@ FAMILIES: Final = (
 ELEMENTS: Final = (
     # element name in a family's XML, what may stand before its name, the body it makes
     ("function", "=", Body.ELEMENT),
+    ("function", " ", Body.INVOKE),
     ("invoke", " ", Body.INVOKE),
     ("｜DSML｜invoke", " ", Body.INVOKE),
+    ("steptml:invoke", " ", Body.INVOKE),
 )
-PARAMETERS: Final = ("parameter", "｜DSML｜parameter")
+PARAMETERS: Final = ("parameter", "｜DSML｜parameter", "steptml:parameter")
 
 CONTROL_TOKENS: Final = (
     "<｜end▁of▁sentence｜>",
     "<｜begin▁of▁sentence｜>",
     "<|eom_id|>",
     "<|eot_id|>",
+    "<|eom|>",
+    "<|eot|>",
     "<|im_start|>",
     "<|im_end|>",
     "<|start_header_id|>",
     "<|end_header_id|>",
+    "<|header_start|>",
+    "<|header_end|>",
     "<|begin_of_text|>",
     "<|endoftext|>",
+    "<|START_RESPONSE|>",
+    "<|END_RESPONSE|>",
+    "<|START_OF_TURN_TOKEN|>",
+    "<|END_OF_TURN_TOKEN|>",
+    "<|CHATBOT_TOKEN|>",
+    "<start_of_turn>",
+    "<end_of_turn>",
+    "<|turn>",
+    "<turn|>",
+    "[e~[",
 )
 
-REASONING: Final = (
-    ("<think>", "</think>"),
-    ("[THINK]", "[/THINK]"),
-    # A result that the model invents in our own notation is no more meant for people than its thoughts are.
-    ("<tool_result", "</tool_result>"),
+TURNS: Final = ("<|im_start|>", "<|start_header_id|>", "<|header_start|>", "<start_of_turn>", "<|turn>")
+"""Control tokens that begin a turn."""
+
+ENDINGS: Final = ("</s>", "<eos>", "[EOS]", "<|user|>", "<|assistant|>", "<|system|>", "<|observation|>")
+"""Control tokens that mean something in prose, too: they are tokens at the end of a reply."""
+
+THOUGHTS: Final = (
+    Thought(("<think", "<mm:think"), ("</think", "</mm:think"), tag=True),
+    Thought(("<thought",), ("</thought",), tag=True),
+    Thought(("<seed:think",), ("</seed:think",), tag=True),
+    Thought(("[THINK]",), ("[/THINK]",)),
+    Thought(("<|START_THINKING|>",), ("<|END_THINKING|>",)),
+    # A result that the model invents is no more meant for people than its thoughts are.
+    Thought(("<tool_result",), ("</tool_result>",)),
+    Thought(("<tool_response>",), ("</tool_response>",)),
+    Thought(("<|START_TOOL_RESULT|>",), ("<|END_TOOL_RESULT|>",)),
 )
 
-FOLD: Final[dict[str, str]] = {chr(c): chr(c + 32) for c in range(ord("A"), ord("Z") + 1)} | {"｜": "|", "▁": "_"}
+WRAPPERS: Final = ("answer", "response")
+"""Elements that hold the whole answer behind the thoughts."""
+
+FOLD: Final[dict[str, str]] = {chr(c): chr(c + 32) for c in range(ord("A"), ord("Z") + 1)} | {
+    "｜": "|",
+    "‖": "|",
+    "▁": "_",
+}
 END: Final = "end"
 Trie: TypeAlias = "dict[str, Any]"
 
@@ -143,8 +196,8 @@ class Marker:
     role: Role
     family: Family | None = None
     body: Body | None = None
-    partner: str = ""
-    """What ends it, for reasoning."""
+    thought: Thought | None = None
+    """The row, for reasoning."""
 
 
 def trie(markers: Iterable[Marker], fold: Mapping[str, str] = FOLD) -> Trie:
@@ -172,9 +225,13 @@ def _markers() -> list[Marker]:
         found.append(Marker(f"</{name}>", Role.PARAMETER_END))
     for name, begin, end in (("arg_key", Role.KEY, Role.KEY_END), ("arg_value", Role.VALUE, Role.VALUE_END)):
         found += [Marker(f"<{name}>", begin), Marker(f"</{name}>", end)]
-    found += [Marker(word, Role.CONTROL) for word in CONTROL_TOKENS]
-    for begin_word, end_word in REASONING:
-        found += [Marker(begin_word, Role.THINK, partner=end_word), Marker(end_word, Role.THINK_END)]
+    found += [Marker(word, Role.ROLE if word in TURNS else Role.CONTROL) for word in CONTROL_TOKENS]
+    found += [Marker(word, Role.END) for word in ENDINGS]
+    for thought in THOUGHTS:
+        found += [Marker(word, Role.THINK, thought=thought) for word in thought.openers]
+        found += [Marker(word, Role.THINK_END, thought=thought) for word in thought.closers]
+    for name in WRAPPERS:
+        found += [Marker(f"<{name}>", Role.WRAP), Marker(f"</{name}>", Role.WRAP_END)]
     return found
 
 
@@ -191,13 +248,17 @@ def trie_of(*roles: Role) -> Trie:
 
 OPENERS: Final = trie_of(Role.OPEN, Role.ELEMENT)
 CLOSERS: Final = trie_of(Role.CLOSE, Role.ELEMENT_END)
-CLOSERS_AND_CONTROLS: Final = trie_of(Role.CLOSE, Role.ELEMENT_END, Role.CONTROL)
-CONTROLS: Final = trie_of(Role.CONTROL)
+TOKENS: Final = (Role.CONTROL, Role.ROLE)
+CLOSERS_AND_CONTROLS: Final = trie_of(Role.CLOSE, Role.ELEMENT_END, *TOKENS)
+CONTROLS: Final = trie_of(*TOKENS)
 SEPARATORS: Final = trie_of(Role.SEPARATOR)
+ELEMENT_HEADS: Final = trie_of(Role.ELEMENT)
 INNER_ENDS: Final = frozenset({Role.ELEMENT_END, Role.PARAMETER_END, Role.KEY_END, Role.VALUE_END})
 """Ends that other XML may have too."""
-STRAYS: Final = trie_of(Role.CLOSE, Role.CONTROL, *INNER_ENDS)
+STRAYS: Final = trie_of(Role.CLOSE, *TOKENS, *INNER_ENDS)
 """What a call leaves behind that a server has taken out of its text."""
-ANYWHERE: Final = trie_of(Role.OPEN, Role.ELEMENT, Role.CLOSE, Role.CONTROL, Role.THINK, Role.THINK_END, *INNER_ENDS)
+ENDS: Final = trie_of(Role.CLOSE, Role.END, *TOKENS, *INNER_ENDS)
+"""What may stand at the very end of a reply."""
+ANYWHERE: Final = trie_of(*set(Role) - {Role.SEPARATOR, Role.PARAMETER, Role.KEY, Role.VALUE})
 IN_XML: Final = trie_of(Role.OPEN, Role.ELEMENT, Role.CLOSE, Role.ELEMENT_END, Role.PARAMETER, Role.PARAMETER_END)
 IN_PAIRS: Final = trie_of(Role.OPEN, Role.ELEMENT, Role.CLOSE, Role.KEY, Role.KEY_END, Role.VALUE, Role.VALUE_END)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Final, Protocol
 
-from bot.toolsyntax.families import CONTROL_TOKENS, CONTROLS, Marker, Role, trie
+from bot.toolsyntax.families import CONTROL_TOKENS, ENDINGS, ENDS, Marker, Role, Thought, Trie, trie
 from bot.toolsyntax.pieces import Call, Piece, Text
 from bot.toolsyntax.protected import Visible
 from bot.toolsyntax.reader import PARTIAL, Reader, Steps
 
-_CONTROL: Final = re.compile("|".join(re.escape(token) for token in CONTROL_TOKENS))
+_CONTROL: Final = re.compile("|".join(re.escape(token) for token in (*CONTROL_TOKENS, *ENDINGS)))
 _LONGEST_WORD: Final = 32
+_LONGEST_TAG: Final = 200
 
 
 class Finder(Protocol):
@@ -32,8 +34,8 @@ class Fences:
         self._visible = visible
         self._inner = inner
         self._first = True
-        self._unclosed: set[str] = set()
-        """Ends of reasoning that the rest of the reply does not have."""
+        self._unclosed: set[Thought] = set()
+        """Reasoning whose end the rest of the reply does not have."""
         self.calls: tuple[Call, ...] = ()
         """The calls of a reply that was one fence."""
 
@@ -85,7 +87,7 @@ class Fences:
             run = yield from self._copy(c)
             if run >= length:
                 yield from self._copy(" \t\r")
-                while (yield from r.peek()) == "<" and isinstance((yield from r.match(CONTROLS)), Marker):
+                while (yield from r.peek()) in ("<", "[") and isinstance((yield from r.match(ENDS)), Marker):
                     yield from self._copy(" \t\r")
                 if (yield from r.peek()) in ("", "\n"):
                     return
@@ -132,7 +134,7 @@ class Fences:
             if not more or not all(_may_stand_alone(piece) for piece in pieces):
                 return False
         while (yield from r.skip()):
-            marker = yield from r.match(CONTROLS)
+            marker = yield from r.match(ENDS)
             if marker is PARTIAL or not isinstance(marker, Marker):
                 return False
         pieces += inner.finish()
@@ -143,47 +145,76 @@ class Fences:
 
     # reasoning
 
-    def reasoning(self, marker: Marker, start: int) -> Steps[None]:
+    def reasoning(self, thought: Thought, start: int) -> Steps[None]:
         """Split reasoning off, after its opener. In the middle of a line it counts only when it is closed.
 
         The caller holds from `start`, where the opener stands.
         """
         r, v = self._reader, self._visible
         sure = v.blank
-        if not sure and marker.partner in self._unclosed:
+        if not sure and thought in self._unclosed:
             v.write(r.taken(start))
             return
-        ends = trie([Marker(marker.partner, Role.THINK_END)])
+        ends, first = _ends_of(thought)
         begin = r.offset
         while True:
-            found = r.text.find(marker.partner[0], r.pos)
-            stop = found if found >= 0 else len(r.text)
+            before = r.pos
+            found = first.search(r.text, before)
+            r.pos = found.start() if found else len(r.text)
             if sure:
-                v.think(r.text[r.pos : stop])
-            r.pos = stop
-            if found < 0:
+                v.think(r.text[before : r.pos])
+            if not found:
                 if r.ended:
                     break
                 yield
                 continue
+            at = r.hold()
             end = yield from r.match(ends)
-            if isinstance(end, Marker):
-                if not sure:
-                    v.think(r.taken(begin)[: -len(end.written)])
+            whole = isinstance(end, Marker) and (not thought.tag or (yield from self.tag_ends()))
+            if not whole:
+                r.rewind(at)
+                r.pos += 1
+            if sure and not whole:
+                v.think(r.taken(at))
+            elif whole and not sure:
+                r.rewind(at)
+                v.think(r.taken(begin))
+                yield from r.match(ends)
+                if thought.tag:
+                    yield from self.tag_ends()
+            r.drop()
+            if whole:
                 return
-            if sure:
-                v.think(r.text[r.pos])
-            r.pos += 1
         if not sure:
-            self._unclosed.add(marker.partner)
+            self._unclosed.add(thought)
             r.rewind(begin)
             v.write(r.taken(start))
+
+    def tag_ends(self) -> Steps[bool]:
+        """Read what is left of a tag, a suffix or attributes, up to its `>`; nothing where that does not come."""
+        r = self._reader
+        start = r.hold()
+        yield from r.read_until("<>\n", _LONGEST_TAG)
+        ended = (yield from r.peek()) == ">"
+        if ended:
+            r.pos += 1
+        else:
+            r.rewind(start)
+        r.drop()
+        return ended
 
     def stray_end(self, start: int) -> Steps[None]:
         """An end of reasoning that had no beginning: some servers send only that. In a sentence it is a word."""
         r, v = self._reader, self._visible
         if not v.blank and (yield from r.peek()) not in ("", "\n", "\r"):
             v.write(r.taken(start))
+
+
+@cache
+def _ends_of(thought: Thought) -> tuple[Trie, re.Pattern[str]]:
+    """The tree of a thought's closers, and what finds their first character."""
+    first = "".join(sorted({re.escape(closer[0]) for closer in thought.closers}))
+    return trie(Marker(closer, Role.THINK_END) for closer in thought.closers), re.compile(f"[{first}]")
 
 
 def _may_stand_alone(piece: Piece) -> bool:

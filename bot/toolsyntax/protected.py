@@ -24,6 +24,9 @@ class Visible:
         self._line: list[str] = []
         """The line so far, as long as it may be what stands in front of a fence."""
         self.wrote = False
+        self.fresh = True
+        """Nothing was written since the reply, or since its latest reasoning."""
+        self.thought = False
         self.blank = True
         """Nothing but whitespace is visible on this line."""
         self.inline = 0
@@ -61,6 +64,7 @@ class Visible:
             stripped = text.rstrip()
         self._spaces.clear()
         self.wrote = True
+        self.fresh = False
         self._run.append(stripped)
         if len(stripped) < len(text):
             self._spaces.append(text[len(stripped) :])
@@ -76,6 +80,7 @@ class Visible:
 
     def think(self, text: str) -> None:
         """Add reasoning."""
+        self.fresh = self.thought = True
         if text:
             if self._run:
                 self._close_run()

@@ -141,6 +141,19 @@ class Reader:
             self.quick = re.compile(re.escape(mark)).search
             yield
 
+    def seek(self, stops: re.Pattern[str]) -> Steps[str]:
+        """Read up to what `stops` finds, one character, and return it, unread; empty at the end of the reply.
+
+        The caller holds.
+        """
+        while True:
+            found = stops.search(self.text, self.pos)
+            self.pos = found.start() if found else len(self.text)
+            if found or self.ended:
+                return found.group() if found else ""
+            self.quick = stops.search
+            yield
+
     def read_until(self, stop: str, limit: int) -> Steps[str]:
         """Read up to one of the characters in `stop` or whitespace if `stop` has a space; at most `limit`."""
         start = self.hold()
@@ -157,11 +170,13 @@ class Reader:
     def match(self, trie: Trie, fold: Mapping[str, str] = FOLD) -> Steps[Marker | _Partial | None]:
         """Read one of the markers in `trie` if the text goes on with it, else nothing.
 
-        Returns `PARTIAL` when the reply ends inside what could have become one; nothing is read then either.
+        A run of bars counts as one: some runtimes double them. Returns `PARTIAL` when the reply ends inside what could
+        have become one; nothing is read then either.
         """
         start = self.hold()
         node: dict[str, Any] = trie
         found: Marker | _Partial | None = None
+        key = ""
         while True:
             if self.pos >= len(self.text):
                 if self.ended:
@@ -170,10 +185,11 @@ class Reader:
                 yield
                 continue
             c = self.text[self.pos]
-            following = node.get(fold.get(c, c))
-            if following is None:
+            before, key = key, fold.get(c, c)
+            following = node.get(key)
+            if following is None and not (key == before == "|"):
                 break
-            node = following
+            node = node if following is None else following
             self.pos += 1
             if END in node:
                 found = node[END]

@@ -169,6 +169,45 @@ TAGGED: dict[str, tuple[str, list[Call]]] = {
         [DICE],
     ),
     "24 plugin": (f"<|action_start|><|plugin|>{P}<|action_end|>", [DICE]),
+    "30": ("<|python_start|>[roll_dice(sides=6)]<|python_end|>", [DICE]),
+    "30 JSON": (f"<|python_start|>{P}<|python_end|><|eom|>", [DICE]),
+    "31 two bars": (
+        '<｜｜DSML｜｜tool_calls><｜｜DSML｜｜invoke name="roll_dice"><｜｜DSML｜｜parameter name="sides" string="false">6'
+        "</｜｜DSML｜｜parameter></｜｜DSML｜｜invoke></｜｜DSML｜｜tool_calls>",
+        [DICE],
+    ),
+    "31 wide bars": (
+        '<‖DSML‖tool_calls>\n<‖DSML‖invoke name="roll_dice">\n<‖DSML‖parameter name="sides" string="false">6'
+        "</‖DSML‖parameter>\n</‖DSML‖invoke>\n</‖DSML‖tool_calls>",
+        [DICE],
+    ),
+    "31 ASCII": (
+        '<||DSML||calls><||DSML||invoke name="roll_dice"><||DSML||parameter name="sides" string="false">6'
+        "</||DSML||parameter></||DSML||invoke></||DSML||calls>",
+        [DICE],
+    ),
+    "34": (f"[TOOL_REQUEST]{A}[END_TOOL_REQUEST]", [DICE]),
+    "34 lines": (f"[TOOL_REQUEST]\n{A}\n[END_TOOL_REQUEST]", [DICE]),
+    "38": (
+        '<function name="translate"><parameter name="text" string="true">早安</parameter>'
+        '<parameter name="target" string="true">en</parameter></function>',
+        [EN],
+    ),
+    "38 wrapped, number": (
+        '<seed:tool_call>\n<function name="roll_dice">\n<parameter name="sides" string="false">6</parameter>\n'
+        "</function>\n</seed:tool_call>",
+        [DICE],
+    ),
+    "39": (
+        "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>"
+        '<steptml:invoke name="roll_dice"><steptml:parameter name="sides">6</steptml:parameter></steptml:invoke>'
+        "<｜tool_call_end｜><｜tool_calls_end｜>",
+        [DICE],
+    ),
+    "39 bare": (
+        '<steptml:invoke name="roll_dice">\n<steptml:parameter name="sides">6</steptml:parameter>\n</steptml:invoke>',
+        [DICE],
+    ),
     "unknown JSON": ('<tool_call>{"name": "nope", "arguments": {"a": 1}}</tool_call>', [("nope", {"a": 1}, False)]),
     "unknown XML": ("<function=nope><parameter=a>1</parameter></function>", [("nope", {"a": "1"}, False)]),
     "code in JSON": (
@@ -444,6 +483,52 @@ WRITTEN_OUT: list[Sample] = [
         "",
         [("translate", {"text": "`"}), DICE],
     ),
+    # thoughts under other names, wrappers, marks of the end
+    *(
+        (f"thoughts in {opener}", f"{opener}Shall I?\n{D}{closer}\n\nNo.", "No.", [])
+        for opener, closer in (
+            ("<thinking>", "</thinking>"),
+            ("<thought>", "</thought>"),
+            ("<seed:think>", "</seed:think>"),
+            ("<mm:think>", "</mm:think>"),
+            ("<think_51bce0c7>", "</think_51bce0c7>"),
+            ('<think effort="high">', "</think>"),
+            ("<|START_THINKING|>", "<|END_THINKING|><|START_RESPONSE|>"),
+            ("<tool_response>", "</tool_response>"),
+        )
+    ),
+    ("closers in thoughts", "<think>a</thinker b <x></think>c", "c", []),
+    (
+        "a tag of thinking in prose",
+        f"The <thinking> tag, the <thinker.\n{D}",
+        "The <thinking> tag, the <thinker.",
+        [DICE],
+    ),
+    ("answer", "<think>x</think>\n<answer>\nIt is 4.\n</answer>", "It is 4.", []),
+    ("answer without thoughts", "<answer>It is 4.</answer>", "It is 4.", []),
+    ("answer cut off", "<think>x</think><answer>It is 4.", "It is 4.", []),
+    ("response", "<think>x</think><response>It is `4`.</response>\n<|im_end|>", "It is `4`.", []),
+    ("answer holds a call", f"<think>x</think><answer>{A}</answer>", "", [DICE]),
+    ("the answer of another model", "<|START_RESPONSE|>It is 4.<|END_RESPONSE|>", "It is 4.", []),
+    *(
+        (f"{mark} at the end", f"It is 4.{mark}\n", "It is 4.", [])
+        for mark in (
+            "<end_of_turn>",
+            "<|END_OF_TURN_TOKEN|>",
+            "</s>",
+            "<|user|>",
+            "<|observation|>",
+            "<|eot|>",
+            "<turn|>",
+        )
+    ),
+    ("many marks at the end", "It is 4.\n</s><|im_end|> <|user|>", "It is 4.", []),
+    ("marks in prose", "<s>No</s> <|user|> is a role.", "<s>No</s> <|user|> is a role.", []),
+    ("a mark after a fence", "```\nx\n```</s>", "```\nx\n```", []),
+    ("the head of a turn", "<|header_start|>assistant<|header_end|>\n\nIt is 4.<|eot|>", "It is 4.", []),
+    ("the head of a turn, Llama 3", "<|start_header_id|>assistant<|end_header_id|>\n\nIt is 4.", "It is 4.", []),
+    ("the head of a turn, ChatML", "<|im_start|>assistant\nIt is 4.<|im_end|>", "It is 4.", []),
+    ("the head of a turn, Gemma", "<start_of_turn>model\nIt is 4.<end_of_turn>", "It is 4.", []),
     # data
     ("tool list", f'[{A}, {{"name": "Bob"}}]', f'[{A}, {{"name": "Bob"}}]', []),
     ("broken data, then a call", f'{{"quote": "he said\n\n<tool_call>{D}</tool_call>', '{"quote": "he said', [DICE]),
@@ -541,7 +626,12 @@ TRAPS = [
     "```python\nroll_dice(6)\n```",
     f"```json\n{D}",
     f"```json\n{D}\n```\n```json\n{D}\n```",
-    "<thinking>x",
+    "An <answer> is short.",
+    "<answer> is an element",
+    "It ends with </answer>.",
+    "[TOOL_REQUEST] is a marker",
+    "<think",
+    "a || b, c ‖ d, ✿",
     f"See:\n- ```\n  <tool_call>{D}</tool_call>\n  ```\nok",
     "a <b>bold</b> word",
     "x <tool_c",

@@ -95,7 +95,7 @@ class App:
         self.watch = await stack.enter_async_context(LoopWatch())
         self.store = await stack.enter_async_context(Store.open(core.database_url, clock=self._clock))
         self.models = await stack.enter_async_context(Models(options, self._clock))
-        self.models.check(self._channels.models)
+        self.models.check()
         self.may_answer = (*self.models.names, *self._channels.models)
 
     def _join_policy(self, stack: AsyncExitStack) -> None:

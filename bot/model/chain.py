@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Protocol, Self
 from urllib.parse import urlsplit
@@ -178,10 +178,8 @@ class Models:
         """
         return Chain([self._client(self._parse(name, setting))])
 
-    def check(self, channels: Iterable[str]) -> None:
-        """Raise SettingsError if `CHANNELS_FILE` names an unknown model, or a local one for speech is not there."""
-        for name in channels:
-            self._parse(name, "CHANNELS_FILE")
+    def check(self) -> None:
+        """Raise SettingsError if a local model for speech is not there."""
         if isinstance(self.transcriber, LocalTranscriber) and (gone := self.transcriber.missing):
             raise SettingsError(f"TRANSCRIBE_MODEL is {self.transcriber.name!r}, but {gone}")
 

@@ -30,12 +30,12 @@ def pdf(*contents: str, **about: str) -> bytes:
         )
     pages = b" ".join(b"%d 0 R" % (6 + 2 * number) for number in range(len(contents)))
     objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(contents), pages)
-    made, starts = b"%PDF-1.7\n", []
+    made, starts = bytearray(b"%PDF-1.7\n"), []
     for number, written in enumerate(objects, 1):
         starts.append(len(made))
         made += b"%d 0 obj %s endobj\n" % (number, written)
     table = b"".join(b"%010d 00000 n \n" % start for start in starts)
-    return made + b"xref\n0 %d\n0000000000 65535 f \n%strailer << /Size %d /Root 1 0 R /Info 4 0 R >>\n" % (
+    return bytes(made) + b"xref\n0 %d\n0000000000 65535 f \n%strailer << /Size %d /Root 1 0 R /Info 4 0 R >>\n" % (
         len(objects) + 1, table, len(objects) + 1,
     ) + b"startxref\n%d\n%%%%EOF\n" % len(made)  # fmt: skip
 

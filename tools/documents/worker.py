@@ -99,20 +99,15 @@ def _rest(findings: Findings, done: int, ended: str) -> str:
     return f"Only the first {done:,}{whole} {findings.unit} were read: {ended}."
 
 
-def main() -> int:
-    """Read one document from standard input and write what is found; the exit code is 0."""
-    started = time.monotonic()
-    about: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
-    body = sys.stdin.buffer.read()
-    seconds = float(about["seconds"])
-    set_limits(seconds, int(about.get("memory", 1 << 30)))
-    findings = Findings(started + 0.8 * seconds)
+def answer(about: Mapping[str, Any], body: bytes, until: float, write: Callable[[Mapping[str, str]], None]) -> None:
+    """Read one document until its time is up, and write what is found as lines."""
+    findings = Findings(until)
     reason, shown = Reason.NOTHING_TO_READ, 0
     try:
         kind = Kind(about["kind"]) if "kind" in about else find_kind(body, about["name"], about["media_type"])
-        _write({"kind": kind})
+        write({"kind": kind})
         for label, text in read(kind, body, findings):
-            _write({"label": " ".join(label.split())[:MOST_LABEL], "text": text})
+            write({"label": " ".join(label.split())[:MOST_LABEL], "text": text})
             shown += 1
     except DocumentUnreadable as error:
         reason = error.reason
@@ -127,9 +122,19 @@ def main() -> int:
     except Exception:  # noqa: BLE001  # the edge of this process; the libraries raise what they like
         reason = Reason.DAMAGED
     if shown:
-        _write({"title": " ".join(findings.title[:MOST_FIELD].split()), "note": findings.note})
+        write({"title": " ".join(findings.title[:MOST_FIELD].split()), "note": findings.note})
     else:
-        _write({"unreadable": reason})
+        write({"unreadable": reason})
+
+
+def main() -> int:
+    """Read one document from standard input and write what is found; the exit code is 0."""
+    started = time.monotonic()
+    about: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
+    body = sys.stdin.buffer.read()
+    seconds = float(about["seconds"])
+    set_limits(seconds, int(about.get("memory", 1 << 30)))
+    answer(about, body, started + 0.8 * seconds, _write)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -11,9 +12,8 @@ import pytest
 
 from tests.patience import slowed
 from tools.documents import worker
-from tools.documents.findings import Findings
-from tools.documents.kinds import DocumentUnreadable, Reason, find_kind
-from tools.documents.reading import Document, DocumentReader, Part, ReadingLimits, program
+from tools.documents.kinds import DocumentUnreadable, Reason
+from tools.documents.reading import Document, DocumentReader, ReadingLimits, _document, program
 from tools.fetch.readers import Start, start_plain
 
 Read: TypeAlias = Callable[..., Awaitable[Document]]
@@ -57,12 +57,28 @@ def refusal(read: Read) -> Callable[..., Awaitable[Reason]]:
 
 @pytest.fixture
 def read_here() -> Callable[..., Document]:
-    """`read_here(b"bytes")`: the document, read without a process around it, which takes a tenth of the time."""
+    """`read_here(b"bytes", "name.txt")`: the document, read without a process around it, in a tenth of the time."""
 
-    def read_here(body: bytes, seconds: float = 20.0) -> Document:
-        findings = Findings(time.monotonic() + seconds)
-        kind = find_kind(body)
-        parts = tuple(Part(label, text) for label, text in worker.read(kind, body, findings))
-        return Document(kind, findings.title, parts, findings.note)
+    def read_here(body: bytes, name: str = "", media_type: str = "", seconds: float = 0.0) -> Document:
+        came = bytearray()
+        worker.answer(
+            {"name": name, "media_type": media_type},
+            body,
+            time.monotonic() + (seconds or slowed(20.0)),
+            lambda line: came.extend(json.dumps(line).encode() + b"\n"),
+        )
+        return _document(came, Reason.DAMAGED)
 
     return read_here
+
+
+@pytest.fixture
+def refusal_here(read_here: Callable[..., Document]) -> Callable[..., Reason]:
+    """`refusal_here(b"bytes")`: why they cannot be read, without a process."""
+
+    def refusal_here(*arguments: object) -> Reason:
+        with pytest.raises(DocumentUnreadable) as caught:
+            read_here(*arguments)
+        return caught.value.reason
+
+    return refusal_here

@@ -30,7 +30,7 @@ _DC = 'xmlns:dc="http://purl.org/dc/elements/1.1/"'
 def archive(files: Mapping[str, str | bytes]) -> bytes:
     """A ZIP file with these files, in their order."""
     made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as opened:
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as opened:
         for name, content in files.items():
             opened.writestr(name, content)
     return made.getvalue()

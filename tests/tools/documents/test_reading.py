@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 from tests.tools.documents.conftest import Read
 from tools.documents.kinds import DocumentUnreadable, Kind, Reason
 from tools.documents.plain import find_delimiter
-from tools.documents.reading import DocumentReader, Part, ReadingLimits
+from tools.documents.reading import Document, DocumentReader, Part, ReadingLimits
 from tools.documents.trees import split_sections
 from tools.fetch import readers
 from tools.fetch.readers import Program, Start, start_plain
 
 Refusal = Callable[..., Awaitable[Reason]]
+ReadHere: TypeAlias = Callable[..., Document]
 CHINESE = "第5章 网络设置\n价格和数量：苹果三个，香蕉十二个，都在北京。\n"
 JAPANESE = "第5章 ネットワークの設定\nりんごの価格は東京では三百円です。\n"
 
@@ -34,36 +36,36 @@ JAPANESE = "第5章 ネットワークの設定\nりんごの価格は東京で�
         ("Die Brücke hängt höher als größere Gebäude, sagte Müller: «schön».", "latin-1"),
     ],
 )
-async def test_text_is_read_in_the_encoding_its_bytes_show(read: Read, text: str, encoding: str) -> None:
-    found = await read(text.encode(encoding), "notes.txt", "text/plain")
+def test_text_is_read_in_the_encoding_its_bytes_show(read_here: ReadHere, text: str, encoding: str) -> None:
+    found = read_here(text.encode(encoding), "notes.txt", "text/plain")
 
     assert (found.kind, found.parts) == (Kind.TEXT, (Part("", text.strip()),))
 
 
-async def test_a_text_about_encodings_is_not_taken_at_its_word(read: Read) -> None:
+def test_a_text_about_encodings_is_not_taken_at_its_word(read_here: ReadHere) -> None:
     text = 'So ist es schön:\n\n    <meta charset="gb2312">\n\nund größer.'
 
-    found = await read(text.encode(), "notes.md")
+    found = read_here(text.encode(), "notes.md")
 
     assert found.parts[0].text == text
 
 
-async def test_code_stays_as_it_is(read: Read) -> None:
+def test_code_stays_as_it_is(read_here: ReadHere) -> None:
     code = "def bridge(n):\n\tif n:\n\t    return [n, '<html>']\n"
 
-    found = await read(code.encode(), "bridge.py", "text/x-python")
+    found = read_here(code.encode(), "bridge.py", "text/x-python")
 
     assert found.parts[0].text == code.strip()
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-async def test_a_table_of_values_is_a_table(read: Read, delimiter: str) -> None:
+def test_a_table_of_values_is_a_table(read_here: ReadHere, delimiter: str) -> None:
     rows = ["city,bridges", '"Köln, am Rhein",7', "重庆,1400"]
     body = "\n".join(row if delimiter == "," else row.replace(",", delimiter, 1) for row in rows)
     if delimiter != ",":
         body = body.replace(f'"Köln{delimiter} am Rhein",7', f'"Köln, am Rhein"{delimiter}7')
 
-    found = await read(body.encode(), "bridges.csv")
+    found = read_here(body.encode(), "bridges.csv")
 
     assert found.kind is Kind.CSV
     assert found.parts[0].text.splitlines() == [
@@ -74,23 +76,23 @@ async def test_a_table_of_values_is_a_table(read: Read, delimiter: str) -> None:
     ]
 
 
-async def test_a_csv_that_is_no_table_is_read_as_text(read: Read) -> None:
-    found = await read(b"only words here\nand here, too\n", "words.csv")
+def test_a_csv_that_is_no_table_is_read_as_text(read_here: ReadHere) -> None:
+    found = read_here(b"only words here\nand here, too\n", "words.csv")
 
     assert found.parts[0].text == "only words here\nand here, too"
 
 
-async def test_a_long_table_is_cut_and_it_is_said(read: Read) -> None:
-    found = await read(b"a,b\n" + b"1,2\n" * 30_000, "long.csv")
+def test_a_long_table_is_cut_and_it_is_said(read_here: ReadHere) -> None:
+    found = read_here(b"a,b\n" + b"1,2\n" * 30_000, "long.csv")
 
     assert found.note == "Only the first 20,000 rows were read."
     assert found.parts[0].text.count("\n") == 20_000
 
 
-async def test_html_is_read_as_a_page_of_the_web_whatever_it_is_called(read: Read) -> None:
+def test_html_is_read_as_a_page_of_the_web_whatever_it_is_called(read_here: ReadHere) -> None:
     html = "<!doctype html><title>Bridges</title><script>hide()</script><h1>They hang</h1><p>High above the water.</p>"
 
-    found = await read(html.encode(), "bridges.csv", "text/csv")
+    found = read_here(html.encode(), "bridges.csv", "text/csv")
 
     assert (found.kind, found.title) == (Kind.HTML, "Bridges")
     assert "High above the water." in found.parts[0].text
@@ -115,8 +117,14 @@ async def test_html_is_read_as_a_page_of_the_web_whatever_it_is_called(read: Rea
         (b"PK\x03\x04 and no more", Reason.DAMAGED),
     ],
 )
-async def test_what_cannot_be_read_is_refused_for_its_reason(refusal: Refusal, body: bytes, reason: Reason) -> None:
-    assert await refusal(body, "letter.txt", "text/plain") is reason
+def test_what_cannot_be_read_is_refused_for_its_reason(
+    refusal_here: Callable[..., Reason], body: bytes, reason: Reason
+) -> None:
+    assert refusal_here(body, "letter.txt", "text/plain") is reason
+
+
+async def test_what_cannot_be_read_is_refused_by_a_reader_of_its_own(refusal: Refusal) -> None:
+    assert await refusal(b"PK\x03\x04 and no more", "letter.txt", "text/plain") is Reason.DAMAGED
 
 
 async def test_a_file_that_is_too_large_is_not_even_loaded(refusal: Refusal) -> None:
@@ -127,8 +135,8 @@ async def test_what_takes_too_much_memory_is_refused(refusal: Refusal) -> None:
     assert await refusal(b"bridge " * 4_000_000, limits=ReadingLimits(memory=48 << 20)) is Reason.TOO_LARGE
 
 
-async def test_a_document_without_end_is_cut(read: Read) -> None:
-    found = await read(b"bridge " * 400_000)
+def test_a_document_without_end_is_cut(read_here: ReadHere) -> None:
+    found = read_here(b"bridge " * 400_000)
 
     assert len(found.parts[0].text) == 2_000_000
     assert found.note.endswith("it is too long.")

@@ -14,7 +14,9 @@ from typing import Any
 
 import aiohttp
 import pytest
+import pytest_asyncio
 
+from playground.child import BOT
 from playground.show import Playground
 from tests.conftest import RawJson, RawObject
 from tests.patience import PATIENCE
@@ -69,6 +71,13 @@ class Tab:
 @pytest.fixture
 async def playground(tmp_path: Path) -> AsyncIterator[Playground]:
     async with Playground(port=0, data=tmp_path / "data", command=IDLE, environ={}) as playground:
+        yield playground
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def answering(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Playground]:
+    """A playground with the real bot, for all tests of a module: starting it takes most of their time."""
+    async with Playground(port=0, data=tmp_path_factory.mktemp("data"), command=BOT, environ={}) as playground:
         yield playground
 
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import aiohttp
 
-from playground.child import BOT
 from playground.show import Playground
-from tests.playground.conftest import NEEDS_BROWSER, Tab, opened, texts
+from tests.playground.conftest import NEEDS_BROWSER, Tab, texts
 
 pytestmark = NEEDS_BROWSER
-
-PLATFORMS = ("telegram", "slack", "discord")
 
 
 class Sight:
@@ -49,37 +45,6 @@ class Sight:
 
     async def bodies(self) -> object:
         return await self.tab.value(texts(self.name))
-
-
-async def test_a_newcomer_presses_changes_and_deletes_with_the_real_bot_behind_the_page(
-    tmp_path: Path, browser: str
-) -> None:
-    async with (
-        Playground(port=0, data=tmp_path / "data", command=BOT, environ={}) as playground,
-        opened(browser, playground.url) as tab,
-    ):
-        await tab.until("[...document.querySelectorAll('.link')].every((one) => one.textContent === 'connected')")
-        for name in PLATFORMS:
-            sight = Sight(tab, name)
-            keys = "[...root.querySelectorAll('[data-author=bot] .keys button')]"
-            await sight.write("hello")
-            await sight.until(f"{keys}.length === 3")
-            await sight.value(f"{keys}[1].click()")
-            # Where the platform has messages for one person it is one, else a line above the field.
-            told = "[...root.querySelectorAll('.aside, [data-ephemeral=true] .body')]"
-            await sight.until(f"{told}.some((one) => one.textContent.includes('Noted, thank you.'))")
-
-            mention = "" if name == "telegram" else ("@parley " if name == "slack" else "@Parley ")
-            await sight.act("Edit", f"{mention}hello")
-            await sight.write(f"{mention}long", over=True)
-            answer = "root.querySelector('[data-author=bot] .body').textContent"
-            await sight.until(f"!{answer}.includes('Hello!') && {answer}.length > 300")
-            await sight.until("root.querySelector('[data-author=you] .edits').textContent === 'edited 1×'")
-            if name != "telegram":
-                await sight.act("Delete", f"{mention}long")
-                await sight.until("!root.querySelector('[data-author=bot]:not([data-ephemeral=true])')")
-
-    assert tab.errors == []
 
 
 async def test_a_reply_quotes_its_message_and_reaches_the_bot_as_one(playground: Playground, tab: Tab) -> None:

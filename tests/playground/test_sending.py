@@ -10,12 +10,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from playground.child import BOT
 from playground.model.images import png
 from playground.show import Playground
 from playground.website import MOST_FILES
 from tests.playground.conftest import NEEDS_BROWSER, Tab
-from tests.playground.conftest import opened as opened_in_browser
 from tests.playground.test_playground import Page, opened, playground
 
 OWN = {"X-Playground": "1"}
@@ -153,56 +151,31 @@ def base64(content: bytes) -> str:
 
 
 @NEEDS_BROWSER
-async def test_a_picture_is_sent_with_a_caption_and_the_real_bot_answers(tmp_path: Path, browser: str) -> None:
-    async with (
-        Playground(port=0, data=tmp_path / "data", command=BOT, environ={}) as shown,
-        opened_in_browser(browser, shown.url) as tab,
-    ):
-        await tab.until("[...document.querySelectorAll('.link')].every((one) => one.textContent === 'connected')")
-        for name in PLACES:
-            await tab.value(attach(name, ("fox.png", "image/png", base64(png("a fox")))))
-            await tab.until(f"document.querySelector('[data-name={name}] .chips').textContent.includes('fox.png')")
-            await tab.value(f"document.querySelector('[data-name={name}] textarea').focus()")
-            await tab.send("Input.insertText", text="look at this, please")
-            await tab.press("Enter")
-            window = f"document.querySelector('[data-name={name}]')"
-            await tab.until(f"{window}.querySelector('[data-author=you] .files img')?.naturalWidth > 100")
-            answer = f"{window}.querySelector('[data-author=bot] .body')?.textContent"
-            await tab.until(f"{answer}?.includes('With your message came: picture')")
-            assert await tab.value(f"{window}.querySelector('.chips').textContent.includes('fox.png')") is False
-    assert tab.errors == []
-
-
-@NEEDS_BROWSER
 async def test_what_cannot_be_sent_stays_in_the_field_and_hostile_names_do_nothing(
-    tmp_path: Path, browser: str
+    playground: Playground, tab: Tab
 ) -> None:
-    async with (
-        Playground(port=0, data=tmp_path / "data", command=BOT, environ={}) as shown,
-        opened_in_browser(browser, shown.url) as tab,
-    ):
-        window = "document.querySelector('[data-name=slack]')"
-        await tab.value(attach("slack", (HOSTILE, "text/html", base64(b"<script>"))))
-        await tab.until(f"{window}.querySelector('.chips').textContent.includes('onerror')")
-        await tab.value(f"{window}.querySelector('textarea').value = 'look'")
-        await tab.value("document.querySelector('[data-name=slack] form').requestSubmit()")
-        await tab.until("!document.querySelector('#problem').hidden || document.querySelector('.files a')")
-        await tab.until(f"{window}.querySelector('.files a')?.textContent.includes('(8 bytes)')")
-        assert await tab.value("document.title") == "Parley playground"
-        assert await tab.value(f"{window}.querySelectorAll('img').length") == 0
+    window = "document.querySelector('[data-name=slack]')"
+    await tab.value(attach("slack", (HOSTILE, "text/html", base64(b"<script>"))))
+    await tab.until(f"{window}.querySelector('.chips').textContent.includes('onerror')")
+    await tab.value(f"{window}.querySelector('textarea').value = 'look'")
+    await tab.value("document.querySelector('[data-name=slack] form').requestSubmit()")
+    await tab.until("!document.querySelector('#problem').hidden || document.querySelector('.files a')")
+    await tab.until(f"{window}.querySelector('.files a')?.textContent.includes('(8 bytes)')")
+    assert await tab.value("document.title") == "Parley playground"
+    assert await tab.value(f"{window}.querySelectorAll('img').length") == 0
 
-        large = "new File([new Uint8Array(21 * 2 ** 20)], 'large.bin')"
-        drop = f"""(() => {{ const data = new DataTransfer(); data.items.add({large});
-            {window}.dispatchEvent(new DragEvent('drop', {{ dataTransfer: data, cancelable: true }})); }})()"""
-        await tab.value(drop)
-        await tab.until("document.querySelector('#problem').textContent.includes('large.bin: at most 20 MB')")
+    large = "new File([new Uint8Array(21 * 2 ** 20)], 'large.bin')"
+    drop = f"""(() => {{ const data = new DataTransfer(); data.items.add({large});
+        {window}.dispatchEvent(new DragEvent('drop', {{ dataTransfer: data, cancelable: true }})); }})()"""
+    await tab.value(drop)
+    await tab.until("document.querySelector('#problem').textContent.includes('large.bin: at most 20 MB')")
 
-        await tab.value(attach("slack", ("empty.txt", "text/plain", "")))
-        await tab.value(f"{window}.querySelector('form').requestSubmit()")
-        await tab.until("document.querySelector('#problem').textContent.includes('empty.txt is empty')")
-        kept = f"[...{window}.querySelectorAll('.chips button')].find((one) => one.textContent.includes('empty.txt'))"
-        await tab.value(f"{kept}.click()")
-        await tab.until(f"!{kept}")
+    await tab.value(attach("slack", ("empty.txt", "text/plain", "")))
+    await tab.value(f"{window}.querySelector('form').requestSubmit()")
+    await tab.until("document.querySelector('#problem').textContent.includes('empty.txt is empty')")
+    kept = f"[...{window}.querySelectorAll('.chips button')].find((one) => one.textContent.includes('empty.txt'))"
+    await tab.value(f"{kept}.click()")
+    await tab.until(f"!{kept}")
     assert tab.errors == [] or all("409" in one for one in tab.errors)
 
 
@@ -272,19 +245,3 @@ async def test_a_recording_that_could_not_be_sent_stays_and_only_one_is_made(pla
     await tab.value("held[0].fail(new TypeError('gone'))")
 
     await tab.until(f"{window}.querySelector('.chips').textContent.includes('voice.')")
-
-
-@NEEDS_BROWSER
-async def test_what_is_heard_of_a_recording_says_that_nobody_listened(tmp_path: Path, browser: str) -> None:
-    async with (
-        Playground(port=0, data=tmp_path / "data", command=BOT, environ={}) as shown,
-        opened_in_browser(browser, shown.url) as tab,
-    ):
-        await tab.until("[...document.querySelectorAll('.link')].every((one) => one.textContent === 'connected')")
-        window = "document.querySelector('[data-name=telegram]')"
-        record = f"{window}.querySelector('.record')"
-        await tab.value(f"{record}.click()")
-        await tab.until(f"{record}.ariaPressed === 'true'")
-        await tab.value(f"{record}.click()")
-        answer = f"{window}.querySelector('[data-author=bot] .body')?.textContent"
-        await tab.until(f"{answer}?.includes('nobody listens to what is recorded here')")

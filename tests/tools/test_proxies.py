@@ -184,6 +184,11 @@ async def test_a_socks_proxy_alone_is_named_with_what_helps(monkeypatch: pytest.
     ):
         result = await call(tool, name, **arguments)
         assert not result.ok and said.format(whose) in result.text
+    finding = await search_papers.open_tool(SearchPapersSettings.model_validate({})).check()
+    assert (
+        finding.text
+        == f"api.openalex.org cannot be reached: {said.format('OpenAlex')}PROXY, or api.openalex.org in NO_PROXY"
+    )
     sandbox = E2B("e2b_0123456789abcdef", "https://e2b.test")
     with pytest.raises(SandboxFailed, match="socks proxy, which cannot be used for E2B"):
         await sandbox.check()

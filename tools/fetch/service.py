@@ -78,10 +78,7 @@ class JsonService:
         """
         session = await self._open_session()
         url = (base_url.rstrip("/") or self._base_url) + path
-        try:
-            proxy = proxy_before(url, self._name)
-        except UnusableProxy as error:
-            raise ServiceError(str(error), str(error), retry=False) from None
+        proxy = proxy_before(url, self._name)
         aiohttp: Any = importlib.import_module("aiohttp")
         try:
             async with asyncio.timeout(self._seconds):
@@ -128,10 +125,11 @@ class JsonService:
         try:
             if expected in fields_of(await self.get(path, query, base_url=base_url)):
                 return Finding.ok(f"{place} answers")
-            reason = "answered with something else than was asked for"
+            text = f"{place} answered with something else than was asked for; {self._setting} says where it is"
         except ServiceError as error:
-            reason = error.reason
-        text = f"{place} {reason}; {self._setting} says where it is"
+            text = f"{place} {error.reason}; {self._setting} says where it is"
+        except UnusableProxy as error:
+            text = f"{place} cannot be reached: {error}"
         return Finding.bad(text) if self._configured else Finding.note(text)
 
     async def close(self) -> None:

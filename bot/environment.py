@@ -174,7 +174,8 @@ def strays(file: Path | None, known: Mapping[str, tuple[str, str]]) -> Strays:
     for name, text in os.environ.items():
         ours = _ours(name, told_here) if "_" in name or name in PLAIN else ""
         if ours and text not in ("", known.get(ours, ("", ""))[0]):
-            renamed.append(f"{name} in the environment is no setting of this program, which calls it {ours}")
+            called = ours.removesuffix(" in the environment")
+            renamed.append(f"{name} in the environment is no setting of this program, which calls it {called}")
         # A name of one word is nearly everything.
         elif (
             "_" in name

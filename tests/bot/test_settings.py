@@ -195,7 +195,8 @@ def test_a_name_by_which_other_programs_call_a_setting_is_refused_in_the_file_an
     told = strays(None, known)
 
     assert refused.value.args == (f"{other} in {file} is no setting of this program, which calls it {ours}",)
-    assert told.sentences == (f"{other} in the environment is no setting of this program, which calls it {ours}",)
+    named = ours.removesuffix(" in the environment")  # said already
+    assert told.sentences == (f"{other} in the environment is no setting of this program, which calls it {named}",)
 
 
 def test_nothing_is_said_of_another_programs_name_where_ours_is_set_or_has_that_value(

@@ -83,6 +83,14 @@ def read_arguments(text: str, *, cut: bool = False) -> tuple[dict[str, Json], st
     return {}, f"The arguments are no JSON object: {_excerpt(text)!r}."
 
 
+def is_object(text: str) -> bool:
+    """Return True if `text` is a JSON object, and nothing else."""
+    try:
+        return isinstance(_lenient.decode(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 def _as_object(value: object) -> tuple[dict[str, Json], str]:
     if isinstance(value, str):
         # Some servers encode the arguments twice; more than twice nobody does.

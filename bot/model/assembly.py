@@ -1,7 +1,7 @@
 """Assemble the deltas of Chat Completions: text, reasoning, and calls in their slots.
 
-Nothing a server says about itself is trusted: indexes may be missing or repeated, ids absent, names
-repeated, arguments empty, and the finish reason may say `stop` although there are calls.
+Nothing a server says about itself is trusted: the index of a choice may count its chunks, a whole message may repeat
+what the deltas said, and the finish reason may say `stop` although there are calls.
 """
 
 from __future__ import annotations
@@ -9,20 +9,14 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import IntEnum
+from dataclasses import dataclass
 from typing import Any
-from uuid import uuid4
 
 from bot.contract import Usage
-from bot.model.arguments import ObjectEnd, read_arguments, whole_text
-from bot.model.endings import BROKEN, CUT_SHORT, meaning_of
+from bot.model.arguments import whole_text
+from bot.model.callslots import CallSlot, CallSlots
+from bot.model.endings import meaning_of
 from tools.base import Json, ToolCall
-
-MOST_ARGUMENT_CHARS = 400_000
-"""Of all calls of an answer together: as much as models write at all in one answer."""
-_CALL_CHARS = 64
-"""What a call counts beside its arguments."""
 
 
 class StreamFault(Exception):
@@ -55,172 +49,6 @@ class SplitCharacters:
         if "\ud800" <= text[-1:] <= "\udbff":
             text, self._half = text[:-1], text[-1]
         return whole_text(text)
-
-
-class Stage(IntEnum):
-    """What has come after a call, of what may come."""
-
-    OPEN = 1
-    FOLLOWED = 2
-    """Another call has begun."""
-    FINISHED = 3
-    """The server has said why it finished."""
-
-
-@dataclass(slots=True)
-class _Slot:
-    """One call while its pieces arrive."""
-
-    id: str = ""
-    name: str = ""
-    parts: list[str] = field(default_factory=list)
-    given: dict[str, Json] | None = None
-    """Arguments that came as an object, not as text."""
-    extras: dict[str, Json] = field(default_factory=dict)
-    function_extras: dict[str, Json] = field(default_factory=dict)
-    own_id: str = ""
-    """Ours, for a call that its server gave none."""
-    stage: int = 0
-    """In which stage the arguments were last read before the end."""
-    _end: ObjectEnd = field(default_factory=ObjectEnd)
-    _seen: int = 0
-
-    def complete(self) -> bool:
-        """The arguments are a whole object already; every fragment is looked at once only."""
-        if self.given is not None:
-            return True
-        for part in self.parts[self._seen :]:
-            self._end.feed(part)
-        self._seen = len(self.parts)
-        return self._end.complete
-
-    def made_id(self) -> str:
-        """An id for a call that has none, the same each time."""
-        self.own_id = self.own_id or f"call_{uuid4().hex[:16]}"
-        return self.own_id
-
-    def whole(self, stage: Stage) -> ToolCall | None:
-        """Return the call if it is complete, as far as this stage can tell; arguments are read once a stage."""
-        if not self.name or stage <= self.stage:
-            return None
-        # An object whose braces have closed can be followed by spaces or by another call, and by nothing else.
-        if stage is Stage.OPEN and not (self.parts and self.complete()):
-            return None
-        self.stage = stage
-        written = bool(self.parts) or self.given is not None
-        if self.parts:
-            arguments, problem = read_arguments("".join(self.parts), cut=True)
-        else:
-            arguments, problem = self.given or {}, ""
-        # Empty arguments prove little: some servers begin each call with `{}`, and send the real ones afterwards.
-        certain = bool(arguments) or stage is Stage.FINISHED or (written and stage is Stage.FOLLOWED)
-        return ToolCall(self.id or self.made_id(), self.name, arguments) if certain and not problem else None
-
-
-class CallSlots:
-    """The calls of one answer, from pieces that may lack index, id or name."""
-
-    def __init__(self) -> None:
-        self._slots: list[_Slot] = []
-        self._by_index: dict[int, _Slot] = {}
-        self._by_id: dict[str, _Slot] = {}
-        self.size = 0
-        self._read: list[tuple[ToolCall, _Slot]] | None = None
-        self._whole = 0
-        """How many of the slots were handed out as whole calls."""
-
-    def __bool__(self) -> bool:
-        return bool(self._slots)
-
-    def add(self, piece: Mapping[str, Any]) -> bool:
-        """Take in one element of `tool_calls`; return True if it brought anything."""
-        function = table_in(piece.get("function"))
-        identifier, name, arguments = piece.get("id"), function.get("name"), function.get("arguments")
-        identifier = identifier if isinstance(identifier, str) else str(identifier) if identifier else ""
-        name = name if isinstance(name, str) else ""
-        slot = self._slot(piece.get("index"), identifier, name, arguments)
-        if identifier and not slot.id:
-            slot.id = identifier
-            self._by_id[identifier] = slot
-        slot.name = slot.name or name
-        if isinstance(arguments, str):
-            if arguments:
-                slot.parts.append(arguments)
-                self.size += len(arguments)
-        elif isinstance(arguments, dict) and (arguments or slot.given is None):
-            slot.given = dict(arguments)
-        for source, known, kept in (
-            (piece, ("index", "id", "type", "function"), slot.extras),
-            (function, ("name", "arguments"), slot.function_extras),
-        ):
-            if len(source) > (1 if source is function else 2):
-                kept.update({key: value for key, value in source.items() if key not in known and value is not None})
-        return bool(identifier or name or arguments)
-
-    def _slot(self, index: object, identifier: str, name: str, arguments: object) -> _Slot:
-        """Where a piece belongs: by its index, else by its id, else to the last call, unless it begins another one."""
-        last = self._slots[-1] if self._slots else None
-        if isinstance(index, int):
-            slot = self._by_index.get(index)
-            if slot is not None and identifier and slot.id and identifier != slot.id:
-                slot = None
-        elif identifier:
-            slot = self._by_id.get(identifier)
-            if slot is None and not name and last is not None and not last.id:
-                return last
-        else:
-            slot = None if name else last
-        if slot is None or (_begins_object(arguments) and slot.complete()):
-            slot = _Slot()
-            self._slots.append(slot)
-            self.size += _CALL_CHARS
-            if isinstance(index, int):
-                self._by_index[index] = slot
-        return slot
-
-    def whole(self, finish: str) -> Iterator[ToolCall]:
-        """Calls that became whole since this was last asked, in order: none before the one that stands before it."""
-        while self._whole < len(self._slots):
-            followed = self._whole < len(self._slots) - 1
-            finished = finish not in ("", BROKEN)
-            stage = Stage.FINISHED if finished else Stage.FOLLOWED if followed else Stage.OPEN
-            call = self._slots[self._whole].whole(stage)
-            if call is None:
-                return
-            self._whole += 1
-            yield call
-
-    def read(self, finish: str) -> list[tuple[ToolCall, _Slot]]:
-        """The calls in the order they were begun, each with the slot it came from."""
-        if self._read is not None:
-            return self._read
-        read: list[tuple[ToolCall, _Slot]] = []
-        taken: dict[str, ToolCall] = {}
-        for slot in self._slots:
-            # Only the call that was being written when the model was stopped can be the unfinished one.
-            cut = finish in CUT_SHORT and slot is self._slots[-1]
-            if slot.given is not None and not slot.parts:
-                arguments, problem = slot.given, ""
-            else:
-                arguments, problem = read_arguments("".join(slot.parts), cut=cut)
-            if not slot.name and not problem:
-                problem = "The call names no tool."
-            identifier = slot.id
-            if identifier in taken:
-                if taken[identifier].name == slot.name and taken[identifier].arguments == arguments:
-                    continue  # the server sent the whole call twice
-                identifier = ""
-            call = ToolCall(identifier or slot.made_id(), slot.name, arguments, problem)
-            taken[call.id] = call
-            read.append((call, slot))
-        self._read = read
-        return read
-
-
-def _begins_object(arguments: object) -> bool:
-    if isinstance(arguments, str):
-        return arguments.lstrip()[:1] == "{"
-    return isinstance(arguments, dict)
 
 
 class Assembly(ABC):
@@ -276,6 +104,8 @@ class ChatAssembly(Assembly):
         self._details: list[tuple[dict[str, Json], dict[str, list[str]]]] = []
         """Each block as its last piece has it, and the texts of it in pieces."""
         self._extras: dict[str, Json] = {}
+        self._streamed = False
+        """Some of the text came in deltas."""
 
     @property
     def size(self) -> int:
@@ -294,17 +124,31 @@ class ChatAssembly(Assembly):
                 raise StreamFault(event)
             return
         for choice in choices:
-            if not isinstance(choice, dict) or choice.get("index") not in (0, None):
+            # A lone choice is ours, whatever its index counts.
+            if not isinstance(choice, dict) or (len(choices) > 1 and choice.get("index") not in (0, None)):
                 continue
             if choice.get("error"):
                 raise StreamFault(choice["error"])
-            said = choice.get("delta") or choice.get("message")
+            said, whole = choice.get("delta"), choice.get("message")
             if isinstance(said, dict):
                 self.begun = True
                 self._say(said, delta)
+                self._streamed |= bool(said.get("content"))
+            if isinstance(whole, dict):
+                self.begun = True
+                self._say(self._not_streamed(whole), delta)
             if choice.get("finish_reason") == "error":
                 raise StreamFault(error or "finish_reason is error")
             self._finish(choice.get("finish_reason"), delta)
+
+    def _not_streamed(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a whole message, as some servers send it at the end, has beside what the deltas brought."""
+        known = [
+            *(("content", "refusal") if self._streamed else ()),
+            *(("reasoning_content", "reasoning", "reasoning_details") if self._fields or self._details else ()),
+            *(("tool_calls", "function_call") if self._slots or self._older else ()),
+        ]
+        return {name: value for name, value in message.items() if name not in known}
 
     def _finish(self, reason: object, delta: Delta) -> None:
         meaning = meaning_of(reason)
@@ -376,7 +220,7 @@ class ChatAssembly(Assembly):
             if value is not None or last is not block:
                 block[key] = value
 
-    def _read(self) -> list[tuple[ToolCall, _Slot]]:
+    def _read(self) -> list[tuple[ToolCall, CallSlot]]:
         return (self._slots or self._older).read(self.finish)
 
     def calls(self) -> tuple[ToolCall, ...]:

@@ -11,8 +11,9 @@ from functools import partial
 from typing import Any
 
 from bot.contract import ModelDropped, ModelError, ModelSlow
-from bot.model.assembly import MOST_ARGUMENT_CHARS, Assembly, Delta, StreamFault
+from bot.model.assembly import Assembly, Delta, StreamFault
 from bot.model.base import CallPiece, ReasoningPiece, TextPiece
+from bot.model.callslots import MOST_ARGUMENT_CHARS
 from bot.model.endings import BROKEN, CALLS, WHOLE, name_of
 from bot.model.failures import NETWORK_ERRORS, dropped
 from bot.model.patience import Patience

@@ -494,6 +494,7 @@ CHOOSER = Chooser(many=1, most=1)
 INDEX = index.ToolIndex((SPEC, OTHER))
 LONG = ("integer", "array", "object")
 
+
 FED: dict[str, Callable[[str], object]] = {
     # Platforms
     "adapters.console.terminal.draw": _printed,
@@ -814,7 +815,8 @@ INSIDE: dict[str, str] = {
     "bot.model.arguments.whole_text": "bot.model.arguments.read_arguments",
     "bot.model.assembly.Assembly.add": "bot.model.assembly.ChatAssembly.add",
     "bot.model.endings.name_of": "bot.model.endings.meaning_of",
-    "bot.model.assembly.CallSlots": "bot.model.assembly.ChatAssembly.add",
+    "bot.model.callslots": "bot.model.assembly.ChatAssembly.add",
+    "bot.model.arguments.is_object": "bot.model.assembly.ChatAssembly.add",
     "bot.model.assembly.count_of": "bot.model.assembly.ChatAssembly.add",
     "bot.model.assembly.table_in": "bot.model.assembly.ChatAssembly.add",
     "bot.model.assembly.tables_in": "bot.model.assembly.ChatAssembly.add",

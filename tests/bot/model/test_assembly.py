@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.model.arguments import ObjectEnd, read_arguments
-from bot.model.assembly import MOST_ARGUMENT_CHARS, ChatAssembly, Delta, StreamFault
+from bot.model.assembly import ChatAssembly, Delta, StreamFault
+from bot.model.callslots import MOST_ARGUMENT_CHARS
 from bot.model.responses import ResponsesAssembly
 from tests.conftest import RawJson, RawObject
 from tools.base import ToolCall
@@ -145,6 +146,78 @@ def test_a_brace_in_the_middle_of_arguments_begins_no_call() -> None:
     ]
 
 
+WHOLE = '{"expression": "17*23"}'
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ['{"expression"', '{"expression": "17', WHOLE],
+        ["{", '{"expression"', '{"expression": "17', WHOLE],
+        ['{"expression": ', WHOLE],
+        ['{"expression"', ': "17*23"}', WHOLE],
+        [WHOLE, WHOLE],
+        ["{}", WHOLE],
+        ["{}", '{"expression"', ': "17*23"}'],
+        ["{}", '{"expression"', '{"expression": "17', WHOLE],
+        [WHOLE, "{}"],
+        [WHOLE, '{"expression"'],
+        ["", "{}", None, WHOLE],
+        [{}, WHOLE],
+        ["{}", {"expression": "17*23"}],
+        [{}, {"expression": "17*23"}, {}],
+    ],
+)
+@pytest.mark.parametrize(("identifier", "name"), [(None, None), ("a", None), ("a", "calculator")])
+def test_a_piece_that_names_no_other_call_begins_none(
+    parts: list[RawJson], identifier: str | None, name: str | None
+) -> None:
+    """Some servers send all so far each time, everything once more at the end, or empty arguments first."""
+    first, *rest = parts
+
+    read = calls(piece(0, "a", "calculator", first), *(piece(0, identifier, name, part) for part in rest))
+
+    assert read == [("a", "calculator", {"expression": "17*23"})]
+
+
+def test_arguments_that_come_as_objects_in_parts_are_one() -> None:
+    parts = (piece(0, "a", "put", {"x": 1}), piece(0, arguments={"y": [2]}), piece(0, arguments={"x": 3}))
+
+    assert calls(*parts) == [("a", "put", {"x": 3, "y": [2]})]
+
+
+def test_an_object_in_an_object_that_begins_alike_is_no_repetition() -> None:
+    assert calls(piece(0, "a", "put", '{"x":'), piece(0, arguments='{"x":1}'), piece(0, arguments="}")) == [
+        ("a", "put", {"x": {"x": 1}})
+    ]
+
+
+@pytest.mark.parametrize("parts", [["{}", '{"expression": "17'], ['{"n": 1}', '{"n": 1, "m": '], ['{"n', '{"n": ']])
+def test_arguments_that_were_cut_off_are_not_taken_from_an_earlier_piece(parts: list[str]) -> None:
+    first, *rest = parts
+
+    (call,) = assemble(
+        piece(0, "a", "put", first), *(piece(0, arguments=part) for part in rest), finish="length"
+    ).calls()
+
+    assert "cut off" in call.problem
+
+
+def test_a_call_whose_index_counts_up_with_its_pieces_is_one() -> None:
+    assert calls(piece(0, "a", "roll", '{"n"'), piece(1, arguments=": "), piece(2, arguments="1}")) == [
+        ("a", "roll", {"n": 1})
+    ]
+
+
+def test_arguments_sent_anew_with_each_piece_count_once() -> None:
+    text = json.dumps({"code": "print('hello')\n" * 300})
+
+    assembly = assemble(*(piece(0, "a", "run", text[:length]) for length in range(4, len(text) + 1)))
+
+    assert [dict(call.arguments) for call in assembly.calls()] == [json.loads(text)]
+    assert assembly.size < 2 * len(text)
+
+
 def test_a_name_sent_again_is_not_appended_and_empty_ids_are_ignored() -> None:
     assert calls(piece(0, "a", "roll", "{"), piece(0, "", "roll", "}")) == [("a", "roll", {})]
 
@@ -271,10 +344,49 @@ def test_chunks_without_choices_and_empty_deltas_are_passed_over() -> None:
     for event in [*events, {"choices": [{"delta": None}]}, {"choices": [{"delta": {}}]}]:
         assembly.add(event, delta)
     assembly.add({"choices": [{"delta": {"content": None, "tool_calls": []}}]}, delta)
-    assembly.add({"choices": [{"index": 1, "delta": {"content": "another choice"}}]}, delta)
+    choices = [{"index": 1, "delta": {"content": "another"}}, {"index": 0, "delta": {}}]
+    assembly.add({"choices": choices}, delta)
 
     assert delta == Delta()
     assert assembly.calls() == ()
+
+
+def test_the_index_of_a_lone_choice_says_nothing() -> None:
+    """Some servers count the chunks there."""
+    assembly, delta = ChatAssembly(), Delta()
+
+    for number, text in enumerate(("It ", "is ", "here.")):
+        assembly.add({"choices": [{"index": number, "delta": {"content": text}, "finish_reason": None}]}, delta)
+    assembly.add({"choices": [{"index": 3, "delta": {}, "finish_reason": "stop"}]}, delta)
+
+    assert (delta.text, assembly.finish) == ("It is here.", "stop")
+
+
+@pytest.mark.parametrize("last", [None, {}, {"content": ""}, {"content": " is here."}])
+def test_a_message_after_deltas_adds_nothing_of_what_they_brought(last: RawJson) -> None:
+    assembly, delta = read({"content": "It", "reasoning_content": "hm"}, {"tool_calls": [piece(0, "a", "roll", "{}")]})
+    message = {
+        "role": "assistant",
+        "content": "It is here." if last and last["content"] else "It",
+        "reasoning_content": "hm",
+        "tool_calls": [{"id": "b", "type": "function", "function": {"name": "roll", "arguments": "{}"}}],
+    }
+
+    assembly.add({"choices": [{"index": 0, "delta": last, "message": message, "finish_reason": "stop"}]}, delta)
+
+    assert (delta.text, delta.reasoning) == (message["content"], "hm")
+    assert [call.id for call in assembly.calls()] == ["a"]
+
+
+def test_a_message_adds_what_no_delta_brought() -> None:
+    assembly, delta = read({"role": "assistant", "content": ""}, {"reasoning_content": "hm"})
+
+    assembly.add(
+        {"choices": [{"delta": {}, "message": {"content": "It is.", "tool_calls": [piece(0, "a", "now")]}}]}, delta
+    )
+
+    assert (delta.text, delta.reasoning) == ("It is.", "hm")
+    assert [call.name for call in assembly.calls()] == ["now"]
 
 
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from bot.model.callslots import MOST_ARGUMENT_CHARS
 from bot.model.endings import BROKEN, CALLS, WHOLE, name_of
 from bot.model.failures import NETWORK_ERRORS, dropped
 from bot.model.patience import Patience
-from bot.model.sse import Decoder
+from bot.model.sse import DONE, Decoder, read_event
 
 _DRAIN_SECONDS = 0.05
 """How long the end of the body may take after `[DONE]`; a body read to its end leaves the connection usable."""
@@ -114,18 +113,21 @@ class StreamReading:
     def _take(self, events: list[bytes], delta: Delta, name: str) -> bool:
         """Take events in; whether the stream is over."""
         for data in events:
-            if data == b"[DONE]" or data.strip() == b"[DONE]":
+            if data == DONE or data.strip() == DONE:
                 self._done = True
                 return True
             self._events += 1
             try:
-                for event in _parse(data):
+                events_in, self._done = read_event(data)
+                for event in events_in:
                     self.assembly.add(event, delta)
             except StreamFault as fault:
                 self.fault = fault
                 return True
             except ValueError:
                 self.fault = ModelDropped(f"the stream of {name} holds a line that is no JSON")
+                return True
+            if self._done:
                 return True
         return False
 
@@ -192,22 +194,3 @@ async def _drain(following: Any) -> None:
                 pass
     except (TimeoutError, *NETWORK_ERRORS):
         pass
-
-
-def _parse(data: bytes) -> list[dict[str, Any]]:
-    """The object of an event. Servers that forget the blank line between two events send both as one.
-
-    Raises:
-        ValueError: it is no JSON.
-    """
-    text = data.decode("utf-8", "replace")
-    try:
-        event = json.loads(text)
-    except RecursionError as error:
-        raise ValueError("nested beyond measure") from error
-    except ValueError:
-        if "\n" not in text:
-            raise
-        lines = [line for line in text.split("\n") if line.strip() not in ("", "[DONE]")]
-        return [event for event in map(json.loads, lines) if isinstance(event, dict)]
-    return [event] if isinstance(event, dict) else []

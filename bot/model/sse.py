@@ -6,10 +6,19 @@ web page with status 200, a JSON error, a stream without an end. Here these are 
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
+from typing import Any, Final
 
+DONE: Final = b"[DONE]"
+"""The data of the last event of a stream."""
+_DONE: Final = DONE.decode()
+_ALIKE: Final = 6
+_MOST_CUT: Final = 4
+"""Frames cut off in one line, after which the line is given up."""
 _STRAY_BYTES = 65_536
 _BOM = b"\xef\xbb\xbf"
+_decoder = json.JSONDecoder()
 
 
 class Decoder(ABC):
@@ -116,3 +125,83 @@ class EventDecoder(Decoder):
         room = _STRAY_BYTES - len(self._stray)
         if room > 0:
             self._stray += line[:room] + b"\n"
+
+
+def read_event(data: bytes) -> tuple[list[dict[str, Any]], bool]:
+    """Return the objects of an event, and whether the stream ends with them.
+
+    Servers that forget the blank line between two events send both as one, and some send two in one line, at times with
+    the first cut off: what is whole behind it counts.
+
+    Raises:
+        ValueError: a line is no JSON, and no whole object ends it.
+    """
+    text = data.decode("utf-8", "replace")
+    try:
+        event = json.loads(text)
+        return [event] if isinstance(event, dict) else [], False
+    except RecursionError as error:
+        raise ValueError("nested beyond measure") from error
+    except ValueError:
+        pass
+    found: list[dict[str, Any]] = []
+    for line in text.split("\n"):
+        objects, done = _objects_in(line)
+        found += objects
+        if done:
+            return found, True
+    return found, False
+
+
+def _objects_in(line: str) -> tuple[list[dict[str, Any]], bool]:
+    """Return the whole objects in a line, and whether `[DONE]` follows them."""
+    found: list[dict[str, Any]] = []
+    place, cut = 0, 0
+    while True:
+        place = _skip(line, place)
+        if place == len(line) or line.startswith(_DONE, place):
+            return found, place < len(line)
+        try:
+            value, place = _decoder.raw_decode(line, place)
+        except RecursionError as error:
+            raise ValueError("nested beyond measure") from error
+        except json.JSONDecodeError as error:
+            # Cut off: the next one begins just before the place where they do not fit together, or behind it.
+            cut += 1
+            if cut > _MOST_CUT:
+                raise
+            value, place = _next_object(line, place, error)
+        if isinstance(value, dict):
+            found.append(value)
+
+
+def _next_object(line: str, after: int, error: json.JSONDecodeError) -> tuple[object, int]:
+    """Return the object that follows one that was cut off, and the place behind it.
+
+    Raises:
+        JSONDecodeError: none is whole.
+    """
+    starts = (
+        line.rfind("{", after + 1, error.pos + 1),
+        line.find("{", error.pos + 1),
+        # The two may fit together where a value was to come; objects of one server begin alike.
+        line.find(line[after : after + _ALIKE], after + 1),
+    )
+    for start in starts:
+        try:
+            value, end = _decoder.raw_decode(line, start) if start >= 0 else (None, 0)
+        except (ValueError, RecursionError):
+            continue
+        # What is inside of another object is followed by the rest of that.
+        behind = _skip(line, end)
+        if end and (behind == len(line) or line.startswith(("{", _DONE), behind)):
+            return value, end
+    raise error
+
+
+def _skip(line: str, place: int) -> int:
+    """Return where the next object may begin: behind blanks and the name of the field."""
+    end = len(line)
+    while place < end and (line[place].isspace() or line.startswith("data:", place)):
+        place += 1 if line[place].isspace() else 5
+    return place

@@ -495,6 +495,12 @@ INDEX = index.ToolIndex((SPEC, OTHER))
 LONG = ("integer", "array", "object")
 
 
+def _read_events(*texts: str) -> None:
+    for text in texts:
+        with suppress(ValueError):
+            sse.read_event(text.encode("utf-8", "replace"))
+
+
 FED: dict[str, Callable[[str], object]] = {
     # Platforms
     "adapters.console.terminal.draw": _printed,
@@ -682,6 +688,9 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.model.sse.LineDecoder.feed": _events("", 64, lambda: sse.LineDecoder()),
     "bot.model.sse.EventDecoder.feed": _events("", 64),
     "bot.model.sse.EventDecoder.feed, of one event": _events("data: ", 64),
+    "bot.model.sse.read_event": lambda text: _read_events(
+        text, f'{{"a": "{text}', f'{{"a": {text}{{"b": 1}}', f'{{"a": 1}}{text}'
+    ),
     "bot.model.usage.Estimator.tokens": lambda text: usage.Estimator().tokens(text),
     # Calls in text
     "bot.toolsyntax.arguments.Registry.arguments_from_line": lambda text: REGISTRY.arguments_from_line("look", text),

@@ -458,6 +458,47 @@ async def test_events_without_the_blank_line_between_them_are_told_apart(
     assert asked.answer.text == "Here it is."
 
 
+def _said(text: str, finish: str | None = None) -> str:
+    return json.dumps({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": finish}]})
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        ([_said("It ") + _said("is "), _said("here.", "stop")], "It is here."),
+        ([_said("It ") + "\tdata: " + _said("is "), _said("here.", "stop")], "It is here."),
+        ([_said("It "), _said("is ")[:60] + _said("here.", "stop")], "It here."),
+        ([_said("It "), _said("is ")[:60] + "data: " + _said("here.", "stop")], "It here."),
+        ([_said("It "), _said("is ") + _said("is ")[:30] + _said("here.", "stop")], "It is here."),
+        ([_said("It "), _said("is here.") + "[DONE]"], "It is here."),
+        ([_said("It "), _said("is here.") + "data: [DONE]"], "It is here."),
+        ([_said("It "), _said("is here.") + "\ndata: [DONE]"], "It is here."),
+        *(
+            ([_said("It "), _said("is {here} ")[:cut] + glue + _said("here.", "stop")], "It here.")
+            for cut in (1, 2, 9, 12, 13, 14, 15, 40, 50, 56, 62)
+            for glue in ("", "data: ")
+        ),
+    ],
+)
+async def test_of_several_objects_in_one_line_each_whole_one_counts(
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask, events: Events, lines: list[str], text: str
+) -> None:
+    """GLM's server at times cuts a frame off and sends the next one in the same line."""
+    asked = await asking(opened(base_urls={"openai": await raw_server(events(*lines))}), question)
+
+    assert asked.answer.text == text
+
+
+@pytest.mark.parametrize("line", ["{", '{"choices": [', "{}{", "[" * 90_000, "{" * 90_000, '{"a":' * 30_000, "x{}"])
+async def test_a_line_without_a_whole_object_at_its_end_is_a_drop(
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask, events: Events, line: str
+) -> None:
+    asked = await asking(opened(base_urls={"openai": await raw_server(events(_said("It "), line))}), question)
+
+    assert isinstance(asked.error, ModelDropped)
+    assert asked.text == "It "
+
+
 async def test_a_stream_that_is_complete_but_never_closed_ends_soon(
     raw_server: RawServer, opened: Open, question: Request, asking: Ask, clock: RecordingClock
 ) -> None:

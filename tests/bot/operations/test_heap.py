@@ -16,8 +16,7 @@ from bot.operations.heap import LARGE, READ, read_in_pieces
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
-import ctypes, sys
-from bot.operations.heap import keep_compact
+import ctypes, runpy, sys
 
 class Counts(ctypes.Structure):
     names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
@@ -26,7 +25,8 @@ class Counts(ctypes.Structure):
 library = ctypes.CDLL(None)
 library.mallinfo2.restype = Counts
 if sys.argv[1] == "kept":
-    print(keep_compact())
+    # By its path: the room's door would load much that is of no use here.
+    print(runpy.run_path("bot/operations/heap.py")["keep_compact"]())
 # Larger than any gap that loading leaves in the heap.
 first = bytes(8 * 1024 * 1024)
 del first
@@ -46,7 +46,8 @@ def told(how: str, **environment: str) -> list[str]:
     plain = {name: value for name, value in os.environ.items() if name not in ("GLIBC_TUNABLES", "PYTHONMALLOC")}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, how],
-        env={**plain, "PYTHONPATH": str(ROOT), **environment},
+        cwd=ROOT,
+        env={**plain, **environment},
         capture_output=True,
         text=True,
         check=True,
@@ -74,7 +75,7 @@ def test_what_is_loaded_at_the_start_is_not_searched_for_garbage_again() -> None
     program = """
 import gc
 from bot.operations.heap import set_loaded_apart
-import adapters.telegram.adapter, openai
+import adapters.telegram.adapter
 loaded = len(gc.get_objects())
 set_loaded_apart()
 print(gc.get_freeze_count() > loaded * 0.99, len(gc.get_objects()) < loaded * 0.01)

@@ -6,7 +6,7 @@ import logging
 
 from bot.contract import Clock, ModelError, SystemEntry, UserEntry
 from bot.model import Model, Request, ask
-from bot.safety import new_marker, wrap_as_data
+from bot.safety import new_marker, shows_nothing, wrap_as_data
 from tools.base import ToolCall
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,8 @@ class Condenser:
             max_output_chars=self._result_chars * 2,
         )
         try:
-            return (await ask(self._model, request)).text.strip() or None
+            text = (await ask(self._model, request)).text.strip()
+            return None if shows_nothing(text) else text
         except ModelError as error:
             log.info("a result of %s is cut, as it could not be condensed: %s", call.name, type(error).__name__)
             return None

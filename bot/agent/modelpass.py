@@ -5,6 +5,7 @@ A model that fails before anybody saw a word of it is asked again; one that fail
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, closing
@@ -30,6 +31,7 @@ from bot.contract import (
     UserEntry,
 )
 from bot.model import Answer, CallPiece, ReasoningPiece, Request, TextPiece
+from bot.safety import shows_nothing
 from bot.toolsyntax import Call, Detector, Reasoning, Text
 from tools.base import ToolCall
 
@@ -38,6 +40,11 @@ GAP = "\n\n"
 
 _SENTENCES: Final = ((ModelAway, "away"), (ModelBusy, "busy"), (ModelSlow, "slow"), (ModelRefused, "refused"))
 """Which sentence a person reads, by the first of these that an error is."""
+
+_MOST_UNSEEN: Final = 200
+"""Characters that are held back because nothing can be seen in them."""
+_UNDECIDED: Final = re.compile(r"(?:<!?-?|&#?\w{0,30})\Z")
+"""What could still become an HTML comment or the name of a character."""
 
 Delta: TypeAlias = TextDelta | ReasoningDelta | EarlyCall
 
@@ -56,6 +63,8 @@ class ModelPass:
         self._runner = runner
         self._shown_before = shown_before
         self._shown: list[str] = []
+        self._unseen = ""
+        """The beginning of the text, as long as nothing can be seen in it."""
         self._reasoning: list[str] = []
         self._text_calls: list[ToolCall] = []
         self._native_calls: list[ToolCall] = []
@@ -142,6 +151,7 @@ class ModelPass:
 
     def _clear(self) -> None:
         """Forget a try that nobody saw anything of, or whose text the next model is given."""
+        self._unseen = ""
         self._reasoning.clear()
         self._text_calls.clear()
         self._native_calls.clear()
@@ -176,8 +186,16 @@ class ModelPass:
                 raise ModelDropped("the model's stream ended without an answer")
             for delta in self._sort(detector.finish(cut=self.answer.finish in ("length", "cut", "content_filter"))):
                 yield delta
+        if not shows_nothing(self._unseen):
+            yield self._show(self._unseen)
         said = bool(self._shown or self._text_calls or self._reasoning)
-        self.unread = bool(detector.dropped) or (bool(self.answer.text.strip()) and not said)
+        self.unread = bool(detector.dropped) or (not shows_nothing(self.answer.text) and not said)
+
+    def _show(self, text: str) -> TextDelta:
+        # Two passes' texts are two paragraphs.
+        gap = GAP if self._shown_before and not self._shown else ""
+        self._shown.append(text)
+        return TextDelta(gap + text)
 
     def _sort(self, items: Sequence[Text | Reasoning | Call], *, begin: bool = False) -> list[Delta]:
         """Keep what the detector found, and return what is reported of it.
@@ -189,10 +207,12 @@ class ModelPass:
         for item in items:
             match item:
                 case Text(text) if text:
-                    # Two passes' texts are two paragraphs.
-                    gap = GAP if self._shown_before and not self._shown else ""
-                    self._shown.append(text)
-                    deltas.append(TextDelta(gap + text))
+                    text, self._unseen = self._unseen + text, ""
+                    if not self._shown and len(text) < _MOST_UNSEEN and shows_nothing(_UNDECIDED.sub("", text)):
+                        # Nobody would see anything of it, so far.
+                        self._unseen = text
+                        continue
+                    deltas.append(self._show(text))
                 case Reasoning(text):
                     self._reasoning.append(text)
                     deltas.append(ReasoningDelta(text))

@@ -31,7 +31,16 @@ from bot.contract import (
 )
 from bot.model import Model, Request, ask, token_count
 from bot.operations import Metrics
-from bot.safety import Redact, attribute, clean_answer, clean_name, new_marker, redact_nothing, wrap_as_data
+from bot.safety import (
+    Redact,
+    attribute,
+    clean_answer,
+    clean_name,
+    new_marker,
+    redact_nothing,
+    shows_nothing,
+    wrap_as_data,
+)
 from bot.store import History, HistoryRow
 from bot.toolsyntax import parse
 from tools.cancelling import end_tasks
@@ -213,7 +222,7 @@ class Summaries:
             max_output_chars=words * 12,
         )
         answer = await ask(model, request)
-        if answer.finish == "content_filter":
+        if answer.finish == "content_filter" or shows_nothing(answer.text):
             return ""
         said, _ = parse(answer.text, {})
         text = self.redact(clean_answer(said)).replace(marker, "").strip()

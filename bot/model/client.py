@@ -35,6 +35,7 @@ from bot.model.responses import ResponsesWire
 from bot.model.transport import ENDING
 from bot.model.usage import PICTURE_TOKENS, Estimator
 from bot.model.wire import Body, ChatWire, Endpoint, Wire
+from bot.safety import shows_nothing
 
 log = logging.getLogger(__name__)
 
@@ -274,4 +275,4 @@ def without_pictures(request: Request) -> Request:
 
 
 def _is_empty(answer: Answer) -> bool:
-    return not answer.text.strip() and not answer.calls and answer.finish not in ("cut", WITHHELD)
+    return shows_nothing(answer.text) and not answer.calls and answer.finish not in ("cut", WITHHELD)

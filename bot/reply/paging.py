@@ -15,6 +15,7 @@ from bot.contract import Button, Page, utf16_length
 from bot.markdown import LineScanner
 from bot.reply.cutting import Border, border_at, find_cut, sentence_end
 from bot.reply.graphemes import boundary_before
+from bot.safety import shows_nothing
 
 __all__ = ["PageText", "Paginator", "beginning", "utf16_length", "worth_showing"]
 
@@ -263,7 +264,8 @@ def _indivisible(text: str) -> bool:
 
 def worth_showing(page: Page) -> bool:
     """There is something to read, not only the beginning of some markup."""
-    return bool(page.status) or any(sign.isalnum() or ord(sign) > 0x2000 for sign in page.body)
+    read = any(sign.isalnum() or ord(sign) > 0x2000 for sign in page.body)
+    return bool(page.status) or (read and not shows_nothing(page.body))
 
 
 def whole_words(text: str) -> str:

@@ -5,7 +5,10 @@ Links and secrets have modules of their own, `links` and `redactor`.
 
 from __future__ import annotations
 
+import html
 import re
+from functools import lru_cache
+from typing import Any
 
 _FLAG = "\U0001f3f4[\U000e0020-\U000e007e]{3,7}\U000e007f"
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
@@ -34,6 +37,7 @@ _UNTRUSTED = re.compile(
     "|(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f])|(?<=[\u200c\u200d])[\u200c\u200d]+"
     "|(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]+"
 )
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _UNDECIDED = re.compile("(?:\U0001f3f4[\U000e0020-\U000e007e]{0,7}|[\ud800-\udbff])\\Z")
 
 
@@ -56,6 +60,28 @@ def clean_answer(text: str) -> str:
     Joiners, RTL letters and marks, combining marks and flags stay as they are.
     """
     return _REPEATED.sub("", _STRAY.sub("", _ANSWER.sub(_replacement, text)))
+
+
+def shows_nothing(text: str) -> bool:
+    """Return True for a text in which nobody sees anything, also where it is not empty.
+
+    Blanks, characters without width, the blank Braille pattern, HTML names of these, and HTML comments show nothing.
+    """
+    if text[:1].isalnum() and text[:1].isascii():
+        return False
+    if "<!--" in text:
+        text = _COMMENT.sub("", text)
+    if "&" in text:
+        text = html.unescape(text)
+    return not text.strip() or _seen().search(text) is None
+
+
+@lru_cache(maxsize=1)
+def _seen() -> Any:
+    # Python's own tables do not hold the property. https://www.unicode.org/reports/tr44/#Default_Ignorable_Code_Point
+    import regex
+
+    return regex.compile(r"[^\s\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]")
 
 
 class AnswerFilter:

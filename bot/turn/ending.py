@@ -12,7 +12,7 @@ from bot.model import Models, token_count
 from bot.operations import Metrics
 from bot.policy import Once, once_per_window, payer_of
 from bot.reply import Settling
-from bot.safety import Redactor, clean_answer
+from bot.safety import Redactor, shows_nothing
 from bot.sentences import how_long, say
 from bot.store import Approval, PageState, Store, TurnState
 from bot.turn import workings
@@ -69,7 +69,7 @@ class Endings:
         made, language, turn = draft.made, draft.run.language, draft.run.turn
         told = outcome
         asks = outcome.asks if isinstance(outcome, Finished) else None
-        if isinstance(outcome, Finished) and asks is None and not clean_answer(made.shown).strip():
+        if isinstance(outcome, Finished) and asks is None and shows_nothing(made.shown):
             told = Failed("empty", "nothing of the answer can be seen")
         note = self.write_note(draft, told)
         if isinstance(outcome, Failed) and not await is_said(outcome, draft.known.question, self._once):

@@ -621,6 +621,9 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.safety.characters.AnswerFilter.feed": _streamed(characters.AnswerFilter, 16),
     "bot.safety.characters.clean_answer": characters.clean_answer,
     "bot.safety.characters.clean_name": characters.clean_name,
+    "bot.safety.characters.shows_nothing": lambda text: [
+        characters.shows_nothing(said) for said in (text, "\u2800" + text, "<!--" + text, "<!---->" * len(text) + text)
+    ],
     "bot.sentences.language.language_of": sentences.language_of,
     "bot.sentences.language.language_of, written before": lambda text: sentences.language_of(
         "", "", [text, f"茶{text}"]

@@ -287,6 +287,27 @@ async def test_an_answer_that_stops_short_says_why(finish: str, cut: str) -> Non
     assert (await answer(Scripted(says("So far.", finish=finish))))[-1] == Finished(cut)
 
 
+BLANK = ["\u2800", "\ufe0f\u200d\u200e", "&nbsp;", "<!-- nothing -->"]
+
+
+@pytest.mark.parametrize("text", BLANK)
+async def test_an_answer_in_which_nothing_can_be_seen_is_none(text: str) -> None:
+    model = Scripted(says(text))
+
+    events = await answer(model)
+
+    assert isinstance(events[-1], Failed) and events[-1].sentence == "empty"
+    assert shown(events) == ""
+    assert len(model.requests) == 1, "it is no call that could not be read either"
+
+
+@pytest.mark.parametrize("text", ["&", "<", "<!-- note -->Tea.", "\u2800Tea.", "&nbsp;Tea.", "👨\u200d👩", "&" * 300])
+async def test_an_answer_that_begins_with_what_is_not_seen_is_shown_whole(text: str) -> None:
+    events = await answer(Scripted(says(text)))
+
+    assert shown(events) == text and events[-1] == Finished("")
+
+
 # Calls of one round
 
 

@@ -307,6 +307,15 @@ async def test_an_empty_answer_is_asked_for_once_more(
     assert (await asking(models, question)).answer.text == "Here."
 
 
+@pytest.mark.parametrize("text", ["\u2800", "&nbsp;", "<!-- -->", "\u200d"])
+async def test_an_answer_in_which_nothing_can_be_seen_is_asked_for_once_more(
+    server: ModelServer, models: Models, question: Request, asking: Ask, text: str
+) -> None:
+    server.reply(Reply(text), Reply("Here."))
+
+    assert (await asking(models, question)).answer.text == "Here."
+
+
 async def test_a_second_empty_answer_is_given_as_it_is(
     server: ModelServer, models: Models, question: Request, asking: Ask
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.safety.characters import AnswerFilter, clean_answer, clean_name, clean_untrusted
+from bot.safety.characters import AnswerFilter, clean_answer, clean_name, clean_untrusted, shows_nothing
 from bot.safety.redacted import redact_call
 from bot.safety.redactor import REMOVED, Redactor
 from bot.safety.spellings import secret_forms
@@ -228,3 +228,19 @@ def test_what_has_no_width_and_no_use_leaves_the_answer() -> None:
     assert clean_answer("a\u200bb\u2060c\ufeffd\u2028e") == "abcd\ne"
     assert clean_answer("葛\U000e0100 x\U000e0101\U000e0102 ❤\ufe0f\ufe0f") == "葛\U000e0100 x ❤\ufe0f"
     assert clean_answer("می\u200cخواهم \u200fشما\u200e") == "می\u200cخواهم \u200fشما\u200e"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " \n", "\u2800", "\u2800 \ufe0f", "\u200d\u200e\u200f", "\u3164\uffa0\u115f", "\u00ad\u2060\U000e0101", "\x07",
+     "&nbsp;", "&#8203;&zwj;", "<!-- -->", "<!-- a\nb --> <!--", "\u2800<!-- x -->&nbsp;"],
+)  # fmt: skip
+def test_what_nobody_can_see_shows_nothing(text: str) -> None:
+    assert shows_nothing(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "7", ".", "…", "😀", "👨\u200d👩", "ا\u200f", "&amp;", "& nbsp", "<!- x", "\u2800.", "\ufffd"]
+)
+def test_what_somebody_can_see_shows_something(text: str) -> None:
+    assert not shows_nothing(text)

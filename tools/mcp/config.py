@@ -146,9 +146,10 @@ def _read_entries(file: Path) -> dict[str, Any]:
     try:
         with file.open("rb") as opened:
             text = opened.read(MOST_BYTES + 1)
+    except FileNotFoundError as error:
+        raise McpConfigError(f"MCP_CONFIG names {str(file)!r}, and there is no such file{suggest(file)}") from error
     except OSError as error:
-        hint = suggest(file)
-        raise McpConfigError(f"{str(file)!r} cannot be read: {error.strerror or type(error).__name__}{hint}") from error
+        raise McpConfigError(f"{str(file)!r} cannot be read: {error.strerror or type(error).__name__}") from error
     if len(text) > MOST_BYTES:
         raise McpConfigError(f"{str(file)!r} is larger than {MOST_BYTES} bytes")
     try:

@@ -520,7 +520,10 @@ FAULTS = {
         {"DATABASES": "crm=postgresql://reader:hunter2hunter2@127.0.0.1:9/crm"},
         ("query_database", "crm: "),
     ),
-    "mcp.json missing": ({"MCP_CONFIG": "gone.json"}, ("MCP gone.json", "not offered: 'gone.json' cannot be read")),
+    "mcp.json missing": (
+        {"MCP_CONFIG": "gone.json"},
+        ("MCP gone.json", "not offered: MCP_CONFIG names 'gone.json', and there is no such file"),
+    ),
     "mcp.json no JSON": ({"MCP_CONFIG": "torn.json"}, ("MCP torn.json", "'torn.json' is no JSON in line 1")),
     "model key refused": ({"OPENAI_API_KEY": "sk-wrong-key-0123456"}, ("model", "refuses the key of OPENAI_API_KEY")),
     "model unreachable": (

@@ -148,7 +148,7 @@ def test_without_a_setting_only_a_file_that_is_there_counts(tmp_path: Path, monk
     source = open_source("elsewhere/mcp.json")
 
     assert source is not None
-    assert source.unavailable == {"MCP mcp.json": "'elsewhere/mcp.json' cannot be read: No such file or directory"}
+    assert source.unavailable == {"MCP mcp.json": "MCP_CONFIG names 'elsewhere/mcp.json', and there is no such file"}
 
 
 def test_without_the_package_one_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

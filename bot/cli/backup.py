@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from bot.cli.counts import count_of
 from bot.contract import BotError, SystemClock
 from bot.store import Contents, back_up, examine_backup, keep_bots_away, look_at, put_back, real_path
 
@@ -37,7 +38,7 @@ def restore_backup(database_url: str, file: str, *, sure: bool) -> int:
         print(f"{backup} holds {_describe(held)}.")  # noqa: T201
         print(f"{path} {_describe_present(path)}.")  # noqa: T201
         if held.unfinished:
-            questions, them = ("1 question", "it") if held.unfinished == 1 else (f"{held.unfinished} questions", "them")
+            questions, them = count_of(held.unfinished, "question"), "it" if held.unfinished == 1 else "them"
             print(f"{questions} had no answer yet when the backup was made; the next start answers {them}.")  # noqa: T201
         if not sure and not _confirm("Replace it by the backup? What is there now is kept beside it. [y/N] "):
             print("parley: nothing was restored", file=sys.stderr)  # noqa: T201
@@ -55,7 +56,8 @@ def _place(file: str) -> Path:
 
 def _describe(held: Contents) -> str:
     last = f", the last of {time.strftime('%Y-%m-%d %H:%M', time.gmtime(held.last_at))} UTC" if held.last_at else ""
-    return f"{held.chats:,} chats and {held.turns:,} turns{last} (schema {held.schema}, {held.bytes:,} bytes)"
+    chats, turns = count_of(held.chats, "chat"), count_of(held.turns, "turn")
+    return f"{chats} and {turns}{last} (schema {held.schema}, {held.bytes:,} bytes)"
 
 
 def _describe_present(path: Path) -> str:

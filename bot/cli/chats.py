@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 
+from bot.cli.counts import count_of
 from bot.contract import ChatId, SettingsError, SystemClock, identity, turns_of
 from bot.safety import redact_nothing
 from bot.store import Store, database_path
@@ -32,7 +33,7 @@ async def list_chats(database_url: str) -> int:
         rows = await store.history.list_chats(limit=MOST_CHATS)
     for row in rows:
         rated = f"\t{row.good} good, {row.bad} bad" if row.good or row.bad else ""
-        print(f"{row.chat}\t{row.turns} turns\t{row.bytes:,} bytes{rated}")  # noqa: T201
+        print(f"{row.chat}\t{count_of(row.turns, 'turn')}\t{row.bytes:,} bytes{rated}")  # noqa: T201
     if not rows:
         print("no chats yet")  # noqa: T201
     return 0
@@ -74,9 +75,9 @@ async def forget(database_url: str, id: str, *, sure: bool) -> int:
         turns = await _count_turns(store, chat)
         if turns is None:
             return _print_refusal(f"no chat {str(chat)!r} is stored; `parley chats` lists their ids")
-        if not sure and not await _confirm(f"Delete {turns} turns of {chat} for good? [y/N] "):
+        if not sure and not await _confirm(f"Delete {count_of(turns, 'turn')} of {chat} for good? [y/N] "):
             return _print_refusal("nothing was deleted")
-        print(f"{await store.history.forget(chat)} turns forgotten")  # noqa: T201
+        print(f"{count_of(await store.history.forget(chat), 'turn')} forgotten")  # noqa: T201
     return 0
 
 
@@ -105,7 +106,8 @@ async def forget_person(database_url: str, id: str, *, sure: bool) -> int:
         held = await store.people.count_held(person)
         if not held:
             return _print_refusal(f"nothing is kept of {person}")
-        kept = f"{held.turns} turns, {held.facts} facts, {held.reminders} reminders"
+        counts = {"turn": held.turns, "fact": held.facts, "reminder": held.reminders}
+        kept = ", ".join(count_of(number, thing) for thing, number in counts.items())
         if not sure and not await _confirm(f"Delete everything of {person} for good ({kept})? [y/N] "):
             return _print_refusal("nothing was deleted")
         await store.people.forget(person)
@@ -158,7 +160,7 @@ async def _describe_turns(store: Store, reference: str) -> AsyncIterator[str]:
             if call.result is not None:
                 yield f"    gave {_shorten(call.result.text)}"
         pages = [page for page in (await store.turns.load(turn)).pages if page.ref is not None]
-        yield f"  answer of {len(record.visible)} characters in {len(pages)} messages"
+        yield f"  answer of {count_of(len(record.visible), 'character')} in {count_of(len(pages), 'message')}"
         if record.rating:
             yield f"  rated {record.rating}"
         if record.error:
@@ -180,9 +182,17 @@ def _parse_chat(action: str, id: str) -> ChatId:
     try:
         return ChatId.parse(id)
     except ValueError:
+        person = f"; for everything of a person: --person {id}" if action == "forget" and _is_person(id) else ""
         raise SettingsError(
-            f"which chat to {action}? {id!r} is no chat's id; `parley chats` lists them, as telegram:42/7"
+            f"which chat to {action}? {id!r} is no chat's id; `parley chats` lists them, as telegram:42/7{person}"
         ) from None
+
+
+def _is_person(id: str) -> bool:
+    try:
+        return bool(identity.person(id))
+    except ValueError:
+        return False
 
 
 def _print_refusal(sentence: str) -> int:

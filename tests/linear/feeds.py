@@ -946,6 +946,7 @@ OWN: dict[str, str] = {
     "bot.agent.calls": _HANDS_ON,
     "bot.agent.modelpass": _HANDS_ON,
     "bot.context.chatoptions": _HANDS_ON,
+    "bot.cli.counts": _SHORT,
     "bot.cli.chats": _OPERATOR,
     "bot.policy.channelsfile": _OPERATOR,
     "bot.cli.machine": _OPERATOR,

@@ -298,7 +298,7 @@ def test_a_chat_is_deleted_only_by_a_yes(parley: Parley, tmp_path: Path) -> None
         kept = parley("chats", "forget", "telegram:42/7", typed=typed)
         assert kept.code == 1 and "nothing was deleted" in kept.err, typed
     assert "telegram:42/7" in parley("chats").out
-    assert "Delete 1 turns of telegram:42/7 for good?" in parley("chats", "forget", "telegram:42/7", typed="y\n").out
+    assert "Delete 1 turn of telegram:42/7 for good?" in parley("chats", "forget", "telegram:42/7", typed="y\n").out
     assert parley("chats").out == parley("chats", "list").out == "no chats yet\n"
 
 
@@ -311,9 +311,10 @@ def test_a_person_is_forgotten_only_by_a_yes_and_by_a_right_id(parley: Parley, t
     gone = parley(*forget, "telegram:7", typed="y\n")
 
     assert wrong.code == 2 and "--person: '@ada' is no id" in wrong.err
+    assert "everything of a person: --person telegram:7" in parley("chats", "forget", "telegram:7", "--yes").err
     assert parley("chats", "--person", "telegram:7").code == 2
     assert kept.code == 1 and "nothing was deleted" in kept.err
-    assert gone.code == 0 and "Delete everything of telegram:7 for good (0 turns, 1 facts, 0 reminders)?" in gone.out
+    assert gone.code == 0 and "Delete everything of telegram:7 for good (0 turns, 1 fact, 0 reminders)?" in gone.out
     assert "nothing is kept of telegram:7" in parley(*forget, "telegram:7", "--yes").err
 
 
@@ -347,7 +348,7 @@ def test_an_export_and_a_trace_tell_what_is_stored(parley: Parley, tmp_path: Pat
     assert told[1].startswith("  failed after ") and told[2] == "  m: 3 tokens in (0 cached), 4 out, $0.0000"
     assert told[3:6] == ["  pass 1: search completed, 1.5 s", '    given {"q": "tea"}', f"    gave {'x' * 199}…"]
     assert told[6].startswith("  pass 1: search") and told[7] == "    given {}"
-    assert told[8:] == ["  answer of 14 characters in 1 messages", "  error: the model gave up"]
+    assert told[8:] == ["  answer of 14 characters in 1 message", "  error: the model gave up"]
     other = parley("chats", "trace", reference_of(2))
     assert other.code == 1 and "no turn has the reference" in other.err
     assert parley("chats", "trace", "tea").code == 2

@@ -127,6 +127,7 @@ class SlackAdapter:
         self._settings = settings
         self._clock = clock or SystemClock()
         self._rivals = LogThrottle(log, self._clock)
+        self._troubles = LogThrottle(log, self._clock)
         self.entrance: Entrance | None = None
         self._crowded = asyncio.Event()
         """Set when Slack closed our socket because the app has too many."""
@@ -272,12 +273,12 @@ class SlackAdapter:
         storing = asyncio.create_task(_store(told, deliver), name=f"store {told.delivery}")
         self._keep(storing)
         if not await done_within(self._clock, {storing}, STORE_SECONDS):
-            log.error("slack: an event could not be stored in %.1f s and will be sent again", STORE_SECONDS)
+            self._troubles.warn(f"slack: an event could not be stored in {STORE_SECONDS:.1f} s and will be sent again")
             return False
         error = storing.exception()
         if error is not None:
             why = error if isinstance(error, BotError) else origin_of(error)
-            log.error("slack: an event could not be stored and will be sent again: %s", why)
+            self._troubles.warn(f"slack: an event could not be stored and will be sent again: {why}")
             return False
         self._people.learn(named - {self.me.user})
         if isinstance(told, ControlPressed) and not told.turn:

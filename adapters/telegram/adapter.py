@@ -231,7 +231,7 @@ class TelegramAdapter:
         outcomes = await asyncio.gather(*(deliver(one) for one in wanted), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, StoreError):
-                log.error("telegram: updates could not be stored and will come again: %s", outcome)
+                self._troubles.warn(f"telegram: updates could not be stored and will come again: {outcome}")
                 return False
             if isinstance(outcome, BaseException):
                 raise outcome

@@ -286,6 +286,18 @@ async def test_what_could_not_be_stored_comes_again_and_is_stored_once(
     assert len(slack.deliveries[0].sent) == 2
 
 
+async def test_a_database_that_takes_nothing_in_is_one_line_in_the_log(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    inbox.failures = [StoreError("the disk is full") for _ in range(5)]
+    for number in range(5):
+        slack.say(slack.direct("U1"), f"hello {number}", person="U1")
+    while inbox.failures or adapter._storing:
+        await asyncio.sleep(0.001)
+
+    assert caplog.text.count("could not be stored and will be sent again: the disk is full") == 1
+
+
 async def test_storing_that_takes_too_long_is_not_acknowledged_and_not_broken_off(
     slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, clock: FakeClock
 ) -> None:

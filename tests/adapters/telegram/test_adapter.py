@@ -608,8 +608,8 @@ async def test_an_update_is_confirmed_only_after_it_was_stored(
         )
 
 
-async def test_what_could_not_be_stored_is_fetched_again(
-    server: TelegramServer, adapter: TelegramAdapter, clock: FakeClock
+async def test_what_could_not_be_stored_is_fetched_again_and_named_once(
+    server: TelegramServer, adapter: TelegramAdapter, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     inbox = Inbox(refusals=3)
     server.say(ADA, "one", person=ADA)
@@ -620,6 +620,7 @@ async def test_what_could_not_be_stored_is_fetched_again(
         await inbox.until(1)
 
     assert (inbox.texts, inbox.tries) == (["one"], 4)
+    assert caplog.text.count("could not be stored and will come again: locked") == 1
 
 
 async def test_a_fault_of_our_own_in_storing_ends_listening_and_confirms_nothing(

@@ -43,7 +43,8 @@ class Configuration:
     def secret_files(self) -> list[Path]:
         """The operator's files that hold keys: `.env` and the one that names MCP servers."""
         named = (self.file, self.tools["mcp"].mcp_config)
-        return [Path(name) for name in named if name and Path(name).is_file()]
+        files = [Path(name).expanduser() for name in named if name]
+        return [file for file in files if file.is_file()]
 
     @property
     def by_web(self) -> list[str]:

@@ -189,15 +189,19 @@ def test_a_file_with_keys_that_others_can_read_is_named_at_the_start(inside: Ins
         folder = Path(name)
         folder.chmod(0o711)
         (folder / ".env").write_text(FILE)
-        environment = {"PATH": os.environ["PATH"], "HOME": name}
-        (folder / ".env").chmod(0o600)
+        (folder / "servers.json").write_text('{"mcpServers": {}}')
+        files = (folder / ".env", folder / "servers.json")
+        environment = {"PATH": os.environ["PATH"], "HOME": name, "MCP_CONFIG": "~/servers.json"}
+        for file in files:
+            file.chmod(0o600)
         own = inside.run("chats", folder=folder, environment=environment)
-        (folder / ".env").chmod(mode)
+        for file in files:
+            file.chmod(mode)
         shared = inside.run("chats", folder=folder, environment=environment)
 
     assert not own.err
-    said = f"parley: others on this machine can read the keys in .env (mode {mode:o}): run chmod 600 .env\n"
-    assert shared.err == said
+    said = "parley: others on this machine can read the keys in {0} (mode {1:o}): run chmod 600 {0}"
+    assert shared.err.splitlines() == [said.format(".env", mode), said.format(f"{name}/servers.json", mode)]
 
 
 NOT_WORKING = {

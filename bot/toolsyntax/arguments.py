@@ -18,7 +18,13 @@ _QUOTES: Final = "\"'“”‘’`"
 _CLOSING_QUOTES: Final = {'"': '"', "'": "'", "“": "”", "‘": "’"}
 _STRING_STOPS: Final = {end: re.compile(rf"[\\{end}]") for end in "\"'”’"}
 _KEYWORD: Final = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)")
-_SUFFIX: Final = re.compile(r":\d+\Z")
+_SUFFIX: Final = re.compile(r":\d{1,9}\Z")
+_NUMBER: Final = re.compile(r"_\d{1,9}\Z")
+_PREFIXES: Final = (
+    *(f"{word}{sign}" for word in ("functions", "function", "tools", "default_api") for sign in ".:/_"),
+    "tool.", "call:", "call_",
+)  # fmt: skip
+_PREFIX: Final = re.compile(rf"(?:{'|'.join(map(re.escape, _PREFIXES))}){{1,3}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +35,22 @@ class Found:
     arguments: dict[str, Any] = field(hash=False)
 
 
+def _folded(name: str) -> str:
+    return name.lower().replace("-", "_").replace(" ", "_")
+
+
 class Registry:
     """The tools offered in this chat, as far as reading calls needs them."""
 
     def __init__(self, tools: Mapping[str, Schema]) -> None:
         self._tools = dict(tools)
+        names = sorted(map(re.escape, self._tools), key=len, reverse=True)
+        self._words = re.compile(rf"(?<![^\W_])(?:{'|'.join(names)})(?![^\W_])") if names else None
+        self._alike: dict[str, str] = {}
+        """Registered names by what is left of them without case and kinds of dashes; empty where two are alike."""
+        for name in self._tools:
+            folded = _folded(name)
+            self._alike[folded] = "" if folded in self._alike else name
 
     @property
     def names(self) -> Iterable[str]:
@@ -46,17 +63,32 @@ class Registry:
     def begins(self, text: str) -> bool:
         """`text` begins a registered name, or is one."""
         text = _SUFFIX.sub("", text.strip().lstrip(_QUOTES).rstrip(_QUOTES + ":"))
-        bare = text.removeprefix("functions.")
-        return bool(text) and ("functions.".startswith(text) or any(name.startswith(bare) for name in self._tools))
+        bare = _PREFIX.sub("", text)
+        open_ended = any(prefix.startswith(text) for prefix in _PREFIXES)
+        return bool(text) and (open_ended or any(name.startswith(bare) for name in self._tools))
 
     def name(self, written: str) -> str:
-        """The name that was meant: without quotes, a `functions.` prefix and a `:N` suffix."""
+        """The registered name that was meant: `written` itself, else what is left without a model's decoration.
+
+        Taken off are quotes, what a special token begins, a suffix `:N` and prefixes as `functions.`. Where that is
+        no name either, case, `-` and `_` may differ, if exactly one tool is left.
+        """
         name = written.strip()
         for bare in (name, name.strip(_QUOTES)):
             if bare in self._tools:
                 return bare
-        name = _SUFFIX.sub("", name.strip(_QUOTES)).strip(_QUOTES)
-        return name if name in self._tools else name.removeprefix("functions.")
+        name = _SUFFIX.sub("", name.partition("<|")[0].strip().strip(_QUOTES)).strip(_QUOTES)
+        bare = _PREFIX.sub("", name)
+        for meant in (name, bare, _NUMBER.sub("", bare) if bare != name else name):
+            if meant in self._tools:
+                return meant
+            if alike := self._alike.get(_folded(meant)):
+                return alike
+        return name.removeprefix("functions.")
+
+    def named_in(self, text: str) -> bool:
+        """A registered name stands in `text`, as a whole word."""
+        return self._words is not None and self._words.search(text) is not None
 
     def properties(self, name: str) -> dict[str, Schema]:
         """The parameters of a tool, in declared order."""

@@ -11,14 +11,16 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from bot.toolsyntax.arguments import Found, Registry
-from bot.toolsyntax.families import CLOSERS, ELEMENT_HEADS, IN_PAIRS, IN_XML, SEPARATORS, Marker, Role, Trie
+from bot.toolsyntax.braces import read_braces, value_of
+from bot.toolsyntax.families import CLOSERS, ELEMENT_HEADS, IN_PAIRS, IN_XML, SEPARATORS, Marker, Role, Trie, trie
 from bot.toolsyntax.outcomes import BROKEN, TEXT, UNFINISHED, Outcome, Verdict, fired
 from bot.toolsyntax.python_calls import PythonScan, read_calls
 from bot.toolsyntax.reader import PARTIAL, Reader, Steps
 from bot.toolsyntax.repair import Unreadable, literal, loads, loads_strict
 from bot.toolsyntax.scan import JsonScan
 
-_NAME_STOP: Final = " <[{(\"'`,;"
+_NAME_STOP: Final = " <[{(\"'`,;✿"
+COLONS: Final = ":： \n"
 _LONGEST_NAME: Final = 128
 _LONGEST_HEAD: Final = 300
 _NAME_ATTRIBUTE: Final = re.compile(r"name\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s\"'>]+)")
@@ -105,13 +107,15 @@ class Bodies:
         separated = False
         while True:
             c = yield from r.skip()
-            marker = (yield from r.match(SEPARATORS)) if c and c in "<[" else None
+            marker = (yield from r.match(SEPARATORS)) if c and c in "<[✿" else None
             if marker is PARTIAL:
                 return UNFINISHED
             if not isinstance(marker, Marker):
                 break
             separated = True
             c = yield from r.skip()
+            if marker.family is not None and marker.family.colons:
+                c = yield from r.skip(COLONS)
             if marker.written == "[CALL_ID]":
                 yield from r.read_until(" [{<", _LONGEST_NAME)
             elif c and c not in "{[<`" and (name == "function" or name not in self._registry):
@@ -122,7 +126,7 @@ class Bodies:
             yield from r.read_until("{\n", _LONGEST_NAME)
             c = yield from r.skip()
         if c == "{" and (separated or plain):
-            return (yield from self._arguments(name))
+            return (yield from self.arguments(name))
         if not separated:
             return TEXT
         if not c:
@@ -135,14 +139,37 @@ class Bodies:
             return fired(Found(name, {}))
         return BROKEN
 
-    def _arguments(self, name: str) -> Steps[Outcome]:
-        """A JSON object of arguments."""
+    def arguments(self, name: str) -> Steps[Outcome]:
+        """A JSON object of arguments; or one that names the tool itself, where `name` is only an id."""
 
         def called(value: Any) -> list[Found] | None:
+            inside = None if name in self._registry else self._registry.calls_in(value, tagged=True)
+            if inside and all(call.name in self._registry for call in inside):
+                return inside
             arguments = self._registry.arguments_in(value)
             return None if arguments is None else [Found(name, arguments)]
 
         return (yield from self._meant(called, records=False))
+
+    # name{key:value}
+
+    def braces(self) -> Steps[Outcome]:
+        """A name behind `call:`, then its arguments in brackets."""
+        r = self._reader
+        written = yield from r.read_until(" <[{(\"'`,;", _LONGEST_NAME)
+        name = self._registry.name(written.lstrip(":").removeprefix("call").lstrip(":"))
+        c = yield from r.skip()
+        if not c:
+            return UNFINISHED
+        if not name or c not in "{(":
+            return TEXT
+        tokens = yield from read_braces(r)
+        if tokens is None:
+            return UNFINISHED
+        try:
+            return fired(Found(name, value_of(tokens)))
+        except Unreadable:
+            return BROKEN
 
     # XML: <function=…> and <invoke name=…>
 
@@ -160,7 +187,7 @@ class Bodies:
         r.pos += 1
         c = yield from r.skip()
         if c == "{":
-            return (yield from self._arguments(name))
+            return (yield from self.arguments(name))
         if not c:
             return UNFINISHED
         if c != "<":
@@ -171,10 +198,52 @@ class Bodies:
             return UNFINISHED
         if isinstance(marker, Marker) and marker.role is Role.ELEMENT_END:
             return fired(Found(name, {}))
-        if not isinstance(marker, Marker) or marker.role is not Role.PARAMETER:
-            return TEXT
         r.rewind(here)
-        return (yield from self._parameters(name))
+        if isinstance(marker, Marker) and marker.role is Role.PARAMETER:
+            return (yield from self._parameters(name))
+        return (yield from self._named_elements(name)) if marker is None else TEXT
+
+    def _named_elements(self, name: str) -> Steps[Outcome]:
+        """Parameters as elements with their own names, up to the end of the element around them."""
+        r = self._reader
+        properties = self._registry.properties(name)
+        arguments: dict[str, object] = {}
+        while True:
+            c = yield from r.skip()
+            here = r.offset
+            if c and c != "<":
+                return BROKEN if arguments else TEXT
+            marker = (yield from r.match(IN_XML)) if c else PARTIAL
+            if marker is PARTIAL:
+                return (yield from self._ended(here, Found(name, arguments)))
+            if isinstance(marker, Marker):
+                if marker.role is not Role.ELEMENT_END:
+                    r.rewind(here)
+                return fired(Found(name, arguments))
+            r.pos += 1
+            key = yield from r.read_until(" <>/", _LONGEST_NAME)
+            c = yield from r.peek()
+            if not c:
+                return UNFINISHED
+            if c != ">" or (key not in properties and name in self._registry and not arguments):
+                return TEXT
+            r.pos += 1
+            value = yield from self._element_value(trie([Marker(f"</{key}>", Role.PARAMETER_END)], {}))
+            if value is None:
+                return UNFINISHED
+            arguments[key] = self._xml_value(name, key, value, None)
+
+    def _element_value(self, ends: Trie) -> Steps[str | None]:
+        """The text up to an element's own end; None when the reply ends inside."""
+        r = self._reader
+        start = r.hold()
+        while (yield from r.find("<")):
+            at = r.offset
+            if isinstance((yield from r.match(ends, {})), Marker):
+                return self._value(start, at, r.offset)
+            r.pos += 1
+        r.drop()
+        return None
 
     def _parameters(self, name: str) -> Steps[Outcome]:
         """The parameters of an element up to its end."""

@@ -12,8 +12,23 @@ from collections.abc import Mapping
 from typing import Final
 
 from bot.toolsyntax.arguments import Registry
-from bot.toolsyntax.bodies import Bodies
-from bot.toolsyntax.families import ANYWHERE, ENDS, INNER_ENDS, MARKERS, STRAYS, Body, Marker, Role
+from bot.toolsyntax.arriving import Arriving
+from bot.toolsyntax.bodies import COLONS, Bodies
+from bot.toolsyntax.channels import Channels
+from bot.toolsyntax.families import (
+    ANALYSIS,
+    ANYWHERE,
+    ENDS,
+    HARMONY,
+    HEADS,
+    INNER_ENDS,
+    LINE_HEADS,
+    MARKERS,
+    STRAYS,
+    Body,
+    Marker,
+    Role,
+)
 from bot.toolsyntax.fences import Fences
 from bot.toolsyntax.outcomes import Outcome, Verdict
 from bot.toolsyntax.pieces import Call, Piece, Schema, Text
@@ -28,9 +43,9 @@ _PLAIN: Final = re.compile(f"[^`~\\n{re.escape(_FIRST)}]*")
 _SPACES: Final = re.compile(r"\s*")
 _FENCE_MARKS: Final = "`~"
 _FENCED_FAMILIES: Final = frozenset({"", "tool_call", "python_tag"})
-_HIGH = ("\ud800", "\udbff")
 _ROLES: Final = frozenset({"assistant", "model", "user", "system", "developer", "tool", "ipython"})
 _LONGEST_ROLE: Final = 16
+_HEADS: Final = "".join({head[0] for head in HEADS})
 
 
 class Detector:
@@ -42,12 +57,14 @@ class Detector:
 
     def __init__(self, tools: Mapping[str, Schema]) -> None:
         self._registry = Registry(tools)
+        self._arriving = Arriving()
         self._reader = Reader()
         self._bodies = Bodies(self._reader, self._registry)
         self._tagged = TaggedCalls(self._reader, self._registry, self._bodies)
+        self._channels = Channels(self._reader, self._registry, self._bodies)
         self._untagged = Untagged(self._reader, self._registry, self._bodies)
         self._visible = Visible()
-        self._fences = Fences(self._reader, self._visible, lambda: Detector(tools))
+        self._fences = Fences(self._reader, self._visible, lambda: Detector(tools), self._registry)
         self._in_word = False
         self._plain_until = 0
         """Up to here a line was found to be no call; it is not tried again."""
@@ -59,7 +76,6 @@ class Detector:
         """The wrapper around the answer, as it was opened."""
         self._quoted: set[str] = set()
         """Families whose opener stands in the visible text, so that their closer does too."""
-        self._half = ""
         self._forms: list[tuple[str, Body | None]] = []
         self.dropped: list[str] = []
         """Calls that do not run, as written: cut off in the middle, or beyond repair."""
@@ -76,18 +92,15 @@ class Detector:
     def feed(self, text: str) -> list[Piece]:
         """Take the next piece of the reply."""
         reader = self._reader
+        text = self._arriving.feed(text)
         quick = reader.quick
         if quick is not None:
-            if text and text[-1] < _HIGH[0] and quick(text) is None and not self._half:
+            if quick(text) is None:
                 reader.absorb(text)
                 return []
             reader.quick = None
             reader.unread = False
-        if reader.ended:
-            return []
-        if self._half or (text and _HIGH[0] <= text[-1] <= _HIGH[1]):
-            text = self._whole_characters(text)
-        if not text:
+        if reader.ended or not text:
             return []
         reader.feed(text)
         next(self._steps)
@@ -98,11 +111,10 @@ class Detector:
         reader = self._reader
         if reader.ended:
             return []
-        reader.feed(self._half)
-        self._half = ""
+        reader.feed(self._arriving.finish())
         reader.quick = None
         reader.ended = True
-        self._bodies.cut = cut
+        self._bodies.cut = self._fences.cut = cut
         for _ in self._steps:
             pass
         return self._visible.take()
@@ -110,13 +122,6 @@ class Detector:
     def close(self) -> None:
         """Abandon a reply that broke off: the suspended parse would keep this object alive."""
         self._steps.close()
-
-    def _whole_characters(self, text: str) -> str:
-        """Join the halves of a character that two pieces share."""
-        text = self._half + text
-        self._half = text[-1] if text and _HIGH[0] <= text[-1] <= _HIGH[1] else ""
-        text = text[: len(text) - len(self._half)]
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
     # the visible text
 
@@ -137,9 +142,7 @@ class Detector:
                 self._in_word = False
             elif c in _FENCE_MARKS:
                 yield from self._fences.backticks(c, only=not v.wrote and not self._forms)
-                for call in self._fences.calls:
-                    v.add(call)
-                self._fences.calls = ()
+                self._fenced()
                 self._in_word = False
             elif not v.inline and c in _FIRST and not (self._in_word and c.isalpha()):
                 yield from self._marker()
@@ -147,6 +150,19 @@ class Detector:
                 end = _end_of(_PLAIN, r.text, r.pos + 1)
                 self._show(r.text[r.pos : end])
                 r.pos = end
+
+    def _fenced(self) -> None:
+        """Hand out the calls of a fence that was nothing else, or keep what cannot run."""
+        fences, v = self._fences, self._visible
+        if not fences.calls and not fences.dropped:
+            return
+        v.drop_spaces()
+        self._forms.append(("fence", None))
+        if fences.dropped:
+            self.dropped.append(fences.dropped)
+        for call in fences.calls:
+            v.add(call)
+        fences.calls, fences.dropped = (), ""
 
     def _show(self, text: str) -> None:
         self._visible.write(text)
@@ -164,6 +180,16 @@ class Detector:
     def _line(self, c: str) -> Steps[bool]:
         """Read a call that begins the line here; False when there is none, and nothing was read."""
         r = self._reader
+        if c in _HEADS:
+            start = r.hold()
+            head = yield from r.match(LINE_HEADS, {})
+            if isinstance(head, Marker):
+                r.rewind(start)
+                if (yield from self._message("<|start|>" if c == "t" else "<|channel|>", start)):
+                    r.drop()
+                    return True
+            r.rewind(start)
+            r.drop()
         if c not in "{[" and not self._untagged.may_begin(c):
             return False
         start = r.hold()
@@ -176,7 +202,7 @@ class Detector:
         elif c == "[":
             line = yield from self._untagged.listed(start)
         else:
-            line = yield from self._untagged.worded(start)
+            line = yield from self._untagged.worded(start, alone=not self._visible.wrote and not self._forms)
         verdict = line.outcome.verdict
         if verdict is Verdict.TEXT and line.data:
             self._show(r.taken(start))
@@ -218,9 +244,15 @@ class Detector:
             r.drop()
             self._show_one()
             return
+        after = r.offset
         self._in_word = False
         match marker.role:
             case Role.CONTROL:
+                if marker.written[0] == "✿":
+                    yield from r.skip(COLONS)
+                r.drop()
+            case Role.MESSAGE:
+                yield from self._message(marker.written, start)
                 r.drop()
             case Role.ROLE:
                 yield from self._role()
@@ -243,7 +275,7 @@ class Detector:
             case _:
                 tagged = yield from self._tagged.read(marker)
                 if tagged.outcome.verdict is Verdict.TEXT:
-                    r.rewind(start + len(marker.written))
+                    r.rewind(after)
                     yield from self._empty(marker, start)
                     r.drop()
                 else:
@@ -260,9 +292,33 @@ class Detector:
         if thought.tag and not (yield from self._fences.tag_ends()):
             self._show(self._reader.taken(start))
         elif marker.role is Role.THINK:
-            yield from self._fences.reasoning(thought, start)
+            # A special token is one unless a sentence goes on behind it.
+            token = marker.written[:2] == "<|" and (yield from self._reader.peek()) != " "
+            yield from self._fences.reasoning(thought, start, sure=token or self._visible.blank)
+            if thought.until:
+                yield from self._reader.skip(COLONS)
         else:
             yield from self._fences.stray_end(start)
+
+    def _message(self, first: str, start: int) -> Steps[bool]:
+        """A message after the token that begins it, or after the words that do; False where those begin none."""
+        r, v = self._reader, self._visible
+        head = yield from self._channels.head(first)
+        if head is None:
+            if not v.blank:
+                self._show(r.taken(start))
+            return False
+        v.drop_spaces()
+        if head.whole and head.is_call:
+            outcome = yield from self._channels.call(head)
+            tagged = Tagged(outcome, HARMONY, Body.JSON)
+            self._fire(outcome, r.taken(start), HARMONY.name, Body.JSON)
+            yield from self._after(tagged)
+        elif head.is_thought:
+            yield from self._fences.reasoning(ANALYSIS, start, sure=True)
+        elif v.wrote:
+            v.write("\n\n")
+        return True
 
     def _role(self) -> Steps[None]:
         """Read the role's name after the token that begins a turn."""

@@ -21,6 +21,7 @@ class Body(enum.Enum):
     PAIRS = "<arg_key> pairs"
     INVOKE = "invoke XML"
     PYTHON = "Python call list"
+    BRACES = "name{key:value}"
 
 
 class Role(enum.Enum):
@@ -44,6 +45,8 @@ class Role(enum.Enum):
     WRAP = enum.auto()
     """Wraps the answer behind the thoughts; the answer itself is visible."""
     WRAP_END = enum.auto()
+    MESSAGE = enum.auto()
+    """Begins the head of a message, with its channel and its recipient."""
     ROLE = enum.auto()
     """Begins a turn of the conversation: the role's name behind it is syntax too."""
     END = enum.auto()
@@ -54,6 +57,10 @@ class Role(enum.Enum):
     """`使用工具`"""
     NEED = enum.auto()
     """`我需要使用工具`"""
+    ACTION = enum.auto()
+    """`Action:`"""
+    NAMED = enum.auto()
+    """A registered name that fills its line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,8 @@ class Family:
     """Stand between the name and the arguments."""
     words: bool = True
     """Words may stand between the opener and the body (a repair; off for an opener that is a word itself)."""
+    colons: bool = False
+    """A colon stands behind each marker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +87,14 @@ class Thought:
     closers: tuple[str, ...]
     tag: bool = False
     """The marks are the beginnings of tags: a suffix or attributes may follow, up to `>`."""
+    until: tuple[str, ...] = ()
+    """What follows ends it, too."""
 
 
 J, N, E, P, V, Y = Body.JSON, Body.NAMED, Body.ELEMENT, Body.PAIRS, Body.INVOKE, Body.PYTHON
+
+HARMONY: Final = Family("harmony", (), ("<|call|>",), ())
+"""Opened by the head of a message that has a recipient (`channels.py`)."""
 
 FAMILIES: Final = (
     Family("tool_call", ("<tool_call>",), ("</tool_call>",), (J, N, E, P, V, Y)),
@@ -118,6 +132,14 @@ FAMILIES: Final = (
     Family("nemotron", ("<TOOLCALL>",), ("</TOOLCALL>",), (J, Y)),
     Family("functools", ("functools",), (), (J,), words=False),
     Family("command", ("<|START_ACTION|>",), ("<|END_ACTION|>",), (J,)),
+    Family(
+        "gemma4",
+        ("<|tool_call>", "<start_function_call>"),
+        ("<tool_call|>", "<end_function_call>"),
+        (Body.BRACES, J),
+    ),
+    Family("qwen_agent", ("✿FUNCTION✿",), (), (N,), ("✿ARGS✿",), colons=True),
+    HARMONY,
     Family("internlm", ("<|action_start|>", "<|plugin|>"), ("<|action_end|>",), (J,)),
 )
 
@@ -155,8 +177,28 @@ CONTROL_TOKENS: Final = (
     "<end_of_turn>",
     "<|turn>",
     "<turn|>",
+    "<|end|>",
+    "<|return|>",
+    "<|message|>",
+    "<|constrain|>",
+    "✿RETURN✿",
     "[e~[",
 )
+
+NOISE: Final = "]<]minimax[>["
+"""Stands before each tag of MiniMax M3 and means nothing."""
+
+MESSAGES: Final = ("<|start|>", "<|channel|>")
+"""Begin the head of a message."""
+HEADS: Final = (
+    "to=functions.",
+    "commentary to=functions.",
+    "analysis to=functions.",
+    "analysis<|message|>",
+    "commentary<|message|>",
+    "final<|message|>",
+)
+"""How a line begins whose first token stood in the prompt, or was lost on the way."""
 
 TURNS: Final = ("<|im_start|>", "<|start_header_id|>", "<|header_start|>", "<start_of_turn>", "<|turn>")
 """Control tokens that begin a turn."""
@@ -174,7 +216,14 @@ THOUGHTS: Final = (
     Thought(("<tool_result",), ("</tool_result>",)),
     Thought(("<tool_response>",), ("</tool_response>",)),
     Thought(("<|START_TOOL_RESULT|>",), ("<|END_TOOL_RESULT|>",)),
+    Thought(("<|channel>",), ("<channel|>",)),
+    Thought(("<|tool_response>",), ("<tool_response|>",)),
+    Thought(("<start_function_response>",), ("<end_function_response>",)),
+    Thought(("✿RESULT✿",), ("✿RETURN✿",), until=("✿FUNCTION✿",)),
 )
+
+ANALYSIS: Final = Thought((), ("<|end|>", "<|return|>", "<|call|>"), until=MESSAGES)
+"""A message of Harmony that is not meant for people."""
 
 WRAPPERS: Final = ("answer", "response")
 """Elements that hold the whole answer behind the thoughts."""
@@ -227,15 +276,23 @@ def _markers() -> list[Marker]:
         found += [Marker(f"<{name}>", begin), Marker(f"</{name}>", end)]
     found += [Marker(word, Role.ROLE if word in TURNS else Role.CONTROL) for word in CONTROL_TOKENS]
     found += [Marker(word, Role.END) for word in ENDINGS]
+    found += [Marker(word, Role.MESSAGE) for word in MESSAGES]
     for thought in THOUGHTS:
         found += [Marker(word, Role.THINK, thought=thought) for word in thought.openers]
-        found += [Marker(word, Role.THINK_END, thought=thought) for word in thought.closers]
+        ends = [word for word in thought.closers if word not in CONTROL_TOKENS]
+        found += [Marker(word, Role.THINK_END, thought=thought) for word in ends]
     for name in WRAPPERS:
         found += [Marker(f"<{name}>", Role.WRAP), Marker(f"</{name}>", Role.WRAP_END)]
     return found
 
 
-WORDINGS: Final = (Marker("使用工具", Role.USE), Marker("我需要使用工具", Role.NEED))
+WORDINGS: Final = (
+    Marker("使用工具", Role.USE),
+    Marker("我需要使用工具", Role.NEED),
+    Marker("Action:", Role.ACTION),
+    Marker(">>>all\n", Role.NAMED),
+    Marker("all\n", Role.NAMED),
+)
 """How a call begins that is written as a sentence; only at the beginning of a line."""
 
 MARKERS: Final = tuple(_markers())
@@ -259,6 +316,9 @@ STRAYS: Final = trie_of(Role.CLOSE, *TOKENS, *INNER_ENDS)
 """What a call leaves behind that a server has taken out of its text."""
 ENDS: Final = trie_of(Role.CLOSE, Role.END, *TOKENS, *INNER_ENDS)
 """What may stand at the very end of a reply."""
+HEAD_TOKENS: Final = trie(Marker(word, Role.MESSAGE) for word in (*MESSAGES, "<|constrain|>", "<|message|>"))
+LINE_HEADS: Final = trie(Marker(word, Role.MESSAGE) for word in HEADS)
+MESSAGE_ENDS: Final = trie(Marker(word, Role.CONTROL) for word in (*ANALYSIS.closers, *ANALYSIS.until))
 ANYWHERE: Final = trie_of(*set(Role) - {Role.SEPARATOR, Role.PARAMETER, Role.KEY, Role.VALUE})
 IN_XML: Final = trie_of(Role.OPEN, Role.ELEMENT, Role.CLOSE, Role.ELEMENT_END, Role.PARAMETER, Role.PARAMETER_END)
 IN_PAIRS: Final = trie_of(Role.OPEN, Role.ELEMENT, Role.CLOSE, Role.KEY, Role.KEY_END, Role.VALUE, Role.VALUE_END)

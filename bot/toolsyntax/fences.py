@@ -7,14 +7,17 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final, Protocol
 
+from bot.toolsyntax.arguments import Registry
 from bot.toolsyntax.families import CONTROL_TOKENS, ENDINGS, ENDS, Marker, Role, Thought, Trie, trie
 from bot.toolsyntax.pieces import Call, Piece, Text
 from bot.toolsyntax.protected import Visible
+from bot.toolsyntax.python_calls import read_script
 from bot.toolsyntax.reader import PARTIAL, Reader, Steps
 
 _CONTROL: Final = re.compile("|".join(re.escape(token) for token in (*CONTROL_TOKENS, *ENDINGS)))
 _LONGEST_WORD: Final = 32
 _LONGEST_TAG: Final = 200
+_PROGRAM: Final = "tool_code"
 
 
 class Finder(Protocol):
@@ -29,15 +32,30 @@ class Finder(Protocol):
 class Fences:
     """Reads protected stretches of one reply and shows them."""
 
-    def __init__(self, reader: Reader, visible: Visible, inner: Callable[[], Finder]) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        visible: Visible,
+        inner: Callable[[], Finder],
+        registry: Registry,
+    ) -> None:
+        """
+        Args:
+            inner: makes what finds the calls of a fence that is the whole reply.
+        """
+        self._registry = registry
         self._reader = reader
         self._visible = visible
         self._inner = inner
         self._first = True
         self._unclosed: set[Thought] = set()
         """Reasoning whose end the rest of the reply does not have."""
+        self.cut = False
+        """The model stopped for length."""
+        self.dropped = ""
+        """A fence of calls that cannot be read."""
         self.calls: tuple[Call, ...] = ()
-        """The calls of a reply that was one fence."""
+        """The calls of a fence that was nothing else."""
 
     def backticks(self, c: str, *, only: bool) -> Steps[None]:
         """A run of backticks or tildes: a fence, the border of inline code, or nothing special.
@@ -54,7 +72,13 @@ class Fences:
             more = yield from r.find("\n")
             if c == "~" or "`" not in r.taken(info):
                 r.pos += more
-                if more and only and self._first:
+                if more and c == "`" and v.blank and r.taken(info).strip() == _PROGRAM:
+                    body = r.offset
+                    if (yield from self._is_program(length)):
+                        r.drop()
+                        return
+                    r.rewind(body)
+                elif more and only and self._first:
                     self._first = False
                     body = r.offset
                     if (yield from self._is_whole_reply(c, length)):
@@ -112,6 +136,29 @@ class Fences:
             count += 1
         return count
 
+    def _is_program(self, length: int) -> Steps[bool]:
+        """The fence whose body begins here is Gemma 3's way of writing calls, and holds nothing else."""
+        r = self._reader
+        body = r.offset
+        while True:
+            line = r.offset
+            more = yield from r.find("\n")
+            r.pos += more
+            closing = _CONTROL.sub("", r.taken(line)).strip()
+            closed = len(closing) >= length and not closing.strip("`")
+            if closed or not more:
+                break
+        end = r.offset - (closed and more)
+        if closed:
+            r.rewind(line)
+        text = r.taken(body)
+        r.rewind(end)
+        calls = read_script(text, self._registry) if closed or not self.cut else None
+        self.calls = tuple(Call(call.name, call.arguments, True, text) for call in calls or ())
+        if calls is None and self._registry.named_in(text):
+            self.dropped = text
+        return calls is not None or bool(self.dropped)
+
     def _is_whole_reply(self, c: str, length: int) -> Steps[bool]:
         """The fence whose body begins here holds nothing but calls, and nothing follows it."""
         r = self._reader
@@ -145,13 +192,12 @@ class Fences:
 
     # reasoning
 
-    def reasoning(self, thought: Thought, start: int) -> Steps[None]:
-        """Split reasoning off, after its opener. In the middle of a line it counts only when it is closed.
+    def reasoning(self, thought: Thought, start: int, *, sure: bool) -> Steps[None]:
+        """Split reasoning off, after its opener. Where it is not `sure` it counts only when it is closed.
 
         The caller holds from `start`, where the opener stands.
         """
         r, v = self._reader, self._visible
-        sure = v.blank
         if not sure and thought in self._unclosed:
             v.write(r.taken(start))
             return
@@ -171,6 +217,7 @@ class Fences:
             at = r.hold()
             end = yield from r.match(ends)
             whole = isinstance(end, Marker) and (not thought.tag or (yield from self.tag_ends()))
+            after = at if isinstance(end, Marker) and end.role is not Role.THINK_END else r.offset
             if not whole:
                 r.rewind(at)
                 r.pos += 1
@@ -179,9 +226,9 @@ class Fences:
             elif whole and not sure:
                 r.rewind(at)
                 v.think(r.taken(begin))
-                yield from r.match(ends)
-                if thought.tag:
-                    yield from self.tag_ends()
+                r.pos += after - at
+            if whole and sure:
+                r.rewind(after)
             r.drop()
             if whole:
                 return
@@ -213,8 +260,9 @@ class Fences:
 @cache
 def _ends_of(thought: Thought) -> tuple[Trie, re.Pattern[str]]:
     """The tree of a thought's closers, and what finds their first character."""
-    first = "".join(sorted({re.escape(closer[0]) for closer in thought.closers}))
-    return trie(Marker(closer, Role.THINK_END) for closer in thought.closers), re.compile(f"[{first}]")
+    first = "".join(sorted({re.escape(word[0]) for word in (*thought.closers, *thought.until)}))
+    ends = [Marker(word, Role.THINK_END) for word in thought.closers]
+    return trie([*ends, *(Marker(word, Role.OPEN) for word in thought.until)]), re.compile(f"[{first}]")
 
 
 def _may_stand_alone(piece: Piece) -> bool:

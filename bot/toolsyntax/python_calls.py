@@ -12,6 +12,8 @@ _PAIRS: Final = {"(": ")", "[": "]", "{": "}"}
 _QUOTES: Final = {'"': '"', "'": "'", "“": "”", "‘": "’"}
 _SPECIAL: Final = re.compile(r"[()\[\]{}\"'“‘\n,=:]")
 _STOPS: Final = {quote: re.compile(rf"[\\{end}\n]") for quote, end in _QUOTES.items()}
+_ASSIGNED: Final = re.compile(r"\w{1,64}\s*=(?!=)\s*")
+_PRINTED: Final = "print("
 _NAME: Final = re.compile(r"\s*([^\s()\[\]{},;'\"=]{1,128})\(")
 
 
@@ -111,6 +113,22 @@ class PythonScan:
         else:
             self._fresh = True
         return match.end()
+
+
+def read_script(text: str, registry: Registry) -> list[Found] | None:
+    """The calls of a program that holds nothing else, printed or not, or None; all tools must be registered."""
+    found: list[Found] = []
+    for line in split(text, "\n;"):
+        line = _ASSIGNED.sub("", line.strip())
+        if not line or line.startswith("#"):
+            continue
+        if line.startswith(_PRINTED) and line.endswith(")"):
+            line = line[len(_PRINTED) : -1]
+        calls = read_calls(line, registry)
+        if calls is None or not all(call.name in registry for call in calls):
+            return None
+        found += calls
+    return found or None
 
 
 def read_calls(text: str, registry: Registry) -> list[Found] | None:

@@ -6,7 +6,7 @@ import re
 from typing import Final, NamedTuple
 
 from bot.toolsyntax.arguments import Found, Registry
-from bot.toolsyntax.bodies import Bodies
+from bot.toolsyntax.bodies import COLONS, Bodies
 from bot.toolsyntax.families import CLOSERS, CLOSERS_AND_CONTROLS, IN_PAIRS, OPENERS, Body, Family, Marker, Role
 from bot.toolsyntax.outcomes import TEXT, UNFINISHED, Outcome, Verdict, fired
 from bot.toolsyntax.reader import PARTIAL, Reader, Steps
@@ -44,6 +44,8 @@ class TaggedCalls:
         family = opener.family
         while opener.role is Role.OPEN:
             c = yield from r.skip()
+            if opener.family is not None and opener.family.colons:
+                c = yield from r.skip(COLONS)
             if not c:
                 held = UNFINISHED if self._bodies.cut or openers > 1 else TEXT
                 return Tagged(held, family, None)
@@ -68,6 +70,11 @@ class TaggedCalls:
             outcome = yield from self._bracketed(kinds, c)
             return outcome, Body.PYTHON if c == "[" and outcome.verdict is Verdict.CALLS else Body.JSON
         here = self._reader.offset
+        if Body.BRACES in kinds and c not in "<`(":
+            outcome = yield from self._bodies.braces()
+            if outcome.verdict is not Verdict.TEXT:
+                return outcome, Body.BRACES
+            self._reader.rewind(here)
         if not c.isspace() and c not in "<`(":
             outcome, body = yield from self._after_name(family, kinds)
             if outcome.verdict is not Verdict.TEXT:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from bot.toolsyntax.arguments import NAME_KEYS, Found, Registry
 from bot.toolsyntax.bodies import Bodies
-from bot.toolsyntax.families import CLOSERS_AND_CONTROLS, CONTROL_TOKENS, WORDINGS, Body, Marker, Role, Trie, trie
+from bot.toolsyntax.families import CLOSERS_AND_CONTROLS, CONTROL_TOKENS, ENDS, WORDINGS, Body, Marker, Role, Trie, trie
 from bot.toolsyntax.outcomes import TEXT, UNFINISHED, Outcome, Verdict, fired
 from bot.toolsyntax.reader import Reader, Steps
 from bot.toolsyntax.repair import Unreadable, loads, partial
@@ -17,6 +17,9 @@ _HOLD_LIMIT: Final = 8000
 """How many characters of an object are held without a registered name at depth 1."""
 _NO_FOLD: Final[dict[str, str]] = {}
 _QUOTES: Final = "\"'“”‘’"
+_MARK: Final = ">>>"
+_LONGEST_NAME: Final = 128
+_INPUT: Final = trie([Marker("Action Input:", Role.ACTION)], _NO_FOLD)
 
 
 class Line(NamedTuple):
@@ -114,12 +117,16 @@ class Untagged:
         r.rewind(start)
         return (yield from self._python(start, one_line=False))
 
-    def worded(self, start: int) -> Steps[Line]:
-        """`name(…)`, or a call in words."""
+    def worded(self, start: int, *, alone: bool) -> Steps[Line]:
+        """`name(…)`, a name on a line of its own, or a call in words; `alone`: the reply begins here."""
         r = self._reader
         marker = yield from r.match(self._lines, _NO_FOLD)
         if not isinstance(marker, Marker):
             return _PLAIN
+        if marker.role is Role.NAMED:
+            return (yield from self._lined(marker.written, alone=alone))
+        if marker.role is Role.ACTION:
+            return (yield from self._action())
         if marker.role is not Role.CALL:
             return Line((yield from self._sentence(marker.role)), Body.PYTHON)
         r.rewind(r.offset - 1)
@@ -143,6 +150,63 @@ class Untagged:
     def _may_run(self, call: Found) -> bool:
         """An empty pair of brackets after a tool that needs arguments is a mention and no call."""
         return call.name in self._registry and (bool(call.arguments) or not self._registry.needs_arguments(call.name))
+
+    # a name on its line
+
+    def _lined(self, written: str, *, alone: bool) -> Steps[Line]:
+        """The arguments under a name that fills its line.
+
+        Behind `>>>` they are a call anywhere; a bare name and its object only where calls are all of the reply.
+        """
+        r = self._reader
+        marked = written.startswith(_MARK)
+        name = written.removeprefix(_MARK).rstrip()
+        if name == "all":
+            return Line(fired()) if (marked or alone) and (yield from r.skip()) else _PLAIN
+        if not marked and not alone:
+            return _PLAIN
+        calls: list[Found] = []
+        while (c := (yield from r.skip())) == "{":
+            outcome = yield from self._bodies.arguments(name)
+            if outcome.verdict is Verdict.UNFINISHED:
+                return Line(outcome)
+            if outcome.verdict is not Verdict.CALLS:
+                return Line(outcome) if marked else _PLAIN
+            calls += outcome.calls
+            if marked:
+                return Line(fired(*calls))
+            c = yield from r.skip()
+            while c and c in "<[" and isinstance((yield from r.match(ENDS)), Marker):
+                c = yield from r.skip()
+            if not c:
+                return Line(fired(*calls))
+            following = yield from r.match(self._lines, _NO_FOLD)
+            if not isinstance(following, Marker) or following.role is not Role.NAMED:
+                break
+            name = following.written.removeprefix(_MARK).rstrip()
+        return Line(UNFINISHED) if not c and self._bodies.cut else _PLAIN
+
+    def _action(self) -> Steps[Line]:
+        """What follows `Action:`: a fence with calls, or a name with `Action Input:` on the next line."""
+        r = self._reader
+        c = yield from r.skip()
+        if c != "`":
+            written = (yield from r.read_until("\n", _LONGEST_NAME)).strip()
+            name = self._registry.name(written)
+            yield from r.skip()
+            if name not in self._registry or not isinstance((yield from r.match(_INPUT, _NO_FOLD)), Marker):
+                return Line(UNFINISHED) if self._bodies.cut and name in self._registry else _PLAIN
+            c = yield from r.skip()
+            return Line((yield from self._bodies.arguments(name)) if c == "{" else UNFINISHED if not c else TEXT)
+        yield from r.skip(c)
+        yield from r.read_until("\n{[", _LONGEST_NAME)
+        c = yield from r.skip()
+        if not c:
+            return Line(UNFINISHED)
+        outcome = (yield from self._bodies.json()) if c in "[{" else TEXT
+        if outcome.verdict is Verdict.CALLS and (yield from r.skip()) == "`":
+            yield from r.skip("`")
+        return Line(outcome)
 
     # words
 
@@ -217,4 +281,5 @@ class _Watch:
 def _calls_trie(names: tuple[str, ...], others: tuple[Marker, ...] = ()) -> Trie:
     """Made once for a set of tools: every pass of every turn reads with it."""
     calls = [Marker(f"{before}{name}(", Role.CALL) for name in names for before in ("", "functions.")]
-    return trie([*calls, *others], _NO_FOLD)
+    lined = [Marker(f"{before}{name}\n", Role.NAMED) for name in names for before in ("", _MARK)] if others else []
+    return trie([*calls, *lined, *others], _NO_FOLD)

@@ -76,7 +76,7 @@ def test_the_page_has_a_sample_of_every_format_and_a_text_of_every_rule() -> Non
     with_calls = {sample.heading.partition(":")[0] for sample in SAMPLES if sample.calls}
     rules = [int(number) for number in re.findall(r"^\*\*Rule (\d+):", PAGE, re.MULTILINE)]
 
-    assert {f"Format {number}" for number in range(1, 27)} <= with_calls
+    assert {f"Format {number}" for number in range(1, 41)} <= with_calls
     assert rules == list(range(1, len(rules) + 1))
 
 
@@ -89,6 +89,20 @@ def test_the_page_shows_every_opener_of_the_table() -> None:
 
     assert len(openers) > 15
     assert not [opener for opener in openers if folded(opener) not in replies]
+
+
+def test_the_page_lists_every_family_with_formats_of_its_own() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([\d, ]+) \|", PAGE, re.MULTILINE))
+    shown = {
+        number: "\n".join(sample.reply for sample in SAMPLES if sample.heading.startswith(f"Format {number}:"))
+        for number in range(1, 41)
+    }
+    openers = {family.name: family.openers or family.closers for family in FAMILIES}
+
+    assert list(rows) == list(openers)
+    for name, numbers in rows.items():
+        replies = "".join(FOLD.get(sign, sign) for number in numbers.split(", ") for sign in shown[int(number)])
+        assert any("".join(FOLD.get(sign, sign) for sign in opener) in replies for opener in openers[name]), name
 
 
 def test_a_number_that_the_code_or_its_samples_cite_stands_on_the_page() -> None:

@@ -169,6 +169,69 @@ TAGGED: dict[str, tuple[str, list[Call]]] = {
         [DICE],
     ),
     "24 plugin": (f"<|action_start|><|plugin|>{P}<|action_end|>", [DICE]),
+    "27": (
+        "<|channel|>analysis<|message|>Shall I?<|end|><|start|>assistant<|channel|>commentary to=functions.roll_dice "
+        '<|constrain|>json<|message|>{"sides": 6}<|call|>',
+        [DICE],
+    ),
+    "27 recipient in the role": (
+        '<|start|>assistant to=functions.roll_dice<|channel|>commentary json<|message|>{"sides": 6}<|call|>',
+        [DICE],
+    ),
+    "27 two": (
+        '<|channel|>commentary to=functions.roll_dice<|message|>{"sides": 6}<|call|><|start|>assistant'
+        "<|channel|>commentary to=functions.current_time code<|message|><|call|>",
+        [DICE, ("current_time", {})],
+    ),
+    "27 no message token": ('<|channel|>commentary to=functions.roll_dice json{"sides": 6}<|call|>', [DICE]),
+    "27 an invented result": (
+        '<|start|>assistant<|channel|>commentary to=functions.roll_dice json<|message|>{"sides": 6}<|call|>'
+        "<|start|>functions.roll_dice to=assistant<|channel|>commentary<|message|>4<|end|>",
+        [DICE],
+    ),
+    "29": ("<|tool_call>call:roll_dice{sides:6}<tool_call|>", [DICE]),
+    "29 text": ('<|tool_call>call:translate{text:<|"|>早安<|"|>,target:<|"|>en<|"|>}<tool_call|>', [EN]),
+    "29 plain quotes": ('<|tool_call>call:translate{text: "早安", target: "en"}<tool_call|>', [EN]),
+    "29 round": ('<|tool_call>call:translate(text:<|"|>早安<|"|>, target=<|"|>en<|"|>)<tool_call|>', [EN]),
+    "29 no word": ("<|tool_call>:roll_dice{sides:6}<tool_call|>", [DICE]),
+    "29 two": (
+        "<|tool_call>call:roll_dice{sides:6}<tool_call|><|tool_call>call:current_time{}<tool_call|>",
+        [DICE, ("current_time", {})],
+    ),
+    "29 nested": (
+        '<|tool_call>call:run_code{code:<|"|>{"a": "}"}<|"|>,tags:[<|"|>a<|"|>,1],env:{a:{b:null}},debug:true}<tool_call|>',
+        [("run_code", {"code": '{"a": "}"}', "tags": ["a", 1], "env": {"a": {"b": None}}, "debug": True})],
+    ),
+    "29 FunctionGemma": (
+        "<start_function_call>call:translate{text:<escape>早安<escape>,target:<escape>en<escape>}<end_function_call>",
+        [EN],
+    ),
+    "32": (
+        ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="roll_dice">]<]minimax[>[<sides>6]<]minimax[>[</sides>'
+        "]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
+        [DICE],
+    ),
+    "32 two parameters": (
+        ']<]minimax[>[<tool_call>]<]minimax[>[<invoke name="translate">]<]minimax[>[<text>早安]<]minimax[>[</text>'
+        "]<]minimax[>[<target>en]<]minimax[>[</target>]<]minimax[>[</invoke>]<]minimax[>[</tool_call>",
+        [EN],
+    ),
+    "33 safe": (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions_roll_dice_1<|tool_call_argument_begin|>"
+        '{"sides": 6}<|tool_call_end|><|tool_calls_section_end|>',
+        [DICE],
+    ),
+    "33 id": (
+        "<|tool_calls_section_begin|><|tool_call_begin|>call_7f3a<|tool_call_argument_begin|>"
+        f"{A}<|tool_call_end|><|tool_calls_section_end|>",
+        [DICE],
+    ),
+    "40": ('✿FUNCTION✿: roll_dice\n✿ARGS✿: {"sides": 6}', [DICE]),
+    "40 one line": ('✿FUNCTION✿: roll_dice ✿ARGS✿: {"sides": 6}', [DICE]),
+    "40 two": (
+        '✿FUNCTION✿: roll_dice\n✿ARGS✿: {"sides": 6}\n✿RESULT✿: 4\n✿FUNCTION✿: current_time\n✿ARGS✿: {}',
+        [DICE, ("current_time", {})],
+    ),
     "30": ("<|python_start|>[roll_dice(sides=6)]<|python_end|>", [DICE]),
     "30 JSON": (f"<|python_start|>{P}<|python_end|><|eom|>", [DICE]),
     "31 two bars": (
@@ -245,6 +308,18 @@ UNTAGGED: dict[str, tuple[str, list[Call]]] = {
         '{"name": "roll_dice", "arguments": "{\\"sides\\": 6}"}}]}',
         [DICE],
     ),
+    "28": ("```tool_code\nroll_dice(sides=6)\n```", [DICE]),
+    "28 printed": ("```tool_code\nprint(default_api.roll_dice(sides=6))\n```", [DICE]),
+    "28 two, in lines": (
+        '```tool_code\n# first\nresult = roll_dice(\n    sides=6,\n)\n\nprint(translate("早安", target="en"))\n```',
+        [DICE, EN],
+    ),
+    "35": (
+        'Action: ```json\n[\n    {\n        "tool_name": "roll_dice",\n        "parameters": {"sides": 6}\n    }\n]```',
+        [DICE],
+    ),
+    "35 name and input": ('Action: roll_dice\nAction Input: {"sides": 6}', [DICE]),
+    "37 marked": ('>>>roll_dice\n{"sides": 6}', [DICE]),
     "list": (f"[{A}, {D}]", [DICE, DICE]),
     "pretty": (json.dumps({"name": "roll_dice", "arguments": {"sides": 6}}, indent=2), [DICE]),
 }
@@ -272,6 +347,8 @@ def _places() -> Iterator[Sample]:
         yield f"{label}: after", f"{call}\nIt says `4`.", "It says `4`.", calls
         yield f"{label}: between", f"One.\n{call}\nTwo.\n", "One.\nTwo.", calls
         yield f"{label}: twice", f"A\n{call}\nB\n{call}\nC", "A\nB\nC", calls * 2
+        if label.startswith("32"):  # what stands before its tags is nowhere shown
+            continue
         if not open_ended and "\n" not in call:
             yield f"{label}: inline code", f"Write ``{call}`` so", f"Write ``{call}`` so", []
         yield f"{label}: in a fence", f"So:\n````\n{call}\n````\nok", f"So:\n````\n{call}\n````\nok", []
@@ -483,6 +560,86 @@ WRITTEN_OUT: list[Sample] = [
         "",
         [("translate", {"text": "`"}), DICE],
     ),
+    # whole replies: a name on its line and its object on the next
+    ("37", 'roll_dice\n{"sides": 6}', "", [DICE]),
+    (
+        "37 two",
+        'roll_dice\n{"sides": 6}<|assistant|>\ncurrent_time\n{}<|observation|>',
+        "",
+        [DICE, ("current_time", {})],
+    ),
+    ("37 one after another", 'roll_dice\n{"sides": 6}\n>>>current_time\n{}', "", [DICE, ("current_time", {})]),
+    ("37 to people", ">>>all\nIt is 4.", "It is 4.", []),
+    ("37 to people and a tool", 'all\nLet me see.\n>>>roll_dice\n{"sides": 6}', "Let me see.", [DICE]),
+    ("37 cut off", 'roll_dice\n{"sides": 6', "", []),
+    # Harmony
+    (
+        "27 recipient in the role, the token in the prompt",
+        ' to=functions.roll_dice<|channel|>commentary <|constrain|>json<|message|>{"sides": 6}',
+        "",
+        [DICE],
+    ),
+    (
+        "27 an answer",
+        "<|channel|>analysis<|message|>They want 4.<|end|><|start|>assistant<|channel|>final<|message|>It is 4.<|return|>",
+        "It is 4.",
+        [],
+    ),
+    (
+        "27 a preamble",
+        "<|channel|>commentary<|message|>I roll.<|end|><|start|>assistant<|channel|>commentary to=functions.roll_dice json"
+        '<|message|>{"sides": 6}<|call|>',
+        "I roll.",
+        [DICE],
+    ),
+    (
+        "27 a preamble and an answer",
+        "<|start|>assistant<|channel|>commentary<|message|>I think.<|end|><|start|>assistant<|channel|>final<|message|>4.",
+        "I think.\n\n4.",
+        [],
+    ),
+    (
+        "27 no end between",
+        "<|channel|>analysis<|message|>Hm.<|start|>assistant<|channel|>final<|message|>It is 4.",
+        "It is 4.",
+        [],
+    ),
+    (
+        "27 without its first token",
+        "analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>4.",
+        "4.",
+        [],
+    ),
+    ("27 thought cut off", "<|channel|>analysis<|message|>They want", "", []),
+    ("27 head cut off", "<|channel|>comment", "", []),
+    (
+        "27 another tool",
+        "<|channel|>analysis to=python code<|message|>print(roll_dice(6))<|call|>",
+        "",
+        [],
+    ),
+    (
+        "27 unknown",
+        '<|channel|>commentary to=functions.nope<|message|>{"a": 1}<|call|>',
+        "",
+        [("nope", {"a": 1}, False)],
+    ),
+    # Gemma
+    ("29 thoughts", "<|channel>thought\nShall I?\n<channel|>No.", "No.", []),
+    ("29 thoughts behind text", "Well.<|channel>thought\nShall I?<channel|> No.", "Well. No.", []),
+    ("29 an invented result", "<|tool_response>response:roll_dice{value:4}<tool_response|>It is 4.", "It is 4.", []),
+    ("29 cut in a text", 'Hm.\n<|tool_call>call:translate{text:<|"|>早', "Hm.", []),
+    ("28 not only calls", "```tool_code\nx = 1\n```", "```tool_code\nx = 1\n```", []),
+    ("28 unknown", "```tool_code\nnope(1)\n```\nSo.", "```tool_code\nnope(1)\n```\nSo.", []),
+    ("28 open", "```tool_code\nroll_dice(6)\n", "", [DICE]),
+    ("28 beyond repair", "Hm.\n```tool_code\nx = roll_dice(6) + 1\n```\nSo.", "Hm.\nSo.", []),
+    (
+        "33 in a tag",
+        '<tool_call>{"name": "functions_roll_dice_1", "arguments": {"sides": 6}}</tool_call>',
+        "",
+        [DICE],
+    ),
+    ("40 an answer", "✿RETURN✿: It is 4.", "It is 4.", []),
     # thoughts under other names, wrappers, marks of the end
     *(
         (f"thoughts in {opener}", f"{opener}Shall I?\n{D}{closer}\n\nNo.", "No.", [])
@@ -630,6 +787,19 @@ TRAPS = [
     "<answer> is an element",
     "It ends with </answer>.",
     "[TOOL_REQUEST] is a marker",
+    'roll_dice\n{"sides": 6}\nis a call.',
+    'The tool:\nroll_dice\n{"sides": 6}',
+    "roll_dice\nrolls dice",
+    "Action: roll the dice",
+    "Action: roll_dice",
+    "to=functions.x is a recipient",
+    "The <|channel|> token and <|start|> are Harmony's.",
+    "analysis of the data",
+    "final",
+    ">>> 1 + 1\n2",
+    "✿ a flower",
+    "]<] is no token",
+    "The <|channel> token opens a channel",
     "<think",
     "a || b, c ‖ d, ✿",
     f"See:\n- ```\n  <tool_call>{D}</tool_call>\n  ```\nok",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,7 +45,7 @@ class Configuration:
         """The operator's files that hold keys: `.env` and the one that names MCP servers."""
         named = (self.file, self.tools["mcp"].mcp_config)
         files = [Path(name).expanduser() for name in named if name]
-        return [file for file in files if file.is_file()]
+        return [file for file in files if os.path.isfile(file)]  # noqa: PTH113 - `Path.is_file` raises in a closed folder
 
     @property
     def by_web(self) -> list[str]:

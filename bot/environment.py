@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,15 +98,23 @@ def env_file() -> Path | None:
     """The `.env` to read: `PARLEY_ENV_FILE` names another, and set but empty it means none.
 
     Raises:
-        SettingsError: the file that is named is not there, or it cannot be used; see `names_in`.
+        SettingsError: what is named is not there or is no file, or it cannot be used; see `names_in`.
     """
     named = os.environ.get("PARLEY_ENV_FILE")
     path = Path(".env" if named is None else named)
-    if named == "" or not path.is_file():
-        if named:
-            hint = suggest(path)
-            raise SettingsError(f"PARLEY_ENV_FILE names {named!r}, and there is no such file{hint}")
+    if named == "":
         return None
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            if named is None:
+                return None
+            raise SettingsError(f"PARLEY_ENV_FILE names {named!r}, which is not a file")
+    except (FileNotFoundError, NotADirectoryError):
+        if named is None:
+            return None
+        raise SettingsError(f"PARLEY_ENV_FILE names {named!r}, and there is no such file{suggest(path)}") from None
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None
     names_in(path)
     return path
 

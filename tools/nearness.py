@@ -18,16 +18,30 @@ def suggest(path: Path) -> str:
 
 
 def nearest_file(path: Path) -> str:
-    """Return the existing path that differs from `path` in one name by a slip; empty if there is none."""
+    """Return the existing path that differs from `path` in one name by a slip; empty if there is none.
+
+    Empty for one that exists, too: it is meant, and something else is wrong with it.
+    """
+    if _exists(path):
+        return ""
     for folder in path.parents:
-        if folder.is_dir():
+        if _exists(folder):
             below = path.relative_to(folder).parts
             try:
                 names = [entry.name for entry in itertools.islice(folder.iterdir(), _MOST_FILES)]
             except OSError:
                 return ""
             for name in difflib.get_close_matches(below[0], names, 3, 0.7):
-                if folder.joinpath(name, *below[1:]).exists():
+                if _exists(folder.joinpath(name, *below[1:])):
                     return str(folder.joinpath(name, *below[1:]))
             return ""
     return ""
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is something at `path`, as far as this user can see; `Path.exists` raises in a closed folder."""
+    try:
+        path.stat()
+    except (OSError, ValueError):
+        return False
+    return True

@@ -53,6 +53,11 @@ REFUSED = {
     "colon in place of =": Wrong("line 3 of .env sets nothing", file=FILE + f"OPENAI_API_KEY: {KEY}\n"),
     "quote not closed": Wrong("line 3 of .env sets nothing", file=FILE + "BOT_NAME='A\n"),
     ".env that is not there": wrong("PARLEY_ENV_FILE names 'gone.env'", PARLEY_ENV_FILE="gone.env"),
+    # What the system says of a folder that is closed to this user, too; only of a name it says so to everybody.
+    ".env that cannot be looked for": wrong("cannot be read: File name too long", PARLEY_ENV_FILE="n" * 300),
+    "channels' file that cannot be looked for": wrong("cannot be read: File name too long", CHANNELS_FILE="n" * 300),
+    "MCP's file that cannot be looked for": wrong("cannot be read: File name too long", MCP_CONFIG="n" * 300),
+    ".env that is a folder": wrong("PARLEY_ENV_FILE names '.', which is not a file", PARLEY_ENV_FILE="."),
     ".env that cannot be read": wrong("/proc/self/mem cannot be read", PARLEY_ENV_FILE="/proc/self/mem"),
     "wrong value in .env": Wrong("HTTP_PORT must be a whole number", file=FILE + "HTTP_PORT=http\n"),
     "no platform": wrong("no platform is configured: set TELEGRAM_BOT_TOKEN", TELEGRAM_BOT_TOKEN=""),

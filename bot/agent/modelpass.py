@@ -144,7 +144,8 @@ class ModelPass:
                 if tries == 1 and not self._shown and again:
                     self._clear()
                     continue
-                self.failure = _explain(error, results=ends_with_results(request.entries))
+                seen = bool(self._shown) or self._shown_before
+                self.failure = _explain(error, results=ends_with_results(request.entries), begun=seen)
             except ModelError as error:
                 self.failure = _explain(error)
             return
@@ -226,12 +227,17 @@ class ModelPass:
         return deltas
 
 
-def _explain(error: ModelError, *, results: bool = False) -> Failed:
-    """Return the sentence for the person and the detail for the operator when a model does not answer."""
+def _explain(error: ModelError, *, results: bool = False, begun: bool = False) -> Failed:
+    """Return the sentence for the person and the detail for the operator when a model does not answer.
+
+    Args:
+        results: it was told results of tools last.
+        begun: a person saw some of the answer.
+    """
     match error:
         case ContextTooLong(window=window):
             return Failed("too_much_found" if results else "too_long", str(error), window=window)
         case Unaffordable(whose=whose, until=until):
             return Failed(f"spent_{whose}", str(error), retry=False, until=until)
-    key = next((key for kind, key in _SENTENCES if isinstance(error, kind)), "dropped")
+    key = next((key for kind, key in _SENTENCES if isinstance(error, kind)), "dropped" if begun else "empty")
     return Failed(key, str(error), retry=not isinstance(error, ModelRefused))

@@ -10,7 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from bot.contract import Usage
 from bot.model.arguments import whole_text
@@ -22,9 +22,22 @@ from tools.base import Json, ToolCall
 class StreamFault(Exception):
     """The stream reported an error; `error` is what it said."""
 
-    def __init__(self, error: object) -> None:
+    def __init__(self, error: object, *, foreign: bool = False) -> None:
+        """
+        Args:
+            foreign: it is no error of this interface; another program may have answered.
+        """
         super().__init__("the stream holds an error")
         self.error = error
+        self.foreign = foreign
+
+
+_NO_ERROR: Final = (None, "", 0, "0", 200, "200")
+"""Codes of servers that send one with every event."""
+_HARMLESS: Final = frozenset(
+    ("choices", "created", "id", "model", "object", "service_tier", "system_fingerprint", "type", "usage")
+)
+"""What events without a choice hold in the streams of an answer."""
 
 
 @dataclass(slots=True)
@@ -61,6 +74,8 @@ class Assembly(ABC):
         """That reason in the server's own word."""
         self.begun = False
         """The server has said something that belongs to an answer."""
+        self.odd: Mapping[str, Any] | None = None
+        """The first event that belongs to none."""
         self.usage: Usage | None = None
         self._slots = CallSlots()
         self._text = SplitCharacters()
@@ -86,6 +101,20 @@ class Assembly(ABC):
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls, once the stream has ended; those that cannot run say why."""
         return tuple(call for call, _ in self._slots.read(self.finish))
+
+    def _pass_over(self, event: Mapping[str, Any]) -> None:
+        """Keep an event that is no part of an answer, for the case that nothing else comes.
+
+        Raises:
+            StreamFault: it reports an error, in whatever form.
+        """
+        code, said = event.get("code"), event.get("message") or event.get("msg")
+        if event.get("object") == "error":
+            raise StreamFault(event)
+        if "detail" in event or event.get("success") is False or (said and code not in _NO_ERROR):
+            raise StreamFault(event, foreign=True)
+        if self.odd is None and not isinstance(event.get("choices"), list) and not event.keys() <= _HARMLESS:
+            self.odd = event
 
     @abstractmethod
     def message(self) -> dict[str, Json]:
@@ -119,9 +148,8 @@ class ChatAssembly(Assembly):
         if isinstance(usage, dict):
             self.usage = _usage(usage)
         choices = event.get("choices")
-        if not isinstance(choices, list):
-            if event.get("object") == "error" or "detail" in event:
-                raise StreamFault(event)
+        if not choices or not isinstance(choices, list):
+            self._pass_over(event)
             return
         for choice in choices:
             # A lone choice is ours, whatever its index counts.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import random
+import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
@@ -24,7 +25,7 @@ from bot.contract import (
 from bot.model.assembly import StreamFault
 from bot.model.base import Answer, CallPiece, Piece, Request
 from bot.model.endings import CALLS, LENGTH, WHOLE, WITHHELD
-from bot.model.failures import NETWORK_ERRORS, NotUnderstood, PicturesRefused, failure, stream_fault
+from bot.model.failures import NETWORK_ERRORS, NotUnderstood, PicturesRefused, SetupRefused, failure, stream_fault
 from bot.model.lengths import AnswerTooLong, affords_another, name_in, without
 from bot.model.ollama import OllamaWire
 from bot.model.options import FIRST_TOKEN_SECONDS
@@ -230,7 +231,13 @@ class ModelClient:
     def _fault(self, fault: StreamFault | ModelError, body: Body, shown: bool) -> ModelError:
         """Return the error that ended a stream early: once words were shown a drop, whatever the server calls it."""
         if isinstance(fault, StreamFault):
-            fault = stream_fault(fault.error, self._at.name, body)
+            told, foreign = fault.error, fault.foreign
+            fault = stream_fault(told, self._at.name, body)
+            if foreign and type(fault) is ModelDropped:
+                fault = SetupRefused(
+                    f"{self.name} at {self._at.server} answered with status 200 and {_described(told)}, which is no "
+                    "answer of a model; check the base URL (most end in /v1), the key and the model's name"
+                )
         if shown and not isinstance(fault, ModelDropped | ModelSlow):
             return ModelDropped(f"{self.name} broke off with an error after it had begun to answer")
         return fault
@@ -261,6 +268,14 @@ class ModelClient:
             provider=wire.identity,
             raw=assembly.message() if finish != "cut" else {},
         )
+
+
+def _described(told: object) -> str:
+    """Return what came in place of an answer: the names of its fields, as their values could hold anything."""
+    if isinstance(told, str):
+        return told
+    names = [name for name in (told if isinstance(told, dict) else {}) if re.fullmatch(r"\w{1,30}", str(name))]
+    return f"a JSON object with {', '.join(names[:6])}" if names else "events without a choice"
 
 
 def without_pictures(request: Request) -> Request:

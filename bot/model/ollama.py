@@ -47,6 +47,9 @@ class OllamaAssembly(ChatAssembly):
     def add(self, event: Mapping[str, Any], delta: Delta) -> None:
         if event.get("error"):
             raise StreamFault(event["error"])
+        if not isinstance(event.get("message"), dict) and not event.get("done"):
+            self._pass_over(event)
+            return
         said = table_in(event.get("message"))
         choice: dict[str, Any] = {"delta": {"content": said.get("content"), "reasoning": said.get("thinking")}}
         for call in tables_in(said.get("tool_calls")):

@@ -134,11 +134,10 @@ class StreamReading:
     def _not_a_stream(self, stray: str, delta: Delta, name: str) -> None:
         """A body that holds no events: a web page, an error, or a whole answer in one piece."""
         text = stray.strip()
-        if text.startswith("{"):
+        if text.startswith(("{", "[")):
             self._take([text.encode()], delta, name)
         elif text:
-            kind = "a web page" if text.startswith("<") else "something else"
-            self.fault = ModelDropped(f"{name} sent {kind} in place of a stream; check the base URL")
+            self.fault = StreamFault("a web page" if text.startswith("<") else "some text", foreign=True)
 
     def _limit(self, delta: Delta) -> tuple[str, str]:
         """What of `delta` may still be yielded; too much ends the stream as `cut`."""
@@ -175,8 +174,11 @@ class StreamReading:
         if self.fault is not None or self.finish not in ("", BROKEN):
             return
         if not self.finish:
-            if self._done and self.assembly.begun:
+            begun, odd = self.assembly.begun, self.assembly.odd
+            if self._done and begun and odd is None:
                 self.finish = WHOLE
+            elif broken is None and self._events and not begun:
+                self.fault = StreamFault(odd or {}, foreign=True)
             else:
                 self.fault = broken or ModelDropped(f"the stream of {name} ended without a finish reason")
             return

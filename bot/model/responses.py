@@ -54,6 +54,9 @@ class ResponsesAssembly(Assembly):
                 raise StreamFault(event)
             case None if event.get("error"):
                 raise StreamFault(event["error"])
+            case None:
+                self._pass_over(event)
+                return
             case _:
                 return
         self.begun = delta.progress = True

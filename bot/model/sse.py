@@ -139,7 +139,7 @@ def read_event(data: bytes) -> tuple[list[dict[str, Any]], bool]:
     text = data.decode("utf-8", "replace")
     try:
         event = json.loads(text)
-        return [event] if isinstance(event, dict) else [], False
+        return [one for one in (event if isinstance(event, list) else [event]) if isinstance(one, dict)], False
     except RecursionError as error:
         raise ValueError("nested beyond measure") from error
     except ValueError:

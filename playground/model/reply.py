@@ -55,6 +55,10 @@ class Reply:
     """The error object that goes with `status` or `error_object`."""
     html_200: bool = False
     """A web page with status 200, as from a proxy that lost its server."""
+    body: str = ""
+    """This body with status 200 in place of an answer."""
+    lines: tuple[str, ...] = ()
+    """These lines in place of the stream, as they are, each followed by an empty one."""
     only_done: bool = False
     """Nothing but `[DONE]`."""
     drop_after: int | None = None

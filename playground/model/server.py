@@ -234,6 +234,8 @@ class ModelServer:
             return web.json_response({"error": dict(error)}, status=reply.status, headers=headers)
         if reply.html_200:
             return web.Response(text=_PAGE, content_type="text/html")
+        if reply.body:
+            return web.Response(text=reply.body, content_type="application/json")
         return await self._send(request, method, seen, reply)
 
     def _check_key(self, request: web.Request) -> None:
@@ -299,9 +301,9 @@ class ModelServer:
             whole, frames = wire.completion, wire.frames
         if not body.get("stream"):
             return web.json_response(whole(body, reply, head, ids), headers=headers)
-        streamed = (
-            [wire.Frame(wire.event("[DONE]"))] if reply.only_done else frames(body, reply, head, ids, cuts(reply))
-        )
+        streamed = frames(body, reply, head, ids, cuts(reply))
+        if reply.lines or reply.only_done:
+            streamed = (wire.Frame(f"{line}\n\n".encode()) for line in reply.lines or ("data: [DONE]",))
         return await Stream(request, reply, seen, headers).write(streamed)
 
     async def _list(self, request: web.Request) -> web.StreamResponse:

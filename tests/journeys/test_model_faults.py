@@ -27,6 +27,7 @@ WHOLE = f"{HALF} and the rest never comes"
 SHORT = {"FIRST_TOKEN_SECONDS": "2", "IDLE_SECONDS": "1", "TURN_SECONDS": "6", "TOOL_MODE": "prompt"}
 BROKE_OFF = "The model's answer broke off here. Write /retry to ask again."
 SLOW = "The model did not answer in time. Write /retry to ask again."
+REFUSED = "The model cannot be used as it is configured."
 EMPTY = "The model gave no answer. Write /retry to ask again."
 WITHHELD = "The model's provider withheld the rest of this answer."
 BUSY = "The model is overloaded right now."
@@ -60,13 +61,17 @@ CASES = [
     Case("comments for ever after text", [half(hang_after=len(HALF), comments_forever=True)], HALF, SLOW),
     Case("comments for ever before text", [Reply(comments_forever=True)], "", SLOW),
     Case("silence before the headers", [Reply(hang_before_headers=True)], "", SLOW),
-    Case("only [DONE]", [Reply(only_done=True)] * 2, "", BROKE_OFF, 2),
-    Case("a web page with status 200", [Reply(html_200=True)] * 2, "", BROKE_OFF, 2),
+    Case("only [DONE]", [Reply(only_done=True)] * 2, "", EMPTY, 2),
+    Case("dropped before the first word", [Reply(WHOLE, drop_after=0)] * 2, "", EMPTY, 2),
+    Case("a web page with status 200", [Reply(html_200=True)], "", REFUSED),
+    Case("a refusal with status 200", [Reply(body='{"code": 401, "msg": "token invalid"}')], "", REFUSED),
+    Case("a wrong path with status 200", [Reply(body='{"detail": "Not Found"}')], "", REFUSED),
+    Case("no choice at all", [Reply(lines=('data: {"id": "x", "choices": []}', "data: [DONE]"))], "", REFUSED),
     Case(
         "an error object before text",
         [Reply("x", error_object=0, error={"message": "It broke.", "type": "odd"})] * 2,
         "",
-        BROKE_OFF,
+        EMPTY,
         2,
     ),
     Case("an overloaded server that says so in the stream", [Reply("x", error_object=0)] * 3, "", BUSY, 3),
@@ -75,8 +80,8 @@ CASES = [
     Case("a wait of an hour", [Reply.rate_limited(3600)], "", BUSY),
     Case("a wait of half a minute", [Reply.rate_limited(30)], "", BUSY),
     Case("a server that fails three times", [Reply.refusal(500, "no")] * 3, "", BUSY, 3),
-    Case("a refused key", [Reply.refusal(401, "no")], "", "The model cannot be used as it is configured."),
-    Case("refused content", [Reply.filtered()], "", "The model cannot be used as it is configured."),
+    Case("a refused key", [Reply.refusal(401, "no")], "", REFUSED),
+    Case("refused content", [Reply.filtered()], "", REFUSED),
     Case(
         "filtered in the middle",
         [Reply(HALF, finish_reason="content_filter")],
@@ -158,7 +163,8 @@ async def test_the_sentence_stands_on_the_other_platforms_too(world: World, star
         (world.discord, discord, lambda: world.discord.say(discord, "please answer me", person=7)),
     )
     async with start("slack", "discord", **SHORT) as bot:
-        for number, case in enumerate([CASES[0], CASES[6], CASES[10]]):
+        names = ("closed without a finish reason", "silence after text", "no choice at all", "an ending nobody knows")
+        for number, case in enumerate(case for case in CASES if case.name in names):
             for server, place, say in places:
                 world.model.reply(*case.replies)
                 say()

@@ -6,10 +6,12 @@ import json
 import logging
 
 import pytest
+from aiohttp import web
 
 from bot.contract.errors import ModelDropped
 from bot.model.base import Request
 from bot.model.endings import meaning_of
+from bot.model.failures import SetupRefused
 from tests.bot.model.conftest import Ask, Events, Open, RawServer
 from tests.conftest import RawJson, RawObject
 
@@ -147,3 +149,79 @@ async def test_responses_are_incomplete_for_a_known_reason_or_broken_off(
 
     assert asked.text == "It is "
     assert asked.answer.finish == finish if finish else isinstance(asked.error, ModelDropped)
+
+
+NO_ANSWERS = [
+    "<!DOCTYPE html><html><body>Sign in</body></html>",
+    "404 page not found",
+    '{"code": 401, "msg": "invalid token sk-secret-key-of-ours"}',
+    '{"code": "InvalidApiKey", "message": "Invalid API-key provided.", "request_id": "x"}',
+    '{"success": false, "message": "no"}',
+    '{"detail": "Not Found"}',
+    '{"status": "ok", "version": 3}',
+    '[{"code": 7, "message": "no"}]',
+    '{"base_resp": {"status_code": 1004, "status_msg": "login fail"}, "choices": null}',
+    'data: {"code": 11200, "message": "AppIdNoAuthError", "sid": "x"}\n\n',
+    'data: {"header": {"code": 10013, "message": "no"}}\n\n',
+    'event:error\n:HTTP_STATUS/400\ndata:{"code":"InvalidParameter","message":"url error","request_id":"x"}\n\n',
+    'data: {"id": "x", "choices": []}\n\ndata: {"id": "x", "choices": []}\n\ndata: [DONE]\n\n',
+    'data: {"id": "x", "choices": [], "usage": {"prompt_tokens": 7}}\n\n',
+]
+
+
+@pytest.mark.parametrize("body", NO_ANSWERS)
+@pytest.mark.parametrize("wire", ["chat", "responses"])
+async def test_a_body_that_holds_no_answer_is_refused_with_its_cause(
+    raw_server: RawServer, opened: Open, tool_question: Request, asking: Ask, wire: str, body: str
+) -> None:
+    async def handle(request: web.Request) -> web.Response:
+        return web.Response(text=body, content_type="text/html" if body[0] == "<" else "text/plain")
+
+    base_urls = {"openai": await raw_server(handle)}
+    name, effort = ("openai:gpt-5.4-mini", "high") if wire == "responses" else ("openai:scripted", "")
+
+    asked = await asking(opened(name, base_urls=base_urls, reasoning_effort=effort), tool_question)
+
+    assert isinstance(asked.error, SetupRefused)
+    assert "base URL" in str(asked.error) or "OPENAI_API_KEY" in str(asked.error)
+    assert "sk-secret" not in str(asked.error)
+
+
+@pytest.mark.parametrize("body", [one for one in NO_ANSWERS if not one.startswith("data") and "event" not in one])
+async def test_so_it_is_by_ollama(
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask, body: str
+) -> None:
+    async def handle(request: web.Request) -> web.Response:
+        if request.path.endswith("/api/show"):
+            return web.json_response({"model_info": {"x.context_length": 8192}})
+        return web.json_response({}) if request.path.endswith("/api/ps") else web.Response(text=body)
+
+    asked = await asking(opened("ollama:scripted", base_urls={"ollama": await raw_server(handle)}), question)
+
+    assert isinstance(asked.error, SetupRefused)
+
+
+@pytest.mark.parametrize(
+    "last", ['{"code": 10013, "message": "no", "sid": "x"}', '{"base_resp": {"status_code": 1}, "choices": null}']
+)
+async def test_an_error_behind_the_first_words_is_a_drop_although_the_server_says_done(
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask, events: Events, last: str
+) -> None:
+    url = await raw_server(events(chunk(content="It is "), last, "[DONE]"))
+
+    asked = await asking(opened(base_urls={"openai": url}), question)
+
+    assert isinstance(asked.error, ModelDropped)
+    assert asked.text == "It is "
+
+
+async def test_events_beside_an_answer_change_nothing(
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask, events: Events
+) -> None:
+    beside = ['{"type": "ping"}', '{"choices": [], "prompt_filter_results": []}', '{"choices": [], "cost": "0"}']
+    said = [chunk(content="It is "), '{"code": 0, "message": "Success", "choices": []}', chunk(content="here.")]
+    url = await raw_server(events(*beside, *said, '{"usage": {"prompt_tokens": 9}}', "[DONE]"))
+
+    asked = await asking(opened(base_urls={"openai": url}), question)
+
+    assert (asked.answer.text, asked.answer.finish) == ("It is here.", "stop")

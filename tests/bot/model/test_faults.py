@@ -38,10 +38,9 @@ TEXT = "The news is good. " * 10
         (Reply(TEXT, malformed_line=60), True),
         (Reply(TEXT, error_object=60), True),
         (Reply(only_done=True), False),
-        (Reply(html_200=True), False),
         (Reply(TEXT, malformed_line=0), False),
     ],
-    ids=["dropped", "dropped in a line", "cut", "reset", "no JSON", "an error", "only done", "a page", "none at all"],
+    ids=["dropped", "dropped in a line", "cut", "reset", "no JSON", "an error", "only done", "none at all"],
 )  # fmt: skip
 async def test_a_broken_stream_is_a_drop_and_keeps_what_came(
     server: ModelServer, opened: Open, question: Request, asking: Ask, reply: Reply, shown: bool

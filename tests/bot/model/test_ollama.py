@@ -212,12 +212,11 @@ async def test_whatever_a_server_says_of_itself_it_is_asked(
     assert asked.answer.text == "Yes."
 
 
-@pytest.mark.parametrize("fault", ["drop", "error", "page"])
+@pytest.mark.parametrize("fault", ["drop", "error"])
 async def test_a_stream_that_breaks_off_is_a_drop(fault: str, raw_server: RawServer, opened: Open, asking: Ask) -> None:
     lines = {
         "drop": '{"message": {"content": "It is"}, "done": false}\n',
         "error": '{"message": {"content": "It is"}, "done": false}\n{"error": "an error was encountered"}\n',
-        "page": "<html>502</html>\n",
     }
 
     async def handle(request: web.Request) -> web.StreamResponse:

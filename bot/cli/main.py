@@ -154,6 +154,13 @@ def main(arguments: Sequence[str]) -> int:
         for problem in error.args if isinstance(error, SettingsError) else [str(error)]:
             print(f"parley: {outlet.line(str(problem))}", file=sys.stderr)  # noqa: T201
         return 2 if isinstance(error, SettingsError) else 1
+    except PermissionError as error:
+        if error.filename is None:
+            raise
+        # Also where it is only looked whether a file is there, in a folder that is closed to this user.
+        said = f"{os.fsdecode(error.filename)!r} cannot be used by this user: {error.strerror}"
+        print(f"parley: {outlet.line(said)}", file=sys.stderr)  # noqa: T201
+        return 2
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

@@ -209,6 +209,26 @@ def test_a_file_with_keys_that_others_can_read_is_named_at_the_start(inside: Ins
     assert shared.err.splitlines() == [said.format(".env", mode), said.format(f"{name}/servers.json", mode)]
 
 
+@pytest.mark.parametrize("command", [("chats",), ("usage",), ("backup", "to.db"), ("chats", "export", "telegram:4/2")])
+def test_a_database_in_a_folder_that_is_closed_to_this_user_is_one_sentence(
+    inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    """As for whoever is not the service's user. Nothing is closed to the user root, whom the tests may run as."""
+    database, look = tmp_path / "closed" / "parley.db", Path.stat
+
+    def stat(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        if path == database:
+            raise PermissionError(13, "Permission denied", str(path))
+        return look(path, follow_symlinks=follow_symlinks)
+
+    monkeypatch.setattr(Path, "stat", stat)
+
+    ended = inside.run(*command, folder=tmp_path, environment={"DATABASE_URL": f"sqlite:///{database}"})
+
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == f"parley: {str(database)!r} cannot be used by this user: Permission denied\n"
+
+
 NOT_WORKING = {
     "slip in the environment": ({"OPENAI_APIKEY": KEY}, "OPENAI_APIKEY in the environment is no setting"),
     "another program's name in the environment": ({"TZ": "Europe/Berlin"}, "which calls it TIME_ZONE"),

@@ -29,25 +29,51 @@ _WORDS: Final[Mapping[str, Json]] = {"true": True, "false": False}
 def converted(schema: Mapping[str, Any], value: Json, depth: int = 0) -> Json:
     """Return `value` with strings converted where `schema` wants another type and no information is lost.
 
-    Numbers, booleans, arrays and objects are read from text; a number becomes text where only text is allowed. What
+    Numbers, booleans, arrays and objects are read from text; a number becomes text where only text is allowed, and one
+    text a list of one where only a list of texts is. An empty text for what is optional and no text is left out. What
     cannot be read stays, for the check of the arguments to name.
     """
     kinds = kinds_of(schema)
     if kinds and not is_of_any(value, kinds):
         value = _read(value, kinds) if isinstance(value, str) else _written(value, kinds)
+        value = [value] if _is_one_of_a_list(schema, value, kinds) else value
     if depth >= _MOST_DEPTH:
         return value
     if isinstance(value, dict):
         properties = schema.get("properties")
         known = properties if isinstance(properties, Mapping) else {}
+        required = schema.get("required")
+        needed = required if isinstance(required, list) else []
         return {
             name: converted(known[name], one, depth + 1) if isinstance(known.get(name), Mapping) else one
             for name, one in value.items()
+            if name in needed or not _says_nothing(known.get(name), one)
         }
     items = schema.get("items")
     if isinstance(value, list) and isinstance(items, Mapping):
         return [converted(items, one, depth + 1) for one in value]
     return value
+
+
+def _says_nothing(schema: object, value: Json) -> bool:
+    """An empty text where no text is allowed: many models write every argument that they do not mean so."""
+    if not isinstance(value, str) or value.strip() or not isinstance(schema, Mapping):
+        return False
+    kinds = kinds_of(schema)
+    return bool(kinds) and "string" not in kinds
+
+
+def _is_one_of_a_list(schema: Mapping[str, Any], value: Json, kinds: frozenset[str]) -> bool:
+    """One text where only a list of texts is allowed; not what begins as a list of its own."""
+    items = schema.get("items")
+    return (
+        isinstance(value, str)
+        and kinds <= {"array", "null"}
+        and bool(value.strip())
+        and value.lstrip()[0] not in "[{"
+        and isinstance(items, Mapping)
+        and kinds_of(items) == {"string"}
+    )
 
 
 def kinds_of(schema: Mapping[str, Any]) -> frozenset[str]:

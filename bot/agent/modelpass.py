@@ -5,6 +5,7 @@ A model that fails before anybody saw a word of it is asked again; one that fail
 
 from __future__ import annotations
 
+import logging
 import re
 import secrets
 from collections.abc import AsyncGenerator, Sequence
@@ -45,6 +46,11 @@ _MOST_UNSEEN: Final = 200
 """Characters that are held back because nothing can be seen in them."""
 _UNDECIDED: Final = re.compile(r"(?:<!?-?|&#?\w{0,30})\Z")
 """What could still become an HTML comment or the name of a character."""
+
+log = logging.getLogger(__name__)
+_NAMED: set[tuple[str, str]] = set()
+"""Models and unknown tokens that the log has named."""
+_MOST_NAMED: Final = 100
 
 Delta: TypeAlias = TextDelta | ReasoningDelta | EarlyCall
 
@@ -178,17 +184,18 @@ class ModelPass:
                             self._reasoning.append(text)
                             yield ReasoningDelta(text)
                         case CallPiece(call):
-                            self._native_calls.append(call)
+                            self._native_calls.append(_meant(detector, call))
                             if calling and (early := self._runner.begin(self._native_calls)) is not None:
                                 yield early
-                        case Answer():
-                            self.answer = piece
+                        case Answer(calls=calls):
+                            self.answer = replace(piece, calls=tuple(_meant(detector, call) for call in calls))
             if self.answer is None:
                 raise ModelDropped("the model's stream ended without an answer")
             for delta in self._sort(detector.finish(cut=self.answer.finish in ("length", "cut", "content_filter"))):
                 yield delta
         if not shows_nothing(self._unseen):
             yield self._show(self._unseen)
+        _name_unknown(self.answer.model, detector.unknown_tokens)
         said = bool(self._shown or self._text_calls or self._reasoning)
         self.unread = bool(detector.dropped) or (not shows_nothing(self.answer.text) and not said)
 
@@ -225,6 +232,20 @@ class ModelPass:
                 case _:
                     pass
         return deltas
+
+
+def _meant(detector: Detector, call: ToolCall) -> ToolCall:
+    """The call under the name of the tool that is meant, where a model decorated it."""
+    name = detector.tool_meant(call.name)
+    return call if name == call.name else replace(call, name=name)
+
+
+def _name_unknown(model: str, tokens: Sequence[str]) -> None:
+    """Log what has the shape of a special token and is in no table, once for a model."""
+    for token in tokens:
+        if (model, token) not in _NAMED and len(_NAMED) < _MOST_NAMED:
+            _NAMED.add((model, token))
+            log.warning("%s wrote %s, a token that is not known; it was not shown", model, token)
 
 
 def _explain(error: ModelError, *, results: bool = False, begun: bool = False) -> Failed:

@@ -18,8 +18,8 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
 
 
-_strict = json.JSONDecoder(parse_constant=_no_constant)
-_lenient = json.JSONDecoder(parse_constant=_no_constant, strict=False)
+_strict = json.JSONDecoder(parse_constant=_no_constant, parse_float=repair.finite)
+_lenient = json.JSONDecoder(parse_constant=_no_constant, parse_float=repair.finite, strict=False)
 
 
 class ObjectEnd:
@@ -98,6 +98,8 @@ def _as_object(value: object) -> tuple[dict[str, Json], str]:
             value = _lenient.decode(value)
         except (ValueError, RecursionError):
             pass
+    if repair.is_too_deep(value):
+        return {}, "The arguments are nested too deeply."
     if isinstance(value, dict):
         return {str(key): _whole(item) for key, item in value.items()}, ""
     if value is None:

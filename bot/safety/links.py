@@ -72,7 +72,7 @@ _TARGET_PART = re.compile(
     r"""\(\s*+(?:<[^<>\n]*+>?|(?:[^\s()\\]|\\.?|\((?:[^\s()\\]|\\.)*+\)?)*+)(?:\s++(?:["'(][^"'()]*+["')]?\s*+)?)?+""",
     re.DOTALL,
 )
-_ANGLE_PART = re.compile(r"<(?:[A-Za-z][\w.+\-]*(?:[:@][^\s<>]*)?)?\Z")
+_ANGLE_PART = re.compile(r"<(?:[\w.+%\-]*(?:[:@][^\s<>]*)?)?\Z")
 _ANGLE_BEGUN = re.compile(r"<(?:https?:|mailto:|[A-Za-z0-9.+%_\-]*@)", re.IGNORECASE)
 _TICKS = re.compile("`+")
 _DOMAIN_PART = re.compile(rf"[A-Za-z0-9.\-]{{0,{_MAIL_HELD}}}")
@@ -379,7 +379,7 @@ class LinkFilter:
             if not final and len(text) - start < _URL_HELD and _ANGLE_PART.match(text, start):
                 return None
             # Closed by what is written for something behind it, it would be an address after all.
-            return ("\\<" if _ANGLE_BEGUN.match(text, start) else "<"), start + 1
+            return ("\\<" if _ANGLE_BEGUN.match(text, start, start + _URL_HELD) else "<"), start + 1
         url = found.group(1)
         live = self._lives(url if scheme_of(url) in SCHEMES else f"mailto:{url}")
         return (found.group() if live else self._span(url)), found.end()

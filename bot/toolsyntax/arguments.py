@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bot.toolsyntax.pieces import Schema
-from bot.toolsyntax.repair import Unreadable, literal, loads, object_in, unquote
+from bot.toolsyntax.repair import Unreadable, is_too_deep, literal, loads, object_in, unquote
+from bot.toolsyntax.scan import DEEPEST
 from tools.conversion import is_of_any, kinds_of
 
 NAME_KEYS: Final = ("tool", "name", "tool_name", "function")
@@ -19,6 +20,8 @@ _CLOSING_QUOTES: Final = {'"': '"', "'": "'", "“": "”", "‘": "’"}
 _STRING_STOPS: Final = {end: re.compile(rf"[\\{end}]") for end in "\"'”’"}
 _KEYWORD: Final = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)")
 _SUFFIX: Final = re.compile(r":\d{1,9}\Z")
+_LONGEST_TUPLE: Final = 4000
+_OPENS: Final = re.compile(r"[{(\[<]")
 _NUMBER: Final = re.compile(r"_\d{1,9}\Z")
 _PREFIXES: Final = (
     *(f"{word}{sign}" for word in ("functions", "function", "tools", "default_api") for sign in ".:/_"),
@@ -86,9 +89,10 @@ class Registry:
                 return alike
         return name.removeprefix("functions.")
 
-    def named_in(self, text: str) -> bool:
-        """A registered name stands in `text`, as a whole word."""
-        return self._words is not None and self._words.search(text) is not None
+    def named_in(self, text: str, *, with_arguments: bool = False) -> bool:
+        """A registered name stands in `text`, as a whole word; `with_arguments`: and a bracket or a brace behind it."""
+        found = self._words.search(text) if self._words is not None else None
+        return found is not None and (not with_arguments or _OPENS.search(text, found.end()) is not None)
 
     def properties(self, name: str) -> dict[str, Schema]:
         """The parameters of a tool, in declared order."""
@@ -164,11 +168,18 @@ class Registry:
                 return Found(name, arguments)
         rest = {other: value for other, value in item.items() if other != key}
         if key == "tool":
-            return Found(name, rest)
+            flat = tagged or self._fits(name, rest.keys())
+            return Found(name, rest) if flat else None
         rest = {other: value for other, value in rest.items() if other not in _NOT_ARGUMENTS}
         if tagged:
             return Found(name, rest if rest and rest.keys() <= properties.keys() else {})
         return Found(name, {}) if key != "name" and holder is item and not rest else None
+
+    def _fits(self, name: str, keys: Set[str]) -> bool:
+        """These keys are parameters of a tool, or belong to a call, and what the tool requires is among them."""
+        required = self._tools.get(name, {}).get("required")
+        known = keys <= {*self.properties(name), *NAME_KEYS, *_NOT_ARGUMENTS}
+        return known and (not isinstance(required, list) or keys >= set(required))
 
     def _name_in(self, item: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
         """The key that names the tool (the first that names a registered one), the name, and where it stood."""
@@ -312,9 +323,11 @@ def unwrap(text: str) -> str:
     return text[1:-1] if quoted and string_end(text, 0) == len(text) else text
 
 
-def python_value(text: str) -> Any:
-    """A JSON or Python value; text that is none is a string as it stands."""
+def python_value(text: str, depth: int = 0) -> Any:
+    """A JSON or Python value; text that is none, or nested too deeply, is a string as it stands."""
     text = text.strip()
+    if depth > DEEPEST or (len(text) > _LONGEST_TUPLE and text[:1] == "("):
+        return text
     if text[:1] in _CLOSING_QUOTES and text and string_end(text, 0) == len(text) and len(text) > 1:
         wide = 3 if len(text) > 5 and text.startswith(_CLOSING_QUOTES[text[0]] * 3) else 1
         return unquote(text[wide:-wide])
@@ -324,7 +337,8 @@ def python_value(text: str) -> Any:
         except Unreadable:
             return text
     if text.startswith("(") and text.endswith(")"):
-        return [python_value(each) for each in split(text[1:-1], ",") if each.strip()] if len(text) < 4000 else text
+        made = [python_value(each, depth + 1) for each in split(text[1:-1], ",") if each.strip()]
+        return text if not depth and is_too_deep(made) else made
     try:
         return literal(text)
     except Unreadable:

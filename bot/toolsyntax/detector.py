@@ -18,7 +18,6 @@ from bot.toolsyntax.channels import Channels
 from bot.toolsyntax.families import (
     ANALYSIS,
     ANYWHERE,
-    ENDS,
     HARMONY,
     HEADS,
     INNER_ENDS,
@@ -30,6 +29,8 @@ from bot.toolsyntax.families import (
     Role,
 )
 from bot.toolsyntax.fences import Fences
+from bot.toolsyntax.guard import Guard
+from bot.toolsyntax.marks import Marks
 from bot.toolsyntax.outcomes import Outcome, Verdict
 from bot.toolsyntax.pieces import Call, Piece, Schema, Text
 from bot.toolsyntax.protected import Visible
@@ -43,8 +44,9 @@ _PLAIN: Final = re.compile(f"[^`~\\n{re.escape(_FIRST)}]*")
 _SPACES: Final = re.compile(r"\s*")
 _FENCE_MARKS: Final = "`~"
 _FENCED_FAMILIES: Final = frozenset({"", "tool_call", "python_tag"})
-_ROLES: Final = frozenset({"assistant", "model", "user", "system", "developer", "tool", "ipython"})
-_LONGEST_ROLE: Final = 16
+_SPECIAL: Final = ("<|", "<｜")
+_MOST_KEPT: Final = 400
+"""Characters of a call that cannot be read which are kept."""
 _HEADS: Final = "".join({head[0] for head in HEADS})
 
 
@@ -61,21 +63,19 @@ class Detector:
         self._reader = Reader()
         self._bodies = Bodies(self._reader, self._registry)
         self._tagged = TaggedCalls(self._reader, self._registry, self._bodies)
+        self._guard = Guard(self._reader, self._registry)
         self._channels = Channels(self._reader, self._registry, self._bodies)
         self._untagged = Untagged(self._reader, self._registry, self._bodies)
         self._visible = Visible()
+        self._marks = Marks(self._reader, self._visible, self._guard)
         self._fences = Fences(self._reader, self._visible, lambda: Detector(tools), self._registry)
         self._in_word = False
         self._plain_until = 0
         """Up to here a line was found to be no call; it is not tried again."""
         self._words_until = 0
         """Up to here the line goes on after its markers; it is not looked at again."""
-        self._goes_on_until = 0
-        """Up to here no token is the last of the reply; it is not looked at again."""
-        self._wrapped = ""
-        """The wrapper around the answer, as it was opened."""
         self._quoted: set[str] = set()
-        """Families whose opener stands in the visible text, so that their closer does too."""
+        """Families and elements whose opener stands in the visible text, so that their closer does too."""
         self._forms: list[tuple[str, Body | None]] = []
         self.dropped: list[str] = []
         """Calls that do not run, as written: cut off in the middle, or beyond repair."""
@@ -118,6 +118,16 @@ class Detector:
         for _ in self._steps:
             pass
         return self._visible.take()
+
+    def tool_meant(self, written: str) -> str:
+        """The registered name that `written` means, without a model's decoration; itself where it means none."""
+        name = self._registry.name(written)
+        return name if name in self._registry else written
+
+    @property
+    def unknown_tokens(self) -> list[str]:
+        """What has the shape of a special token, is in no table, and was not shown."""
+        return self._guard.noted
 
     def close(self) -> None:
         """Abandon a reply that broke off: the suspended parse would keep this object alive."""
@@ -241,8 +251,9 @@ class Detector:
         start = r.hold()
         marker = yield from r.match(ANYWHERE)
         if not isinstance(marker, Marker):
+            if not (yield from self._unknown(start)):
+                self._show_one()
             r.drop()
-            self._show_one()
             return
         after = r.offset
         self._in_word = False
@@ -255,16 +266,19 @@ class Detector:
                 yield from self._message(marker.written, start)
                 r.drop()
             case Role.ROLE:
-                yield from self._role()
+                yield from self._marks.role()
                 r.drop()
-            case Role.END:
-                yield from self._ending(start)
-                r.drop()
-            case Role.WRAP | Role.WRAP_END:
-                yield from self._wrapper(marker, start)
+            case Role.END | Role.WRAP | Role.WRAP_END:
+                syntax = self._marks.ends() if marker.role is Role.END else self._marks.wraps(marker)
+                if not (yield from syntax):
+                    self._show(r.taken(start))
                 r.drop()
             case Role.THINK | Role.THINK_END:
                 yield from self._thought(marker, start)
+                r.drop()
+            case Role.TAG | Role.PARAMETER | Role.KEY | Role.VALUE:
+                self._quoted.add(_element_of(marker))
+                self._show(r.taken(start))
                 r.drop()
             case role if role is Role.CLOSE or role in INNER_ENDS:
                 yield from self._stray(marker, start)
@@ -320,46 +334,10 @@ class Detector:
             v.write("\n\n")
         return True
 
-    def _role(self) -> Steps[None]:
-        """Read the role's name after the token that begins a turn."""
-        r = self._reader
-        begin = r.offset
-        name = yield from r.read_until(" <", _LONGEST_ROLE)
-        c = yield from r.peek()
-        if name not in _ROLES or c not in ("", "\n", "\r", "<"):
-            r.rewind(begin)
-
-    def _wrapper(self, marker: Marker, start: int) -> Steps[None]:
-        """The tag of a wrapper: syntax where it holds all that follows the thoughts, or ends such a one."""
-        v = self._visible
-        if marker.role is Role.WRAP_END:
-            syntax = marker.written[2:] == self._wrapped[1:]
-        else:
-            syntax = v.fresh and (v.thought or (yield from self._reader.peek()) != " ")
-        if syntax:
-            v.drop_spaces()
-            self._wrapped = marker.written if marker.role is Role.WRAP else ""
-        else:
-            self._show(self._reader.taken(start))
-
-    def _ending(self, start: int) -> Steps[None]:
-        """A token of the end: syntax where nothing but tokens follows it in the reply."""
-        r, v = self._reader, self._visible
-        here = r.offset
-        while here >= self._goes_on_until:
-            c = yield from r.skip()
-            if not c:
-                v.drop_spaces()
-                return
-            if c not in "<[" or not isinstance((yield from r.match(ENDS)), Marker):
-                self._goes_on_until = r.offset + 1
-        r.rewind(here)
-        self._show(r.taken(start))
-
     def _stray(self, marker: Marker, start: int) -> Steps[None]:
         """A closer without its opener: syntax where it begins or ends a line, a word in the middle of one."""
         r, v = self._reader, self._visible
-        quoted = marker.family is not None and marker.family.name in self._quoted
+        quoted = (marker.family.name if marker.family is not None else _element_of(marker)) in self._quoted
         if not quoted and (v.blank or marker.role is Role.CLOSE) and (yield from self._ends_line()):
             v.drop_spaces()
         elif quoted or not v.blank or marker.role is not Role.CLOSE:
@@ -373,9 +351,43 @@ class Detector:
             v.drop_spaces()
             self.dropped.append(r.taken(start))
             return
-        if family is not None:
-            self._quoted.add(family.name)
+        if opener.written[:2] in _SPECIAL and (yield from self._guard.precedes_call(line=not v.blank)):
+            yield from self._give_up(start)
+            return
+        self._quoted.add(family.name if family is not None else _element_of(opener))
         self._show(r.taken(start))
+
+    def _unknown(self, start: int) -> Steps[bool]:
+        """Something of a token's shape that is in no table; False where there is none, or it is shown."""
+        r, v = self._reader, self._visible
+        token = (yield from self._guard.token()) if r.text[r.pos] in "<[" else ""
+        if not token:
+            return False
+        blank = v.blank
+        if (yield from self._guard.precedes_call(line=not blank)):
+            self._guard.note(token)
+            yield from self._give_up(start)
+        elif token[0] == "[":
+            r.rewind(start)
+            return False
+        elif blank:
+            self._guard.note(token)
+        elif not (yield from self._marks.ends()):
+            self._show(r.taken(start))
+        return True
+
+    def _give_up(self, start: int) -> Steps[None]:
+        """Hide the rest of the reply: it holds a call that cannot be read."""
+        r = self._reader
+        yield from r.ahead(_MOST_KEPT)
+        self._visible.drop_spaces()
+        self._forms.append(("unknown", None))
+        r.pos = min(len(r.text), r.pos + _MOST_KEPT)
+        self.dropped.append(r.taken(start))
+        while not r.ended:
+            r.pos = len(r.text)
+            yield
+        r.pos = len(r.text)
 
     def _ends_line(self) -> Steps[bool]:
         """Read to the end of the line if nothing but closers and control tokens is left on it; else nothing."""
@@ -416,6 +428,11 @@ class Detector:
             known = found.name in self._registry
             problem = "" if known else f"there is no tool {found.name!r}"
             self._visible.add(Call(found.name, found.arguments, known, raw, problem))
+
+
+def _element_of(marker: Marker) -> str:
+    """The name of the element that a tag begins or ends."""
+    return marker.written.strip("</=> 0123456789")
 
 
 def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:

@@ -34,6 +34,8 @@ class Role(enum.Enum):
     ELEMENT_END = enum.auto()
     PARAMETER = enum.auto()
     PARAMETER_END = enum.auto()
+    TAG = enum.auto()
+    """An element of other XML, whose end is no call's then."""
     KEY = enum.auto()
     KEY_END = enum.auto()
     VALUE = enum.auto()
@@ -153,6 +155,9 @@ ELEMENTS: Final = (
 )
 PARAMETERS: Final = ("parameter", "｜DSML｜parameter", "steptml:parameter")
 
+_SLIPS: Final = ("/", *"0123456789")
+"""What models write before the `>` of an end where nothing belongs."""
+
 CONTROL_TOKENS: Final = (
     "<｜end▁of▁sentence｜>",
     "<｜begin▁of▁sentence｜>",
@@ -268,12 +273,13 @@ def _markers() -> list[Marker]:
         found += [Marker(word, Role.SEPARATOR, family) for word in family.separators]
     for name, before, body in ELEMENTS:
         found.append(Marker(f"<{name}{before}", Role.ELEMENT, None, body))
-        found.append(Marker(f"</{name}>", Role.ELEMENT_END, None, body))
+        found += [Marker(f"</{name}{slip}>", Role.ELEMENT_END, None, body) for slip in ("", "/")]
     for name in PARAMETERS:
         found += [Marker(f"<{name}{before}", Role.PARAMETER) for before in "= "]
-        found.append(Marker(f"</{name}>", Role.PARAMETER_END))
+        found += [Marker(f"</{name}{slip}>", Role.PARAMETER_END) for slip in ("", *_SLIPS)]
     for name, begin, end in (("arg_key", Role.KEY, Role.KEY_END), ("arg_value", Role.VALUE, Role.VALUE_END)):
         found += [Marker(f"<{name}>", begin), Marker(f"</{name}>", end)]
+    found += [Marker(f"<{name}>", Role.TAG) for name in ("function", "invoke", "parameter")]
     found += [Marker(word, Role.ROLE if word in TURNS else Role.CONTROL) for word in CONTROL_TOKENS]
     found += [Marker(word, Role.END) for word in ENDINGS]
     found += [Marker(word, Role.MESSAGE) for word in MESSAGES]
@@ -319,6 +325,6 @@ ENDS: Final = trie_of(Role.CLOSE, Role.END, *TOKENS, *INNER_ENDS)
 HEAD_TOKENS: Final = trie(Marker(word, Role.MESSAGE) for word in (*MESSAGES, "<|constrain|>", "<|message|>"))
 LINE_HEADS: Final = trie(Marker(word, Role.MESSAGE) for word in HEADS)
 MESSAGE_ENDS: Final = trie(Marker(word, Role.CONTROL) for word in (*ANALYSIS.closers, *ANALYSIS.until))
-ANYWHERE: Final = trie_of(*set(Role) - {Role.SEPARATOR, Role.PARAMETER, Role.KEY, Role.VALUE})
+ANYWHERE: Final = trie_of(*set(Role) - {Role.SEPARATOR})
 IN_XML: Final = trie_of(Role.OPEN, Role.ELEMENT, Role.CLOSE, Role.ELEMENT_END, Role.PARAMETER, Role.PARAMETER_END)
 IN_PAIRS: Final = trie_of(Role.OPEN, Role.ELEMENT, Role.CLOSE, Role.KEY, Role.KEY_END, Role.VALUE, Role.VALUE_END)

@@ -141,6 +141,19 @@ class Reader:
             self.quick = re.compile(re.escape(mark)).search
             yield
 
+    def ahead(self, count: int) -> Steps[str]:
+        """Return the next `count` characters, or all that are left, without reading them."""
+        start = self.hold()
+        while True:
+            self.pos = min(len(self.text), self.pos + count - (self.offset - start))
+            if self.offset - start >= count or self.ended:
+                break
+            yield
+        text = self.taken(start)
+        self.rewind(start)
+        self.drop()
+        return text
+
     def seek(self, stops: re.Pattern[str]) -> Steps[str]:
         """Read up to what `stops` finds, one character, and return it, unread; empty at the end of the reply.
 

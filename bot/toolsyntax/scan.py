@@ -20,7 +20,8 @@ _ITEM: Final = re.compile(r"\s*-?\d{1,300}(?:\.\d{1,300})?\s*,")
 """A number and its comma in a list, read at once: long lists are common."""
 _KEY: Final = re.compile(r"[^\W\d][\w.\-]*\Z")
 _LITERALS: Final = frozenset({"true", "false", "null", "True", "False", "None"})
-_DEEPEST: Final = 200
+DEEPEST: Final = 64
+"""Levels of the deepest value that is read: what stands for arguments nobody nests deeper."""
 _WATCHED: Final = 200
 
 
@@ -211,7 +212,7 @@ class JsonScan:
 
     def _open(self, c: str) -> None:
         self._stack.append(c)
-        if len(self._stack) > _DEEPEST:
+        if len(self._stack) > DEEPEST:
             self.broken = self.too_deep = True
         self._part(c, "")
         self._mode = _In.KEY if c == "{" else _In.VALUE

@@ -16,11 +16,23 @@ SCHEMA: dict[str, Json] = {
         "tags": {"type": "array", "items": {"type": "integer"}},
         "where": {"type": "object", "properties": {"page": {"type": "integer"}}},
         "text": {"type": "string"},
+        "names": {"type": "array", "items": {"type": "string"}},
         "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
         "either": {"type": ["integer", "string"]},
         "anything": {},
     },
 }
+
+
+def test_an_empty_text_for_what_is_optional_and_no_text_is_left_out() -> None:
+    given: dict[str, Json] = {"count": "", "deep": " ", "where": "", "names": "", "maybe": "", "text": "", "either": ""}
+
+    assert converted(SCHEMA, given) == {"text": "", "either": ""}
+    assert converted(SCHEMA | {"required": ["count"]}, {"count": ""}) == {"count": ""}
+
+
+def test_a_text_is_no_list_of_one_where_it_begins_as_a_list_or_other_values_are_wanted() -> None:
+    assert converted(SCHEMA, {"names": "[Ada", "tags": "six"}) == {"names": "[Ada", "tags": "six"}
 
 
 def test_what_cannot_be_told_stays_as_it_came() -> None:
@@ -52,6 +64,8 @@ def test_what_cannot_be_told_stays_as_it_came() -> None:
         ("where", '{"page": "2"}', {"page": 2}),
         ("text", 42, "42"),
         ("maybe", "7", 7),
+        ("names", "Ada", ["Ada"]),
+        ("names", '["Ada"]', ["Ada"]),
     ],
 )
 def test_a_text_that_says_a_value_of_the_wanted_type_becomes_it(name: str, given: Json, meant: Json) -> None:

@@ -645,7 +645,16 @@ async def test_a_written_call_cut_off_twice_is_not_asked_for_again() -> None:
     assert events[-1] == Finished("length")
 
 
-@pytest.mark.parametrize("reply", ["</tool_call>", "<tool_call>", "</parameter>\n</function>\n</tool_call>"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "</tool_call>",
+        "<tool_call>",
+        "</parameter>\n</function>\n</tool_call>",
+        '<|invoke_tool|>look<|with|>{"text": "tea"}<|done|>',
+        '[TOOL_CALL]\n{tool => "look", args => {--text "tea"}}\n[/TOOL_CALL]',
+    ],
+)
 async def test_a_reply_of_markers_alone_is_never_shown_and_the_call_is_asked_for_once(reply: str) -> None:
     model = Scripted(says(reply), says("", ("look", "tea")), says("A leaf."))
     look = Small("look")
@@ -653,6 +662,28 @@ async def test_a_reply_of_markers_alone_is_never_shown_and_the_call_is_asked_for
     events = await answer(model, look)
 
     assert "could not be read" in model.requests[1].reminder
+    assert look.ran == ["tea"]
+    assert shown(events) == "A leaf."
+
+
+async def test_a_token_that_is_not_known_is_named_in_the_log_once(caplog: pytest.LogCaptureFixture) -> None:
+    model = Scripted(says("<|begin_reply_7|>Tea."), says("<|begin_reply_7|>Leaves."))
+
+    for said in ("Tea.", "Leaves."):
+        assert shown(await answer(model, Small("look"))) == said
+
+    assert [line for line in caplog.messages if "<|begin_reply_7|>" in line] == [
+        f"{says('')[-1].model} wrote <|begin_reply_7|>, a token that is not known; it was not shown"  # type: ignore[union-attr]
+    ]
+
+
+@pytest.mark.parametrize("written", ["functions.look:0", "default_api:look", "look<|channel|>commentary", " Look"])
+async def test_a_native_call_with_a_decorated_name_runs_the_tool_that_is_meant(written: str) -> None:
+    look = Small("look")
+    model = Scripted(says("", (written, "tea")), says("A leaf."))
+
+    events = await answer(model, look)
+
     assert look.ran == ["tea"]
     assert shown(events) == "A leaf."
 

@@ -57,6 +57,8 @@ def test_arguments_are_read_where_they_can_be(text: str, arguments: RawObject) -
         ('"' + "words " * 50 + '"', False, "must be a JSON object, not str"),
         ("words " * 50, False, "are no JSON object"),
         ('{"n": NaN', False, "are no JSON object"),
+        (f'{{"n": {"[" * 600}{"]" * 600}}}', False, "nested too deeply"),
+        (f'{{"n": {"[" * 900}', False, "are no JSON object"),
         ('{"n": ' + "[" * 100_000, False, "are no JSON object"),
     ],
 )
@@ -65,3 +67,7 @@ def test_of_arguments_that_are_none_it_is_said_why_in_one_short_sentence(text: s
 
     assert arguments == {}
     assert says in problem and len(problem) < 250
+
+
+def test_a_number_beyond_all_numbers_is_none() -> None:
+    assert read_arguments('{"n": 1e999}') == ({"n": "1e999"}, "")

@@ -68,6 +68,7 @@ CASES = [
     ("htt[ps]()://evil.com", "htt[ps]()://evil.com"),
     (f"[a\n1. b]({KNOWN})&c", f"[a\n1. b]\\(`{KNOWN})&c`"),
     (f"| [a|b]({KNOWN})&c |", f"| [a|b]({KNOWN}) &c |"),
+    ("<.b@evil.com and <1a@evil.com", "\\<.b\\@evil.com and \\<1a\\@evil.com"),
     ("<mailto:me@known.org<a@evil.ex>", "\\<mailto:me@known.org`a@evil.ex`"),
     ("x```\n|---|\n``**b```> `` https://evil.com", "x```\n|---|\n``**b```> `` ````https://evil.com````"),
     ("``_~~>|[x]: >\\``](](<https://evil.com>`", "``_~~>|[x]: >\\``]\\(]\\(```https://evil.com``` `"),

@@ -1,0 +1,71 @@
+"""What has the shape of a special token and is in no table: the next model's way of writing calls."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from bot.toolsyntax.arguments import Registry
+from bot.toolsyntax.reader import Reader, Steps
+
+_TOKEN: Final = re.compile(r"<[|｜‖]{1,4}[\w▁./:-]{1,64}[|｜‖]{0,4}>|<[A-Za-z][\w▁./:-]{1,64}[|｜‖]{1,4}>")
+_LABEL: Final = re.compile(r"\[/?[A-Z][A-Z0-9_]{2,40}\]")
+_BARS: Final = "|｜‖"
+_LONGEST: Final = 72
+_NEAR: Final = 200
+"""How far from a token a tool's name makes a call of it."""
+_MOST_NOTED: Final = 8
+
+
+class Guard:
+    """Recognises unknown tokens, and whether a call seems to follow one."""
+
+    def __init__(self, reader: Reader, registry: Registry) -> None:
+        self._reader = reader
+        self._registry = registry
+        self.noted: list[str] = []
+        """Unknown tokens that were not shown."""
+
+    def token(self) -> Steps[str]:
+        """Read a special token, whatever it says; empty, and nothing is read, where there is none.
+
+        A word in brackets and capitals is one before a brace only.
+        """
+        r = self._reader
+        start = r.hold()
+        first = yield from r.peek()
+        r.pos += 1
+        second = yield from r.peek()
+        found = ""
+        if first == "<" and (second in _BARS or second.isalpha()):
+            found = yield from self._up_to(">", start, _TOKEN)
+        elif first == "[" and (second == "/" or (second.isalpha() and second.isupper())):
+            found = yield from self._up_to("]", start, _LABEL)
+            if found and found[1] != "/":
+                here = r.offset
+                c = yield from r.skip()
+                r.rewind(here)
+                found = found if c and c in "{[" else ""
+        if not found:
+            r.rewind(start)
+        r.drop()
+        return found
+
+    def precedes_call(self, *, line: bool) -> Steps[bool]:
+        """A registered name stands near; in the middle of a `line`, also what its arguments may begin with."""
+        text = yield from self._reader.ahead(_NEAR)
+        return self._registry.named_in(text, with_arguments=line)
+
+    def note(self, token: str) -> None:
+        """Keep an unknown token for the log."""
+        if token not in self.noted and len(self.noted) < _MOST_NOTED:
+            self.noted.append(token)
+
+    def _up_to(self, end: str, start: int, shape: re.Pattern[str]) -> Steps[str]:
+        r = self._reader
+        yield from r.read_until(f" <[]\n{end}", _LONGEST)
+        if (yield from r.peek()) != end:
+            return ""
+        r.pos += 1
+        found = r.taken(start)
+        return found if shape.fullmatch(found) else ""

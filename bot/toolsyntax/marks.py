@@ -1,0 +1,62 @@
+"""Tokens and tags around an answer: heads of turns, wrappers, marks of the end. They are syntax, or words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bot.toolsyntax.families import ENDS, Marker, Role
+from bot.toolsyntax.guard import Guard
+from bot.toolsyntax.protected import Visible
+from bot.toolsyntax.reader import Reader, Steps
+
+_ROLES: Final = frozenset({"assistant", "model", "user", "system", "developer", "tool", "ipython"})
+_LONGEST_ROLE: Final = 16
+
+
+class Marks:
+    """Tells of one reply's marks whether they are syntax; the caller holds, and shows what is not."""
+
+    def __init__(self, reader: Reader, visible: Visible, guard: Guard) -> None:
+        self._reader = reader
+        self._visible = visible
+        self._guard = guard
+        self._goes_on_until = 0
+        """Up to here no token is the last of the reply; it is not looked at again."""
+        self._wrapped = ""
+        """The wrapper around the answer, as it was opened."""
+
+    def role(self) -> Steps[None]:
+        """Read the role's name after the token that begins a turn."""
+        r = self._reader
+        begin = r.offset
+        name = yield from r.read_until(" <", _LONGEST_ROLE)
+        c = yield from r.peek()
+        if name not in _ROLES or c not in ("", "\n", "\r", "<"):
+            r.rewind(begin)
+
+    def wraps(self, marker: Marker) -> Steps[bool]:
+        """The tag that was read begins a wrapper that holds all that follows the thoughts, or ends such a one."""
+        v = self._visible
+        if marker.role is Role.WRAP_END:
+            syntax = marker.written[2:] == self._wrapped[1:]
+        else:
+            syntax = v.fresh and (v.thought or (yield from self._reader.peek()) != " ")
+        if syntax:
+            v.drop_spaces()
+            self._wrapped = marker.written if marker.role is Role.WRAP else ""
+        return syntax
+
+    def ends(self) -> Steps[bool]:
+        """Nothing but tokens follows the one that was read; they are read, too, if so."""
+        r, v = self._reader, self._visible
+        here = r.offset
+        while here >= self._goes_on_until:
+            c = yield from r.skip()
+            if not c:
+                v.drop_spaces()
+                return True
+            if isinstance((yield from r.match(ENDS)), Marker) or (c == "<" and (yield from self._guard.token())):
+                continue
+            self._goes_on_until = r.offset + 1
+        r.rewind(here)
+        return False

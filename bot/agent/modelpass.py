@@ -19,7 +19,9 @@ from bot.agent.nudges import GO_ON
 from bot.agent.task import Task
 from bot.context import ends_with_results, shorten
 from bot.contract import (
+    AccountEmpty,
     AssistantEntry,
+    ContentRefused,
     ContextTooLong,
     Entry,
     ModelAway,
@@ -39,7 +41,14 @@ from tools.base import ToolCall
 GAP = "\n\n"
 """Separates the texts of two passes."""
 
-_SENTENCES: Final = ((ModelAway, "away"), (ModelBusy, "busy"), (ModelSlow, "slow"), (ModelRefused, "refused"))
+_SENTENCES: Final = (
+    (ModelAway, "away"),
+    (ModelBusy, "busy"),
+    (ModelSlow, "slow"),
+    (ContentRefused, "content_refused"),
+    (AccountEmpty, "no_money"),
+    (ModelRefused, "refused"),
+)
 """Which sentence a person reads, by the first of these that an error is."""
 
 _MOST_UNSEEN: Final = 200

@@ -9,8 +9,11 @@ from bot.contract.clock import Clock, SystemClock, done_within, time_limit
 from bot.contract.entrance import Entrance, Headers, Proof, WebAnswer, is_recent, is_same
 from bot.contract.errors import (
     LONGEST_PAUSE,
+    AccountEmpty,
     BotError,
+    CallRefused,
     Closed,
+    ContentRefused,
     Contested,
     ContextTooLong,
     DeliveryError,
@@ -24,6 +27,7 @@ from bot.contract.errors import (
     ModelSlow,
     RateLimited,
     SettingsError,
+    SetupRefused,
     StoreError,
     TooLong,
     ToolsRefused,

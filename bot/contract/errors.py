@@ -16,9 +16,13 @@ BotError
 │   ├── ModelBusy       429 or 5xx → back off; once text has been shown, end with an honest sentence
 │   │   └── ModelAway   no connection → as busy; say that nobody answers there
 │   ├── ModelDropped    the stream ended early or broke → keep what came; retry only if nothing was shown
+│   │   └── CallRefused    the server cannot read the model's own call → as a drop
 │   ├── ModelSlow       a deadline passed → as a drop
 │   ├── ModelRefused    key, model name or content → tell the person, tell the operator, do not retry
-│   │   └── ToolsRefused   the server knows no native tools → ask again in prompt mode
+│   │   ├── ToolsRefused   the server knows no native tools → ask again in prompt mode
+│   │   ├── SetupRefused   key, name or account → the next model; the operator's sentence
+│   │   │   └── AccountEmpty  no money → the same; its own sentence
+│   │   └── ContentRefused the provider refuses what is said → say so, and do not send it again
 │   ├── ContextTooLong  window → drop the oldest turns, cut results, leave the tools out, until it fits
 │   └── Unaffordable    whose, until → nothing was asked; say when the quota starts afresh
 └── StoreError          the database is unusable → answer nothing that cannot be recorded
@@ -151,12 +155,28 @@ class ModelDropped(ModelError):
     """The stream ended before its end: closed, broken, or not a stream at all."""
 
 
+class CallRefused(ModelDropped):
+    """The server refuses a call that the model itself has written: asked again, the model may write a better one."""
+
+
 class ModelSlow(ModelError):
     """The first token, the next token or the end did not come in time."""
 
 
 class ModelRefused(ModelError):
     """The server will not answer this: key, model name, or content."""
+
+
+class SetupRefused(ModelRefused):
+    """The key, the model's name or the account is refused: another model may answer."""
+
+
+class AccountEmpty(SetupRefused):
+    """The account that pays for the model has no money left, or may spend no more of it."""
+
+
+class ContentRefused(ModelRefused):
+    """The provider refuses what this conversation says; another question it may answer."""
 
 
 class ToolsRefused(ModelRefused):

@@ -22,12 +22,11 @@ from bot.model.usage import WIDE_TOKENS, Estimator, picture_tokens, token_count,
 
 if TYPE_CHECKING:
     from bot.model.chain import Chain, Link, Models
-    from bot.model.failures import KeyRefused, SetupRefused
+    from bot.model.failures import KeyRefused
     from bot.model.transcribing import Transcriber
 
 
-_LATE = {"Models": "chain", "Chain": "chain", "Link": "chain", "KeyRefused": "failures", "SetupRefused": "failures"}
-_LATE["Transcriber"] = "transcribing"
+_LATE = {"Models": "chain", "Chain": "chain", "Link": "chain", "KeyRefused": "failures", "Transcriber": "transcribing"}
 
 
 def __getattr__(name: str) -> object:

@@ -12,10 +12,18 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
-from bot.contract import Clock, ModelBusy, ModelDropped, ModelError, ModelSlow, SettingsError, Unaffordable
+from bot.contract import (
+    Clock,
+    ModelBusy,
+    ModelDropped,
+    ModelError,
+    ModelSlow,
+    SettingsError,
+    SetupRefused,
+    Unaffordable,
+)
 from bot.model.base import CallPiece, Piece, ReasoningPiece, Request
 from bot.model.client import ModelClient
-from bot.model.failures import SetupRefused
 from bot.model.learned import Learned
 from bot.model.local import LOCAL, LocalTranscriber
 from bot.model.options import TOOL_MODES, ModelOptions

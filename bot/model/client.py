@@ -18,6 +18,7 @@ from bot.contract import (
     ModelDropped,
     ModelError,
     ModelSlow,
+    SetupRefused,
     ToolsRefused,
     Usage,
     UserEntry,
@@ -25,7 +26,7 @@ from bot.contract import (
 from bot.model.assembly import StreamFault
 from bot.model.base import Answer, CallPiece, Piece, Request
 from bot.model.endings import CALLS, LENGTH, WHOLE, WITHHELD
-from bot.model.failures import NETWORK_ERRORS, NotUnderstood, PicturesRefused, SetupRefused, failure, stream_fault
+from bot.model.failures import NETWORK_ERRORS, NotUnderstood, PicturesRefused, failure, stream_fault
 from bot.model.lengths import AnswerTooLong, affords_another, name_in, without
 from bot.model.ollama import OllamaWire
 from bot.model.options import FIRST_TOKEN_SECONDS

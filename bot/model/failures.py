@@ -16,8 +16,21 @@ import aiohttp
 import httpx2
 import openai
 
-from bot.contract import ContextTooLong, ModelAway, ModelBusy, ModelDropped, ModelError, ModelRefused, ToolsRefused
+from bot.contract import (
+    AccountEmpty,
+    CallRefused,
+    ContentRefused,
+    ContextTooLong,
+    ModelAway,
+    ModelBusy,
+    ModelDropped,
+    ModelError,
+    ModelRefused,
+    SetupRefused,
+    ToolsRefused,
+)
 from bot.model import lengths
+from bot.model.causes import Cause, find_cause, find_wait
 from bot.model.providers import ModelName
 from bot.model.rendering import Weighed
 
@@ -32,10 +45,6 @@ NETWORK_ERRORS = (
     ValueError,
 )
 """Everything that opening and reading a stream may raise; a drop of the connection has many names."""
-
-
-class SetupRefused(ModelRefused):
-    """The key, the model's name or the account is refused: another model may answer."""
 
 
 class KeyRefused(SetupRefused):
@@ -85,9 +94,12 @@ _TOO_LONG = re.compile(
     r"|prompt is too long|input is too long|request too large|too many (?:input )?tokens"
     r"|token count.{0,60}exceed|tokens?.{0,40}exceeds?.{0,40}(?:max|limit)|reduce (?:the length|your prompt)"
     r"|range of input length|max_prompt_length|maximum (?:prompt|input) length"
+    r"|exceeded model token limit|prompt_tokens.{0,40}less than max_seq_len"
 )
 _WINDOWS = (
     re.compile(r"> ?(\d[\d,_]{1,11})(?: tokens)?(?: maximum| - \d|[,.)'\"])"),
+    re.compile(r"model token limit: ?(\d{2,9})"),
+    re.compile(r"max_seq_len \(?(\d{2,9})"),
     re.compile(r"n_ctx\W{1,4}(\d{2,9})\b"),
     re.compile(r"tokens allowed \(?(\d[\d,_]{1,11})"),
     re.compile(r"(\d[\d,_]{1,11}) maximum context length"),
@@ -97,13 +109,17 @@ _WINDOWS = (
 """How servers tell the window of a model when they refuse a conversation, the surest form first."""
 _FEATURES = {"stream_options": "usage", "stop": "stop", "reasoning_effort": "effort"}
 _UNFIT = re.compile(r"unsupported|unknown|unrecognized|not permitted|extra inputs|not supported|extra_forbidden")
-_CONTENT = re.compile(r"content_filter|content_policy|content policy|sensitive|moderation|safety|content management")
+_CONTENT = re.compile(
+    r"content_filter|content_policy|content policy|sensitive|moderation|safety|content management|content exists risk"
+    r"|inappropriate content|was flagged|data.?inspection"
+)
 _UNKNOWN_MODEL = re.compile(
     r"model_not_found|modelnotfound|model.{0,60}(?:not found|does not exist|not exist|not a valid|unknown|no such)"
     r"|(?:invalid|unknown|no such) model|not a valid model|invalidendpointormodel|no endpoints found"
 )
 _QUOTA = re.compile(
     r"insufficient_quota|insufficient balance|billing|exceeded your current quota|credit balance|arrears"
+    r"|balance is insufficient|欠费|预扣费额度"
 )
 _OVERLOADED = re.compile(r"overloaded|rate.?limit|too many requests|server_error|temporarily|unavailable|try again")
 
@@ -114,15 +130,23 @@ def holds_pictures(sent: Mapping[str, Any]) -> bool:
 
 
 def refusal(  # noqa: C901  # a table of what servers say, the surest first
-    status: int, said: str, of: ModelName, sent: Mapping[str, Any], *, code: str = "", retry_after: float | None = None
+    status: int,
+    said: str,
+    of: ModelName,
+    sent: Mapping[str, Any],
+    *,
+    code: str = "",
+    body: object = None,
+    retry_after: float | None = None,
 ) -> ModelError:
-    """The error that a refusal means: `said` is everything that the server of the model `of` said,
-    `sent` what was asked with."""
+    """The error that a refusal means: `said` is everything that the server of the model `of` said, `body` the same as
+    JSON where it is any, `sent` what was asked with."""
     model, key = str(of), of.provider.key
     words = said[:8_000].lower()
     shown = f"status {status}" if status else "an error in the stream"
     if code and re.fullmatch(r"[\w.-]{1,60}", code):
         shown += f", code {code}"
+    cause = find_cause(code, body)
     if status not in (401, 402, 403, 429) and holds_pictures(sent) and _PICTURES.search(words):
         lasting = bool(_BLIND.search(words))
         what = "takes no pictures" if lasting else "refuses a picture"
@@ -132,30 +156,37 @@ def refusal(  # noqa: C901  # a table of what servers say, the surest first
             return NotUnderstood(f"{model} wants the Responses interface ({shown})", "chat")
         if "tool_choice" in sent and _TOOL_CHOICE.search(words) and "enable-auto-tool-choice" not in words:
             return NotUnderstood(f"{model} refuses tool_choice ({shown})", "tool_choice")
-        if "tools" in sent and (_TOOLS.search(words) or _TOOL_CHOICE.search(words)):
+        if "tools" in sent and (cause is Cause.NO_TOOLS or _TOOLS.search(words) or _TOOL_CHOICE.search(words)):
             return ToolsRefused(f"{model} does not support native tools ({shown}); TOOL_MODE=prompt does without")
     window, limit = lengths.first_number(_WINDOWS, words), lengths.name_in(sent)
-    if limit and status not in (401, 403, 404, 429):
+    if cause is Cause.OWN_CALL:
+        return CallRefused(f"{model} wrote a call that its own server cannot read ({shown})")
+    if limit and cause in (None, Cause.TOO_LONG) and status not in (401, 403, 404, 429):
         too_long = lengths.refused_length(words, window, asked=sent[limit], model=model, shown=shown)
         if too_long is not None:
             return too_long
-    if status == 413 or _TOO_LONG.search(words):
+    if cause is Cause.TOO_LONG or (cause is None and (status == 413 or _TOO_LONG.search(words))):
         tokens = f", which takes {window:,} tokens" if window else ""
         return ContextTooLong(f"the conversation is too long for {model}{tokens} ({shown})", window=window)
-    if status in (400, 422):
+    if cause is None and status in (400, 422):
         for name, part in _FEATURES.items():
             if name in sent and name in words and _UNFIT.search(words):
                 return NotUnderstood(f"{model} refuses {name} ({shown})", part)
         if limit and (lengths.is_unfit(words, limit) or (limit in words and _UNFIT.search(words))):
             return NotUnderstood(f"{model} refuses {limit} ({shown})", limit)
-    if status == 402 or _QUOTA.search(words):
-        return SetupRefused(f"the account behind {model} has no quota left ({shown}); see the provider's billing page")
+    wait = retry_after or find_wait(words)
+    # Gemini says "exceeded your current quota" of the requests of one minute, too, and then when to ask again.
+    if cause is None and (status == 402 or (status != 401 and _QUOTA.search(words) and not (status == 429 and wait))):
+        cause = Cause.NO_MONEY
+    if cause is Cause.NO_MONEY:
+        return AccountEmpty(f"the account behind {model} has no quota left ({shown}); see the provider's billing page")
+    # OpenRouter refuses content with 403.
+    if cause is Cause.CONTENT or (cause is None and status in (0, 400, 403, 422) and _CONTENT.search(words)):
+        return ContentRefused(f"{model} refuses the content of this conversation ({shown})")
     if status == 401:
         return KeyRefused(f"{model} refuses the key of {key} ({shown}); it must hold a valid one")
-    if status in (408, 409, 425, 429) or status >= 500:
-        return ModelBusy(f"{model} is busy or failing ({shown})", retry_after=retry_after)
-    if _CONTENT.search(words):
-        return ModelRefused(f"{model} refuses the content of this conversation ({shown})")
+    if cause is Cause.TOO_MANY or status in (408, 409, 425, 429) or status >= 500:
+        return ModelBusy(f"{model} is busy or failing ({shown})", retry_after=wait)
     if status == 404 or _UNKNOWN_MODEL.search(words):
         return SetupRefused(f"{model} is not known to its server ({shown}); check the name and the base URL")
     if status == 403:
@@ -163,7 +194,7 @@ def refusal(  # noqa: C901  # a table of what servers say, the surest first
     if status:
         return ModelRefused(f"{model} refuses the request ({shown})")
     if _OVERLOADED.search(words):
-        return ModelBusy(f"{model} is busy or failing ({shown})", retry_after=retry_after)
+        return ModelBusy(f"{model} is busy or failing ({shown})", retry_after=wait)
     return ModelDropped(f"{model} broke off with an error ({shown})")
 
 
@@ -172,7 +203,8 @@ def failure(error: BaseException, of: ModelName, sent: Mapping[str, Any], *, pla
     if isinstance(error, openai.APIStatusError):
         code = error.code or error.type or ""
         code, wait = code if isinstance(code, str) else "", retry_after(error.response.headers, wall)
-        return refusal(error.status_code, f"{error.message} {error.body}", of, sent, code=code, retry_after=wait)
+        said = f"{error.message} {error.body}"
+        return refusal(error.status_code, said, of, sent, code=code, body=error.body, retry_after=wait)
     help_ = f"; {of.provider.hint}" if of.provider.hint else ""
     return ModelAway(f"{of} cannot be reached at {place} ({_kind(error)}){help_}")
 
@@ -184,7 +216,7 @@ def stream_fault(error: object, of: ModelName, sent: Mapping[str, Any]) -> Model
     status = code if isinstance(code, int) else int(code) if isinstance(code, str) and code.isdecimal() else 0
     if not 400 <= status < 600:
         status = 0
-    return refusal(status, str(inside), of, sent, code=str(code or ""))
+    return refusal(status, str(inside), of, sent, code=str(code or ""), body=error)
 
 
 def dropped(error: BaseException, *, model: str) -> ModelDropped:

@@ -6,8 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from bot.contract import Clock, ModelAway, ModelDropped, ModelRefused, ModelSlow, time_limit
-from bot.model.failures import SetupRefused
+from bot.contract import Clock, ModelAway, ModelDropped, ModelRefused, ModelSlow, SetupRefused, time_limit
 from bot.model.transcribing import Heard
 from tools.speech.recognition import Trouble, Unrecognised, missing, recognise
 

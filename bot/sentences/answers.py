@@ -33,6 +33,17 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "模型没有及时回答。发送 {retry} 可以重新提问。（编号 {id}）",
         "模型未能及時回答。輸入 {retry} 可以重新提問。（編號 {id}）",
     ),
+    "content_refused": (
+        "The model's provider refuses to answer this, and it is not sent again. Please say it differently, or ask "
+        "something else. (Reference {id})",
+        "模型的服务商拒绝回答这个问题，这条内容以后不会再发送。请换一种说法，或问别的问题。（编号 {id}）",
+        "模型的服務商拒絕回答這個問題，這則內容之後不會再送出。請換個說法，或問別的問題。（編號 {id}）",
+    ),
+    "no_money": (
+        "The account that pays for the model is empty. Whoever runs this bot has to top it up (reference {id}).",
+        "模型账户的余额已用完，需要机器人的管理员充值（编号 {id}）。",
+        "模型帳戶的餘額已用完，需要機器人的管理員儲值（編號 {id}）。",
+    ),
     "refused": (
         "The model cannot be used as it is configured. Whoever runs this bot has to look at it (reference {id}).",
         "当前的模型配置无法使用，需要机器人的管理员处理（编号 {id}）。",

@@ -57,6 +57,7 @@ async def close_turn(
     record: Mapping[str, Any],
     now: float,
     cuts: Sequence[int] = (),
+    withheld: bool = False,
 ) -> None:
     """End a turn; see `Turns.close`. `record` holds the columns to write, by name."""
     if state not in TURN_ENDS:
@@ -81,6 +82,10 @@ async def close_turn(
             f"AND EXISTS (SELECT 1 FROM approvals WHERE turn = turns.id AND state <> '{ApprovalState.WAITING}')",
             (now, turn),
         )
+        if withheld:
+            db.execute(
+                "UPDATE history SET superseded = 1 WHERE chat = ? AND sequence BETWEEN ? AND ?", (chat, first, last)
+            )
         end_row(db, turn, InboxState(state), now)
         db.execute("DELETE FROM passes WHERE turn = ?", (turn,))
         db.execute("UPDATE pages SET body = '', ends = 0 WHERE turn = ?", (turn,))

@@ -196,9 +196,12 @@ class Turns(Queries):
         tokens: Sequence[int] = (),
         again_at: float | None = None,
         cuts: Sequence[int] = (),
+        withheld: bool = False,
     ) -> None:
         """End a turn in one transaction: its entries join the chat's history, its record is written, its inbox row
         ends, and what was kept only for resuming is dropped. A turn that has ended already is left as it is.
+
+        What is `withheld` is kept, and not given to the model again.
 
         `tokens` are the sizes of `entries`, one each, as the context counts them; a rough estimate where left out.
         `again_at` is the wall-clock time at which its reply is to be shown again, and `cuts` are the ends of its
@@ -224,6 +227,7 @@ class Turns(Queries):
             },
             self._clock.wall(),
             cuts,
+            withheld,
         )
 
     async def list_unsettled(self) -> list[tuple[int, ChatId, float, float]]:

@@ -34,6 +34,8 @@ class End:
     error: str = ""
     goes_on: bool = False
     """It was cut off, and more can be written."""
+    withheld: bool = False
+    """The provider refuses what it says: it is not sent again."""
     asked: Approval | None = None
     """What a person is asked under it."""
 
@@ -86,7 +88,7 @@ class Endings:
         if asks is not None:
             return End(TurnState.DONE, say("approval_note", language), asked=await self._approvals.ask(draft, asks))
         if isinstance(outcome, Failed):
-            return End(TurnState.FAILED, note, outcome.detail)
+            return End(TurnState.FAILED, note, outcome.detail, withheld=outcome.sentence == "content_refused")
         # Without an outcome nobody can read it any more.
         cut = isinstance(outcome, Finished) and bool(outcome.cut)
         return End(TurnState.DONE if outcome is not None else TurnState.STOPPED, note, goes_on=cut)
@@ -137,6 +139,7 @@ class Endings:
             error=self._redact(end.error or reply.lost),
             again_at=due.at if due else None,
             cuts=reply.cuts if due or end.asked else (),
+            withheld=end.withheld,
         )
         chat = known.question.chat
         self._settling.begin(turn, chat, due)

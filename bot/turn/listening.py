@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from bot.contract import AUDIBLE, ContextTooLong, Enclosure, ModelBusy, ModelError, ModelRefused
-from bot.model import SetupRefused, Transcriber
+from bot.contract import AUDIBLE, ContextTooLong, Enclosure, ModelBusy, ModelError, ModelRefused, SetupRefused
+from bot.model import Transcriber
 from bot.policy import DayPurse, Prices
 from tools.base import ToolError
 from tools.payments import Payment

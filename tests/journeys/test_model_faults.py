@@ -28,6 +28,8 @@ SHORT = {"FIRST_TOKEN_SECONDS": "2", "IDLE_SECONDS": "1", "TURN_SECONDS": "6", "
 BROKE_OFF = "The model's answer broke off here. Write /retry to ask again."
 SLOW = "The model did not answer in time. Write /retry to ask again."
 REFUSED = "The model cannot be used as it is configured."
+CONTENT = "The model's provider refuses to answer this, and it is not sent again."
+EMPTY_ACCOUNT = "The account that pays for the model is empty."
 EMPTY = "The model gave no answer. Write /retry to ask again."
 WITHHELD = "The model's provider withheld the rest of this answer."
 BUSY = "The model is overloaded right now."
@@ -81,7 +83,15 @@ CASES = [
     Case("a wait of half a minute", [Reply.rate_limited(30)], "", BUSY),
     Case("a server that fails three times", [Reply.refusal(500, "no")] * 3, "", BUSY, 3),
     Case("a refused key", [Reply.refusal(401, "no")], "", REFUSED),
-    Case("refused content", [Reply.filtered()], "", REFUSED),
+    Case("refused content", [Reply.filtered()], "", CONTENT),
+    Case("an empty account", [Reply.refusal(429, "您的账户已欠费", code="1113")], "", EMPTY_ACCOUNT),
+    Case(
+        "a call that its server cannot read",
+        [Reply.refusal(400, "x", code="tool_use_failed")] * 2,
+        "",
+        EMPTY,
+        2,
+    ),
     Case(
         "filtered in the middle",
         [Reply(HALF, finish_reason="content_filter")],
@@ -134,6 +144,9 @@ async def meet(case: Case, world: World, number: int) -> None:
         assert version.text.count("Half") <= 1 and version.text.count("Write /") <= 1, f"{case.name}: {version.text!r}"
     chat.say(f"please go on {number}")
     await chat.until("Of course.")
+    [next_one] = [one for one in world.model.requests if str(one.messages[-1]["content"]).endswith(f"go on {number}")]
+    sent_again = f"answer {number}" in str(next_one.messages)
+    assert sent_again is (case.sentence != CONTENT), "refused content would be refused again, with all that follows it"
 
 
 async def test_every_fault_of_a_stream_keeps_what_was_shown_and_says_one_sentence(world: World, start: Start) -> None:

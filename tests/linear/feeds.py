@@ -833,6 +833,7 @@ INSIDE: dict[str, str] = {
     "bot.model.assembly.table_in": "bot.model.assembly.ChatAssembly.add",
     "bot.model.assembly.tables_in": "bot.model.assembly.ChatAssembly.add",
     "bot.model.sse.Decoder.feed": "bot.model.sse.EventDecoder.feed",
+    "bot.model.causes": "bot.model.failures.refusal",
     "bot.model.failures": "bot.model.failures.refusal",
     "bot.model.lengths": "bot.model.lengths.refused_length",
     "bot.model.rendering": "bot.model.protocol.results_message",

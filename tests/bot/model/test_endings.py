@@ -8,10 +8,9 @@ import logging
 import pytest
 from aiohttp import web
 
-from bot.contract.errors import ModelDropped
+from bot.contract.errors import ModelDropped, SetupRefused
 from bot.model.base import Request
 from bot.model.endings import meaning_of
-from bot.model.failures import SetupRefused
 from tests.bot.model.conftest import Ask, Events, Open, RawServer
 from tests.conftest import RawJson, RawObject
 

@@ -11,6 +11,9 @@ import pytest
 from aiohttp import web
 
 from bot.contract.errors import (
+    AccountEmpty,
+    CallRefused,
+    ContentRefused,
     ContextTooLong,
     ModelBusy,
     ModelDropped,
@@ -20,9 +23,12 @@ from bot.contract.errors import (
 )
 from bot.model import Models
 from bot.model.base import Request, TextPiece
+from bot.model.causes import find_wait
+from bot.model.failures import KeyRefused
 from playground.faults import Fault
 from playground.model import ModelServer, Reply
 from tests.bot.model.conftest import Ask, Events, Open, RawServer, RecordingClock
+from tests.conftest import RawJson
 from tests.patience import PATIENCE
 
 TEXT = "The news is good. " * 10
@@ -334,6 +340,150 @@ async def test_a_filtered_answer_is_not_asked_for_again(
 
     assert (await asking(models, question)).answer.finish == "content_filter"
     assert len(server.requests) == 1
+
+
+CAUSES: dict[str, tuple[int, RawJson, type[ModelError]]] = {
+    "Azure, content": (
+        400,
+        {"error": {"code": "content_filter", "message": "Filtered.", "status": 400}},
+        ContentRefused,
+    ),
+    "Ark, content": (
+        400,
+        {"error": {"code": "InputTextSensitiveContentDetected", "type": "BadRequest", "message": "…"}},
+        ContentRefused,
+    ),
+    "DashScope, content": (
+        400,
+        {"error": {"code": "data_inspection_failed", "type": "data_inspection_failed", "message": "Input data may …"}},
+        ContentRefused,
+    ),
+    "Zhipu, content": (
+        400,
+        {"contentFilter": [{"level": 1, "role": "user"}], "error": {"code": "1301", "message": "系统检测到不安全内容"}},
+        ContentRefused,
+    ),
+    "DeepSeek, content": (
+        400,
+        {"error": {"message": "Content Exists Risk", "type": "invalid_request_error", "code": "invalid_request_error"}},
+        ContentRefused,
+    ),
+    "OpenRouter, content": (
+        403,
+        {
+            "error": {
+                "code": 403,
+                "message": "x requires moderation. Your input was flagged",
+                "metadata": {"reasons": ["x"]},
+            }
+        },
+        ContentRefused,
+    ),
+    "OpenAI, no money": (
+        429,
+        {"error": {"code": "insufficient_quota", "message": "You exceeded your current quota, please try again in 2s"}},
+        AccountEmpty,
+    ),
+    "Zhipu, no money": (429, {"error": {"code": "1113", "message": "您的账户已欠费，请充值后重试。"}}, AccountEmpty),
+    "Ark, a limit of the owner's": (
+        429,
+        {"error": {"code": "SetLimitExceeded", "type": "TooManyRequests", "message": "Your account …"}},
+        AccountEmpty,
+    ),
+    "Ark, overdue": (
+        403,
+        {"error": {"code": "AccountOverdueError", "type": "Forbidden", "message": "…"}},
+        AccountEmpty,
+    ),
+    "DashScope, overdue": (400, {"code": "Arrearage", "message": "Access denied", "request_id": "1"}, AccountEmpty),
+    "DashScope, free tier": (
+        403,
+        {"error": {"code": "AllocationQuota.FreeTierOnly", "message": "The free tier is used up"}},
+        AccountEmpty,
+    ),
+    "SiliconFlow, no money": (403, {"code": 30001, "message": "Sorry, …", "data": None}, AccountEmpty),
+    "new-api, no money": (403, {"error": {"code": "insufficient_user_quota", "message": "用户额度不足"}}, AccountEmpty),
+    "one-api, no money": (
+        403,
+        {"error": {"message": "预扣费额度失败, 用户剩余额度: ＄0.01", "type": "one_api_error"}},
+        AccountEmpty,
+    ),
+    "Gemini, one minute": (
+        429,
+        [
+            {
+                "error": {
+                    "code": 429,
+                    "status": "RESOURCE_EXHAUSTED",
+                    "details": [{"retryDelay": "0.2s"}],
+                    "message": "You exceeded your current quota, please check your plan. Please retry in 0.2s.",
+                }
+            }
+        ],
+        ModelBusy,
+    ),
+    "Moonshot, too long": (
+        400,
+        {"error": {"type": "invalid_request_error", "message": "Your request exceeded model token limit: 8192"}},
+        ContextTooLong,
+    ),
+    "SiliconFlow, too long": (
+        400,
+        {
+            "code": 20015,
+            "message": "length of prompt_tokens (9000) must be less than max_seq_len (8192).",
+            "data": None,
+        },
+        ContextTooLong,
+    ),
+    "Zhipu, too long": (400, {"error": {"code": "1261", "message": "Prompt 超长"}}, ContextTooLong),
+    "Groq, its own call": (
+        400,
+        {"error": {"code": "tool_use_failed", "failed_generation": "<x>", "message": "Failed to call a function."}},
+        CallRefused,
+    ),
+    "a key": (401, {"error": {"code": "invalid_api_key", "message": "Wrong key; see billing"}}, KeyRefused),
+    "what nobody knows": (418, {"error": {"code": "brewing", "message": "short and stout"}}, ModelRefused),
+}
+"""Status, body and error, as people who met them have written them down."""
+
+
+@pytest.mark.parametrize("name", CAUSES)
+async def test_each_cause_of_a_refusal_is_known_by_its_code(
+    opened: Open, raw_server: RawServer, question: Request, asking: Ask, clock: RecordingClock, name: str
+) -> None:
+    status, body, kind = CAUSES[name]
+    clock.instant = True
+
+    async def refuse(request: web.Request) -> web.Response:
+        return web.json_response(body, status=status)
+
+    error = (await asking(opened(base_urls={"openai": await raw_server(refuse)}), question)).error
+
+    assert type(error) is kind, error
+    assert "billing page" not in str(error) or kind is AccountEmpty
+    if isinstance(error, ContextTooLong):
+        assert error.window in (0, 8192)
+    # A wait that only words tell is waited for.
+    assert set(clock.slept) == ({0.2} if kind is ModelBusy else set())
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("please retry in 2.3s.", 2.3),
+        ("'retrydelay': '17s'", 17.0),
+        ("try again in 20ms", 0.02),
+        ("try again in 1m2.5s.", 62.5),
+        ("retry after 5 seconds", 5.0),
+        ("try again later", None),
+        ("retry " * 20_000, None),
+    ],
+)
+def test_how_long_to_wait_is_read_from_words(words: str, seconds: float | None) -> None:
+    found = find_wait(words)
+
+    assert found == seconds if seconds is None else found == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.contract import SetupRefused
 from bot.contract.errors import ModelAway, ModelDropped, ModelError, ModelRefused, ModelSlow
-from bot.model import SetupRefused, local
+from bot.model import local
 from bot.policy import Prices
 from tests.bot.model.conftest import Open
 from tools.speech.recognition import Spoken, Trouble, Unrecognised

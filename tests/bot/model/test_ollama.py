@@ -7,11 +7,11 @@ import json
 import pytest
 from aiohttp import web
 
+from bot.contract import SetupRefused
 from bot.contract.errors import ContextTooLong, ModelDropped
 from bot.contract.transcript import AssistantEntry, SystemEntry, ToolEntry, UserEntry
 from bot.model.assembly import Delta
 from bot.model.base import CallPiece, Request
-from bot.model.failures import SetupRefused
 from bot.model.ollama import OllamaAssembly
 from bot.model.sse import LineDecoder
 from playground.model import ModelServer, Reply

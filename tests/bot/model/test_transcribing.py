@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from bot.contract import SetupRefused
 from bot.contract.errors import ModelAway, ModelBusy, ModelDropped, ModelRefused, ModelSlow, SettingsError
-from bot.model import ModelOptions, Models, SetupRefused, Transcriber
+from bot.model import ModelOptions, Models, Transcriber
 from playground.faults import Fault
 from playground.model import ModelServer
 from tests.bot.model.conftest import Open, RawServer, RecordingClock

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.contract import Enclosure, EnclosureKind, ModelBusy, ModelDropped, ModelError, ModelRefused
-from bot.model import SetupRefused, Transcriber
+from bot.contract import Enclosure, EnclosureKind, ModelBusy, ModelDropped, ModelError, ModelRefused, SetupRefused
+from bot.model import Transcriber
 from bot.model.transcribing import Heard
 from bot.policy import DayPurse, Prices
 from bot.turn.listening import SPEECH_BYTES, SPEECH_SECONDS, Listener, format_of

@@ -1,0 +1,124 @@
+"""Why a server refuses, by its codes: they are surer than its sentences, and the same in every language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Final
+
+_DEEPEST: Final = 4
+"""Levels of an error's JSON in which codes are looked for."""
+_MOST: Final = 40
+"""Values of one error that are looked at."""
+
+
+class Cause(StrEnum):
+    """What a refusal is about, and so what follows from it."""
+
+    CONTENT = "content"
+    """What the conversation says: another question may be answered."""
+    TOO_MANY = "too many"
+    """Requests or tokens in a short time: the same is asked again a little later."""
+    NO_MONEY = "no money"
+    """The account is empty, or has reached a limit that its owner set."""
+    TOO_LONG = "too long"
+    OWN_CALL = "own call"
+    """The server cannot read the call that its own model wrote."""
+    NO_TOOLS = "no tools"
+
+
+_CODES: Final[Mapping[str, Cause]] = {
+    # OpenAI and those that copy its codes
+    "insufficient_quota": Cause.NO_MONEY,
+    "billing_hard_limit_reached": Cause.NO_MONEY,
+    "billing_not_active": Cause.NO_MONEY,
+    "rate_limit_exceeded": Cause.TOO_MANY,
+    "context_length_exceeded": Cause.TOO_LONG,
+    "content_policy_violation": Cause.CONTENT,
+    # Azure
+    "content_filter": Cause.CONTENT,
+    "responsibleaipolicyviolation": Cause.CONTENT,
+    # Groq
+    "tool_use_failed": Cause.OWN_CALL,
+    # Moonshot
+    "exceeded_current_quota_error": Cause.NO_MONEY,
+    "rate_limit_reached_error": Cause.TOO_MANY,
+    # Zhipu
+    "1113": Cause.NO_MONEY,
+    "1261": Cause.TOO_LONG,
+    "1301": Cause.CONTENT,
+    "1302": Cause.TOO_MANY,
+    "1303": Cause.TOO_MANY,
+    "1305": Cause.TOO_MANY,
+    # Ark
+    "setlimitexceeded": Cause.NO_MONEY,
+    "accountoverdueerror": Cause.NO_MONEY,
+    "sensitivecontentdetected": Cause.CONTENT,
+    "inputtextsensitivecontentdetected": Cause.CONTENT,
+    "outputtextsensitivecontentdetected": Cause.CONTENT,
+    "inputimagesensitivecontentdetected": Cause.CONTENT,
+    # DashScope
+    "arrearage": Cause.NO_MONEY,
+    "allocationquota.freetieronly": Cause.NO_MONEY,
+    "freetieronly": Cause.NO_MONEY,
+    "datainspectionfailed": Cause.CONTENT,
+    "data_inspection_failed": Cause.CONTENT,
+    "throttling": Cause.TOO_MANY,
+    "throttling.ratequota": Cause.TOO_MANY,
+    "throttling.allocationquota": Cause.TOO_MANY,
+    "limit_requests": Cause.TOO_MANY,
+    # SiliconFlow
+    "20037": Cause.NO_TOOLS,
+    "30001": Cause.NO_MONEY,
+    # one-api and new-api
+    "insufficient_user_quota": Cause.NO_MONEY,
+    "pre_consume_token_quota_failed": Cause.NO_MONEY,
+}
+_NAMES: Final = ("code", "type", "status", "reason")
+"""What servers call the field that holds a code."""
+
+
+def find_cause(code: str, body: object) -> Cause | None:
+    """Return what the codes of a refusal say, the outer ones first; None where none is known.
+
+    Args:
+        body: the error as JSON; servers wrap it in objects and lists of their own.
+    """
+    return next((_CODES[one] for one in (code.lower(), *_codes_in(body)) if one in _CODES), None)
+
+
+def _codes_in(body: object) -> Iterator[str]:
+    level: list[object] = [body]
+    looked = 0
+    for _ in range(_DEEPEST):
+        deeper: list[object] = []
+        for part in level:
+            values = part.values() if isinstance(part, Mapping) else part if isinstance(part, list) else ()
+            for name in _NAMES if isinstance(part, Mapping) else ():
+                value = part.get(name) if isinstance(part, Mapping) else None
+                if isinstance(value, str | int):
+                    yield str(value).lower()[:80]
+            for value in values:
+                looked += 1
+                if looked > _MOST:
+                    break
+                if isinstance(value, Mapping | list):
+                    deeper.append(value)
+        level = deeper
+
+
+_WAIT: Final = re.compile(
+    r"(?:retry|try again)(?:_?delay|_?after)?\W{0,4}(?:in |after )?\W{0,2}"
+    r"(?:(\d{1,3})m)?(\d{1,6}(?:\.\d{1,9})?) ?(ms|s)\b"
+    r"|(?:retry|try again) (?:in|after) (?:(\d{1,3}) ?m)?(\d{1,6}) ?(sec)"
+)
+
+
+def find_wait(words: str) -> float | None:
+    """Return the seconds after which a server wants to be asked again, as its words tell; None where they do not."""
+    found = _WAIT.search(words)
+    if found is None:
+        return None
+    minutes, number, unit = found.group(1, 2, 3) if found[3] else found.group(4, 5, 6)
+    return int(minutes or 0) * 60 + float(number) * (0.001 if unit == "ms" else 1.0)

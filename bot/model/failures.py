@@ -89,6 +89,10 @@ _BLIND = re.compile(
     r"|no endpoints found that support image|only supported by certain models|text-only|mmproj|expected `?text"
 )
 _TOOL_CHOICE = re.compile(rf"tool_choice.{{0,80}}{_NO}|{_NO}.{{0,80}}tool_choice")
+_REASONING = re.compile(
+    r"reasoning_content.{0,60}(?:missing|required|must be (?:passed|provided|included|sent|returned))"
+    r"|(?:missing|requires?|must (?:pass|provide|include|send|return)).{0,60}reasoning_content"
+)
 _TOO_LONG = re.compile(
     r"context_length|context length|context window|context size|context_window|exceed_context"
     r"|prompt is too long|input is too long|request too large|too many (?:input )?tokens"
@@ -152,6 +156,8 @@ def refusal(  # noqa: C901  # a table of what servers say, the surest first
         what = "takes no pictures" if lasting else "refuses a picture"
         return PicturesRefused(f"{model} {what} ({shown})", lasting=lasting)
     if status < 429 or status >= 500:
+        if _REASONING.search(words):
+            return NotUnderstood(f"{model} wants its reasoning back ({shown})", "calls_without_reasoning")
         if "v1/responses" in words:
             return NotUnderstood(f"{model} wants the Responses interface ({shown})", "chat")
         if "tool_choice" in sent and _TOOL_CHOICE.search(words) and "enable-auto-tool-choice" not in words:

@@ -16,9 +16,14 @@ Part: TypeAlias = Literal[
     "max_output_tokens",
     "chat",
     "pictures",
+    "calls_without_reasoning",
+    "answers_without_reasoning",
 ]
 """A part of a request: native tools, `tool_choice`, `stream_options`, `stop`, the reasoning effort, the limit on the
-answer under each of its names, Chat Completions as such, and pictures."""
+answer under each of its names, Chat Completions as such, pictures, and messages of the model without the reasoning that
+led to its calls, or to any answer."""
+_STRICTER = {"calls_without_reasoning": "answers_without_reasoning"}
+"""What is refused as well where the refusal of the first comes again."""
 
 _MOST_NAMED = 100
 
@@ -52,6 +57,8 @@ class Learned:
 
     def note(self, part: str) -> bool:
         """Remember a refusal; return False if it was known, so that asking again would not help."""
+        if part in self.refused:
+            part = _STRICTER.get(part, part)
         if part not in get_args(Part) or part in self.refused:
             return False
         self.refused.add(part)

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from bot.contract import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
 from bot.model.assembly import table_in, tables_in
 from bot.model.base import Request
+from bot.model.learned import Learned, Part
 from bot.model.protocol import results_message, results_texts, tool_protocol, written_call
 from bot.model.providers import Provider
 from tools.base import ToolCall, ToolSpec
@@ -26,6 +27,8 @@ _COMMON_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 NO_RESULT = "Error: there is no result, the call was cancelled."
 
 
+NOT_KEPT = "(not kept)"
+"""Stands for the reasoning that a server insists on where another model wrote the message; an empty text is refused."""
 NOT_SHOWN = "(You cannot see the pictures of this message now.)"
 
 
@@ -123,9 +126,10 @@ def written(entry: AssistantEntry) -> str:
 class ChatRendering:
     """Renders for one provider; `identity` is how history marks that provider's own messages."""
 
-    def __init__(self, provider: Provider, identity: str) -> None:
+    def __init__(self, provider: Provider, identity: str, learned: Learned | None = None) -> None:
         self._provider = provider
         self._identity = identity
+        self._learned = learned or Learned()
 
     def messages(self, request: Request, *, native: bool, protocol: bool) -> list[Message]:
         """All messages. `native`: calls and results have their own roles; `protocol`: tools are taught in words."""
@@ -173,8 +177,7 @@ class ChatRendering:
 
     def _answer(self, entry: AssistantEntry, *, after_tool: bool) -> Message:
         message: Message = {"role": "assistant", "content": entry.text}
-        if self._own(entry):
-            self._give_back(entry, message, reasoning=after_tool)
+        self._give_back(entry, message, reasoning=after_tool)
         return message
 
     def _with_calls(self, entry: AssistantEntry) -> Message:
@@ -184,15 +187,18 @@ class ChatRendering:
         content = entry.text or (None if self._provider.null_content else "")
         message: Message = {"role": "assistant", "content": content}
         message["tool_calls"] = [self._call(call, raw_calls.get(call.id, {}), own=own) for call in entry.calls]
-        if own:
-            self._give_back(entry, message, reasoning=True)
+        self._give_back(entry, message, reasoning=True)
         return message
 
     def _give_back(self, entry: AssistantEntry, message: Message, *, reasoning: bool) -> None:
-        """What the provider wants to see again of its own message."""
+        """Add what the provider wants to see again of its own message; `reasoning`: also what it thought."""
+        raw = entry.raw if self._own(entry) else {}
         for name in ("extra_content", *(self._provider.reasoning_back if reasoning else ())):
-            if entry.raw.get(name):
-                message[name] = entry.raw[name]
+            if raw.get(name):
+                message[name] = raw[name]
+        wanted: Part = "calls_without_reasoning" if reasoning else "answers_without_reasoning"
+        if self._learned.refuses(wanted):
+            message["reasoning_content"] = raw.get("reasoning_content") or raw.get("reasoning") or NOT_KEPT
 
     @staticmethod
     def _call(call: ToolCall, raw: Mapping[str, Any], *, own: bool) -> Message:

@@ -76,7 +76,7 @@ class ChatWire:
     def __init__(self, at: Endpoint) -> None:
         self._at = at
         self.identity = at.place
-        self._rendering = ChatRendering(at.name.provider, self.identity)
+        self._rendering = ChatRendering(at.name.provider, self.identity, at.learned)
         self._declarations = Declarations(lambda schema: {"type": "function", "function": schema})
 
     def body(self, request: Request, *, native: bool) -> Body:

@@ -20,7 +20,7 @@ from playground.model.images import Images
 from playground.model.reply import Body, Reply, error_object, too_long_error
 from playground.model.scripted import ScriptedModel
 from playground.model.streaming import Stream, cuts
-from playground.model.strictness import Refused, check
+from playground.model.strictness import Refused, check, check_reasoning
 from playground.model.transcriptions import Transcriptions, read_form
 
 _LARGEST_REQUEST = 64 * 1024 * 1024
@@ -91,6 +91,8 @@ class ModelServer:
         """The only name under which a request may limit its answer, as `max_completion_tokens`; empty: both."""
         self.keeps_to_max_tokens = True
         """False: answers are as long as they are, whatever was asked, as of some servers."""
+        self.wants_reasoning = ""
+        """`calls` or `answers`: messages of the model that hold these are refused without the reasoning before them."""
         self.images = Images()
         """What `POST /v1/images/generations` does; its faults are those of the method `images`."""
         self.transcriptions = Transcriptions()
@@ -259,6 +261,7 @@ class ModelServer:
         chat = responses.as_chat(body) if method == "responses" else body
         chat = ollama.as_chat(body) if method == "ollama" else chat
         check(chat, tools_with_history=self.tools_with_history)
+        check_reasoning(chat["messages"], self.wants_reasoning)
         if chat.get("tools") and not self.supports_tools:
             raise Refused(f"registry.ollama.ai/library/{name} does not support tools")
         weight = 0 if self.ollama is not None else wire.prompt_tokens(chat)

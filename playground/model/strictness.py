@@ -74,6 +74,24 @@ def check(body: Body, *, tools_with_history: bool = True) -> None:
         raise Refused("Messages with tool calls or tool results need 'tools' to be specified.", "tools")
 
 
+def check_reasoning(messages: list[Body], wanted: str) -> None:
+    """Refuse what Kimi and DeepSeek refuse while they think: their own calls without the reasoning before them.
+
+    `wanted`: `calls`; `answers`, then all that the model said; empty: nothing.
+
+    Raises:
+        Refused: with the place.
+    """
+    for index, message in enumerate(messages):
+        held = wanted == "answers" or (wanted == "calls" and "tool_calls" in message)
+        if held and message["role"] == "assistant" and not message.get("reasoning_content"):
+            raise Refused(
+                f"thinking is enabled but reasoning_content is missing in assistant tool call message at index {index}"
+                if wanted == "calls"
+                else "The `reasoning_content` in the thinking mode must be passed back to the API."
+            )
+
+
 def _check_options(body: Body, names: set[str]) -> None:
     if body.get("stream_options") is not None and not body.get("stream"):
         raise Refused("The 'stream_options' parameter is only allowed when 'stream' is enabled.", "stream_options")

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 
 import pytest
+from aiohttp import web
 
 from bot.agent import nudges
 from bot.contract.errors import ModelRefused, ToolsRefused
@@ -23,7 +24,7 @@ from bot.model import Models, protocol
 from bot.model.base import Request
 from bot.model.rendering import Declarations
 from playground.model import ModelServer, Reply
-from tests.bot.model.conftest import Ask, Open
+from tests.bot.model.conftest import Ask, Open, RawServer
 from tests.conftest import RawJson, RawObject
 from tools.base import ToolCall, ToolSpec
 
@@ -292,6 +293,48 @@ async def test_reasoning_returns_with_the_calls_it_led_to_where_the_provider_ins
     )
 
     assert server.requests[1].messages[2]["reasoning_content"] == "A die has six sides."
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+@pytest.mark.parametrize(("wanted", "refused"), [("calls", 1), ("answers", 2)])
+async def test_a_server_that_wants_reasoning_back_gets_it_from_the_first_refusal_on(
+    server: ModelServer, opened: Open, asking: Ask, tool_question: Request, wanted: str, refused: int, field: str
+) -> None:
+    server.wants_reasoning = wanted
+    server.reply(Reply(reasoning="A die has six sides.", reasoning_field=field, calls=(("roll_dice", {"sides": 6}),)))
+    models = opened("vllm:scripted")
+    answer = (await asking(models, tool_question)).answer
+    own = AssistantEntry("", calls=answer.calls, provider=answer.provider, raw=answer.raw)
+    others = AssistantEntry("", calls=(ToolCall("b", "roll_dice", {"sides": 4}),), reasoning="Secret thoughts.")
+    entries = (
+        *tool_question.entries,
+        *(AssistantEntry("I do not know."), UserEntry("Roll then."), others, ToolEntry("b", "roll_dice", "3")),
+        *(own, ToolEntry(answer.calls[0].id, "roll_dice", "4")),
+    )
+    server.reply(Reply("It is a four."), Reply("It is."))
+
+    for _ in range(2):
+        asked = await asking(models, Request(entries=entries, tools=tool_question.tools))
+        assert asked.answer.text.startswith("It is")
+
+    assert [request.status for request in server.requests] == [200, *[400] * refused, 200, 200]
+    sent = [message.get("reasoning_content") for message in server.requests[-1].messages]
+    plain = "(not kept)" if wanted == "answers" else None
+    assert sent == [None, None, plain, None, "(not kept)", None, "A die has six sides.", None]
+
+
+async def test_a_server_that_refuses_even_with_the_reasoning_is_not_asked_for_ever(
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask
+) -> None:
+    seen: list[RawJson] = []
+
+    async def refuse(request: web.Request) -> web.Response:
+        seen.append(await request.json())
+        return web.json_response({"error": {"message": "reasoning_content is missing"}}, status=400)
+
+    asked = await asking(opened(base_urls={"openai": await raw_server(refuse)}), question)
+
+    assert isinstance(asked.error, ModelRefused) and len(seen) == 3
 
 
 @pytest.mark.parametrize("indexes", ["given", "missing", "same"])

@@ -22,6 +22,7 @@ from tools.findings import Finding
 from tools.function import FunctionTool, Late
 from tools.network import proxy_before, trusted
 from tools.payments import Payment
+from tools.pictures import kind_of
 from tools.settings import ImageSettings
 
 if TYPE_CHECKING:
@@ -43,12 +44,6 @@ _PRICES: tuple[tuple[str, tuple[float, float, float]], ...] = (
     ("", (0.011, 0.042, 0.167)),
 )
 """List prices of November 2026 of a square image, of gpt-image-1 at last. https://developers.openai.com/api/docs/pricing"""
-_KINDS = (
-    (b"\x89PNG\r\n\x1a\n", "png", "image/png"),
-    (b"\xff\xd8\xff", "jpg", "image/jpeg"),
-    (b"GIF8", "gif", "image/gif"),
-    (b"RIFF", "webp", "image/webp"),
-)
 _EXAMPLES = (
     {"prompt": "A watercolour of a red fox asleep in the snow, seen from above"},
     {"prompt": "Logo for a bakery called Krume: flat, two colours", "size": "1024x1024", "quality": "high"},
@@ -126,14 +121,14 @@ class GenerateImage(FunctionTool):
         async with context.bill.pay(self._price(request)) as payment:
             answer = await self._ask(request, min(_SECONDS, context.seconds), payment)
         content = await self._content(answer)
-        found = next(((name, kind) for sign, name, kind in _KINDS if content.startswith(sign)), None)
-        if found is None:
+        media_type, ending = kind_of(content[:16])
+        if not media_type:
             raise ToolError("The image service answered with something that is no image.", retry=False)
-        name = f"image-{hashlib.sha256(content).hexdigest()[:8]}.{found[0]}"
+        name = f"image-{hashlib.sha256(content).hexdigest()[:8]}.{ending}"
         return ToolResult(
             text=f"The image is made and is posted as {name} right after your answer. Say in a few words what it "
             "shows; write no link to it.",
-            files=(ProducedFile(name, found[1], content),),
+            files=(ProducedFile(name, media_type, content),),
             own_words=True,
         )
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from bot.agent.calls import CallRunner
-from bot.agent.events import EarlyCall, Failed, ModelReplaced, ReasoningDelta, TextDelta
+from bot.agent.events import EarlyCall, Failed, FileProduced, ModelReplaced, ReasoningDelta, TextDelta
 from bot.agent.nudges import GO_ON
 from bot.agent.task import Task
 from bot.context import ends_with_results, shorten
@@ -24,6 +24,7 @@ from bot.contract import (
     ContentRefused,
     ContextTooLong,
     Entry,
+    File,
     ModelAway,
     ModelBusy,
     ModelDropped,
@@ -51,6 +52,8 @@ _SENTENCES: Final = (
 )
 """Which sentence a person reads, by the first of these that an error is."""
 
+PICTURE: Final = "🖼️"
+"""Stands for the text of an answer that is only pictures."""
 _MOST_UNSEEN: Final = 200
 """Characters that are held back because nothing can be seen in them."""
 _UNDECIDED: Final = re.compile(r"(?:<!?-?|&#?\w{0,30})\Z")
@@ -61,7 +64,7 @@ _NAMED: set[tuple[str, str]] = set()
 """Models and unknown tokens that the log has named."""
 _MOST_NAMED: Final = 100
 
-Delta: TypeAlias = TextDelta | ReasoningDelta | EarlyCall
+Delta: TypeAlias = TextDelta | ReasoningDelta | EarlyCall | FileProduced
 
 
 class ModelPass:
@@ -205,6 +208,10 @@ class ModelPass:
         if not shows_nothing(self._unseen):
             yield self._show(self._unseen)
         _name_unknown(self.answer.model, detector.unknown_tokens)
+        if self.answer.pictures and not self._shown:
+            yield self._show(PICTURE)
+        for picture in self.answer.pictures:
+            yield FileProduced(File(picture.name, picture.media_type, picture.content))
         said = bool(self._shown or self._text_calls or self._reasoning)
         self.unread = bool(detector.dropped) or (not shows_nothing(self.answer.text) and not said)
 

@@ -16,6 +16,7 @@ from bot.contract import Usage
 from bot.model.arguments import whole_text
 from bot.model.callslots import CallSlot, CallSlots
 from bot.model.endings import meaning_of
+from bot.model.pictures import Pictures
 from tools.base import Json, ToolCall
 
 
@@ -77,6 +78,7 @@ class Assembly(ABC):
         self.odd: Mapping[str, Any] | None = None
         """The first event that belongs to none."""
         self.usage: Usage | None = None
+        self.pictures = Pictures()
         self._slots = CallSlots()
         self._text = SplitCharacters()
         self._reasoning = SplitCharacters()
@@ -174,6 +176,7 @@ class ChatAssembly(Assembly):
         known = [
             *(("content", "refusal") if self._streamed else ()),
             *(("reasoning_content", "reasoning", "reasoning_details") if self._fields or self._details else ()),
+            *(("images",) if self.pictures else ()),
             *(("tool_calls", "function_call") if self._slots or self._older else ()),
         ]
         return {name: value for name, value in message.items() if name not in known}
@@ -216,6 +219,8 @@ class ChatAssembly(Assembly):
         delta.progress = delta.progress or thought
         if said.get("extra_content"):
             self._extras["extra_content"] = said["extra_content"]
+        if images := said.get("images"):
+            delta.progress |= self.pictures.add(images)
         if calls := said.get("tool_calls"):
             for piece in tables_in(calls):
                 delta.progress |= self._slots.add(piece)
@@ -229,6 +234,8 @@ class ChatAssembly(Assembly):
             thinking = part.get("thinking")
             if isinstance(part.get("text"), str):
                 delta.text += self._text.join(part["text"])
+            elif "image_url" in part:
+                self.pictures.add(part)
             elif isinstance(thinking, str):
                 delta.reasoning += self._reasoning.join(thinking)
             else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from bot.contract import Entry, ModelDropped, Usage
-from tools.base import Json, ToolCall, ToolSpec
+from tools.base import Json, ProducedFile, ToolCall, ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +63,8 @@ class Answer:
     reasoning: str = ""
     calls: tuple[ToolCall, ...] = ()
     """Native calls, assembled; a call that cannot run says why in `problem`."""
+    pictures: tuple[ProducedFile, ...] = ()
+    """Those that the model made."""
     finish: str
     """`stop`, `tool_calls`, `length`, `content_filter` or `cut`; an answer that ended otherwise is none."""
     usage: Usage = field(default_factory=Usage)

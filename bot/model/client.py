@@ -262,6 +262,7 @@ class ModelClient:
             text=text,
             reasoning=reasoning,
             calls=calls,
+            pictures=tuple(assembly.pictures.files),
             finish=finish,
             usage=usage,
             model=self.name,
@@ -291,4 +292,5 @@ def without_pictures(request: Request) -> Request:
 
 
 def _is_empty(answer: Answer) -> bool:
-    return shows_nothing(answer.text) and not answer.calls and answer.finish not in ("cut", WITHHELD)
+    said = answer.calls or answer.pictures or not shows_nothing(answer.text)
+    return not said and answer.finish not in ("cut", WITHHELD)

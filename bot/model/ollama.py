@@ -51,7 +51,8 @@ class OllamaAssembly(ChatAssembly):
             self._pass_over(event)
             return
         said = table_in(event.get("message"))
-        choice: dict[str, Any] = {"delta": {"content": said.get("content"), "reasoning": said.get("thinking")}}
+        delta_of = {"content": "content", "reasoning": "thinking", "images": "images"}
+        choice: dict[str, Any] = {"delta": {name: said.get(own) for name, own in delta_of.items()}}
         for call in tables_in(said.get("tool_calls")):
             choice["delta"].setdefault("tool_calls", []).append({**call, "index": self._calls})
             self._calls += 1

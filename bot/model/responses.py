@@ -71,6 +71,9 @@ class ResponsesAssembly(Assembly):
         if item.get("type") == "message" and not self._said:
             for part in tables_in(item.get("content")):
                 delta.text += self._text.join(str(part.get("text") or part.get("refusal") or ""))
+        if item.get("type") == "image_generation_call":
+            self.pictures.add(item.get("result"))
+            return
         self._items[index] = item
 
     def _ended(self, response: Mapping[str, Any], kind: str) -> None:

@@ -20,6 +20,7 @@ from bot.store import Store
 from bot.turn.listening import LISTEN_SECONDS, SPEECH_BYTES, Listener
 from tools.documents.kinds import DocumentUnreadable, Reason
 from tools.documents.reading import Document
+from tools.pictures import kind_of
 from tools.sandbox.cell import SandboxFailed
 
 log = logging.getLogger(__name__)
@@ -42,12 +43,6 @@ BRING_SECONDS: Final = 40.0
 """What all of it may take; then the question is answered without the rest."""
 HEAR_SECONDS: Final = LISTEN_SECONDS + 20.0
 """The same, where somebody speaks."""
-_SIGNS: Final = (
-    (b"\x89PNG\r\n\x1a\n", "image/png", "png"),
-    (b"\xff\xd8\xff", "image/jpeg", "jpg"),
-    (b"GIF87a", "image/gif", "gif"),
-    (b"GIF89a", "image/gif", "gif"),
-)
 _HEAD: Final = 16
 _TOO_LARGE: Final = f"unread_{Reason.TOO_LARGE}"
 _MOST: Final = {
@@ -68,17 +63,6 @@ class Read(Protocol):
     """`DocumentReader.read`."""
 
     async def __call__(self, path: Path, name: str = "", media_type: str = "") -> Document: ...
-
-
-def kind_of(head: bytes) -> tuple[str, str]:
-    """Return the media type and the file ending that the first bytes of a picture tell; empty for no picture.
-
-    What a platform says of a file is what its sender said.
-    """
-    for sign, media_type, ending in _SIGNS:
-        if head.startswith(sign):
-            return media_type, ending
-    return ("image/webp", "webp") if head[:4] == b"RIFF" and head[8:12] == b"WEBP" else ("", "")
 
 
 class EnclosedFiles:

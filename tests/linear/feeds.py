@@ -66,6 +66,7 @@ from bot.model import (
     failures,
     lengths,
     ollama,
+    pictures,
     protocol,
     providers,
     rendering,
@@ -673,6 +674,9 @@ FED: dict[str, Callable[[str], object]] = {
         arguments.read_arguments(said) for said in (text, f'{{"query": {text}', f'{{"query": "{text}"}}')
     ],
     "bot.model.assembly.ChatAssembly.add": _chat_stream,
+    "bot.model.pictures.Pictures.add": lambda text: [
+        pictures.Pictures().add(said) for said in (text, f"data:image/png;base64,{text}", [{"url": text}] * 9)
+    ],
     "bot.model.endings.meaning_of": lambda text: [endings.meaning_of(text), endings.name_of(text)],
     "bot.model.assembly.SplitCharacters.join": _halves,
     "bot.model.failures.refusal": lambda text: [
@@ -926,6 +930,7 @@ OWN: dict[str, str] = {
     "bot.model.usage.picture_tokens": "what is stored of pictures, no text",
     "bot.reply.typingsign.TypingSign": _SHORT,
     "bot.turn.enclosed": "hands texts on, and looks at the first bytes of a picture, of which ten are taken",
+    "tools.pictures": "looks at the first bytes",
     "bot.turn.listening": "looks at the first bytes of a recording",
     "bot.model.local": "is handed names of our own; a process that is killed hears the rest",
     "bot.model.transcribing": "is handed names of our own, and cuts what a server says",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -306,6 +307,17 @@ async def test_an_answer_that_begins_with_what_is_not_seen_is_shown_whole(text: 
     events = await answer(Scripted(says(text)))
 
     assert shown(events) == text and events[-1] == Finished("")
+
+
+async def test_pictures_of_the_model_belong_to_the_reply_also_without_a_word() -> None:
+    (alone,) = says("")
+    assert isinstance(alone, Answer)
+    made = replace(alone, pictures=(ProducedFile("picture.png", "image/png", b"png"),))
+
+    events = await answer(Scripted([made]))
+
+    assert [event.file.content for event in events if isinstance(event, FileProduced)] == [b"png"]
+    assert (shown(events), events[-1]) == ("🖼️", Finished(""))
 
 
 # Calls of one round

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import time
@@ -584,3 +585,40 @@ def test_a_long_argument_in_small_pieces_costs_in_proportion() -> None:
         return best
 
     assert cost(2_000) < 4 * cost(1_000)
+
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n and so on").decode()
+
+
+@pytest.mark.parametrize(
+    "images",
+    [
+        [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}],
+        [{"image_url": f"data:image/jpeg;base64,{PNG}"}],
+        [f"data:image/png;base64,{PNG}"],
+        [PNG],
+        {"url": f"data:image/png;base64,{PNG}"},
+    ],
+)
+def test_pictures_in_a_delta_are_files_whose_first_bytes_say_what_they_are(images: RawJson) -> None:
+    assembly, _ = read({"images": images}, {"images": images})
+    assembly.add({"choices": [{"delta": {}, "message": {"images": images}}]}, Delta())
+
+    [file] = assembly.pictures.files
+    assert (file.name, file.media_type, file.content[:4]) == ("picture.png", "image/png", b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    "address", ["https://127.0.0.1/x.png", "data:image/png;base64,!!", "data:text/html;base64,PGI+", "data:x"]
+)
+def test_what_is_no_picture_is_none_and_nothing_is_fetched(address: str) -> None:
+    assembly, _ = read({"images": [{"image_url": {"url": address}}]}, {"images": [None, 7, {}, {"url": {}}]})
+
+    assert assembly.pictures.files == []
+
+
+def test_pictures_without_end_end() -> None:
+    many = [{"url": base64.b64encode(b"GIF89a" + bytes([number])).decode()} for number in range(100)]
+
+    assert [file.name for file in read({"images": many})[0].pictures.files][:2] == ["picture.gif", "picture-2.gif"]
+    assert len(read({"images": many})[0].pictures.files) == 8

@@ -36,7 +36,6 @@ from bot.turn.enclosed import (
     PICTURE_BYTES,
     PICTURES_BYTES,
     EnclosedFiles,
-    kind_of,
 )
 from bot.turn.listening import Listener
 from tests.bot.turn.test_listening import OGG, Purse, Service
@@ -44,6 +43,7 @@ from tests.conftest import FakeClock
 from tests.patience import PATIENCE
 from tools.documents.kinds import DocumentUnreadable, Kind, Reason
 from tools.documents.reading import Document, Part
+from tools.pictures import kind_of
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -1,0 +1,66 @@
+"""The pictures that a model makes in its answer: https://openrouter.ai/docs/features/multimodal/image-generation"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import logging
+from typing import Final
+
+from tools.base import ProducedFile
+from tools.pictures import kind_of
+
+log = logging.getLogger(__name__)
+
+MOST_PICTURES: Final = 8
+"""Of one answer; no platform shows more in a message together."""
+_MOST_CHARS: Final = 30_000_000
+"""Of all of them together, as Base64."""
+
+
+class Pictures:
+    """The pictures of one answer, in the order in which they came; one that comes again counts once."""
+
+    def __init__(self) -> None:
+        self.files: list[ProducedFile] = []
+        self._seen: set[bytes] = set()
+        self._chars = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._seen)
+
+    def add(self, given: object) -> bool:
+        """Take in one picture or a list of them: an object with its address, or the Base64 itself; is any of it new?"""
+        if isinstance(given, list):
+            return sum(self.add(one) for one in given) > 0
+        while isinstance(given, dict):
+            given = given.get("image_url") or given.get("url") or given.get("b64_json")
+        if not isinstance(given, str) or not given:
+            return False
+        digest = hashlib.sha256(given.encode("utf-8", "replace")).digest()
+        if digest in self._seen:
+            return False
+        self._chars += len(given)
+        if len(self._seen) >= MOST_PICTURES or self._chars > _MOST_CHARS:
+            return False
+        self._seen.add(digest)
+        file = self._read(given)
+        if file is None:
+            log.warning("a picture in a model's answer cannot be posted: it is no picture, or only its address came")
+        else:
+            self.files.append(file)
+        return True
+
+    def _read(self, given: str) -> ProducedFile | None:
+        """A picture as a file; nothing is fetched, as an address could lead anywhere."""
+        head, _, data = given.partition(",") if given.startswith("data:") else ("", "", given)
+        if head and not head.endswith(";base64"):
+            return None
+        try:
+            content = base64.b64decode(data, validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        media_type, ending = kind_of(content[:16])
+        number = f"-{len(self.files) + 1}" if self.files else ""
+        return ProducedFile(f"picture{number}.{ending}", media_type, content) if media_type else None

@@ -16,6 +16,7 @@ from bot.agent.events import (
     PassEnded,
     ReasoningDelta,
     TextDelta,
+    TextWithdrawn,
     ToolFinished,
     ToolStarted,
     answer_with,

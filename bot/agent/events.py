@@ -18,6 +18,14 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class TextWithdrawn:
+    """The latest texts of this pass were thoughts, of which only the end was marked."""
+
+    count: int
+    """How many `TextDelta`s."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReasoningDelta:
     """What the model thinks: stored, never shown in the answer."""
 
@@ -126,6 +134,7 @@ class Failed:
 
 Event: TypeAlias = (
     TextDelta
+    | TextWithdrawn
     | ReasoningDelta
     | ModelReplaced
     | PassEnded

@@ -14,7 +14,15 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from bot.agent.calls import CallRunner
-from bot.agent.events import EarlyCall, Failed, FileProduced, ModelReplaced, ReasoningDelta, TextDelta
+from bot.agent.events import (
+    EarlyCall,
+    Failed,
+    FileProduced,
+    ModelReplaced,
+    ReasoningDelta,
+    TextDelta,
+    TextWithdrawn,
+)
 from bot.agent.nudges import GO_ON
 from bot.agent.task import Task
 from bot.context import ends_with_results, shorten
@@ -36,7 +44,7 @@ from bot.contract import (
 )
 from bot.model import Answer, CallPiece, ReasoningPiece, Request, TextPiece
 from bot.safety import shows_nothing
-from bot.toolsyntax import Call, Detector, Reasoning, Text
+from bot.toolsyntax import Call, Detector, Reasoning, Text, Withdrawn
 from tools.base import ToolCall
 
 GAP = "\n\n"
@@ -64,7 +72,7 @@ _NAMED: set[tuple[str, str]] = set()
 """Models and unknown tokens that the log has named."""
 _MOST_NAMED: Final = 100
 
-Delta: TypeAlias = TextDelta | ReasoningDelta | EarlyCall | FileProduced
+Delta: TypeAlias = TextDelta | TextWithdrawn | ReasoningDelta | EarlyCall | FileProduced
 
 
 class ModelPass:
@@ -83,6 +91,8 @@ class ModelPass:
         self._shown: list[str] = []
         self._unseen = ""
         """The beginning of the text, as long as nothing can be seen in it."""
+        self._begun = 0
+        """How many of these were shown before the model that writes now."""
         self._reasoning: list[str] = []
         self._text_calls: list[ToolCall] = []
         self._native_calls: list[ToolCall] = []
@@ -182,9 +192,14 @@ class ModelPass:
 
         A whole call that the end of the stream would run begins at once, if it may.
         """
-        detector = Detector({spec.name: spec.parameters for spec in (*self._task.tools, *request.tools)})
+        tools = {spec.name: spec.parameters for spec in (*self._task.tools, *request.tools)}
+        detector = Detector(tools)
+        # What is only thought runs where nothing else was said.
+        draft = Detector(tools)
+        drafts = draft.feed("<think>")
         calling = request.tool_choice != "none" and bool(request.tools)
-        with closing(detector):
+        self._begun = len(self._shown)
+        with closing(detector), closing(draft):
             async with aclosing(self._task.model.stream(request)) as pieces:
                 async for piece in pieces:
                     match piece:
@@ -193,6 +208,7 @@ class ModelPass:
                             for delta in self._sort(detector.feed(text), begin=calling and prompted):
                                 yield delta
                         case ReasoningPiece(text):
+                            drafts += draft.feed(text)
                             self._reasoning.append(text)
                             yield ReasoningDelta(text)
                         case CallPiece(call):
@@ -203,10 +219,14 @@ class ModelPass:
                             self.answer = replace(piece, calls=tuple(_meant(detector, call) for call in calls))
             if self.answer is None:
                 raise ModelDropped("the model's stream ended without an answer")
-            for delta in self._sort(detector.finish(cut=self.answer.finish in ("length", "cut", "content_filter"))):
+            cut = self.answer.finish in ("length", "cut", "content_filter")
+            for delta in self._sort(detector.finish(cut)):
                 yield delta
+            drafts += draft.finish(cut)
         if not shows_nothing(self._unseen):
             yield self._show(self._unseen)
+        if self._only_thought(self.answer):
+            self._sort([piece for piece in drafts if isinstance(piece, Call)])
         _name_unknown(self.answer.model, detector.unknown_tokens)
         if self.answer.pictures and not self._shown:
             yield self._show(PICTURE)
@@ -215,13 +235,18 @@ class ModelPass:
         said = bool(self._shown or self._text_calls or self._reasoning)
         self.unread = bool(detector.dropped) or (not shows_nothing(self.answer.text) and not said)
 
+    def _only_thought(self, answer: Answer) -> bool:
+        """The model said and called nothing, and only thought."""
+        said = self._shown or self._text_calls or answer.calls or answer.pictures or answer.text.strip()
+        return bool(self._reasoning) and not said
+
     def _show(self, text: str) -> TextDelta:
         # Two passes' texts are two paragraphs.
         gap = GAP if self._shown_before and not self._shown else ""
         self._shown.append(text)
         return TextDelta(gap + text)
 
-    def _sort(self, items: Sequence[Text | Reasoning | Call], *, begin: bool = False) -> list[Delta]:
+    def _sort(self, items: Sequence[Text | Reasoning | Call | Withdrawn], *, begin: bool = False) -> list[Delta]:
         """Keep what the detector found, and return what is reported of it.
 
         Args:
@@ -245,6 +270,13 @@ class ModelPass:
                     self._text_calls.append(ToolCall(identifier, name, arguments, problem))
                     if begin and (early := self._runner.begin(self._text_calls)) is not None:
                         deltas.append(early)
+                case Withdrawn():
+                    taken, self._shown = self._shown[self._begun :], self._shown[: self._begun]
+                    self._reasoning += (*taken, self._unseen)
+                    self._unseen = ""
+                    self._text_calls.clear()
+                    if taken:
+                        deltas.append(TextWithdrawn(len(taken)))
                 case _:
                     pass
         return deltas

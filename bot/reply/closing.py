@@ -6,8 +6,24 @@ import logging
 
 from bot.contract import QUICK, Backoff, Clock, DeliveryError, MessageRef, Page, RateLimited, Surface, Unreachable
 from bot.pacing import Pacer, Purpose
+from bot.reply.pages import Delivery
+from bot.reply.pageset import PageSet
+from bot.store import PageState
 
 log = logging.getLogger(__name__)
+
+
+async def take_left_over(pages: PageSet, surface: Surface, pacer: Pacer, clock: Clock, delivery: Delivery) -> None:
+    """Remove the messages of pages that the text does not reach any more.
+
+    Raises:
+        Closed, Unreachable: as `take_away`.
+    """
+    pages.rewritten = False
+    for number, ref in pages.left_over():
+        await take_away(surface, pacer, clock, ref, pages.now(number).name)
+        pages.forget(number)
+        await delivery.save_page(number, body="", ref=None, state=PageState.GONE, nonce="")
 
 
 async def take_away(surface: Surface, pacer: Pacer, clock: Clock, ref: MessageRef, name: str) -> None:

@@ -49,7 +49,7 @@ class Replies:
             Unrecorded(),
             self._clock,
             turn=turn,
-            filters=self._filters(LinkPolicy()),
+            filters=lambda: self._filters(LinkPolicy()),
             careful=False,
             buttons=ReplyButtons(buttons, buttons) if self._buttons else None,
         )
@@ -88,7 +88,7 @@ class Replies:
             Recorded(self._store, before.turn, str(chat), shown),
             self._clock,
             turn=f"t{before.turn}",
-            filters=self._filters(policy),
+            filters=lambda: self._filters(policy),
             preamble=self._head(question, language),
             shown={page.number: ShownBefore(page.ref, page.state, page.nonce) for page in before.pages} | shown,
             attached={file.number: ShownBefore(file.ref, file.state) for file in before.attachments},

@@ -30,6 +30,8 @@ class PageSet:
             cuts: the ends of the pages that an earlier process cut it into.
         """
         self._turn = turn
+        self._limits = limits
+        self._preamble = preamble
         self._paginator = Paginator.resume(limits.page_length, limits.measure, preamble, cuts)
         self._shown: dict[int, PageNow] = {}
         self.status: dict[str, str] = {}
@@ -42,6 +44,8 @@ class PageSet:
         """What a person may press below the last page."""
         self._growing: set[int] = set()
         """Pages whose messages take more text at their ends, and no edits."""
+        self.rewritten = False
+        """The text began again: pages may stand that it does not reach any more."""
         self.finished = False
         """The text is whole."""
         self.stands_still = False
@@ -56,6 +60,16 @@ class PageSet:
         """Add text at the end."""
         self.stands_still = False
         self._paginator.extend(text)
+
+    def rewrite(self) -> None:
+        """Begin the text again, in the messages that stand."""
+        self._growing.clear()
+        self.rewritten = True
+        self._paginator = Paginator.resume(self._limits.page_length, self._limits.measure, self._preamble)
+
+    def forget(self, number: int) -> None:
+        """Page `number` is on screen no more; a new one of that number is another message."""
+        self._shown[number] = PageNow(self.now(number).name, f"{self.now(number).nonce}-again")
 
     def finish(self) -> None:
         """The text is whole, and no tool works any more."""

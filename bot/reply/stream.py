@@ -38,7 +38,8 @@ from bot.pacing import Grant, Pacer
 from bot.reply.attachments import Attachments
 from bot.reply.buttons import ReplyButtons
 from bot.reply.cadence import Cadence
-from bot.reply.closing import announce, take_away
+from bot.reply.closing import announce, take_left_over
+from bot.reply.filtering import FilterChain
 from bot.reply.pages import Delivery, PageNow, ShownBefore, TextFilter
 from bot.reply.pageset import PageSet, is_blank
 from bot.reply.typingsign import THINKING, TypingSign
@@ -68,7 +69,7 @@ class ReplyStream:
         clock: Clock,
         *,
         turn: str,
-        filters: tuple[TextFilter, ...] = (),
+        filters: Callable[[], tuple[TextFilter, ...]] = tuple,
         preamble: str = "",
         cuts: Sequence[int] = (),
         shown: Mapping[int, ShownBefore] | None = None,
@@ -98,7 +99,7 @@ class ReplyStream:
         self._delivery = delivery
         self._clock = clock
         self._turn = turn
-        self._filters = filters
+        self._filters = FilterChain(filters)
         self._careful = careful
         self._delayed = delayed
         self._sign = TypingSign(surface, pacer, clock, thinking, stands=bool(shown))
@@ -179,9 +180,15 @@ class ReplyStream:
 
     def append(self, text: str) -> None:
         """Add text at the end."""
-        for one in self._filters:
-            text = one.feed(text)
-        self._take(text)
+        self._take(self._filters.feed(text))
+
+    def rewrite(self, text: str) -> None:
+        """Put `text` in the place of all that was written: the next edits show it."""
+        self._filters.renew()
+        self._text.clear()
+        self._pages.rewrite()
+        self.append(text)
+        self._want(words=True)
 
     def status(self, key: str, line: str | None) -> None:
         """Show a line about what a tool does, or with None take it away."""
@@ -213,11 +220,7 @@ class ReplyStream:
     async def finish(self) -> None:
         """The text is whole: show it for good, and return when it stands (or can never stand)."""
         if not self._pages.finished:
-            tail = ""
-            for index, one in enumerate(self._filters):
-                piece = one.feed(tail) if index else ""
-                tail = piece + one.finish()
-            self._take(tail)
+            self._take(self._filters.finish())
             self._pages.finish()
             self._sign.stop()
             self._want()
@@ -259,8 +262,10 @@ class ReplyStream:
         """The one writer of this reply."""
         try:
             while True:
-                number = self._next()
-                if number is not None:
+                if self._pages.rewritten:
+                    async with self._calling:
+                        await take_left_over(self._pages, self._surface, self._pacer, self._clock, self._delivery)
+                if (number := self._next()) is not None:
                     await self._step(number)
                 elif self._pages.finished:
                     async with self._calling:
@@ -432,12 +437,8 @@ class ReplyStream:
 
     async def _close(self) -> None:
         """All pages stand: take away what an earlier try left over, then post the files."""
-        for number, ref in self._pages.left_over():
-            await take_away(self._surface, self._pacer, self._clock, ref, self._pages.now(number).name)
-            self._pages.now(number).ref = None
-            await self._delivery.save_page(number, body="", ref=None, state=PageState.GONE, nonce="")
-        after = max(self.refs.items(), default=(0, None))[1]
-        await self._attachments.post(after)
+        await take_left_over(self._pages, self._surface, self._pacer, self._clock, self._delivery)
+        await self._attachments.post(max(self.refs.items(), default=(0, None))[1])
 
     async def _announce(self, error: Closed) -> None:
         """Say below what stands that the rest comes later."""

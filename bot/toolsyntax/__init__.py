@@ -6,11 +6,12 @@ for piece in [*detector.feed("Rolling. <tool_call>{"), *detector.feed(rest), *de
         case Text(text): ...
         case Reasoning(text): ...
         case Call(name, arguments): ...
+        case Withdrawn(): ...  # what came before was no answer
 """
 
 from bot.toolsyntax.arguments import Registry, split, unwrap
 from bot.toolsyntax.detector import Detector, parse
 from bot.toolsyntax.families import FOLD, MARKERS, WORDINGS
-from bot.toolsyntax.pieces import Call, Reasoning, Text
+from bot.toolsyntax.pieces import Call, Reasoning, Text, Withdrawn
 from bot.toolsyntax.python_calls import PythonScan
 from bot.toolsyntax.repair import object_in

@@ -23,16 +23,16 @@ from bot.toolsyntax.families import (
     INNER_ENDS,
     LINE_HEADS,
     MARKERS,
-    STRAYS,
     Body,
     Marker,
     Role,
+    Thought,
 )
 from bot.toolsyntax.fences import Fences
 from bot.toolsyntax.guard import Guard
 from bot.toolsyntax.marks import Marks
 from bot.toolsyntax.outcomes import Outcome, Verdict
-from bot.toolsyntax.pieces import Call, Piece, Schema, Text
+from bot.toolsyntax.pieces import Call, Piece, Schema, Text, Withdrawn
 from bot.toolsyntax.protected import Visible
 from bot.toolsyntax.reader import Reader, Steps
 from bot.toolsyntax.scan import JsonScan
@@ -45,8 +45,6 @@ _SPACES: Final = re.compile(r"\s*")
 _FENCE_MARKS: Final = "`~"
 _FENCED_FAMILIES: Final = frozenset({"", "tool_call", "python_tag"})
 _SPECIAL: Final = ("<|", "<｜")
-_MOST_KEPT: Final = 400
-"""Characters of a call that cannot be read which are kept."""
 _HEADS: Final = "".join({head[0] for head in HEADS})
 
 
@@ -57,7 +55,11 @@ class Detector:
     Joined, every `Text` is the trimmed visible reply. A call that was cut off or cannot be read is in `dropped`.
     """
 
-    def __init__(self, tools: Mapping[str, Schema]) -> None:
+    def __init__(self, tools: Mapping[str, Schema], *, nested: bool = False) -> None:
+        """
+        Args:
+            nested: it reads a part of a reply, which is not taken apart once more.
+        """
         self._registry = Registry(tools)
         self._arriving = Arriving()
         self._reader = Reader()
@@ -68,12 +70,12 @@ class Detector:
         self._untagged = Untagged(self._reader, self._registry, self._bodies)
         self._visible = Visible()
         self._marks = Marks(self._reader, self._visible, self._guard)
-        self._fences = Fences(self._reader, self._visible, lambda: Detector(tools), self._registry)
+        self._fences = Fences(
+            self._reader, self._visible, None if nested else lambda: Detector(tools, nested=True), self._registry
+        )
         self._in_word = False
         self._plain_until = 0
         """Up to here a line was found to be no call; it is not tried again."""
-        self._words_until = 0
-        """Up to here the line goes on after its markers; it is not looked at again."""
         self._quoted: set[str] = set()
         """Families and elements whose opener stands in the visible text, so that their closer does too."""
         self._forms: list[tuple[str, Body | None]] = []
@@ -308,11 +310,20 @@ class Detector:
         elif marker.role is Role.THINK:
             # A special token is one unless a sentence goes on behind it.
             token = marker.written[:2] == "<|" and (yield from self._reader.peek()) != " "
-            yield from self._fences.reasoning(thought, start, sure=token or self._visible.blank)
+            yield from self._reason(thought, start, sure=token or self._visible.blank)
             if thought.until:
                 yield from self._reader.skip(COLONS)
         else:
-            yield from self._fences.stray_end(start)
+            if (yield from self._fences.stray_end(thought, start)):
+                self._visible.withdraw()
+                self._forms.clear()
+                self.dropped.clear()
+
+    def _reason(self, thought: Thought, start: int, *, sure: bool) -> Steps[None]:
+        """Reasoning after its opener, and its calls where it is the whole reply."""
+        alone = not self._visible.wrote and not self._visible.thought and not self._forms and not thought.told
+        yield from self._fences.reasoning(thought, start, sure=sure, alone=alone)
+        self._fenced()
 
     def _message(self, first: str, start: int) -> Steps[bool]:
         """A message after the token that begins it, or after the words that do; False where those begin none."""
@@ -329,7 +340,7 @@ class Detector:
             self._fire(outcome, r.taken(start), HARMONY.name, Body.JSON)
             yield from self._after(tagged)
         elif head.is_thought:
-            yield from self._fences.reasoning(ANALYSIS, start, sure=True)
+            yield from self._reason(ANALYSIS, start, sure=True)
         elif v.wrote:
             v.write("\n\n")
         return True
@@ -338,7 +349,7 @@ class Detector:
         """A closer without its opener: syntax where it begins or ends a line, a word in the middle of one."""
         r, v = self._reader, self._visible
         quoted = (marker.family.name if marker.family is not None else _element_of(marker)) in self._quoted
-        if not quoted and (v.blank or marker.role is Role.CLOSE) and (yield from self._ends_line()):
+        if not quoted and (v.blank or marker.role is Role.CLOSE) and (yield from self._marks.ends_line()):
             v.drop_spaces()
         elif quoted or not v.blank or marker.role is not Role.CLOSE:
             self._show(r.taken(start))
@@ -347,7 +358,7 @@ class Detector:
         """An opener without a call: syntax where nothing else is on its line, else the words name it."""
         r, v = self._reader, self._visible
         family = opener.family
-        if family is not None and family.words and v.blank and (yield from self._ends_line()):
+        if family is not None and family.words and v.blank and (yield from self._marks.ends_line()):
             v.drop_spaces()
             self.dropped.append(r.taken(start))
             return
@@ -378,32 +389,9 @@ class Detector:
 
     def _give_up(self, start: int) -> Steps[None]:
         """Hide the rest of the reply: it holds a call that cannot be read."""
-        r = self._reader
-        yield from r.ahead(_MOST_KEPT)
         self._visible.drop_spaces()
         self._forms.append(("unknown", None))
-        r.pos = min(len(r.text), r.pos + _MOST_KEPT)
-        self.dropped.append(r.taken(start))
-        while not r.ended:
-            r.pos = len(r.text)
-            yield
-        r.pos = len(r.text)
-
-    def _ends_line(self) -> Steps[bool]:
-        """Read to the end of the line if nothing but closers and control tokens is left on it; else nothing."""
-        r = self._reader
-        here = r.offset
-        if here < self._words_until:
-            return False
-        while True:
-            c = yield from r.skip(" \t\r")
-            if c in ("", "\n"):
-                return True
-            if c not in "<[" or not isinstance((yield from r.match(STRAYS)), Marker):
-                break
-        self._words_until = r.offset
-        r.rewind(here)
-        return False
+        self.dropped.append((yield from self._guard.swallow(start)))
 
     def _after(self, tagged: Tagged | None) -> Steps[None]:
         """Skip what still belongs to the call, and hand out further calls in the same tag."""
@@ -446,5 +434,7 @@ def parse(text: str, tools: Mapping[str, Schema]) -> tuple[str, list[Call]]:
     """The trimmed visible text and the calls of a whole reply."""
     detector = Detector(tools)
     pieces = [*detector.feed(text), *detector.finish()]
+    while Withdrawn() in pieces:
+        del pieces[: pieces.index(Withdrawn()) + 1]
     visible = "".join(piece.text for piece in pieces if isinstance(piece, Text))
     return visible, [piece for piece in pieces if isinstance(piece, Call)]

@@ -89,6 +89,8 @@ class Thought:
     closers: tuple[str, ...]
     tag: bool = False
     """The marks are the beginnings of tags: a suffix or attributes may follow, up to `>`."""
+    told: bool = False
+    """It holds what a tool says, as the model invents it."""
     until: tuple[str, ...] = ()
     """What follows ends it, too."""
 
@@ -218,13 +220,13 @@ THOUGHTS: Final = (
     Thought(("[THINK]",), ("[/THINK]",)),
     Thought(("<|START_THINKING|>",), ("<|END_THINKING|>",)),
     # A result that the model invents is no more meant for people than its thoughts are.
-    Thought(("<tool_result",), ("</tool_result>",)),
-    Thought(("<tool_response>",), ("</tool_response>",)),
-    Thought(("<|START_TOOL_RESULT|>",), ("<|END_TOOL_RESULT|>",)),
+    Thought(("<tool_result",), ("</tool_result>",), told=True),
+    Thought(("<tool_response>",), ("</tool_response>",), told=True),
+    Thought(("<|START_TOOL_RESULT|>",), ("<|END_TOOL_RESULT|>",), told=True),
     Thought(("<|channel>",), ("<channel|>",)),
-    Thought(("<|tool_response>",), ("<tool_response|>",)),
-    Thought(("<start_function_response>",), ("<end_function_response>",)),
-    Thought(("✿RESULT✿",), ("✿RETURN✿",), until=("✿FUNCTION✿",)),
+    Thought(("<|tool_response>",), ("<tool_response|>",), told=True),
+    Thought(("<start_function_response>",), ("<end_function_response>",), told=True),
+    Thought(("✿RESULT✿",), ("✿RETURN✿",), told=True, until=("✿FUNCTION✿",)),
 )
 
 ANALYSIS: Final = Thought((), ("<|end|>", "<|return|>", "<|call|>"), until=MESSAGES)

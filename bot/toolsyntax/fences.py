@@ -17,6 +17,7 @@ from bot.toolsyntax.reader import PARTIAL, Reader, Steps
 _CONTROL: Final = re.compile("|".join(re.escape(token) for token in (*CONTROL_TOKENS, *ENDINGS)))
 _LONGEST_WORD: Final = 32
 _LONGEST_TAG: Final = 200
+_IN_SENTENCES: Final = " .,;:!?)\"'"
 _PROGRAM: Final = "tool_code"
 
 
@@ -36,12 +37,12 @@ class Fences:
         self,
         reader: Reader,
         visible: Visible,
-        inner: Callable[[], Finder],
+        inner: Callable[[], Finder] | None,
         registry: Registry,
     ) -> None:
         """
         Args:
-            inner: makes what finds the calls of a fence that is the whole reply.
+            inner: makes what finds the calls of a fence or a thought that is the whole reply; None in such a one.
         """
         self._registry = registry
         self._reader = reader
@@ -78,7 +79,7 @@ class Fences:
                         r.drop()
                         return
                     r.rewind(body)
-                elif more and only and self._first:
+                elif more and only and self._first and self._inner is not None:
                     self._first = False
                     body = r.offset
                     if (yield from self._is_whole_reply(c, length)):
@@ -144,7 +145,7 @@ class Fences:
             line = r.offset
             more = yield from r.find("\n")
             r.pos += more
-            closing = _CONTROL.sub("", r.taken(line)).strip()
+            closing = _bare(r.taken(line))
             closed = len(closing) >= length and not closing.strip("`")
             if closed or not more:
                 break
@@ -167,6 +168,7 @@ class Fences:
         if not first or first not in "{[<":
             return False
         r.rewind(body)
+        assert self._inner is not None
         inner = self._inner()
         pieces: list[Piece] = []
         while True:
@@ -174,7 +176,7 @@ class Fences:
             more = yield from r.find("\n")
             r.pos += more
             line = r.taken(start)
-            closing = _CONTROL.sub("", line).strip()
+            closing = _bare(line)
             if len(closing) >= length and not closing.strip(c):
                 break
             pieces += inner.feed(line)
@@ -192,10 +194,11 @@ class Fences:
 
     # reasoning
 
-    def reasoning(self, thought: Thought, start: int, *, sure: bool) -> Steps[None]:
+    def reasoning(self, thought: Thought, start: int, *, sure: bool, alone: bool) -> Steps[None]:
         """Split reasoning off, after its opener. Where it is not `sure` it counts only when it is closed.
 
-        The caller holds from `start`, where the opener stands.
+        The caller holds from `start`, where the opener stands. Where nothing came before (`alone`), and it never closes
+        and ends in a call, that call is meant: nothing else was said.
         """
         r, v = self._reader, self._visible
         if not sure and thought in self._unclosed:
@@ -203,12 +206,16 @@ class Fences:
             return
         ends, first = _ends_of(thought)
         begin = r.offset
+        draft = self._inner() if sure and alone and self._inner is not None else None
+        drafts: list[Piece] = []
         while True:
             before = r.pos
             found = first.search(r.text, before)
             r.pos = found.start() if found else len(r.text)
             if sure:
                 v.think(r.text[before : r.pos])
+            if draft is not None:
+                drafts += draft.feed(r.text[before : r.pos])
             if not found:
                 if r.ended:
                     break
@@ -223,6 +230,7 @@ class Fences:
                 r.pos += 1
             if sure and not whole:
                 v.think(r.taken(at))
+                drafts += draft.feed(r.taken(at)) if draft is not None else ()
             elif whole and not sure:
                 r.rewind(at)
                 v.think(r.taken(begin))
@@ -232,6 +240,9 @@ class Fences:
             r.drop()
             if whole:
                 return
+        if draft is not None:
+            drafts += draft.finish(self.cut)
+            self.calls = _last_calls(drafts)
         if not sure:
             self._unclosed.add(thought)
             r.rewind(begin)
@@ -250,11 +261,33 @@ class Fences:
         r.drop()
         return ended
 
-    def stray_end(self, start: int) -> Steps[None]:
-        """An end of reasoning that had no beginning: some servers send only that. In a sentence it is a word."""
+    def stray_end(self, thought: Thought, start: int) -> Steps[bool]:
+        """An end of reasoning that had no beginning: True if that stood in the prompt, and all before it is a thought.
+
+        In a sentence it is a word.
+        """
         r, v = self._reader, self._visible
-        if not v.blank and (yield from r.peek()) not in ("", "\n", "\r"):
+        c = yield from r.peek()
+        if not v.blank and c not in ("", "\n", "\r") and (v.spaced or c in _IN_SENTENCES):
             v.write(r.taken(start))
+            return False
+        return not thought.told and not v.thought
+
+
+def _bare(line: str) -> str:
+    """A line without the tokens that runtimes leave; a long one closes no fence, and is left as it is."""
+    return _CONTROL.sub("", line).strip() if len(line) < _LONGEST_TAG else line
+
+
+def _last_calls(pieces: list[Piece]) -> tuple[Call, ...]:
+    """The calls at the end of a text, if they are all that it ends in and all can run."""
+    calls: list[Call] = []
+    for piece in pieces:
+        if isinstance(piece, Call):
+            calls.append(piece)
+        elif isinstance(piece, Text):
+            calls.clear()
+    return tuple(calls) if all(call.known for call in calls) else ()
 
 
 @cache

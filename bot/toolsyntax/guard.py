@@ -14,6 +14,8 @@ _BARS: Final = "|｜‖"
 _LONGEST: Final = 72
 _NEAR: Final = 200
 """How far from a token a tool's name makes a call of it."""
+_MOST_KEPT: Final = 400
+"""Characters of a call that cannot be read which are kept."""
 _MOST_NOTED: Final = 8
 
 
@@ -55,6 +57,18 @@ class Guard:
         """A registered name stands near; in the middle of a `line`, also what its arguments may begin with."""
         text = yield from self._reader.ahead(_NEAR)
         return self._registry.named_in(text, with_arguments=line)
+
+    def swallow(self, start: int) -> Steps[str]:
+        """Read the rest of the reply, and return its beginning from the held `start` on."""
+        r = self._reader
+        yield from r.ahead(_MOST_KEPT)
+        r.pos = min(len(r.text), r.pos + _MOST_KEPT)
+        kept = r.taken(start)
+        while not r.ended:
+            r.pos = len(r.text)
+            yield
+        r.pos = len(r.text)
+        return kept
 
     def note(self, token: str) -> None:
         """Keep an unknown token for the log."""

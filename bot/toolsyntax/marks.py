@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bot.toolsyntax.families import ENDS, Marker, Role
+from bot.toolsyntax.families import ENDS, STRAYS, Marker, Role
 from bot.toolsyntax.guard import Guard
 from bot.toolsyntax.protected import Visible
 from bot.toolsyntax.reader import Reader, Steps
@@ -22,6 +22,8 @@ class Marks:
         self._guard = guard
         self._goes_on_until = 0
         """Up to here no token is the last of the reply; it is not looked at again."""
+        self._words_until = 0
+        """Up to here the line goes on after its markers; it is not looked at again."""
         self._wrapped = ""
         """The wrapper around the answer, as it was opened."""
 
@@ -58,5 +60,21 @@ class Marks:
             if isinstance((yield from r.match(ENDS)), Marker) or (c == "<" and (yield from self._guard.token())):
                 continue
             self._goes_on_until = r.offset + 1
+        r.rewind(here)
+        return False
+
+    def ends_line(self) -> Steps[bool]:
+        """Read to the end of the line if nothing but closers and control tokens is left on it; else nothing."""
+        r = self._reader
+        here = r.offset
+        if here < self._words_until:
+            return False
+        while True:
+            c = yield from r.skip(" \t\r")
+            if c in ("", "\n"):
+                return True
+            if c not in "<[" or not isinstance((yield from r.match(STRAYS)), Marker):
+                break
+        self._words_until = r.offset
         r.rewind(here)
         return False

@@ -12,7 +12,7 @@ Schema: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Visible text; joined, all of it is the trimmed visible reply."""
+    """Visible text; joined, all of it since the latest `Withdrawn` is the trimmed visible reply."""
 
     text: str
 
@@ -38,4 +38,9 @@ class Call:
     """Why it cannot run as asked; empty when it can."""
 
 
-Piece: TypeAlias = Text | Reasoning | Call
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """All text and all calls so far were thoughts: only their end arrived, their beginning stood in the prompt."""
+
+
+Piece: TypeAlias = Text | Reasoning | Call | Withdrawn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from bot.toolsyntax.pieces import Piece, Reasoning, Text
+from bot.toolsyntax.pieces import Call, Piece, Reasoning, Text, Withdrawn
 
 _MARK: Final = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,4}\Z")
 
@@ -18,6 +18,8 @@ class Visible:
 
     def __init__(self) -> None:
         self._out: list[Piece] = []
+        self._given = False
+        """Some of it was handed out."""
         self._run: list[str] = []
         self._thought: list[str] = []
         self._spaces: list[str] = []
@@ -86,10 +88,27 @@ class Visible:
                 self._close_run()
             self._thought.append(text)
 
+    @property
+    def spaced(self) -> bool:
+        """Whitespace stands last."""
+        return bool(self._spaces)
+
+    def withdraw(self) -> None:
+        """Make thoughts of all text, and nothing of all calls."""
+        self._close_run()
+        self._spaces.clear()
+        out = [Reasoning(piece.text) if isinstance(piece, Text) else piece for piece in self._out]
+        self._out = [piece for piece in out if not isinstance(piece, Call)]
+        if self._given:
+            self._out.insert(0, Withdrawn())
+        self._given = self.wrote = False
+        self.fresh = self.thought = self.blank = True
+
     def take(self) -> list[Piece]:
         """What came together since the last time."""
         self._close_run()
         out, self._out = self._out, []
+        self._given = self._given or any(isinstance(piece, Text | Call) for piece in out)
         return out
 
     def _close_run(self) -> None:

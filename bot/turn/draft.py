@@ -71,6 +71,11 @@ class Draft:
         """Write what a model says; the first words of a pass stand apart from what is written already."""
         self._put(text if self.made.current else workings.gap_after(self.made.visible, self.options) + text)
 
+    def take_back(self, count: int) -> None:
+        """Take the latest texts of the model off the reply."""
+        del self.made.current[-count:], self.made.visible[-count:]
+        self.reply.rewrite("".join(self.made.visible))
+
     def write(self, words: str) -> None:
         """Write a sentence of our own, as a paragraph apart."""
         self._put(workings.as_paragraph(self.made.visible, words))

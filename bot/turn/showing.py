@@ -13,6 +13,7 @@ from bot.agent import (
     PassEnded,
     ReasoningDelta,
     TextDelta,
+    TextWithdrawn,
     ToolFinished,
     ToolStarted,
     learn_result,
@@ -47,6 +48,9 @@ class Showing:
         match event:
             case TextDelta(text):
                 self._text(draft, text)
+            case TextWithdrawn(count):
+                made.thinking.append("".join(made.current[-count:]))
+                draft.take_back(count)
             case ReasoningDelta(text):
                 made.thinking.append(text)
             case ModelReplaced():

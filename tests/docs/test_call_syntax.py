@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.toolsyntax import FOLD, Call, Detector, Text
+from bot.toolsyntax import FOLD, Call, Detector, Text, Withdrawn
 from bot.toolsyntax.families import FAMILIES
 from tests.conftest import RawJson, RawObject
 
@@ -57,6 +57,8 @@ def read(reply: str, size: int) -> tuple[list[tuple[str, RawJson, bool]], str]:
     detector = Detector(TOOLS)
     pieces = [piece for at in range(0, len(reply), size) for piece in detector.feed(reply[at : at + size])]
     pieces += detector.finish()
+    while Withdrawn() in pieces:
+        del pieces[: pieces.index(Withdrawn()) + 1]
     calls = [(piece.name, piece.arguments, piece.known) for piece in pieces if isinstance(piece, Call)]
     return calls, "".join(piece.text for piece in pieces if isinstance(piece, Text))
 

@@ -710,7 +710,17 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.toolsyntax.detector.Detector.feed, in pieces": _streamed(lambda: Detector(TOOLS), 16),
     "bot.toolsyntax.detector.parse": lambda text: [
         parse(f"{before}{text}", TOOLS)
-        for before in ('<tool_call>{"name": "look", "arguments": {', "<function=look><parameter=query>")
+        for before in (
+            '<tool_call>{"name": "look", "arguments": {',
+            "<function=look><parameter=query>",
+            '<|tool_call>call:look{query:<|"|>',
+            "<|channel|>analysis<|message|>",
+            "<|channel|>commentary to=functions.look<|message|>",
+            '<invoke name="look"><query>',
+            "<thinking>",
+            "```tool_code\nlook(",
+            "<|unknown|>",
+        )
     ],
     "bot.toolsyntax.repair.loads": lambda text: repair.loads(f"{{'query': '{text}',}}"),
     "bot.toolsyntax.repair.unquote": repair.unquote,
@@ -848,6 +858,7 @@ INSIDE: dict[str, str] = {
     "bot.context.question": "bot.context.question.user_entry",
     "bot.safety.redacted": "bot.safety.redacted.redact_call",
     "bot.safety.redactor": "bot.safety.redactor.Redactor.feed",
+    "bot.reply.filtering": "bot.safety.characters.AnswerFilter.feed",
     "bot.reply.stream.ReplyStream": "bot.reply.paging.Paginator.extend",
     "bot.reply.cadence": "bot.pacing.reader.seconds_to_read",
     "bot.reply.pageset": "bot.reply.paging.Paginator.extend",

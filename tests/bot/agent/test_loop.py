@@ -18,6 +18,7 @@ from bot.agent.events import (
     PassEnded,
     ReasoningDelta,
     TextDelta,
+    TextWithdrawn,
     ToolFinished,
     ToolStarted,
 )
@@ -674,6 +675,41 @@ async def test_a_reply_of_markers_alone_is_never_shown_and_the_call_is_asked_for
     events = await answer(model, look)
 
     assert "could not be read" in model.requests[1].reminder
+    assert look.ran == ["tea"]
+    assert shown(events) == "A leaf."
+
+
+async def test_words_whose_end_marks_them_as_thoughts_are_taken_back() -> None:
+    model = Scripted([TextPiece("They want tea."), *says("\n</think>\n\nA leaf.")])
+
+    events = await answer(model, Small("look"))
+
+    assert events.index(TextWithdrawn(1)) == 1 + events.index(TextDelta("They want tea."))
+    assert shown(events[events.index(TextWithdrawn(1)) :]) == "A leaf."
+    entry = next(event.entry for event in events if isinstance(event, PassEnded))
+    assert (entry.text, entry.reasoning) == ("A leaf.", "They want tea.")
+
+
+async def test_a_draft_call_in_words_that_turn_out_to_be_thoughts_does_not_run() -> None:
+    look = Small("look")
+    draft = 'I could <tool_call>{"name": "look", "arguments": {"text": "tea"}}</tool_call>'
+    model = Scripted([TextPiece(draft), *says(" but no.</think>\nA leaf.")])
+
+    events = await answer(model, look)
+
+    assert (look.ran, len(model.requests)) == ([], 1)
+    assert isinstance(events[-1], Finished)
+
+
+@pytest.mark.parametrize("field", [False, True], ids=["in the text", "in a field of its own"])
+async def test_a_call_at_the_end_of_thoughts_that_are_the_whole_reply_runs(field: bool) -> None:
+    look = Small("look")
+    thought = 'I look.\n<tool_call>{"name": "look", "arguments": {"text": "tea"}}</tool_call>'
+    reply = [ReasoningPiece(thought), *says("")] if field else says(f"<think>{thought}")
+    model = Scripted(reply, says("A leaf."))
+
+    events = await answer(model, look)
+
     assert look.ran == ["tea"]
     assert shown(events) == "A leaf."
 

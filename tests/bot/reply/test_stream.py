@@ -25,6 +25,7 @@ from bot.pacing.pacer import Pacer
 from bot.pacing.reader import APART, COLLECT, FRESH
 from bot.reply.pages import ShownBefore, TextFilter
 from bot.reply.stream import ReplyStream
+from bot.safety import Redactor
 from bot.store import PageState
 from tests.bot.conftest import BareSurface
 from tests.conftest import FakeClock
@@ -132,7 +133,7 @@ def log() -> Log:
 class ReplyOptions(TypedDict, total=False):
     """How a reply is opened, as `ReplyStream` takes it."""
 
-    filters: tuple[TextFilter, ...]
+    filters: Callable[[], tuple[TextFilter, ...]]
     preamble: str
     cuts: Sequence[int]
     shown: Mapping[int, ShownBefore]
@@ -215,6 +216,42 @@ async def test_what_becomes_readable_meanwhile_is_not_collected_any_longer(
     await clock.settle()
 
     assert screen.calls == [("post", Page("It is warm in Kyoto today, and "))]
+
+
+async def test_what_is_rewritten_goes_into_the_messages_that_stand_and_the_rest_goes_away(
+    start: OpenReply, screen: Screen, log: Log, clock: FakeClock
+) -> None:
+    reply = await start()
+    reply.append("They want to know how warm it is in Kyoto. " * 12)
+    await clock.advance(60)
+    assert len(screen.shown) == 3
+
+    reply.rewrite("")
+    await clock.advance(5)
+    assert screen.removed == ["m1", "m2"]
+    reply.append("It is warm.")
+    await clock.advance(5)
+    assert [pages[-1].body for pages in screen.shown.values()] == ["It is warm."]
+
+    reply.append(" And it is dry, as it was all of this week." * 6)
+    await finish(reply, clock, 60)
+
+    assert reply.text == "It is warm." + " And it is dry, as it was all of this week." * 6
+    assert "".join(pages[-1].body for pages in screen.shown.values()).split() == reply.text.split()
+    assert len(screen.shown) == 2
+
+
+async def test_what_the_filters_held_back_of_it_is_forgotten_with_what_is_rewritten(
+    start: OpenReply, screen: Screen, clock: FakeClock
+) -> None:
+    reply = await start(filters=lambda: (Redactor(("secret-of-the-house",)),))
+    reply.append("They want the secret-of-the")
+
+    reply.rewrite("It is ")
+    reply.append("house number four.")
+    await finish(reply, clock)
+
+    assert screen.now() == "It is house number four."
 
 
 async def test_markup_alone_is_not_shown_before_there_is_something_to_read(

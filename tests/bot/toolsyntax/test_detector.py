@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.model.protocol import written_call
-from bot.toolsyntax import Call, Detector, Reasoning, Text, parse
+from bot.toolsyntax import Call, Detector, Reasoning, Text, Withdrawn, parse
 from bot.toolsyntax.families import CONTROL_TOKENS, MARKERS
 from bot.toolsyntax.pieces import Piece
 from tests.conftest import RawJson, RawObject
@@ -31,6 +31,9 @@ def read(pieces: list[str], *, cut: bool = False) -> tuple[str, list[tuple[RawJs
     for piece in pieces:
         found += detector.feed(piece)
     found += detector.finish(cut)
+    while Withdrawn() in found:
+        at = found.index(Withdrawn())
+        found[: at + 1] = [Reasoning(piece.text) for piece in found[:at] if isinstance(piece, Text | Reasoning)]
     return (
         "".join(piece.text for piece in found if isinstance(piece, Text)),
         [
@@ -169,7 +172,10 @@ def test_the_line_of_a_sentence_that_was_cut_off_does_not_run() -> None:
     assert (shown, calls) == ("", [])
 
 
-@pytest.mark.parametrize("marks", ["<tool_call>", "<tool_call>\n", "[TOOL_CALLS]", "x </tool_call> ", "</parameter> "])
+@pytest.mark.parametrize(
+    "marks",
+    ["<tool_call>", "<tool_call>\n", "[TOOL_CALLS]", "x </tool_call> ", "</parameter> ", "<|channel|>", "x<|foo|> "],
+)
 def test_marks_without_a_call_cost_in_proportion_to_their_number(marks: str) -> None:
     def seconds(count: int) -> float:
         best = 1e9
@@ -188,6 +194,20 @@ def test_an_unknown_tool_says_so() -> None:
 
     assert not calls[0].known
     assert "nope" in calls[0].problem
+
+
+def test_text_whose_end_marks_it_as_thoughts_is_taken_back_and_nothing_else() -> None:
+    detector = Detector(TOOLS)
+
+    pieces = [
+        *detector.feed("They want 4."),
+        *detector.feed("\n</think>\n\nIt"),
+        *detector.feed(" is 4."),
+        *detector.finish(),
+    ]
+
+    assert pieces == [Text("They want 4."), Withdrawn(), Text("It"), Text(" is 4.")]
+    assert parse("They want 4.</think>It is 4.", TOOLS) == ("It is 4.", [])
 
 
 def test_halves_of_a_character_are_joined() -> None:

@@ -100,7 +100,7 @@ class ModelClient:
         backoff = Backoff(self._clock, _BUSY_PAUSES, endless=False)
         wasted: Usage | None = None
         while True:
-            native = self._native
+            native, known = self._native, frozenset(self._at.learned.refused)
             started = False
             try:
                 async with aclosing(self._exchange(request, native, deadline)) as pieces:
@@ -117,7 +117,7 @@ class ModelClient:
                     else:
                         return
             except ToolsRefused:
-                if self._at.options.tool_mode != "auto" or started or not self._at.learned.note("tools"):
+                if self._at.options.tool_mode != "auto" or started or not self._at.learned.note("tools", known):
                     raise
             except PicturesRefused as error:
                 if started:
@@ -126,7 +126,7 @@ class ModelClient:
                     self._at.learned.note("pictures")
                 request = without_pictures(request)
             except NotUnderstood as error:
-                if started or not self._at.learned.note(error.part):
+                if started or not self._at.learned.note(error.part, known):
                     raise
             except AnswerTooLong as error:
                 # The first time nothing else is known of this server; after that it is asked for what it takes.

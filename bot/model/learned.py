@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
@@ -55,11 +56,15 @@ class Learned:
     def refuses(self, part: Part) -> bool:
         return part in self.refused
 
-    def note(self, part: str) -> bool:
-        """Remember a refusal; return False if it was known, so that asking again would not help."""
-        if part in self.refused:
+    def note(self, part: str, known: Container[str] = ()) -> bool:
+        """Remember a refusal; return False if asking again would not help.
+
+        Args:
+            known: what was known when the request was written; other chats may have met the same refusal meanwhile.
+        """
+        if part in known:
             part = _STRICTER.get(part, part)
-        if part not in get_args(Part) or part in self.refused:
+        if part not in get_args(Part) or part in known:
             return False
         self.refused.add(part)
         return True

@@ -92,3 +92,34 @@ async def test_every_shape_is_shown_once_and_whole(world: World, start: Start, p
             shown = screen.of(place)[before:]
             assert "".join(message.text for message in shown).strip() == SAID, number
         assert [file[2] for message in screen.of(place) for file in message.files] == [PNG]
+
+
+async def test_a_server_that_wants_its_reasoning_back_answers_from_the_result_on_every_platform(
+    world: World, start: Start
+) -> None:
+    world.model.wants_reasoning = "calls"
+    world.telegram.person(7, "Ada")
+    world.slack.person("U7", "Ada")
+    world.discord.person(7, "Ada")
+    slack, discord = world.slack.direct("U7"), world.discord.direct(7).id
+    places = ((world.telegram.screen, "7"), (world.slack.screen, slack), (world.discord.screen, str(discord)))
+
+    def answer(body: RawJson) -> Reply:
+        if body["messages"][-1]["role"] == "tool":
+            return Reply(SAID)
+        return Reply(reasoning="I had better calculate it.", calls=(("calculator", json.loads(ARGUMENTS)),))
+
+    world.model.script = answer
+    async with start("telegram", "slack", "discord", TOOL_MODE="native") as bot:
+        for number in range(2):
+            world.telegram.say(7, "what is 17*23?", person=7)
+            world.slack.say(slack, "what is 17*23?", person="U7")
+            world.discord.say(discord, "what is 17*23?", person=7)
+            for screen, place in places:
+                await screen.until(more_than(number, place))
+            await bot.dispatcher.wait_idle()
+
+    for screen, place in places:
+        assert [message.text for message in screen.of(place)] == [SAID] * 2, place
+    refused = [request.status for request in world.model.requests].count(400)
+    assert 1 <= refused <= 3, "once for each question that was under way when it was learned"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 from collections.abc import Sequence
@@ -321,6 +322,19 @@ async def test_a_server_that_wants_reasoning_back_gets_it_from_the_first_refusal
     sent = [message.get("reasoning_content") for message in server.requests[-1].messages]
     plain = "(not kept)" if wanted == "answers" else None
     assert sent == [None, None, plain, None, "(not kept)", None, "A die has six sides.", None]
+
+
+@pytest.mark.parametrize("tools", [True, False])
+async def test_chats_that_meet_the_same_refusal_at_the_same_time_are_all_answered(
+    server: ModelServer, opened: Open, asking: Ask, dice: ToolSpec, tools: bool
+) -> None:
+    server.wants_reasoning, server.supports_tools = ("calls", True) if tools else ("", False)
+    server.script = lambda body: Reply("It is a four.")
+    models = opened("vllm:scripted")
+
+    asked = await asyncio.gather(*(asking(models, Request(entries=CALLED, tools=(dice,))) for _ in range(5)))
+
+    assert [one.answer.text for one in asked] == ["It is a four."] * 5
 
 
 async def test_a_server_that_refuses_even_with_the_reasoning_is_not_asked_for_ever(

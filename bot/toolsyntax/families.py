@@ -297,11 +297,15 @@ def _markers() -> list[Marker]:
 WORDINGS: Final = (
     Marker("使用工具", Role.USE),
     Marker("我需要使用工具", Role.NEED),
+)
+"""How a call begins that is written as a sentence; only at the beginning of a line."""
+LINE_STARTS: Final = (
+    *WORDINGS,
     Marker("Action:", Role.ACTION),
     Marker(">>>all\n", Role.NAMED),
     Marker("all\n", Role.NAMED),
 )
-"""How a call begins that is written as a sentence; only at the beginning of a line."""
+"""These, and words that mean something of their own elsewhere."""
 
 MARKERS: Final = tuple(_markers())
 

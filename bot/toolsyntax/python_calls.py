@@ -119,7 +119,9 @@ def read_script(text: str, registry: Registry) -> list[Found] | None:
     """The calls of a program that holds nothing else, printed or not, or None; all tools must be registered."""
     found: list[Found] = []
     for line in split(text, "\n;"):
-        line = _ASSIGNED.sub("", line.strip())
+        line = line.strip()
+        if assigned := _ASSIGNED.match(line):
+            line = line[assigned.end() :]
         if not line or line.startswith("#"):
             continue
         if line.startswith(_PRINTED) and line.endswith(")"):

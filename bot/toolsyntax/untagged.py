@@ -7,7 +7,17 @@ from typing import Final, NamedTuple
 
 from bot.toolsyntax.arguments import NAME_KEYS, Found, Registry
 from bot.toolsyntax.bodies import Bodies
-from bot.toolsyntax.families import CLOSERS_AND_CONTROLS, CONTROL_TOKENS, ENDS, WORDINGS, Body, Marker, Role, Trie, trie
+from bot.toolsyntax.families import (
+    CLOSERS_AND_CONTROLS,
+    CONTROL_TOKENS,
+    ENDS,
+    LINE_STARTS,
+    Body,
+    Marker,
+    Role,
+    Trie,
+    trie,
+)
 from bot.toolsyntax.outcomes import TEXT, UNFINISHED, Outcome, Verdict, fired
 from bot.toolsyntax.reader import Reader, Steps
 from bot.toolsyntax.repair import Unreadable, loads, partial
@@ -44,7 +54,7 @@ class Untagged:
         self._bodies = bodies
         names = tuple(registry.names)
         self._calls = _calls_trie(names)
-        self._lines = _calls_trie(names, WORDINGS)
+        self._lines = _calls_trie(names, LINE_STARTS)
 
     def may_begin(self, c: str) -> bool:
         """A line that begins with `c` may be a call in words or in brackets."""

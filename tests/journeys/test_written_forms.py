@@ -17,6 +17,8 @@ person = runpy.run_path(str(Path(__file__).with_name("test_platforms.py")))["per
 WAYS = ("telegram", "slack direct", "discord direct")
 ARGUMENTS = '{"expression": "17*23"}'
 FORMS = [
+    "I want to reckon that now, so I reckon, and reckon.\n</think>\n\n"
+    f'<tool_call>{{"name": "calculator", "arguments": {ARGUMENTS}}}</tool_call>',
     "<|channel|>analysis<|message|>I reckon.<|end|><|start|>assistant<|channel|>commentary to=functions.calculator "
     f"<|constrain|>json<|message|>{ARGUMENTS}<|call|>",
     '<|tool_call>call:calculator{expression:<|"|>17*23<|"|>}<tool_call|>',
@@ -24,9 +26,9 @@ FORMS = [
     "</expression>]<]minimax[>[</invoke>]<]minimax[>[</tool_call>",
     '```tool_code\nprint(default_api.calculator(expression="17*23"))\n```',
     f"<|reckon_with|>calculator<|these|>{ARGUMENTS}<|done|>",
-    "I want to reckon that now, so I reckon, and reckon.\n</think>\n\n"
-    f'<tool_call>{{"name": "calculator", "arguments": {ARGUMENTS}}}</tool_call>',
 ]
+THINKS = 15
+"""Words a second of thoughts that are seen until their end comes."""
 RAW = re.compile(r"[|｜]&gt;|&lt;[|｜]|minimax|tool_code|calculator|functions|reckon|/think|expression")
 
 
@@ -40,7 +42,7 @@ def script(body: RawJson) -> Reply:
         return Reply(f'<tool_call>{{"name": "calculator", "arguments": {ARGUMENTS}}}</tool_call>')
     form = re.search(r"form (\d)", text)
     assert form is not None, text
-    return Reply(FORMS[int(form[1])])
+    return Reply(FORMS[int(form[1])], words_per_second=THINKS if form[1] == "0" else 0)
 
 
 @pytest.mark.parametrize("mode", ["native", "prompt"])
@@ -54,5 +56,5 @@ async def test_a_form_of_any_model_runs_and_is_on_no_screen(mode: str, world: Wo
                 assert messages[-1].text == "It is 391.", (way, number, [message.text for message in messages])
                 seen = [version.html for message in messages for version in message.versions]
                 # Of thoughts whose end alone is marked the beginning may be seen until that comes.
-                shown = [one for one in seen if number < 5 and RAW.search(one)]
-                assert not shown, (way, number, shown)
+                shown = [one for one in seen if RAW.search(one)]
+                assert bool(shown) == (number == 0), (way, number, seen)

@@ -94,3 +94,9 @@ def test_all_but_our_own_words_are_wrapped() -> None:
     assert tool_entry(call, ToolResult(text="4", own_words=True), "0" * 8).text == "4"
     assert "not instructions" in tool_entry(call, ToolResult(text="4"), "0" * 8).text
     assert "not instructions" in tool_entry(call, ToolResult(text="4", untrusted=True), "0" * 8).text
+
+
+def test_words_that_mean_something_of_their_own_stay_as_they_are() -> None:
+    text = "Not at all\nAction: none\nall\n>>> 1 + 1\nOverall\n"
+
+    assert defuse(text) == text

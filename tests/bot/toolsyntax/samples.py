@@ -309,6 +309,10 @@ UNTAGGED: dict[str, tuple[str, list[Call]]] = {
         [DICE],
     ),
     "28": ("```tool_code\nroll_dice(sides=6)\n```", [DICE]),
+    "28 by name": (
+        "```tool_code\nroll_dice(count=2, sides=6)\n```",
+        [("roll_dice", {"count": 2, "sides": 6})],
+    ),
     "28 printed": ("```tool_code\nprint(default_api.roll_dice(sides=6))\n```", [DICE]),
     "28 two, in lines": (
         '```tool_code\n# first\nresult = roll_dice(\n    sides=6,\n)\n\nprint(translate("早安", target="en"))\n```',

@@ -199,6 +199,8 @@ class Bodies:
         if isinstance(marker, Marker) and marker.role is Role.ELEMENT_END:
             return fired(Found(name, {}))
         r.rewind(here)
+        if isinstance(marker, Marker) and marker.role is Role.CLOSE and name in self._registry:
+            return fired(Found(name, {}))  # the element's end is missing
         if isinstance(marker, Marker) and marker.role is Role.PARAMETER:
             return (yield from self._parameters(name))
         return (yield from self._named_elements(name)) if marker is None else TEXT

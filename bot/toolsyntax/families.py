@@ -182,6 +182,10 @@ CONTROL_TOKENS: Final = (
     "<|CHATBOT_TOKEN|>",
     "<start_of_turn>",
     "<end_of_turn>",
+    "<|im_assistant|>",
+    "<|im_user|>",
+    "<|im_system|>",
+    "<|im_middle|>",
     "<|turn>",
     "<turn|>",
     "<|end|>",
@@ -207,7 +211,16 @@ HEADS: Final = (
 )
 """How a line begins whose first token stood in the prompt, or was lost on the way."""
 
-TURNS: Final = ("<|im_start|>", "<|start_header_id|>", "<|header_start|>", "<start_of_turn>", "<|turn>")
+TURNS: Final = (
+    "<|im_start|>",
+    "<|im_assistant|>",
+    "<|im_user|>",
+    "<|im_system|>",
+    "<|start_header_id|>",
+    "<|header_start|>",
+    "<start_of_turn>",
+    "<|turn>",
+)
 """Control tokens that begin a turn."""
 
 ENDINGS: Final = ("</s>", "<eos>", "[EOS]", "<|user|>", "<|assistant|>", "<|system|>", "<|observation|>")

@@ -602,6 +602,14 @@ WRITTEN_OUT: list[Sample] = [
     ("37 to people", ">>>all\nIt is 4.", "It is 4.", []),
     ("37 to people and a tool", 'all\nLet me see.\n>>>roll_dice\n{"sides": 6}', "Let me see.", [DICE]),
     ("37 cut off", 'roll_dice\n{"sides": 6', "", []),
+    (
+        "an element without anything",
+        '<tool_call>\n]<]minimax[>[<invoke name="roll_dice">]<]minimax[>[\n]<]minimax[>[</tool_call>',
+        "",
+        [("roll_dice", {})],
+    ),
+    ("the head of a turn, Kimi", "<|im_assistant|>assistant<|im_middle|>It is 4.<|im_end|>", "It is 4.", []),
+    ("the head of a turn at the end", "It is 4.<|im_assistant|>", "It is 4.", []),
     # ends with slips, other XML, data that names a tool, depth
     ("slash in an end", "<function=roll_dice><parameter=sides>6</parameter/></function>", "", [DICE]),
     ("digit in an end", "<function=roll_dice><parameter=sides>6</parameter1></function/>", "", [DICE]),

@@ -184,7 +184,9 @@ async def test_a_socks_proxy_alone_is_named_with_what_helps(monkeypatch: pytest.
     ):
         result = await call(tool, name, **arguments)
         assert not result.ok and said.format(whose) in result.text
-    finding = await search_papers.open_tool(SearchPapersSettings.model_validate({})).check()
+    papers = search_papers.open_tool(SearchPapersSettings.model_validate({}))
+    finding = await papers.check()
+    await papers.close()
     assert (
         finding.text
         == f"api.openalex.org cannot be reached: {said.format('OpenAlex')}PROXY, or api.openalex.org in NO_PROXY"

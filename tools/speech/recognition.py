@@ -57,10 +57,10 @@ class Spoken:
 
 def missing(model: Path) -> str:
     """What is not there of a model in a folder and of the library that runs it, as a half sentence; empty: nothing."""
-    if find_spec("faster_whisper") is None:
-        return "the library is missing (pip install faster-whisper)"
     if not model.is_dir():
         return f"there is no folder {model}"
+    if find_spec("faster_whisper") is None:
+        return "the library is missing (pip install faster-whisper)"
     gone = [name for name in _FILES if not (model / name).is_file()]
     return f"{model} holds no {' and no '.join(gone)} (a Whisper model in CTranslate2's form has them)" if gone else ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import closing, nullcontext
 from functools import cache
 from typing import Final, Protocol
 
@@ -26,6 +27,7 @@ class Finder(Protocol):
 
     def feed(self, text: str) -> list[Piece]: ...
     def finish(self, cut: bool = False) -> list[Piece]: ...
+    def close(self) -> None: ...
     @property
     def only_json(self) -> bool: ...
 
@@ -169,7 +171,11 @@ class Fences:
             return False
         r.rewind(body)
         assert self._inner is not None
-        inner = self._inner()
+        with closing(self._inner()) as inner:
+            return (yield from self._holds_calls(inner, c, length))
+
+    def _holds_calls(self, inner: Finder, c: str, length: int) -> Steps[bool]:
+        r = self._reader
         pieces: list[Piece] = []
         while True:
             start = r.offset
@@ -204,9 +210,14 @@ class Fences:
         if not sure and thought in self._unclosed:
             v.write(r.taken(start))
             return
+        draft = self._inner() if sure and alone and self._inner is not None else None
+        with closing(draft) if draft is not None else nullcontext():
+            yield from self._split_off(thought, start, sure, draft)
+
+    def _split_off(self, thought: Thought, start: int, sure: bool, draft: Finder | None) -> Steps[None]:
+        r, v = self._reader, self._visible
         ends, first = _ends_of(thought)
         begin = r.offset
-        draft = self._inner() if sure and alone and self._inner is not None else None
         drafts: list[Piece] = []
         while True:
             before = r.pos

@@ -50,7 +50,8 @@ async def listen(
         await web.TCPSite(runner, host, port).start()
     except OSError as error:
         await runner.cleanup()
-        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        # From 3.13 on asyncio passes over addresses that are not this machine's, and then has none left: no number.
+        if isinstance(error, socket.gaierror) or error.errno in (errno.EADDRNOTAVAIL, None):
             where = setting.replace("_PORT", "_HOST")
             raise SettingsError(
                 f"{where} {host!r} is no address of this machine; write 127.0.0.1, or 0.0.0.0 for all that it has"

@@ -111,6 +111,7 @@ class CallRunner:
         self._early = EarlyCalls()
         self._results: dict[str, ToolResult] = {}
         self._seen: Counter[str] = Counter()
+        """In how many passes a call was made."""
         self._failures: Counter[str] = Counter()
         self._failed_now: set[str] = set()
         """Tools that failed in this pass: side by side they fail for one reason, and are corrected together."""
@@ -149,8 +150,9 @@ class CallRunner:
     def remember(self, ran: Iterable[tuple[ToolCall, ToolResult]]) -> None:
         """Take over what one pass's calls came to before a restart."""
         self._failed_now.clear()
+        ran = tuple(ran)
+        self._seen.update({signature_of(call) for call, _ in ran})
         for call, result in ran:
-            self._seen[signature_of(call)] += 1
             self._numbers = max(self._numbers, *(source.number for source in result.sources), 0)
             self._record(call, result)
 
@@ -224,15 +226,15 @@ class CallRunner:
     def _plan(self, calls: Sequence[ToolCall]) -> _Plan:
         """Decide about each call of a pass, and whether the model goes round in circles."""
         self._failed_now.clear()
-        fresh = any(not self._seen[signature_of(call)] for call in calls)
+        keys = {signature_of(call) for call in calls}
+        fresh = not keys or any(not self._seen[key] for key in keys)
         self._stale_rounds = 0 if fresh else self._stale_rounds + 1
-        self.over = self.over or self._stale_rounds >= 2
+        self._seen.update(keys)
+        self.over = self.over or self._stale_rounds >= 2 or any(self._seen[key] >= 3 for key in keys)
         plan = _Plan()
         in_order: list[ToolCall] = []
         for number, call in enumerate(calls):
             key = signature_of(call)
-            self._seen[key] += 1
-            self.over = self.over or self._seen[key] >= 3
             spec = self._registry.spec(call.name)
             judged = key in self._early
             verdict = Run() if spec is None or judged else self._judge(spec, call)

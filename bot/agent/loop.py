@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.agent.callpolicy import CallPolicy
 from bot.agent.calls import CallEvent, CallRunner
@@ -21,8 +21,6 @@ from bot.safety import new_marker, redacted
 from tools.base import ToolResult, ToolStatus
 from tools.registry import ToolRegistry
 
-CLASSICAL_ROUNDS = 2
-"""A limit of two passes, one that calls and one that answers, is by design: reaching it is not told to the person."""
 _OUTCOME_UNKNOWN = (
     "Error: the program was restarted during this call; its outcome is unknown. Do not repeat it; tell the person."
 )
@@ -33,7 +31,7 @@ class AgentLimits:
     """How far one turn may go."""
 
     rounds: int = 5
-    """Model calls a turn; the last one may call nothing."""
+    """Model calls a turn; the last one may call nothing. One more, without tools, where it still says nothing."""
     calls_per_pass: int = 16
     output_chars: int = 40_000
 
@@ -72,28 +70,28 @@ class Agent:
     async def _work(self, task: Task, runner: CallRunner) -> AsyncGenerator[Event, None]:
         entries = _replay(task, runner)
         shown = any(entry.text for entry in task.passes)
-        if task.passes and not task.passes[-1].calls:
+        since = _since_results(task.passes)
+        answered = any(entry.text for entry in since)
+        called = len(since) < len(task.passes) or task.begin_with is not None
+        if since and (answered or not called or len(since) > 1):
             # The answer was complete when the process died; only its last edit may be missing.
-            yield Finished() if shown else Failed("empty", "the model gave no text before the restart")
+            yield Finished() if answered else _without_answer(runner.used, "the model gave no text before the restart")
             return
         async with aclosing(_begin(task, runner, entries)) as events:
             async for event in events:
                 yield event
-        if runner.asked is not None:
-            yield Finished(asks=runner.asked)
-            return
         number = sum(1 for entry in task.passes if entry.provider != BEFORE_FIRST_PASS)
-        reminder, reminded = "", False
-        while True:
+        reminder, reminded, pressed = "", False, bool(since)
+        while runner.asked is None:
             number += 1
-            last = number >= self.limits.rounds or runner.over or not task.tools
+            last = pressed or number >= self.limits.rounds or runner.over or not task.tools
             is_first_pass = number == 1 and task.begin_with is None
             if not is_first_pass:
                 entries.extend(await task.listen())
                 reminder = LAST_PASS if last else reminder
             runner.update_clearance(entries)
             request = self._make_request(task, entries, runner, last=last, first=is_first_pass, reminder=reminder)
-            made = ModelPass(task, request, runner, shown_before=shown)
+            made = ModelPass(task, replace(request, tools=()) if pressed else request, runner, shown_before=shown)
             async with aclosing(made.run()) as deltas:
                 async for delta in deltas:
                     yield delta
@@ -112,19 +110,20 @@ class Agent:
             for ended in await runner.keep(entry.calls):
                 yield ended
             if entry.calls:
-                reminder = ""
+                reminder, called, answered = "", True, False
                 async with aclosing(_call(runner, entry, entries, {}, cut=_is_cut(made.answer))) as happenings:
                     async for happening in happenings:
                         yield happening
-                if runner.asked is not None:
-                    yield Finished(asks=runner.asked)
-                    return
                 continue
+            # Words of an earlier pass are an answer where the model was free to add to them, not where it had to.
+            answered = bool(made.visible) or (answered and not last)
             reminder = "" if reminded or last else _remind(made, made.answer)
-            if not reminder:
-                yield self._conclude(made, made.answer, number, bool(made.visible) if last else shown, runner.used)
+            reminded = reminded or bool(reminder)
+            if not reminder and (pressed or answered or not called or made.answer.finish == "content_filter"):
+                yield _conclude(made, made.answer, answered, runner.used)
                 return
-            reminded = True
+            pressed = not reminder
+        yield Finished(asks=runner.asked)
 
     def _make_request(
         self, task: Task, entries: Sequence[Entry], runner: CallRunner, *, last: bool, first: bool, reminder: str
@@ -143,21 +142,25 @@ class Agent:
             reminder=reminder,
         )
 
-    def _conclude(
-        self, made: ModelPass, answer: Answer, number: int, shown: bool, used: Sequence[str]
-    ) -> Finished | Failed:
-        """Return how the turn ended: with an answer, whole or cut off, or without one."""
-        # Words of an earlier pass are an answer where the model was free to add to them, not where it had to.
-        unfinished = made.has_calls or (self.limits.rounds > CLASSICAL_ROUNDS and number >= self.limits.rounds)
-        cut = {"length": "length", "cut": "cut", "content_filter": "filtered"}.get(answer.finish, "")
-        cut = cut or ("rounds" if unfinished else "")
-        if shown:
-            return Finished(cut)
-        if used:
-            tools = tuple(dict.fromkeys(used))
-            return Failed("empty_after_tools", "the model gave no text after its tools", tools=tools)
-        key = "filtered" if cut == "filtered" else "empty"
-        return Failed(key, f"the model gave no text (finish {answer.finish!r})")
+
+def _conclude(made: ModelPass, answer: Answer, answered: bool, used: Sequence[str]) -> Finished | Failed:
+    """Return how the turn ended: with an answer, whole or cut off, or without one."""
+    cut = {"length": "length", "cut": "cut", "content_filter": "filtered"}.get(answer.finish, "")
+    if answered:
+        return Finished(cut or ("rounds" if made.has_calls else ""))
+    detail = f"the model gave no text (finish {answer.finish!r})"
+    return Failed("filtered", detail) if cut == "filtered" and not used else _without_answer(used, detail)
+
+
+def _without_answer(used: Sequence[str], detail: str) -> Failed:
+    tools = tuple(dict.fromkeys(used))
+    return Failed("empty_after_tools" if tools else "empty", detail, tools=tools)
+
+
+def _since_results(passes: Sequence[AssistantEntry]) -> Sequence[AssistantEntry]:
+    """Return the passes behind the last one that made calls."""
+    calling = [number for number, entry in enumerate(passes, 1) if entry.calls]
+    return passes[calling[-1] if calling else 0 :]
 
 
 def _replay(task: Task, runner: CallRunner) -> list[Entry]:
@@ -180,6 +183,8 @@ async def _begin(task: Task, runner: CallRunner, entries: list[Entry]) -> AsyncG
     The model is told of the task's own call as if it had called. Of a restart's, stored results stay and the rest run.
     """
     known: dict[str, ToolEntry] = {}
+    if task.passes and not task.passes[-1].calls:
+        return
     if task.passes:
         number, entry = len(task.passes), task.passes[-1]
         for call in entry.calls:

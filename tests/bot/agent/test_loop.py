@@ -214,17 +214,30 @@ async def test_a_chain_goes_on_for_as_many_model_calls_as_are_allowed_and_no_fur
 
     events = await answer(model, look, rounds=4)
 
-    assert len(model.requests) == 4
+    assert [offered(request) for request in model.requests] == [["look"]] * 4 + [[]], "then once more without tools"
     assert look.ran == ["0", "1", "2"]
-    assert events[-1] == Failed("empty_after_tools", "the model gave no text after its tools", tools=("look",))
+    assert isinstance(events[-1], Failed)
+    assert (events[-1].sentence, events[-1].tools) == ("empty_after_tools", ("look",))
 
 
-async def test_an_answer_that_used_up_its_rounds_says_so_unless_they_are_the_classical_two() -> None:
-    chain = Scripted(*(says("", ("look", str(number))) for number in range(2)), says("Two leaves."))
-    classical = Scripted(says("", ("look", "tea")), says("A leaf."))
+@pytest.mark.parametrize("rounds", [2, 3])
+async def test_an_answer_in_the_last_pass_is_whole(rounds: int) -> None:
+    chain = Scripted(*(says("", ("look", str(number))) for number in range(rounds - 1)), says("Two leaves."))
 
-    assert (await answer(chain, Small("look"), rounds=3))[-1] == Finished("rounds")
-    assert (await answer(classical, Small("look"), rounds=2))[-1] == Finished()
+    assert (await answer(chain, Small("look"), rounds=rounds))[-1] == Finished()
+
+
+async def test_a_last_pass_of_calls_alone_is_asked_once_more_without_tools() -> None:
+    call = '<tool_call>{"name": "look", "arguments": {"text": "more"}}</tool_call>'
+    for last in (says("", ("look", "more")), says(call)):
+        model = Scripted(says("", ("look", "tea")), last, says("A leaf."))
+        look = Small("look")
+
+        events = await answer(model, look, rounds=2)
+
+        assert [offered(request) for request in model.requests] == [["look"], ["look"], []]
+        assert "Answer now" in model.requests[2].reminder and told(model.requests[2])
+        assert (look.ran, shown(events), events[-1]) == (["tea"], "A leaf.", Finished())
 
 
 async def test_calls_written_in_the_last_reply_are_neither_shown_nor_run() -> None:
@@ -241,7 +254,7 @@ async def test_calls_written_in_the_last_reply_are_neither_shown_nor_run() -> No
 async def test_where_the_last_reply_holds_only_a_call_the_person_hears_what_was_tried() -> None:
     """Also when words of an earlier pass are on the screen: "Let me look." is no answer."""
     call = '<tool_call>{"name": "look", "arguments": {"text": "more"}}</tool_call>'
-    model = Scripted(says("Let me look.", ("look", "tea")), says(call))
+    model = Scripted(says("Let me look.", ("look", "tea")), says(call), says(call))
     look = Small("look")
 
     events = await answer(model, look, rounds=2)
@@ -251,13 +264,32 @@ async def test_where_the_last_reply_holds_only_a_call_the_person_hears_what_was_
     assert (events[-1].sentence, events[-1].tools) == ("empty_after_tools", ("look",))
 
 
-async def test_words_beside_a_call_are_an_answer_when_the_model_adds_nothing_of_its_own_will() -> None:
-    """Many models say it all beside the call ("I will remember that.") and end with an empty reply."""
-    model = Scripted(says("I will remember that.", ("keep", "tea")), says(""))
+async def test_words_before_a_call_are_no_answer_when_nothing_follows_its_results() -> None:
+    """Also where a pass before it was shown, and where the model calls again in between."""
+    model = Scripted(says("Let me look.", ("look", "tea")), says(""), says("A leaf."))
 
-    events = await answer(model, Small("keep", effects=True))
+    events = await answer(model, Small("look"))
 
-    assert events[-1] == Finished()
+    assert [offered(request) for request in model.requests] == [["look"], ["look"], []]
+    assert (shown(events), events[-1]) == ("Let me look.\n\nA leaf.", Finished())
+
+
+@pytest.mark.parametrize("finish", ["", "length"])
+async def test_a_model_that_says_nothing_of_its_results_twice_has_not_answered(finish: str) -> None:
+    model = Scripted(says("Let me look.", ("look", "tea")), says("", finish=finish), says(""), says("never asked"))
+
+    events = await answer(model, Small("look"))
+
+    assert isinstance(events[-1], Failed)
+    assert (events[-1].sentence, len(model.requests)) == ("empty_after_tools", 3)
+
+
+async def test_what_a_provider_withheld_is_not_asked_for_again() -> None:
+    model = Scripted(says("", ("look", "tea")), says("", finish="content_filter"), says("never asked"))
+
+    events = await answer(model, Small("look"))
+
+    assert isinstance(events[-1], Failed) and len(model.requests) == 2
 
 
 async def test_an_empty_answer_without_tools_is_said_as_such() -> None:
@@ -487,6 +519,18 @@ async def test_the_third_occurrence_of_a_call_ends_the_tools() -> None:
 
     assert [request.tool_choice for request in model.requests] == ["auto", "auto", "auto", "auto", "none"]
     assert shown(events) == "I have it."
+
+
+async def test_the_same_call_thrice_in_one_pass_is_made_in_one_pass() -> None:
+    same = [ToolCall(f"c{number}", "look", {"text": "tea"}) for number in range(3)]
+    model = Scripted(says("", *same), says("", ("look", "milk")), says("Both."))
+    look = Small("look")
+
+    events = await answer(model, look)
+
+    assert look.ran == ["tea", "milk"]
+    assert [request.tool_choice for request in model.requests] == ["auto"] * 3
+    assert (shown(events), events[-1]) == ("Both.", Finished())
 
 
 async def test_going_to_and_fro_between_two_calls_ends_the_tools() -> None:
@@ -1227,6 +1271,25 @@ async def test_after_a_restart_an_answer_that_was_complete_is_not_asked_for_agai
 
     assert await answer(model, passes=(AssistantEntry("It is a leaf."),)) == [Finished()]
     assert model.requests == []
+
+
+@pytest.mark.parametrize(("empty", "asked"), [(1, 1), (2, 0)])
+async def test_after_a_restart_a_model_that_said_nothing_of_its_results_is_asked_once_more(
+    empty: int, asked: int
+) -> None:
+    call = ToolCall("a", "look", {"text": "tea"})
+    model = Scripted(says("A leaf."))
+
+    events = await answer(
+        model,
+        Small("look"),
+        passes=(AssistantEntry("Let me look.", (call,)), *[AssistantEntry("")] * empty),
+        results={(1, "a"): ToolResult(text="stored", own_words=True)},
+    )
+
+    assert [(offered(request), told(request)[0].text) for request in model.requests] == [([], "stored")] * asked
+    ends = events[-1]
+    assert ends == Finished() if asked else isinstance(ends, Failed) and ends.sentence == "empty_after_tools"
 
 
 async def test_after_a_restart_outside_text_read_before_still_withdraws_outside_tools() -> None:

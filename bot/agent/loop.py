@@ -13,7 +13,14 @@ from bot.agent.callpolicy import CallPolicy
 from bot.agent.calls import CallEvent, CallRunner
 from bot.agent.events import Event, Failed, Finished, PassEnded, ToolFinished
 from bot.agent.modelpass import ModelPass
-from bot.agent.nudges import CALL_CUT_OFF, CALL_UNREADABLE, LAST_PASS, announces_search, remind_to_search
+from bot.agent.nudges import (
+    CALL_CUT_OFF,
+    CALL_UNREADABLE,
+    LAST_PASS,
+    announces_search,
+    claims_search,
+    remind_to_search,
+)
 from bot.agent.task import Decision, Task
 from bot.contract import BEFORE_FIRST_PASS, AssistantEntry, Entry, ToolEntry, Usage, UserEntry
 from bot.model import Answer, Request
@@ -117,7 +124,7 @@ class Agent:
                 continue
             # Words of an earlier pass are an answer where the model was free to add to them, not where it had to.
             answered = bool(made.visible) or (answered and not last)
-            reminder = "" if reminded or last else _remind(made, made.answer)
+            reminder = "" if reminded or last else _remind(made, made.answer, called=called)
             reminded = reminded or bool(reminder)
             if not reminder and (pressed or answered or not called or made.answer.finish == "content_filter"):
                 yield _conclude(made, made.answer, answered, runner.used)
@@ -240,10 +247,16 @@ def _is_cut(answer: Answer) -> bool:
     return answer.finish in ("length", "content_filter")
 
 
-def _remind(made: ModelPass, answer: Answer) -> str:
-    """Return the reminder for a model whose reply, without a call, is no answer yet; empty if it is an answer."""
+def _remind(made: ModelPass, answer: Answer, *, called: bool) -> str:
+    """Return the reminder for a model whose reply, without a call, is no answer yet; empty if it is an answer.
+
+    Args:
+        called: calls were made in this turn.
+    """
     if made.unread and answer.finish != "cut":
         return CALL_CUT_OFF if _is_cut(answer) else CALL_UNREADABLE
-    if not _is_cut(answer) and announces_search(made.visible):
+    if _is_cut(answer):
+        return ""
+    if announces_search(made.visible) or (not called and claims_search(made.visible, results=made.told_results)):
         return remind_to_search(native=answer.native)
     return ""

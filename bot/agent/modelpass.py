@@ -39,6 +39,7 @@ from bot.contract import (
     ModelError,
     ModelRefused,
     ModelSlow,
+    ToolEntry,
     Unaffordable,
     UserEntry,
 )
@@ -116,6 +117,11 @@ class ModelPass:
     def has_calls(self) -> bool:
         """Whether the model asked for calls, also for ones that will not run."""
         return bool(self._text_calls or (self.answer and self.answer.calls))
+
+    @property
+    def told_results(self) -> bool:
+        """Whether the model was told results of tools, of this turn or of an earlier one."""
+        return any(isinstance(entry, ToolEntry) for entry in self._request.entries)
 
     def to_entry(self, *, last: bool, origin: str) -> AssistantEntry:
         """Return the pass as a history entry. Native calls win over calls in text; the last pass calls nothing."""

@@ -41,9 +41,9 @@ def describe_problem(name: str, problem: str, parameters: Mapping[str, Json]) ->
 
 
 def remind_to_search(*, native: bool) -> str:
-    """The reminder after a reply that announces a look-up and then makes no call."""
+    """The reminder after a reply that announces a look-up, or tells what one found, and makes no call."""
     how = "call the tool" if native else f"write the call and nothing else, as {CALL_FORMAT}"
-    return f"You said that you would look something up, but made no call. If you need a tool, {how}; else answer now."
+    return f"You said that you look something up, but made no call. If you need a tool, {how}; else answer now."
 
 
 _MOST_ANNOUNCED: Final = 300
@@ -82,9 +82,39 @@ _ANNOUNCED: Final = re.compile(
     rf"[^。！？?!\n]{{0,12}}?(?:{any_of(_VERBS_HAN)})[^？?:：\n]*[:：]?"
 )
 
+_THINGS: Final = r"(?:results?|matches|information|info|data|details|news|sources?|articles?|pages?|reports?|anything)"
+"""What a search finds."""
+
+_THINGS_HAN: Final = "(?:结果|信息|资料|数据|消息|新闻|记录|报道|文章|网页|内容)"
+
+_LOOK_HAN: Final = "(?:搜索|搜寻|查询|检索|查找|查阅|搜|查|找)"
+
+_CANNOT: Final = (
+    r"(?:(?:could|can|did|was|am|were)(?: ?not|n't)|can't|(?:was|am|were|i'm) unable to|failed to)(?: able to)?"
+)
+
+_FOUND_NOTHING: Final = re.compile(
+    rf"\b{_CANNOT} (?:find|locate|retrieve|obtain)\b[^.!?\n]{{0,60}}?\b{_THINGS}\b"
+    rf"|\bno (?:[a-z]+ ){{0,3}}{_THINGS} (?:[a-z]+ ){{0,3}}(?:found|returned|turned up|came up)\b"
+    rf"|\bfound (?:nothing|no (?:[a-z]+ ){{0,3}}{_THINGS})\b"
+    r"|\b(?:my|the) (?:[a-z]+ )?search(?:es)? [a-z' ]{0,20}\b(?:no|nothing|empty|not|didn't)\b"
+    rf"|(?:没有?|没能|未能?|无法|未曾)(?:能够|在网上|从网上)?{_LOOK_HAN}[到得出]?了?[^，。！？!?\n]{{0,20}}?{_THINGS_HAN}"
+    rf"|{_LOOK_HAN}不到[^，。！？!?\n]{{0,20}}?{_THINGS_HAN}"
+    r"|(?:搜索|检索|查询)(?:结果)?(?:为空|没有结果|无结果|没有返回|未返回)"
+)
+
+_SEARCHED: Final = re.compile(
+    r"\bi(?:'ve| have)? (?:just |already )?(?:searched|googled|browsed|looked (?:it|this|that) up|checked online)\b"
+    r"|\b(?:based on|according to|from) (?:my|the|these|recent|current|latest) (?:[a-z]+ )?search(?:es| results?)?\b"
+    r"|我(?:已经?|刚刚?|刚才)?(?:帮你|为你|为您|在网上|上网)?(?:搜索|查询|检索|查找|搜|查)[了过]"
+    r"|(?:根据|按照)(?:我的?|以上|最新|相关|网上|网络)?的?(?:搜索|检索|查询)(?:结果|到)"
+)
+
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s*(?=[^\s.!?。！？])|\n+")
 
 _IF_WANTED: Final = re.compile(r"\b(?:if|once|when|unless|after) you\b|\byou can\b|如果|要是|需要的话")
+
+_IF: Final = re.compile(r"\b(?:if|when|whenever|where|unless|in case)\b|如果|要是|假如|若")
 
 
 def announces_search(text: str) -> bool:
@@ -93,3 +123,16 @@ def announces_search(text: str) -> bool:
         return False
     said = _SENTENCE_END.split(simplified(text).strip().rstrip(".… ").lower().replace("’", "'"))
     return _ANNOUNCED.fullmatch(said[-1]) is not None and not _IF_WANTED.search(said[-1])
+
+
+def claims_search(text: str, *, results: bool) -> bool:
+    """Tell whether a reply tells what a search found, or that it found nothing.
+
+    Args:
+        results: the conversation holds results; then only that nothing was found is such a claim.
+    """
+    if len(text) > _MOST_ANNOUNCED:
+        return False
+    said = _SENTENCE_END.split(simplified(text).lower().replace("’", "'"))
+    claims = (_FOUND_NOTHING,) if results else (_FOUND_NOTHING, _SEARCHED)
+    return any(claim.search(one) and not _IF.search(one) for one in said for claim in claims)

@@ -611,6 +611,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.toolchoice.scripts.simplified": simplified,
     "bot.toolchoice.presearch.pre_search": lambda text: presearch.pre_search(text, (SPEC, OTHER), index=INDEX),
     "bot.agent.nudges.announces_search": nudges.announces_search,
+    "bot.agent.nudges.claims_search": lambda text: nudges.claims_search(text, results=False),
     "bot.toolchoice.smalltalk.is_small_talk": smalltalk.is_small_talk,
     "bot.model.protocol.results_message": lambda text: protocol.results_message([ToolEntry(text, text, text, True)]),
     "bot.context.question.write_preamble": lambda text: question.write_preamble(_asked(text)),

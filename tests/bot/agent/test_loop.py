@@ -792,6 +792,59 @@ async def test_a_model_that_announces_a_search_and_makes_no_call_is_reminded_onc
     assert events[-1] == Finished()
 
 
+CLAIMS = [
+    ("抱歉，没有找到相关的结果。", True),
+    ("抱歉，沒有找到相關的結果。", True),
+    ("很抱歉，查不到这方面的资料。", True),
+    ("Sorry, I couldn't find any relevant results.", True),
+    ("I was not able to find anything about it.", True),
+    ("No relevant results were found.", True),
+    ("My web search returned nothing.", True),
+    ("I searched the web: it is a leaf.", True),
+    ("根据搜索结果，它是一种叶子。", True),
+    ("A binary search found the element in three steps.", False),
+    ("If no results are found, ask again.", False),
+    ("如果没有找到结果，请再试一次。", False),
+    ("You can search the web yourself.", False),
+    ("It is a leaf.", False),
+    ("I couldn't find any results. " * 20, False),
+]
+
+
+@pytest.mark.parametrize(("text", "claims"), CLAIMS)
+async def test_who_tells_what_a_search_found_and_made_none_is_reminded_once(text: str, claims: bool) -> None:
+    model = Scripted(says(text), *([says("", ("look", "tea")), says("A leaf.")] if claims else []))
+    look = Small("look")
+
+    events = await answer(model, look)
+
+    assert look.ran == (["tea"] if claims else [])
+    assert ["made no call" in request.reminder for request in model.requests[1:2]] == ([True] if claims else [])
+    assert events[-1] == Finished()
+
+
+async def test_who_searched_may_say_that_nothing_was_found() -> None:
+    nothing, model = "Sorry, I couldn't find any results.", Scripted(says("", ("look", "tea")))
+    model.replies.append(says(nothing))
+
+    events = await answer(model, Small("look"))
+
+    assert (shown(events), events[-1]) == (nothing, Finished())
+
+
+async def test_what_an_earlier_search_found_may_be_told_later() -> None:
+    """Not that nothing was found: this question was not looked up."""
+    call = ToolCall("a", "look", {"text": "tea"})
+    entries = (UserEntry("Tea?"), AssistantEntry("", (call,)), ToolEntry("a", "look", "A leaf."), UserEntry("Milk?"))
+    told_again = Scripted(says("According to the search results it is a leaf."))
+    unsearched = Scripted(says("Sorry, I couldn't find any results."), says("No."))
+
+    await answer(told_again, Small("look"), entries=entries)
+    await answer(unsearched, Small("look"), entries=entries)
+
+    assert (len(told_again.requests), len(unsearched.requests)) == (1, 2)
+
+
 @pytest.mark.parametrize("tools", [("look",), ()])
 async def test_a_model_that_only_ever_announces_is_let_alone(tools: tuple[str, ...]) -> None:
     model = Scripted(says("Let me search."), says("I'll search now."), says("never asked"))

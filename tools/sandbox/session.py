@@ -244,16 +244,17 @@ class Session:
                     raise _Ended(f"Stopped: its processes used more than {size(limits.memory)} of memory.")
 
     async def _output(self, end: bytes, printed: bytearray) -> None:
-        """Collect the output of the cell, up to the limit."""
+        """Collect the output of the cell, up to the limit; what a thread still prints behind its end is dropped."""
         assert self._process.stderr is not None
         most = self._limits.output + len(end)
         while True:
             part = await self._process.stderr.read(8192)
             if not part:
                 raise _Ended(_GONE)
+            seen = max(0, len(printed) - len(end))
             printed += part
-            if printed.endswith(end):
-                del printed[-len(end) :]
+            if (at := printed.find(end, seen)) >= 0:
+                del printed[at:]
                 return
             if len(printed) > most:
                 del printed[self._limits.output :]

@@ -9,4 +9,12 @@ from bot.safety.linkpolicy import LinkPolicy, Unknown
 from bot.safety.links import LinkFilter
 from bot.safety.redacted import Redact, redact_nothing, redact_quote
 from bot.safety.redactor import REMOVED, Redactor
-from bot.safety.untrusted import attribute, defuse, new_marker, tool_entry, wrap_as_data, wrapper_length
+from bot.safety.untrusted import (
+    attribute,
+    defuse,
+    new_marker,
+    tool_entry,
+    without_boundaries,
+    wrap_as_data,
+    wrapper_length,
+)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from bot.contract import SurfaceLimits
 from bot.markdown import LineScanner, escape, quote
-from bot.safety import Redact, clean_untrusted
+from bot.safety import Redact, clean_untrusted, without_boundaries
 from bot.sentences import say
 from bot.store import CallRecord, Store
 from bot.turn.turnoptions import TurnOptions
@@ -94,7 +94,7 @@ def collapsed_reasoning(text: str, language: str, redact: Redact) -> str:
 
 def _words(text: str, redact: Redact, most: int) -> str:
     """The head of a text without empty lines, in which nothing comes to life."""
-    text = clean_untrusted(redact(text))
+    text = without_boundaries(clean_untrusted(redact(text)))
     lines = (_BLANK.sub(" ", line).strip() for line in text.splitlines())
     shown = escape("\n".join(line for line in lines if line))
     if len(shown) <= most:
@@ -106,7 +106,8 @@ def _words(text: str, redact: Redact, most: int) -> str:
 
 def code_line(text: str, redact: Redact, most: int) -> str:
     """The head of a text, fit to stand in one line of code; what is a secret is masked before anything is cut."""
-    line = _BLANK.sub(" ", clean_untrusted(redact(text)).replace("`", "'")).strip()
+    told = without_boundaries(clean_untrusted(redact(text)))
+    line = _BLANK.sub(" ", told.replace("`", "'")).strip()
     return line if len(line) <= most else line[: most - 1] + "…"
 
 

@@ -13,6 +13,7 @@ from bot.markdown.tree import Paragraph, Quote, Text, parse
 from bot.operations.story import Story
 from bot.reply.paging import Paginator
 from bot.safety.redactor import Redactor
+from bot.safety.untrusted import wrap_as_data
 from bot.store import CallRecord, Store
 from bot.turn.progress import Progress
 from bot.turn.turnoptions import TurnOptions
@@ -23,6 +24,7 @@ from bot.turn.workings import (
     call_lines,
     code_line,
     collapsed_reasoning,
+    describe_reasoning,
     write_workings,
 )
 from playground.model import Reply
@@ -59,6 +61,19 @@ def test_a_secret_is_masked_before_a_text_is_cut() -> None:
         line = code_line("x" * at + KEY, Redactor([KEY]).redact, RESULT_CHARS)
 
         assert "sk-loop" not in line and len(line) <= RESULT_CHARS
+
+
+def test_our_own_boundary_marks_are_shown_nowhere() -> None:
+    """A model repeats them in its thoughts, in arguments, and in what it condenses; the text between them stays."""
+    told = wrap_as_data(wrap_as_data("Tea is a leaf.", "12345678", "read_page"), "12345678", "the tools' authors")
+    written = f"It says:\n{told}\nSo I answer."
+
+    thought = collapsed_reasoning(written, "en", str), describe_reasoning(written, "en", str)
+    calls = call_lines([record(written, code=written)], "en", str, results=True)
+
+    for shown in (*thought, calls):
+        assert "data" not in shown and "12345678" not in shown and "····" not in shown
+        assert all(words in shown for words in ("It says", "Tea is a leaf", "So I answer"))
 
 
 @pytest.mark.parametrize(("collapses", "shown"), [(True, 1), (False, 0)])

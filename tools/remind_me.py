@@ -16,7 +16,7 @@ _DAYTIME = datetime.time(9)
 """When a reminder comes that names only a day."""
 _CLOCK_ALONE = re.compile(r"[\d:.\s]+(?:[ap]\.?m\.?)?", re.IGNORECASE)
 _EXAMPLES = (
-    {"text": "Call the dentist", "at": "2026-12-01 09:00"},
+    {"text": "Call the dentist", "at": "2030-12-02 09:00"},
     {"text": "Stand-up in five minutes", "every": "weekday at 9:55"},
     {"text": "Take the cake out of the oven", "delay": "25 minutes"},
     {"text": "What is in the news on tea?", "every": "day at 7:30", "ask": True},
@@ -24,7 +24,7 @@ _EXAMPLES = (
     {"action": "pause", "number": 3},
 )
 _ASKED = (
-    "Remind me at nine on 1 December 2026 to call the dentist.",
+    "Remind me at nine on 2 December 2030 to call the dentist.",
     "Every weekday at 9:55 tell us that the stand-up begins in five minutes.",
 )
 _DONE = {"delete": "deleted", "pause": "paused", "resume": "resumed"}
@@ -77,9 +77,10 @@ async def remind_me(
     Args:
         action: set a reminder, list those that wait, delete one, or pause and resume one that repeats.
         text: What to write then, to the person, in their language. Example: "Call the dentist"
-        at: When, as a local date and time; resolve words such as "tomorrow" first. Example: "2026-12-01 09:00"
+        at: When, as a local date and time; resolve words such as "tomorrow" first. Example: "2030-12-02 09:00"
         delay: Or in how long, instead of at. Example: "90 minutes"
-        every: Or how often, in words or as cron. Example: "weekday at 8", "month on the 1st at 9", "0 8 * * 1-5"
+        every: Or how often, in words or as cron.
+            Example: "weekday at 8", "every month on the 1st at 9", "0 8 * * 1-5"
         zone: Time zone of `at` and `every`, as Europe/Paris; left out, the person's.
         ask: True: the text is a question to you, answered by you at that time with your tools; else it is only written.
         number: Which one to pause, resume or delete, as list shows it.

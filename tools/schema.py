@@ -50,7 +50,7 @@ _NAMES: Mapping[type, str] = {
     list: "an array",
 }
 """What a wrong value is called: keys of `tools.problems`."""
-_ARGUMENT = re.compile(r"^\s{0,8}(\w+):\s*(.+)$")
+_ARGUMENT = re.compile(r"^(\s{0,8})(\w+):\s*(.+)$")
 _EXAMPLE = re.compile(r"\s*Example:\s*(.+?)\s*$")
 
 
@@ -221,7 +221,7 @@ def _named(value: Json, language: str) -> str:
 def of_function(function: Callable[..., Any], descriptions: Mapping[str, str]) -> dict[str, Json]:
     """Build the schema of a function's arguments from its annotations, without the parameter `context`.
 
-    A description that ends with `Example: …` becomes the schema's example.
+    A description that ends with `Example: …` becomes the schema's example, or several with commas between them.
 
     Raises:
         TypeError: a parameter has no annotation that JSON knows.
@@ -239,7 +239,7 @@ def of_function(function: Callable[..., Any], descriptions: Mapping[str, str]) -
             text = descriptions[name]
             match = _EXAMPLE.search(text)
             if match:
-                one["examples"] = [_literal(match[1])]
+                one["examples"] = _literals(match[1])
                 text = text[: match.start()].rstrip()
             one["description"] = text
         if parameter.default is inspect.Parameter.empty:
@@ -254,7 +254,7 @@ def of_docstring(text: str) -> tuple[dict[str, str], dict[str, str]]:
     """Return the parts of a tool's docstring: (`purpose`, `use_when`, `not_for`, `source`) and the arguments' lines."""
     parts: dict[str, str] = {}
     arguments: dict[str, str] = {}
-    key, last = "purpose", ""
+    key, last, depth = "purpose", "", 8
     heads = {"use when:": "use_when", "not for:": "not_for", "source:": "source", "args:": "args"}
     for line in inspect.cleandoc(text).splitlines():
         head = next((one for one in heads if line.lower().startswith(one)), None)
@@ -262,9 +262,9 @@ def of_docstring(text: str) -> tuple[dict[str, str], dict[str, str]]:
             key, line = heads[head], line[len(head) :]
         if key == "args":
             match = _ARGUMENT.match(line)
-            if match:
-                last = match[1]
-                arguments[last] = match[2].strip()
+            if match and len(match[1]) <= depth:  # a line that stands deeper goes on with the one before
+                last, depth = match[2], len(match[1])
+                arguments[last] = match[3].strip()
             elif last and line.strip():
                 arguments[last] += " " + line.strip()
         elif line.strip():
@@ -292,11 +292,11 @@ def _of_type(hint: Any, where: str) -> dict[str, Json]:
     raise TypeError(f"{where}: JSON knows no {hint!r}")
 
 
-def _literal(text: str) -> Json:
+def _literals(text: str) -> list[Json]:
     import json
 
     try:
-        value: Json = json.loads(text)
+        values: list[Json] = json.loads(f"[{text}]")
     except ValueError:
-        return text.strip("\"'`")
-    return value
+        return [text.strip("\"'`")]
+    return values

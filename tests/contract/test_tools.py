@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import importlib
 import json
 import re
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -39,6 +41,7 @@ from tools.settings import (
     WeatherSettings,
     WikipediaSettings,
 )
+from tools.shelf import Shelf
 
 
 @dataclass
@@ -261,6 +264,9 @@ async def scene(request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
 
 OWN_WORDS = {"calculator", "current_time", "remember", "forget"}
 """The tools that say nothing but what this program and the call itself bring; every other may repeat a stranger."""
+NOW = datetime.datetime(2026, 11, 25, tzinfo=datetime.UTC)
+UNTRIED = {"run_python": {"code"}}
+"""Arguments whose examples are only read: to run them takes a program of its own."""
 GIVEN: dict[str, Mapping[str, Json]] = {
     "search_web": {"tavily_api_key": "key"},
     "query_database": {"databases": "sales=sqlite:////sales.db"},
@@ -366,6 +372,57 @@ def test_its_limits_make_sense(offered: Tool) -> None:
 
 def test_its_results_stand_inside_a_boundary_unless_all_its_words_are_ours(offered: Tool) -> None:
     assert offered.spec.own_words == (offered.spec.name in OWN_WORDS)
+
+
+@pytest.fixture(scope="module")
+def _sales(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("databases") / "sales.db"
+    with closing(sqlite3.connect(file)) as db, db:
+        db.execute("CREATE TABLE orders AS SELECT 4711 AS amount")
+    return f"sales=sqlite:///{file}"
+
+
+@pytest.fixture(params=sorted({*TOOLS, PRINTED}))
+async def every(request: pytest.FixtureRequest, _sales: str) -> AsyncIterator[Tool]:
+    """Each tool, to be run: on loopback where it asks a service, else as it is."""
+    name: str = request.param
+    if name in SCENES:
+        async with SCENES[name]() as opened:
+            yield opened.tool
+        return
+    kind: Any = SETTINGS.get(name)
+    given = {"databases": _sales} if name == "query_database" else GIVEN.get(name, {})
+    try:
+        tool: Tool = _module(name).open_tool(kind(_env_file=None, **given) if kind is not None else None)
+    except Unavailable as reason:
+        pytest.skip(f"{name} cannot be opened here: {reason}")
+    yield tool
+    await tool.close()
+
+
+class _Sent:
+    """Files of a chat: every name is one, of several parts."""
+
+    async def read(self, scope: str, name: str) -> bytes | None:
+        return b"Tea is a leaf.\n" * 1_000
+
+
+async def test_every_example_of_an_argument_is_a_value_of_its_own_that_the_tool_takes(
+    every: Tool, tmp_path: Path
+) -> None:
+    spec, registry, shelf = every.spec, ToolRegistry([every]), Shelf(tmp_path / "shelf.json")
+    context = ToolContext(facts=shelf, timers=shelf.timers, files=cast(Any, _Sent()), now=lambda: NOW)
+    for name, one in _properties(spec.parameters).items():
+        assert isinstance(one, dict) and "Example" not in str(one["description"]), "it is told apart"
+        for number, value in enumerate(_list(one.get("examples"))):
+            usual = min((example for example in spec.examples if name in example), key=len, default=spec.examples[0])
+            arguments = {**usual, name: value}
+            if name in UNTRIED.get(spec.name, ()):
+                compile(str(value), "<example>", "exec")
+                continue
+            call = ToolCall("call-1", spec.name, arguments)
+            result = await registry.run(call, replace(context, scope=f"{name}{number}"))
+            assert result.ok, (arguments, result.text)
 
 
 # What every tool does

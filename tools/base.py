@@ -149,6 +149,8 @@ class ToolSpec:
     """What a person reads while it runs, as `Searching the web`; the name when empty."""
     label: Words | str = ""
     """What it does for a person, in a few words; the name when empty. The purpose is written for models."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Other names of arguments that are understood, each with the name in `parameters`."""
     subject: str = ""
     """The argument shown after the verb; empty: the first string argument."""
     effects: bool = False
@@ -176,6 +178,10 @@ class ToolSpec:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schema_text", str(self.parameters))
+
+    def named(self, arguments: Arguments) -> dict[str, Json]:
+        """Return arguments under the names of `parameters`."""
+        return {self.aliases.get(name, name): one for name, one in arguments.items()}
 
     @property
     def description(self) -> str:

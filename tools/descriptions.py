@@ -57,7 +57,7 @@ class Description:
             category=self.category or spec.category,
             use_when=self.use_when or spec.use_when,
             not_for=self.not_for or spec.not_for,
-            examples=tuple(one for one in self.examples if fits(spec, one)) or spec.examples,
+            examples=tuple(spec.named(one) for one in self.examples if fits(spec, one)) or spec.examples,
             keywords=self.keywords or spec.keywords,
             rather=self.rather or spec.rather,
         )
@@ -65,7 +65,7 @@ class Description:
 
 def fits(spec: ToolSpec, arguments: Mapping[str, Json]) -> bool:
     """Return True if a call with these arguments would be valid."""
-    given = dict(arguments)
+    given = spec.named(arguments)
     return not without_unknown(spec.parameters, given)[1] and not check(spec.parameters, given)
 
 

@@ -398,7 +398,7 @@ def _checked(spec: ToolSpec, call: ToolCall) -> tuple[dict[str, Json], list[str]
         return _failed(
             f"{call.name} was not run: its arguments have {size:,} characters, and it takes {spec.most_chars:,}."
         )
-    given = converted(spec.parameters, dict(call.arguments))
+    given = converted(spec.parameters, spec.named(call.arguments))
     arguments, unknown = without_unknown(spec.parameters, given if isinstance(given, dict) else {})
     problems = check(spec.parameters, arguments)
     if problems:

@@ -117,9 +117,10 @@ from tools.calculation import reader as calculation
 from tools.fetch import bodies, entries, extraction, guard, reader, service
 from tools.fetch import client as fetch_client
 from tools.function import tool
-from tools.mcp import config, content, names, parameters
+from tools.mcp import config, content, names
 from tools.mcp.listed import ListedTool
-from tools.mcp.tool import specs_of
+from tools.mcp.plain import plain_text
+from tools.mcp.tool import offers_of
 from tools.registry import ToolRegistry
 from tools.sandbox import cell
 
@@ -382,9 +383,17 @@ def _mcp_answer(text: str) -> CallToolResult:
 
 
 def _listed(text: str) -> object:
-    inputs = {"type": "object", "properties": {"a": {"type": "string", "description": text, "pattern": text}}}
-    told = ListedTool(name=text[:500], title=text, description=text, parameters=inputs)
-    return specs_of(config.ServerConfig(name="s", prefix="s", reach=config.Endpoint("http://a.b")), text, [told])
+    part = {
+        "type": "string",
+        "description": text,
+        "pattern": text,
+        "enum": [text],
+        "default": text,
+        "$ref": f"#/{text}",
+    }
+    inputs = {"type": "object", "properties": {"a": part, text: part}, "required": [text]}
+    listed = ListedTool(name=text[:500], title=text, description=text, parameters=inputs)
+    return offers_of(config.ServerConfig(name="s", prefix="s", reach=config.Endpoint("http://a.b")), text, [listed])
 
 
 def _found(text: str) -> object:
@@ -757,8 +766,8 @@ FED: dict[str, Callable[[str], object]] = {
     "tools.mcp.config.substitute_variables": lambda text: config.substitute_variables(text, {}, "here"),
     "tools.mcp.content.convert_answer": lambda text: content.convert_answer(_mcp_answer(text), text),
     "tools.mcp.names.unique_names": lambda text: names.unique_names([text, text[1:]], 60, fallback="tool"),
-    "tools.mcp.parameters.plain_text": lambda text: parameters.plain_text(text, 400),
-    "tools.mcp.tool.specs_of": _listed,
+    "tools.mcp.plain.plain_text": lambda text: plain_text(text, 400),
+    "tools.mcp.tool.offers_of": _listed,
     "tools.cron.parse": cron.parse,
     "tools.repeats.read": lambda text: repeats.read(text, datetime.UTC, NOW),
     "tools.moments.read": lambda text: moments.read(text, NOW),
@@ -902,7 +911,9 @@ INSIDE: dict[str, str] = {
     "tools.json_values": "tools.fetch.service.JsonService.get",
     "tools.token_price": "tools.token_price.TokenPrice.price",
     "tools.mcp.names": "tools.mcp.names.unique_names",
-    "tools.mcp.parameters.usable_schema": "tools.mcp.tool.specs_of",
+    "tools.mcp.argument_names": "tools.mcp.tool.offers_of",
+    "tools.mcp.parameters.usable_schema": "tools.mcp.tool.offers_of",
+    "tools.mcp.shortening": "tools.mcp.tool.offers_of",
     "tools.output.inert": "tools.output.MaskedStream.write",
     "tools.read_page.ReadPage.read": "tools.read_page.in_parts",
     "tools.read_file.ReadFile.read": "tools.read_file.find_words",
@@ -1049,6 +1060,7 @@ OWN: dict[str, str] = {
     "tools.mcp.config": _OPERATOR,
     "tools.mcp.errors": "a line of a server's standard error, cut before it comes here",
     "tools.mcp.keeper": _OTHER_PROCESS,
+    "tools.mcp.mending": _HANDS_ON,
     "tools.mcp.process": _SHORT,
     "tools.mcp.session": _HANDS_ON,
     "tools.mcp.source": _SHORT,

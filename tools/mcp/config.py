@@ -34,7 +34,7 @@ from tools.credentials import in_address, in_arguments, in_table
 from tools.descriptions import Description
 from tools.mcp.errors import McpConfigError
 from tools.mcp.names import unique_names
-from tools.mcp.parameters import plain_text
+from tools.mcp.plain import plain_text
 from tools.nearness import suggest
 
 START_SECONDS = 30.0

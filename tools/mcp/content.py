@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from tools.addresses import split_address
 from tools.base import ProducedFile, Source, ToolResult, ToolStatus
-from tools.mcp.parameters import plain_text
+from tools.mcp.plain import plain_text
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock

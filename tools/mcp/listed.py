@@ -22,3 +22,5 @@ class ListedTool:
     as_task: bool = False
     """It runs only as a task, whose result is fetched later. See
     https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks"""
+    left_out: tuple[str, ...] = ()
+    """What does not follow the protocol and was left out, a few words each."""

@@ -21,16 +21,18 @@ def unique_names(originals: Iterable[str], most: int, *, fallback: str) -> dict[
     """
     every = sorted(set(originals))
     made: dict[str, str] = {}
+    taken: set[str] = set()
     # Those that are fit as they stand choose first, or a stranger could push them off their name.
     for original in sorted(every, key=lambda one: (_plain(one) != one, one)):
         name = _plain(original)
-        if not name or len(name) > most or not original.isascii() or name in made.values():
+        if not name or len(name) > most or not original.isascii() or name in taken:
             name = _marked(name or fallback, original, most)
         number = 0
-        while name in made.values():
+        while name in taken:
             number += 1
             name = _marked(_plain(original) or fallback, f"{original}\0{number}", most)
         made[original] = name
+        taken.add(name)
     return made
 
 

@@ -1,142 +1,302 @@
 """The schema of an MCP tool's arguments, made safe to check and fit for every model provider.
 
-A server may send anything here: references in a circle, a pattern that takes a year to match, a million nodes. What
-comes out is a plain tree: references are written out, only keywords that models and our checker know are kept, each
-with a value of its type, and the whole is small. What is left out the server still checks itself.
+A server may send anything here: references in a circle, a pattern that takes a year to match, a million nodes, names
+and keywords that no provider takes. What comes out is a plain tree: references are written out, only keywords that
+models and our checker know are kept, each with a value of its type, and the whole is small. An odd part costs that
+part and never the tool: what is left out is named for the operator, and the server still checks it itself.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Mapping
+import reprlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from tools.base import Json
+from tools.mcp.argument_names import ArgumentNames, rename_properties
+from tools.mcp.plain import plain_text
+from tools.mcp.shortening import MOST_DEPTH, shortened, too_deep
 
-MOST_NODES = 400
-MOST_CHARS = 16_000
-MOST_DEPTH = 10
+MOST_NODES = 1000
+MOST_ARGUMENTS = 500
 DESCRIPTION_CHARS = 400
+VALUE_CHARS = 4000
+MOST_REFERENCES = 50
+"""References that lead to one another."""
+MOST_NAMED = 5
+"""Parts left out that are named to the operator; of the rest the number is."""
+LARGEST_BOUND = 10**18
+"""A larger number bounds nothing."""
 
-_PROPERTY = re.compile(r"[\w.-]{1,64}")
 _KINDS = {"string", "integer", "number", "boolean", "array", "object", "null"}
+_OTHER_KINDS = {
+    "str": "string",
+    "text": "string",
+    "int": "integer",
+    "long": "integer",
+    "float": "number",
+    "double": "number",
+    "decimal": "number",
+    "bool": "boolean",
+    "list": "array",
+    "dict": "object",
+    "map": "object",
+    "none": "null",
+}
+"""Types of other languages, as servers write them, and what JSON Schema calls them."""
+_DEPTHS = (MOST_DEPTH, 6, 4, 3, 2, 1, 0)
+"""Levels that are read, fewer where they have more parts than are taken."""
 _NUMBERS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
 _COUNTS = {"minLength", "maxLength", "minItems", "maxItems"}
 _OPTIONS = ("anyOf", "oneOf", "allOf")
-_AS_THEY_ARE = ("const", "default")
 
 
-def usable_schema(schema: object) -> dict[str, Json]:
-    """Convert `schema` to one that can be offered.
+@dataclass(frozen=True, slots=True)
+class UsableSchema:
+    """A schema that can be offered."""
 
-    Raises:
-        ValueError: it cannot; the text says why.
+    parameters: dict[str, Json]
+    names: ArgumentNames
+    """The server's own names of renamed properties."""
+    left_out: tuple[str, ...]
+    """What of it is not told to models, a few words each."""
+
+
+class _TooLarge(Exception):
+    """More parts than the limits allow."""
+
+
+def usable_schema(schema: object, descriptions: Mapping[str, str] = {}) -> UsableSchema:
+    """Convert `schema` to one that can be offered. Whatever it is, something can.
+
+    Args:
+        descriptions: of arguments that have none in the schema.
     """
-    if not isinstance(schema, Mapping):
-        raise ValueError("its schema is no object")
-    made = _Tree(schema).node(schema, (), 0)
-    _lift_options(made)
-    if made.get("type", "object") != "object":
-        raise ValueError(f"its arguments are {made['type']!r}, not an object")
-    made = {"type": "object", **made}
-    made.setdefault("properties", {})
-    properties = made["properties"]
+    for depth in _DEPTHS:
+        tree = _Tree(schema, depth)
+        try:
+            made = tree.whole()
+        except _TooLarge:
+            continue
+        break
+    _describe(made, descriptions)
+    made, names = rename_properties(made)
+    made, cost = shortened(made)
+    unread = [too_deep(depth)] if depth < MOST_DEPTH else []
+    return UsableSchema(made, names, tuple(dict.fromkeys((*_named(tree.left_out), *unread, *cost))))
+
+
+def _describe(schema: dict[str, Json], descriptions: Mapping[str, str]) -> None:
+    properties = schema["properties"]
     assert isinstance(properties, dict)
-    for name in properties:
-        if not _PROPERTY.fullmatch(name):
-            raise ValueError(f"no model provider takes an argument named {name[:80]!r}")
-    required = made.get("required")
-    if isinstance(required, list):
-        made["required"] = [name for name in required if name in properties]
-    if len(json.dumps(made, ensure_ascii=False)) > MOST_CHARS:
-        raise ValueError(f"its schema is longer than {MOST_CHARS} characters")
-    return made
+    for name, one in properties.items():
+        if isinstance(one, dict) and not one.get("description") and name in descriptions:
+            one["description"] = plain_text(descriptions[name], DESCRIPTION_CHARS)
+
+
+def _named(left_out: Mapping[str, str]) -> Iterator[str]:
+    """Yield each odd part by its place and value."""
+    for place, value in list(left_out.items())[:MOST_NAMED]:
+        yield f"{place} ({value})" if value else place
+    if len(left_out) > MOST_NAMED:
+        yield f"{len(left_out) - MOST_NAMED} more parts"
 
 
 class _Tree:
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self._root = root
-        self._nodes = 0
+    """One reading of a schema, so many levels deep."""
 
-    def node(self, schema: object, within: tuple[str, ...], depth: int) -> dict[str, Json]:
-        """One schema, its references written out; `within` are those it stands in."""
+    def __init__(self, root: object, depth: int) -> None:
+        self._root = root
+        self._depth = depth
+        self._nodes = 0
+        self.left_out: dict[str, str] = {}
+        """By its place, what was odd there."""
+
+    def whole(self) -> dict[str, Json]:
+        """Return the schema of an object.
+
+        Raises:
+            _TooLarge: it has too many parts.
+        """
+        made = self._node(self._root, (), "", 0)
+        if made is None:
+            made = {}
+        _lift_options(made)
+        kind = made.pop("type", "object")
+        if kind != "object" and "object" not in (kind if isinstance(kind, list) else []):
+            self._leave_out("", "type", kind)
+        made.pop("items", None)
+        properties = made.setdefault("properties", {})
+        assert isinstance(properties, dict)
+        if isinstance(required := made.get("required"), list):
+            made["required"] = [name for name in required if name in properties]
+        return {"type": "object", **made}
+
+    def _node(self, schema: object, within: tuple[str, ...], place: str, depth: int) -> dict[str, Json] | None:
+        """One schema, its references written out; None for what is none. `within` are those it stands in."""
         self._nodes += 1
         if self._nodes > MOST_NODES:
-            raise ValueError(f"its schema has more than {MOST_NODES} parts")
-        if schema is True or depth > MOST_DEPTH:
+            raise _TooLarge
+        if schema is True:
             return {}
         if not isinstance(schema, Mapping):
-            raise ValueError(f"a part of its schema is {schema!r:.60}")
-        reference = schema.get("$ref")
-        if reference is not None:
-            if not isinstance(reference, str) or not reference.startswith("#"):
-                raise ValueError(f"its schema refers to {reference!r:.80}")
-            beside = {key: value for key, value in schema.items() if key != "$ref"}
-            # A part that contains itself ends here as anything: a model's arguments are never that deep.
-            target = {} if reference in within else self.node(self._find(reference), (*within, reference), depth)
-            return {**target, **self.node(beside, within, depth)} if beside else target
-        return self._kept(schema, within, depth)
+            self._leave_out(place, "", schema)
+            return None
+        if "$ref" not in schema:
+            return self._kept(schema, within, place, depth)
+        reference = schema["$ref"]
+        beside = self._kept({key: one for key, one in schema.items() if key != "$ref"}, within, place, depth)
+        # A part that contains itself ends here as anything: a model's arguments are never that deep.
+        if reference in within:
+            return beside
+        target = self._find(reference) if isinstance(reference, str) and len(within) < MOST_REFERENCES else None
+        if target is None:
+            self._leave_out(place, "$ref", reference)
+            return beside
+        return {**(self._node(target, (*within, str(reference)), place, depth) or {}), **beside}
 
-    def _kept(self, schema: Mapping[str, Any], within: tuple[str, ...], depth: int) -> dict[str, Json]:
+    def _kept(self, schema: Mapping[str, Any], within: tuple[str, ...], place: str, depth: int) -> dict[str, Json]:
         made: dict[str, Json] = {}
-        if "type" in schema:
-            made["type"] = _type(schema["type"])
-        if isinstance(schema.get("description"), str):
-            made["description"] = plain_text(schema["description"], DESCRIPTION_CHARS)
-        if isinstance(schema.get("pattern"), str):
-            # Told, not checked: a hostile pattern could hold the event loop for hours.
-            told = f"{made.get('description') or ''} Pattern: {schema['pattern'][:100]}"
-            made["description"] = plain_text(told, DESCRIPTION_CHARS)
+        if "type" in schema and (kind := self._kind(schema["type"], place)):
+            made["type"] = kind
+        if told := _description(schema):
+            made["description"] = told
         if isinstance(schema.get("format"), str):
             made["format"] = plain_text(schema["format"], 40)
-        if "enum" in schema:
-            if not isinstance(schema["enum"], list) or not schema["enum"]:
-                raise ValueError("an enum of its schema is no list of values")
-            made["enum"] = _json(schema["enum"])
-        made |= {key: _json(schema[key]) for key in _AS_THEY_ARE if key in schema}
-        if isinstance(schema.get("examples"), list):
-            made["examples"] = _json(schema["examples"][:3])
-        made |= {key: _number(key, schema[key]) for key in sorted(_NUMBERS | _COUNTS) if key in schema}
-        if isinstance(schema.get("properties"), Mapping):
-            made["properties"] = {
-                str(name): self.node(one, within, depth + 1) for name, one in schema["properties"].items()
-            }
-        if isinstance(schema.get("required"), list):
-            made["required"] = [name for name in schema["required"] if isinstance(name, str)]
-        if "items" in schema:
-            made["items"] = self.node(schema["items"], within, depth + 1) if _is_schema(schema["items"]) else {}
+        self._keep_values(schema, made, place)
+        for key in sorted((_NUMBERS | _COUNTS) & schema.keys()):
+            if (number := _number(key, schema[key])) is None:
+                self._leave_out(place, key, schema[key])
+            else:
+                made[key] = number
+        if depth < self._depth:
+            self._keep_properties(schema, made, within, place, depth)
+            self._keep_options(schema, made, within, place, depth)
+        kinds = made.get("type")
+        if kinds is None or "array" in (kinds if isinstance(kinds, list) else [kinds]):
+            items = schema.get("items", None if kinds is None else {})
+            if items is not None:
+                # Of a list of schemas, one for each place, a model is told nothing.
+                is_one = isinstance(items, Mapping) and depth < self._depth
+                made["items"] = (self._node(items, within, f"{place}[]", depth + 1) if is_one else None) or {}
+        return made
+
+    def _keep_values(self, schema: Mapping[str, Any], made: dict[str, Json], place: str) -> None:
+        for key in ("enum", "const", "default", "examples"):
+            if key not in schema:
+                continue
+            value = schema[key]
+            if key in ("enum", "examples") and not (isinstance(value, list) and value):
+                self._leave_out(place, key, value)
+                continue
+            value = value[:3] if key == "examples" else value
+            if _is_long(value):
+                self._leave_out(place, key, value)
+            else:
+                made[key] = value
+
+    def _keep_properties(
+        self, schema: Mapping[str, Any], made: dict[str, Json], within: tuple[str, ...], place: str, depth: int
+    ) -> None:
+        required = schema.get("required")
+        needed: list[Json] = []
+        if isinstance(required, list):
+            needed = list(dict.fromkeys(name for name in required if isinstance(name, str)))
+        elif required is not None and not isinstance(required, bool):
+            self._leave_out(place, "required", required)
+        properties = schema.get("properties")
+        if isinstance(properties, Mapping):
+            inner: dict[str, Json] = {}
+            for name in self._chosen(properties, needed):
+                one = self._node(properties[name], within, f"{place}.{name:.60}".lstrip("."), depth + 1)
+                # Without an argument that it wants, the server would refuse every call.
+                if one is not None or name in needed:
+                    inner[name] = one or {}
+            made["properties"] = inner
+            needed = [name for name in needed if name in inner or name not in properties]
+        elif properties is not None:
+            self._leave_out(place, "properties", properties)
+        if needed:
+            made["required"] = needed
         more = schema.get("additionalProperties")
         if isinstance(more, bool):
             made["additionalProperties"] = more
-        elif more is not None:
-            made["additionalProperties"] = self.node(more, within, depth + 1)
+        elif more is not None and (one := self._node(more, within, f"{place}.*", depth + 1)) is not None:
+            made["additionalProperties"] = one
+
+    def _chosen(self, properties: Mapping[str, Any], needed: list[Json]) -> list[str]:
+        """Return the names of all properties; where there are too many for one level, of the first."""
+        if self._depth > 1 or len(properties) <= MOST_ARGUMENTS:
+            return list(properties)
+        self.left_out[f"all but {MOST_ARGUMENTS} of {len(properties)} arguments"] = ""
+        wanted = set(map(str, needed))
+        return sorted(properties, key=lambda name: name not in wanted)[:MOST_ARGUMENTS]
+
+    def _keep_options(
+        self, schema: Mapping[str, Any], made: dict[str, Json], within: tuple[str, ...], place: str, depth: int
+    ) -> None:
         for key in _OPTIONS:
-            if isinstance(schema.get(key), list) and schema[key]:
-                made[key] = [self.node(one, within, depth + 1) for one in schema[key]]
-        return made
+            if key not in schema:
+                continue
+            options = schema[key] if isinstance(schema[key], list) else []
+            read = [self._node(one, within, f"{place} {key}".strip(), depth + 1) for one in options]
+            usable: list[Json] = [one for one in read if one is not None]
+            # Without one of its alternatives the others would be too narrow.
+            if usable and (key == "allOf" or len(usable) == len(read)):
+                made[key] = usable
+            elif not options:
+                self._leave_out(place, key, schema[key])
+
+    def _kind(self, value: object, place: str) -> Json:
+        kinds = value if isinstance(value, list) else [value]
+        names = [one.strip().lower() if isinstance(one, str) and len(one) < 20 else "" for one in kinds]
+        known = list(dict.fromkeys(_OTHER_KINDS.get(one, one) for one in names))
+        if not known or not _KINDS.issuperset(known):
+            self._leave_out(place, "type", value)
+            return None
+        return list[Json](known) if isinstance(value, list) else known[0]
 
     def _find(self, reference: str) -> object:
+        """Return the part of the schema that a reference names; None if there is none."""
+        if not reference.startswith("#"):
+            return None
         node: Any = self._root
-        for part in reference[1:].split("/"):
-            if part:
+        for part in unquote(reference[1:]).split("/"):
+            if not part:
+                continue
+            if isinstance(node, list):
+                node = node[int(part)] if part.isdecimal() and len(part) < 6 and int(part) < len(node) else None
+            else:
                 node = node.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(node, Mapping) else None
-        if not isinstance(node, Mapping):
-            raise ValueError(f"its schema refers to {reference!r:.80}, which is not there")
-        return node
+        return node if isinstance(node, Mapping | bool) else None
+
+    def _leave_out(self, place: str, key: str, value: object) -> None:
+        whole = f"{place!r:.160}" if place else "its schema"
+        where = f"{key} of {whole}" if key else whole
+        self.left_out.setdefault(where, reprlib.repr(value))
 
 
-def plain_text(text: str, most: int) -> str:
-    """Clean outside text to one line of at most `most` characters, without invisible or bidi characters."""
-    shown = (one for one in text[: most * 8] if one.isspace() or (one.isprintable() and not _is_tag(one)))
-    seen = " ".join("".join(shown).split())
-    return seen if len(seen) <= most else seen[: most - 1].rstrip() + "…"
+def _description(schema: Mapping[str, Any]) -> str:
+    told = schema["description"] if isinstance(schema.get("description"), str) else ""
+    if isinstance(schema.get("pattern"), str):
+        # Told, not checked: a hostile pattern could hold the event loop for hours.
+        told = f"{told[:4000]} Pattern: {schema['pattern'][:100]}"
+    values = schema.get("enum")
+    if isinstance(values, list) and _is_long(values):
+        told = f"One of {len(values)} values, as {json.dumps(values[:3], ensure_ascii=False)[1:-1]:.80}. {told}"
+    return plain_text(told, DESCRIPTION_CHARS)
 
 
-def _is_tag(character: str) -> bool:
-    """Return True for tag characters, which people do not see and models read."""
-    return 0xE0000 <= ord(character) <= 0xE0FFF
+def _is_long(value: object) -> bool:
+    """Return True for what is too long to stand in a prompt, or no JSON."""
+    try:
+        return len(json.dumps(value, ensure_ascii=False, allow_nan=False)) > VALUE_CHARS
+    except ValueError:
+        return True
 
 
 def _lift_options(schema: dict[str, Json]) -> None:
@@ -159,26 +319,10 @@ def _lift_options(schema: dict[str, Json]) -> None:
         schema.pop(key, None)
 
 
-def _type(value: object) -> Json:
-    kinds = value if isinstance(value, list) else [value]
-    if not kinds or not all(isinstance(kind, str) and kind in _KINDS for kind in kinds):
-        raise ValueError(f"its schema has the type {value!r:.60}")
-    return [str(kind) for kind in kinds] if isinstance(value, list) else str(value)
-
-
 def _number(key: str, value: object) -> Json:
-    kind = int if key in _COUNTS else int | float
-    if isinstance(value, bool) or not isinstance(value, kind) or not math.isfinite(value):
-        raise ValueError(f"{key} of its schema is {value!r:.60}")
-    return value
-
-
-def _json(value: object) -> Any:
-    text = json.dumps(value, ensure_ascii=False)
-    if len(text) > 4000:
-        raise ValueError("a value in its schema is longer than 4000 characters")
-    return value
-
-
-def _is_schema(value: object) -> bool:
-    return isinstance(value, Mapping | bool)
+    """Return a bound; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > LARGEST_BOUND:
+        return None
+    if key not in _COUNTS:
+        return None if math.isnan(value) else value
+    return int(value) if value >= 0 and value == int(value) else None

@@ -19,8 +19,8 @@ from tools.credentials import hidden
 from tools.mcp.config import Endpoint, ServerConfig
 from tools.mcp.errors import LastWords, ServerGone
 from tools.mcp.listed import ListedTool
-from tools.mcp.parameters import plain_text
-from tools.mcp.tool import McpTool, specs_of
+from tools.mcp.plain import plain_text
+from tools.mcp.tool import McpTool, offers_of
 
 if TYPE_CHECKING:
     from tools.mcp.session import Session
@@ -57,6 +57,8 @@ class McpServer:
         self._ended = False
         self._stopped = False
         self._tools: dict[str, McpTool] = {}
+        self._said: set[str] = set()
+        """What was logged of its present tools."""
         self.tried = asyncio.Event()
         """Set once the first attempt to connect is over, well or not."""
         self.problem = "it is being started"
@@ -139,7 +141,7 @@ class McpServer:
                     module.open_session(self.config, self._woken.set, self._note_end, words)
                 )
                 listed = await session.list_tools()
-            self._take(session.title, listed)
+            await self._take(session.title, listed)
             stack.callback(self._disconnect)
             self._session, self.problem = session, ""
             self._up.set()
@@ -159,20 +161,23 @@ class McpServer:
             if self._ended:
                 raise ServerGone("it ended")
             async with asyncio.timeout(self.config.start_seconds):
-                self._take(session.title, await session.list_tools())
+                await self._take(session.title, await session.list_tools())
             await self._sleep(LIST_SECONDS)
 
-    def _take(self, title: str, listed: list[ListedTool]) -> None:
+    async def _take(self, title: str, listed: list[ListedTool]) -> None:
         """Replace the tools, keeping the objects of unchanged ones."""
-        offered, refused = specs_of(self.config, title, listed)
-        for sentence in refused:
-            log.warning("MCP server %r: the tool %s", self.config.name, sentence)
+        # Hundreds of large schemas take a second of the processor.
+        offers, sentences = await asyncio.to_thread(offers_of, self.config, title, listed)
+        for sentence in sentences:
+            if sentence not in self._said:
+                log.warning("MCP server %r: the tool %s", self.config.name, sentence)
+        self._said = set(sentences)
         old = self._tools
         self._tools = {
-            spec.name: old[spec.name]
-            if spec.name in old and old[spec.name].spec == spec
-            else McpTool(self, self.config.name, tool, spec)
-            for tool, spec in offered
+            offer.spec.name: old[offer.spec.name]
+            if offer.spec.name in old and old[offer.spec.name].offer == offer
+            else McpTool(self, self.config.name, offer)
+            for offer in offers
         }
 
     def _note_end(self) -> None:

@@ -31,6 +31,7 @@ from tools.json_values import MOST_VALUES, ValueCounter
 from tools.mcp.config import Command, Endpoint, ServerConfig
 from tools.mcp.errors import LastWords, ServerGone, ServerRefused
 from tools.mcp.listed import ListedTool
+from tools.mcp.mending import LEFT_OUT, SCHEMA, mend_list
 from tools.mcp.process import MOST_MESSAGE_BYTES, process_transport
 from tools.network import proxy_before, trusted
 
@@ -110,7 +111,7 @@ async def open_session(
         if isinstance(message, types.ToolListChangedNotification):
             changed()
 
-    sieve = _Sieve(_transport(config, ended, words))
+    sieve = _Sieve(_transport(config, ended, words), config.name)
     client = Client(
         sieve,
         read_timeout_seconds=config.start_seconds,
@@ -163,15 +164,16 @@ def _translated() -> Any:
 
 
 def _listed(tool: types.Tool) -> ListedTool:
-    hints = tool.annotations
+    hints, meta = tool.annotations, tool.meta or {}
     return ListedTool(
         name=tool.name,
         title=tool.title or (hints.title if hints is not None else None) or "",
         description=tool.description or "",
-        parameters=tool.input_schema,
+        parameters=meta.get(SCHEMA, tool.input_schema),
         read_only=hints is not None and hints.read_only_hint is True,
         destroys=hints is None or hints.destructive_hint is not False,
         closed=hints is not None and hints.open_world_hint is False,
+        left_out=tuple(f"its {one}" for one in meta.get(LEFT_OUT, ())),
         as_task=tool.execution is not None and tool.execution.task_support == "required",
     )
 
@@ -249,10 +251,12 @@ class _Limited(httpx2.AsyncByteStream):
 
 
 class _Sieve:
-    """A transport that removes malformed tools from lists, which the client would refuse as a whole."""
+    """A transport that mends what the client would refuse as a whole for one part."""
 
-    def __init__(self, transport: AbstractAsyncContextManager[Any]) -> None:
+    def __init__(self, transport: AbstractAsyncContextManager[Any], server: str) -> None:
         self._transport = transport
+        self._server = server
+        self._lost = 0
         self.version = ""
 
     async def __aenter__(self) -> tuple[Any, Any]:
@@ -263,14 +267,19 @@ class _Sieve:
         return await self._transport.__aexit__(*exc)
 
     def pass_on(self, item: Any) -> Any:
-        """Return the item without malformed tools."""
+        """Return the item, mended."""
         message = item.message if isinstance(item, SessionMessage) else None
         result = message.result if isinstance(message, types.JSONRPCResponse) else None
         if result is not None and isinstance(result.get("tools"), list) and not self._fits(result):
-            kept = [tool for tool in result["tools"][: MOST_TOOLS * 2] if self._fits({**result, "tools": [tool]})]
-            log.warning("%d malformed tools were left out of a list", len(result["tools"]) - len(kept))
-            result["tools"] = kept
+            self._mend_list(result)
         return item
+
+    def _mend_list(self, result: dict[str, Any]) -> None:
+        del result["tools"][MOST_TOOLS * 2 :]
+        lost = mend_list(result, self._fits)
+        if lost != self._lost:
+            self._lost = lost
+            log.warning("MCP server %r: %d tools that have no name were left out", self._server, lost)
 
     def _fits(self, result: dict[str, Any]) -> bool:
         try:

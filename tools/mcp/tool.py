@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from tools.base import Arguments, Json, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus
+from tools.base import Arguments, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus
 from tools.descriptions import Description, fits
 from tools.languages import Words
+from tools.mcp.argument_names import ArgumentNames
 from tools.mcp.config import ServerConfig
 from tools.mcp.content import convert_answer
 from tools.mcp.errors import ServerGone, ServerRefused
 from tools.mcp.listed import ListedTool
 from tools.mcp.names import tool_names
-from tools.mcp.parameters import plain_text, usable_schema
+from tools.mcp.parameters import UsableSchema, usable_schema
+from tools.mcp.plain import plain_text
 from tools.schema import of_docstring
 
 if TYPE_CHECKING:
@@ -42,18 +45,28 @@ class Line(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A listed tool as it is offered to models."""
+
+    own_name: str
+    """What the server calls it."""
+    spec: ToolSpec
+    names: ArgumentNames
+    """What the server calls its arguments."""
+
+
 class McpTool:
     """A tool of an MCP server."""
 
-    def __init__(self, line: Line, server: str, listed: ListedTool, spec: ToolSpec) -> None:
+    def __init__(self, line: Line, server: str, offer: Offer) -> None:
         self._line = line
         self._server = server
-        self._listed = listed
-        self._spec = spec
+        self.offer = offer
 
     @property
     def spec(self) -> ToolSpec:
-        return self._spec
+        return self.offer.spec
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         """Call it; on cancellation or timeout the server is told."""
@@ -64,7 +77,8 @@ class McpTool:
 
         session = await self._line.session(context.seconds)
         try:
-            answer = await session.call(self._listed.name, arguments, context.seconds + 1.0, heard)
+            given = self.offer.names.restored(arguments)
+            answer = await session.call(self.offer.own_name, given, context.seconds + 1.0, heard)
         except ServerGone as error:
             self._line.doubt()
             raise ToolError(
@@ -75,54 +89,57 @@ class McpTool:
         except ServerRefused as error:
             self._line.doubt()
             return ToolResult(
-                text=f"Error: {self._spec.name} was refused by its server: {plain_text(str(error), 500)}",
+                text=f"Error: {self.spec.name} was refused by its server: {plain_text(str(error), 500)}",
                 ok=False,
                 status=ToolStatus.FAILED,
                 untrusted=True,
             )
         # Ten megabytes may come: looked through in the event loop they would hold up every chat.
-        return await asyncio.to_thread(convert_answer, answer, self._listed.name)
+        return await asyncio.to_thread(convert_answer, answer, self.offer.own_name)
 
     async def close(self) -> None:
         """Do nothing: the connection belongs to the server."""
 
 
-def specs_of(
-    config: ServerConfig, title: str, listed: Iterable[ListedTool]
-) -> tuple[list[tuple[ListedTool, ToolSpec]], list[str]]:
-    """Return the specs of a server's usable tools, in its order, and a sentence for each unusable one."""
+def offers_of(config: ServerConfig, title: str, listed: Iterable[ListedTool]) -> tuple[list[Offer], list[str]]:
+    """Return a server's usable tools, in its order, and a sentence for each that is unusable or not told in full."""
     wanted: dict[str, ListedTool] = {}
     for tool in listed:
         if config.offers(tool.name):
             wanted.setdefault(tool.name, tool)
     names = tool_names(config.prefix, wanted)
-    offered: list[tuple[ListedTool, ToolSpec]] = []
-    refused: list[str] = []
+    offered: list[Offer] = []
+    sentences: list[str] = []
     for tool in wanted.values():
-        try:
-            spec = _spec(config, title, tool, names[tool.name])
-        except ValueError as error:
-            refused.append(f"{tool.name[:80]!r} is not offered: {error}")
+        named = f"{tool.name[:80]!r}"
+        if tool.as_task:
+            sentences.append(
+                f"{named} is not offered: it runs only as a task in the background, which is not possible here"
+            )
             continue
+        parts, arguments = of_docstring(tool.description[:20_000])
+        schema = usable_schema(tool.parameters, arguments)
+        if left_out := (*tool.left_out, *schema.left_out):
+            sentences.append(f"{named} is offered without {', '.join(left_out)}")
+        spec = _spec(config, title, tool, names[tool.name], parts, schema)
         told = config.descriptions.get(tool.name, Description())
-        refused += [
-            f"{tool.name[:80]!r}: an example in the file does not fit: {one!r:.100}"
+        sentences += [
+            f"{named}: an example in the file does not fit: {one!r:.100}"
             for one in told.examples
             if not fits(spec, one)
         ]
-        offered.append((tool, told.of(spec)))
-    refused += [
+        offered.append(Offer(tool.name, told.of(spec), schema.names))
+    sentences += [
         f"{name[:80]!r} is described in the file and not listed by the server"
         for name in config.descriptions
         if name not in wanted
     ]
-    return offered, refused
+    return offered, sentences
 
 
-def _spec(config: ServerConfig, title: str, tool: ListedTool, name: str) -> ToolSpec:
-    if tool.as_task:
-        raise ValueError("it runs only as a task in the background, which is not possible here")
-    parts, arguments = of_docstring(tool.description[:20_000])
+def _spec(
+    config: ServerConfig, title: str, tool: ListedTool, name: str, parts: Mapping[str, str], schema: UsableSchema
+) -> ToolSpec:
     told = plain_text(tool.title, 80)
     purpose = plain_text(parts.get("purpose", ""), PURPOSE_CHARS) or told or f"The tool {tool.name!r:.80}."
     server = plain_text(config.name, 60)
@@ -130,7 +147,7 @@ def _spec(config: ServerConfig, title: str, tool: ListedTool, name: str) -> Tool
     return ToolSpec(
         name=name,
         purpose=purpose,
-        parameters=_described(usable_schema(tool.parameters), arguments),
+        parameters=schema.parameters,
         category=server,
         use_when=plain_text(parts.get("use_when", ""), HINT_CHARS),
         not_for=plain_text(parts.get("not_for", ""), HINT_CHARS),
@@ -145,6 +162,7 @@ def _spec(config: ServerConfig, title: str, tool: ListedTool, name: str) -> Tool
         # Also one that only reads, as a fetcher does, unless it says that it has nowhere to send what it is given. The
         # operator chose the server: its word about itself counts, other people's text that passes through it does not.
         outside=not (tool.read_only and tool.closed),
+        aliases={own: name for name, own in schema.names.own.items()},
         timeout=config.timeout,
         most_chars=ARGUMENT_CHARS,
     )
@@ -153,13 +171,3 @@ def _spec(config: ServerConfig, title: str, tool: ListedTool, name: str) -> Tool
 def _using(title: str) -> Words:
     """Return the status line while it runs, of which only the title is the server's."""
     return f"Using {title}", f"正在使用 {title}", f"正在使用 {title}"
-
-
-def _described(schema: dict[str, Json], arguments: Mapping[str, str]) -> dict[str, Json]:
-    """Add argument descriptions from `Args:` in the description, where many Python servers have them."""
-    properties = schema["properties"]
-    assert isinstance(properties, dict)
-    for name, one in properties.items():
-        if isinstance(one, dict) and not one.get("description") and name in arguments:
-            one["description"] = plain_text(arguments[name], HINT_CHARS)
-    return schema

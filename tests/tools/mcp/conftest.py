@@ -64,6 +64,12 @@ class Bench:
         """An entry for one that is well behaved and starts at once, with tools that have to do with its process."""
         return self.plain("handy", args=[str(SERVERS / "plain.py"), "handy", str(self.journal)], **more)
 
+    def listed(self, *tools: RawJson) -> RawObject:
+        """An entry for one with these tools, whatever they look like."""
+        file = self.folder / "listed.json"
+        file.write_text(json.dumps(tools))
+        return self.plain("listed", args=[str(SERVERS / "plain.py"), "listed", str(file)])
+
     async def open(self, servers: Mapping[str, RawJson], environment: Mapping[str, str] | None = None) -> None:
         """Start them, and wait until each was tried once."""
         file = self.folder / "mcp.json"

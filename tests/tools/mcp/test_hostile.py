@@ -19,16 +19,28 @@ async def test_a_server_that_never_lists_its_tools_is_given_up_after_its_time(be
     assert bench.registry.unavailable == {"MCP silent": "it did not answer in time"}
 
 
-async def test_malformed_tools_are_left_out_one_by_one(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_tool_with_an_odd_part_is_offered_without_it(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     await bench.open({"odd": bench.plain("malformed")})
 
-    assert {"odd__fine", "odd__circle"} < set(bench.names)
-    assert len(bench.names) == 3
-    assert "'outside' is not offered" in caplog.text
-    assert "'wrong number' is not offered" in caplog.text
+    offered = {spec.name for spec in bench.registry.specs() if not spec.name.startswith("odd__tool_")}
+    assert offered == {
+        f"odd__{name}"
+        for name in ("fine", "no_schema", "a_list", "circle", "outside", "wrong_number", "odd_title", "either")
+    }
+    for said in (
+        "the tool 'outside' is offered without $ref of 'x' ('http://127.0.0.1/x')",
+        "the tool 'wrong number' is offered without minLength of 'x' ('three')",
+        "the tool 'no schema' is offered without its schema (None)",
+        "the tool 'a list' is offered without type of its schema ('array')",
+        "the tool 'odd title' is offered without its title, its annotations",
+        "MCP server 'odd': 1 tools that have no name were left out",
+    ):
+        assert caplog.text.count(said) == 1
     (named,) = [spec for spec in bench.registry.specs() if spec.name.startswith("odd__tool_")]
     assert named.purpose == "Wetter"
     assert (await bench.call(named.name)).ok
+    assert bench.spec("odd__either").parameters["properties"] == {"x": {}, "y": {}}
+    assert bench.spec("odd__odd_title").asks, "what cannot be read promises nothing"
 
 
 async def test_an_enormous_result_fails_that_call_alone(bench: Bench) -> None:

@@ -9,12 +9,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import RawJson
-from tools.mcp.parameters import MOST_CHARS, plain_text, usable_schema
+from tools.mcp.parameters import usable_schema
+from tools.mcp.plain import plain_text
+from tools.mcp.shortening import MOST_CHARS
 from tools.schema import check
 
 
+def told_of(schema: RawJson) -> tuple[RawJson, tuple[str, ...]]:
+    """What models are told of a schema, and what is left out."""
+    usable = usable_schema(schema)
+    return usable.parameters, usable.left_out
+
+
+def offered(schema: RawJson) -> RawJson:
+    """What models are told of a schema, with nothing left out."""
+    told, left_out = told_of(schema)
+    assert left_out == ()
+    return told
+
+
 def test_references_are_written_out() -> None:
-    schema = usable_schema(
+    schema = offered(
         {
             "$defs": {"Place": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}},
             "type": "object",
@@ -30,13 +45,13 @@ def test_references_are_written_out() -> None:
 def test_a_schema_that_contains_itself_ends() -> None:
     node = {"type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}}
 
-    schema = usable_schema(node)
+    schema = offered(node)
 
     assert check(schema, {"left": {"left": {}}, "right": {}}) == []
 
 
 def test_options_at_the_top_become_properties() -> None:
-    schema = usable_schema(
+    schema = offered(
         {"type": "object", "oneOf": [{"properties": {"id": {"type": "integer"}}}, {"properties": {"name": {}}}]}
     )
 
@@ -45,7 +60,7 @@ def test_options_at_the_top_become_properties() -> None:
 
 def test_what_a_model_can_use_of_a_schema_is_kept() -> None:
     day = {"type": "string", "format": "date", "examples": ["2026-01-01", "b", "c", "d"]}
-    schema = usable_schema(
+    schema = offered(
         {
             "properties": {
                 "day": day,
@@ -67,7 +82,7 @@ def test_what_a_model_can_use_of_a_schema_is_kept() -> None:
 
 
 def test_of_options_that_all_hold_the_required_arguments_are_required() -> None:
-    schema = usable_schema(
+    schema = offered(
         {
             "allOf": [
                 {"properties": {"id": {"type": "integer"}}, "required": ["id"]},
@@ -81,62 +96,161 @@ def test_of_options_that_all_hold_the_required_arguments_are_required() -> None:
     assert schema["required"] == ["id", "name"]
 
 
-@pytest.mark.parametrize(
-    ("part", "words"),
-    [
-        ({"type": "array", "maxItems": 1.5}, "maxItems of its schema is 1.5"),
-        ({"type": "number", "minimum": float("inf")}, "minimum of its schema is inf"),
-        ({"default": "x" * 5000}, "longer than 4000 characters"),
-        ({"enum": [f"{number:0100}" for number in range(30)]}, ""),
-    ],
-)
-def test_a_part_that_cannot_be_used_says_why(part: RawJson, words: str) -> None:
-    properties = {f"p{number}": part for number in range(1 if words else 40)}
-
-    with pytest.raises(ValueError, match=words or "its schema is longer than"):
-        usable_schema({"properties": properties})
-
-
 def test_a_pattern_is_told_and_not_matched() -> None:
-    schema = usable_schema({"properties": {"word": {"type": "string", "pattern": "(a+)+$"}}})
+    schema = offered({"properties": {"word": {"type": "string", "pattern": "(a+)+$"}}})
 
     assert check(schema, {"word": "a" * 5000 + "b"}) == []
     assert "(a+)+$" in json.dumps(schema)
 
 
 @pytest.mark.parametrize(
-    ("schema", "words"),
+    ("part", "kept", "named"),
     [
-        (None, "no object"),
-        ({"type": "array"}, "not an object"),
-        ({"type": "string"}, "not an object"),
-        ({"properties": {"x": 5}}, "a part of its schema is 5"),
-        ({"properties": {"x": {"type": "strnig"}}}, "type 'strnig'"),
-        ({"properties": {"x": {"minLength": "three"}}}, "minLength"),
-        ({"properties": {"x": {"maximum": float("nan")}}}, "maximum"),
-        ({"properties": {"x": {"enum": "a"}}}, "enum"),
-        ({"properties": {"x": {"$ref": "http://127.0.0.1/schema"}}}, "refers to"),
-        ({"properties": {"x": {"$ref": "#/$defs/none"}}}, "not there"),
-        ({"properties": {"no spaces": {}}}, "argument named 'no spaces'"),
-        ({"properties": {f"x{number}": {} for number in range(1000)}}, "parts"),
-        ({"properties": {"x": {"enum": ["y" * 10_000]}}}, "longer than"),
+        ({"type": "strnig"}, {}, "type of 'x' ('strnig')"),
+        ({"type": []}, {}, "type of 'x' ([])"),
+        ({"type": ["string", 7]}, {}, "type of 'x' (['string', 7])"),
+        ({"type": "int"}, {"type": "integer"}, ""),
+        ({"type": ["STRING", "null"]}, {"type": ["string", "null"]}, ""),
+        ({"exclusiveMinimum": True}, {}, "exclusiveMinimum of 'x' (True)"),
+        ({"minimum": "1"}, {}, "minimum of 'x' ('1')"),
+        ({"minimum": float("inf")}, {}, "minimum of 'x' (inf)"),
+        ({"maximum": 10**30}, {}, "maximum of 'x' (1000000000000000000000000000000)"),
+        ({"maximum": -(10**400)}, {}, "maximum of 'x' (-10000000000000000...0000000000000000000)"),
+        ({"maximum": float("nan")}, {}, "maximum of 'x' (nan)"),
+        ({"minLength": 1.0}, {"minLength": 1}, ""),
+        ({"maxItems": 1.5}, {}, "maxItems of 'x' (1.5)"),
+        ({"minLength": "three"}, {}, "minLength of 'x' ('three')"),
+        ({"enum": []}, {}, "enum of 'x' ([])"),
+        ({"enum": "a"}, {}, "enum of 'x' ('a')"),
+        ({"examples": "tea"}, {}, "examples of 'x' ('tea')"),
+        ({"default": float("nan")}, {}, "default of 'x' (nan)"),
+        ({"default": "y" * 5000}, {}, "default of 'x' ('yyyyyyyyyyyy...yyyyyyyyyyyyy')"),
+        ({"$ref": "http://127.0.0.1/x"}, {}, "$ref of 'x' ('http://127.0.0.1/x')"),
+        ({"$ref": "#/$defs/none", "type": "string"}, {"type": "string"}, "$ref of 'x' ('#/$defs/none')"),
+        ({"$ref": {}}, {}, "$ref of 'x' ({})"),
+        ({"type": "array"}, {"type": "array", "items": {}}, ""),
+        ({"type": ["array", "null"], "items": [{}]}, {"type": ["array", "null"], "items": {}}, ""),
+        ({"type": "string", "items": {"type": "string"}}, {"type": "string"}, ""),
+        ({"anyOf": [{"type": "string"}, 5]}, {}, "'x anyOf' (5)"),
+        ({"allOf": [{"type": "string"}, 5]}, {"allOf": [{"type": "string"}]}, "'x allOf' (5)"),
+        ({"oneOf": {}}, {}, "oneOf of 'x' ({})"),
+        ({"properties": []}, {}, "properties of 'x' ([])"),
+        ({"properties": {}, "required": "y"}, {"properties": {}}, "required of 'x' ('y')"),
+        ({"required": True}, {}, ""),
+        ({"additionalProperties": "no"}, {}, "'x.*' ('no')"),
     ],
 )
-def test_an_unusable_schema_says_why(schema: RawJson, words: str) -> None:
-    with pytest.raises(ValueError, match=r"schema|argument") as raised:
-        usable_schema(schema)
+def test_an_odd_part_costs_that_part_and_is_named(part: RawJson, kept: RawJson, named: str) -> None:
+    told, left_out = told_of({"properties": {"x": part, "y": {"type": "string"}}})
 
-    assert words in str(raised.value)
+    assert told["properties"] == {"x": kept, "y": {"type": "string"}}
+    assert left_out == ((named,) if named else ())
 
 
-def test_a_schema_that_doubles_at_every_step_is_refused_at_once() -> None:
+@pytest.mark.parametrize("odd", [5, None, "string", ["a"], False])
+def test_what_is_no_argument_is_left_out_unless_it_is_required(odd: RawJson) -> None:
+    optional, left_out = told_of({"properties": {"a": {}, "required": odd}})
+    required, also = told_of({"properties": {"a": {}, "required": odd}, "required": ["required", "a", "gone"]})
+
+    assert optional == {"type": "object", "properties": {"a": {}}}
+    assert required["properties"] == {"a": {}, "required": {}}
+    assert required["required"] == ["required", "a"]
+    assert left_out == also == (f"'required' ({odd!r})",)
+
+
+@pytest.mark.parametrize("schema", [None, [], "object", 5, {}, {"type": "array", "items": {}}, {"type": "string"}])
+def test_a_tool_whose_schema_is_none_takes_no_arguments(schema: RawJson) -> None:
+    assert usable_schema(schema).parameters == {"type": "object", "properties": {}}
+
+
+def test_of_a_very_long_enum_the_first_values_are_told() -> None:
+    told, left_out = told_of({"properties": {"zone": {"type": "string", "enum": [f"Zone/{n:04}" for n in range(600)]}}})
+
+    assert told["properties"] == {
+        "zone": {
+            "type": "string",
+            "description": 'One of 600 values, as "Zone/0000", "Zone/0001", "Zone/0002".',
+        }
+    }
+    assert check(told, {"zone": "Zone/0599"}) == []
+    assert left_out[0].startswith("enum of 'zone'")
+
+
+def described(words: int, **more: RawJson) -> RawJson:
+    return {"type": "string", "description": "tea " * words, **more}
+
+
+def test_of_a_long_schema_descriptions_are_shortened_first_and_then_the_deepest_parts_left_out() -> None:
+    wordy, wordy_cost = told_of({"properties": {f"p{n}": described(90, enum=["a", "b"]) for n in range(60)}})
+    deep = {"type": "object", "properties": {f"in{n}": described(9) for n in range(20)}}
+    nested, nested_cost = told_of(
+        {"properties": {f"p{n}": {**deep, "description": "a pot"} for n in range(40)}, "required": ["p7"]}
+    )
+
+    for one in (wordy, nested):
+        assert len(json.dumps(one, ensure_ascii=False)) <= MOST_CHARS
+    assert wordy_cost == ("the end of long descriptions",)
+    assert wordy["properties"]["p59"] == {
+        "type": "string",
+        "description": ("tea " * 30)[:119] + "…",
+        "enum": ["a", "b"],
+    }
+    assert nested_cost == ("what is more than 1 deep", "most descriptions")
+    assert nested["properties"]["p7"] == {"type": "object", "description": "a pot"}
+    assert nested["required"] == ["p7"]
+
+
+@pytest.mark.parametrize("count", [400, 4000])
+def test_of_very_many_arguments_the_required_ones_are_told_first(count: int) -> None:
+    usable = usable_schema(
+        {"properties": {f"an argument called {n:06}": described(9) for n in range(count)}, "required": [LAST]}
+    )
+
+    assert len(json.dumps(usable.parameters, ensure_ascii=False)) <= MOST_CHARS
+    told: RawJson = usable.parameters
+    assert len(told["properties"]) == 200
+    assert told["required"] == [LAST.replace(" ", "_")]
+    assert usable.names.restored({LAST.replace(" ", "_"): 1}) == {LAST: 1}
+    assert "all but 200 arguments" in usable.left_out
+
+
+LAST = "an argument called 000399"
+
+
+def test_a_schema_that_doubles_at_every_step_is_told_as_deep_as_it_is_small() -> None:
     steps = {
         f"s{n}": {"properties": {"a": {"$ref": f"#/$defs/s{n + 1}"}, "b": {"$ref": f"#/$defs/s{n + 1}"}}}
         for n in range(60)
     }
 
-    with pytest.raises(ValueError, match="parts"):
-        usable_schema({"$defs": {**steps, "s60": {}}, "properties": {"x": {"$ref": "#/$defs/s0"}}})
+    usable = usable_schema({"$defs": {**steps, "s60": {}}, "properties": {"x": {"$ref": "#/$defs/s0"}}})
+
+    assert usable.left_out == ("what is more than 6 deep",)
+    assert len(json.dumps(usable.parameters)) < 2000
+
+
+def test_references_that_lead_to_one_another_for_ever_end() -> None:
+    steps = {f"s{n}": {"$ref": f"#/$defs/s{n + 1}"} for n in range(5000)}
+
+    usable = usable_schema({"$defs": {**steps, "s5000": {}}, "properties": {"x": {"$ref": "#/$defs/s0"}}})
+
+    assert usable.parameters["properties"] == {"x": {}}
+
+
+def test_a_reference_into_a_list_or_with_encoded_letters_is_found() -> None:
+    schema = offered(
+        {
+            "$defs": {"My Type": {"type": "string"}},
+            "properties": {
+                "a": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+                "b": {"$ref": "#/properties/a/anyOf/0"},
+                "c": {"$ref": "#/$defs/My%20Type"},
+            },
+        }
+    )
+
+    assert schema["properties"]["b"] == {"type": "integer"}
+    assert schema["properties"]["c"] == {"type": "string"}
 
 
 KEYWORDS = (
@@ -158,16 +272,15 @@ JSON = st.recursive(
 
 
 @given(JSON, JSON)
-def test_whatever_a_server_sends_is_refused_or_safe_to_check(schema: RawJson, value: RawJson) -> None:
-    try:
-        made = usable_schema(schema)
-    except ValueError:
-        return
+def test_whatever_a_server_sends_is_safe_to_offer_and_to_check(schema: RawJson, value: RawJson) -> None:
+    usable = usable_schema(schema)
 
+    made = usable.parameters
     assert made["type"] == "object"
-    assert len(json.dumps(made, ensure_ascii=False)) <= MOST_CHARS
+    assert len(json.dumps(made, ensure_ascii=False, allow_nan=False)) <= MOST_CHARS
     check(made, value)
     check(made, {"x": value})
+    assert usable.names.restored({"x": value}) is not None
 
 
 def test_hidden_and_turning_characters_are_gone() -> None:

@@ -53,7 +53,7 @@ async def test_a_server_that_crashes_in_a_call_is_started_again(bench: Bench) ->
     assert bench.journalled().count("crashed") == 1, "a call that may have been done is not sent again"
 
 
-async def test_a_changed_list_is_followed(bench: Bench) -> None:
+async def test_a_changed_list_is_followed(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     await bench.open({"old": bench.plain("legacy")})
     assert "old__later" not in bench.names
     before = bench.registry.spec("old__echo")
@@ -63,6 +63,7 @@ async def test_a_changed_list_is_followed(bench: Bench) -> None:
 
     assert (await bench.call("old__later")).ok
     assert bench.registry.spec("old__echo") is before
+    assert caplog.text.count("minimum of 'x' ('1')") == 1, "what is odd is said once, however often it is listed"
 
 
 async def test_lists_of_the_operator_decide_what_is_offered(bench: Bench) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tools.languages import in_language
 from tools.mcp.config import Endpoint, ServerConfig
 from tools.mcp.listed import ListedTool
-from tools.mcp.tool import specs_of
+from tools.mcp.tool import offers_of
 
 SERVER = ServerConfig(name="github", prefix="github", reach=Endpoint("http://mcp.example"))
 
@@ -29,11 +29,11 @@ def test_a_tool_is_named_by_its_title_or_the_first_sentence_about_it(
 ) -> None:
     listed = ListedTool(name="issues", title=title, description=description, parameters={"type": "object"})
 
-    [[(_, spec)], _] = specs_of(SERVER, "GitHub", [listed])
+    [[offer], _] = offers_of(SERVER, "GitHub", [listed])
 
-    assert in_language(spec.verb, "en") == f"Using github {named}"
-    assert in_language(spec.verb, "zh-CN") == in_language(spec.verb, "zh-TW") == f"正在使用 github {named}"
-    assert in_language(spec.label, "en") == in_language(spec.label, "zh-TW") == label
+    assert in_language(offer.spec.verb, "en") == f"Using github {named}"
+    assert in_language(offer.spec.verb, "zh-CN") == in_language(offer.spec.verb, "zh-TW") == f"正在使用 github {named}"
+    assert in_language(offer.spec.label, "en") == in_language(offer.spec.label, "zh-TW") == label
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,6 @@ def test_a_tool_is_named_by_its_title_or_the_first_sentence_about_it(
 def test_a_person_is_asked_unless_a_server_promises_to_read_or_to_add_to_its_own_data(
     promised: ListedTool, asks: bool
 ) -> None:
-    [[(_, spec)], _] = specs_of(SERVER, "S", [replace(promised, parameters={"type": "object"})])
+    [[offer], _] = offers_of(SERVER, "S", [replace(promised, parameters={"type": "object"})])
 
-    assert spec.asks is asks
+    assert offer.spec.asks is asks

@@ -1,12 +1,13 @@
 """A server of an older protocol, by hand and badly behaved: `plain.py MODE`. It needs no library and starts at once.
 
-silent: never answers a list. malformed: some tools of its list are none. enormous: a result of 14 MB in one line.
+silent: never answers a list. malformed: its tools have odd parts. enormous: a result of 14 MB in one line.
 stubborn: ends neither when its input ends nor when it is asked to. babble: writes what is no message.
 legacy: tells that its tools changed. pages: its list has no end. shout: writes a lot to standard error.
 environment: its tool tells what it was given. dies: ends at once, with a reason. tasks: some of its tools run as tasks.
 dense: a small result of very many values. wordy: as many, but written out in one text.
 confess: tells what it was given at its start and when it is called. brood FILE: as stubborn, with a child in its group,
-and one that left it; their numbers go to the file. listed FILE: its tools are those in the file.
+and one that left it; their numbers go to the file. listed FILE: its tools are those in the file, and a
+call is answered with what the tool's entry `answers`, else with what it was given.
 handy FILE: well behaved, with the tools of `everything.py` that have to do with its process; what happens in it goes to
 the file, a line each. Anything else: a tool that tells its process.
 """
@@ -32,6 +33,8 @@ ODD = [
     {"name": "circle", "inputSchema": {"type": "object", "properties": {"me": {"$ref": "#"}}}},
     {"name": "outside", "inputSchema": {"type": "object", "properties": {"x": {"$ref": "http://127.0.0.1/x"}}}},
     {"name": "wrong number", "inputSchema": {"type": "object", "properties": {"x": {"minLength": "three"}}}},
+    {"name": "either", "inputSchema": {"anyOf": [{"properties": {"x": {}}}, {"properties": {"y": {}}}]}},
+    {"name": "odd title", "title": 7, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": "maybe"}},
     {"name": "天气.查询", "description": "Wetter\u202e\u0007", "inputSchema": {"type": "object"}},
 ]
 GIVEN = "\n".join([*sys.argv[2:], *os.environ.values()])
@@ -40,6 +43,8 @@ ADD = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": 
 tools: list[Fields] = [{"name": "echo", "inputSchema": {"type": "object"}}]
 if MODE == "handy":
     tools = [*HANDY, {"name": "add", "inputSchema": ADD, "annotations": {"readOnlyHint": True}}]
+if MODE == "legacy":
+    tools.append({"name": "odd", "inputSchema": {"type": "object", "properties": {"x": {"minimum": "1"}}}})
 waiting: set[object] = set()
 """The calls of `wait`, which are not answered until they are cancelled."""
 
@@ -116,7 +121,7 @@ def answer(request: Fields) -> Fields | None:
         case "tools/list" if MODE == "listed":
             return {"tools": json.loads(Path(sys.argv[2]).read_text())}
         case "tools/list" if MODE == "malformed":
-            return {"tools": ODD}
+            return {"tools": ODD, "nextCursor": 7}
         case "tools/list" if MODE == "tasks":
             some = {"research": "required", "either": "optional"}
             return {
@@ -130,6 +135,13 @@ def answer(request: Fields) -> Fields | None:
             return {"tools": tools}
         case "tools/call" if MODE == "handy":
             return use(request["id"], request["params"]["name"], request["params"].get("arguments", {}))
+        case "tools/call" if MODE == "listed":
+            params = request["params"]
+            by_name: dict[str, dict[str, Fields]] = {
+                one["name"]: one for one in json.loads(Path(sys.argv[2]).read_text())
+            }
+            given: Fields = {"content": [{"type": "text", "text": json.dumps(params.get("arguments", {}))}]}
+            return by_name[params["name"]].get("answers", given)
         case "tools/call":
             return misbehave()
     return {}

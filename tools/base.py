@@ -170,7 +170,7 @@ class ToolSpec:
     timeout: float | None = None
     """Seconds; None: the registry's."""
     per_minute: int = 10
-    """Calls of one chat in a minute."""
+    """Calls of one chat in a minute; those that are made at once all run."""
     most_chars: int = 10_000
     """Characters of a call's arguments, as JSON."""
     schema_text: str = field(init=False, repr=False, compare=False)
@@ -313,6 +313,10 @@ class ToolContext:
     """The conversation that led to the call holds words from outside: what is kept may be theirs."""
     follow: Callable[[str], bool] = field(default=lambda address: True)
     """Whether a page may send the tool on to this address."""
+    together: object = None
+    """The same for calls that are made at once: of these all run, however often a minute their tool may be called."""
+    time_left: Callable[[], float] = field(default=lambda: 0.0)
+    """Seconds that the turn has left; half of them may go by until a tool may be called again."""
     progress: Callable[[str], None] = field(default=lambda text: None)
     """Tell the person, in a few words, what is being done now."""
 

@@ -78,6 +78,7 @@ class ToolRegistry:
         condense: Condense | None = None,
         off: Sequence[str] = (),
         now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """
         Args:
@@ -92,9 +93,11 @@ class ToolRegistry:
         self._timeout = timeout
         self._result_chars = result_chars
         self._now = now
+        self._sleep = sleep
         self._cache: OrderedDict[str, _Kept] = OrderedDict()
         self._running: dict[str, asyncio.Task[ToolResult]] = {}
-        self._recent: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
+        self._recent: OrderedDict[tuple[str, str], deque[tuple[float, object]]] = OrderedDict()
+        """For a chat and tool, when it was called in the last minute, and together with what."""
         self._missing = dict(unavailable or {})
         self._wanted = set(wanted)
         self._broken = set(broken)
@@ -254,7 +257,6 @@ class ToolRegistry:
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         """Run a call. Every error is in the result; only cancellation is raised."""
-        started = self._now()
         tool = self._find(call.name)
         if tool is None:
             names = ", ".join(spec.name for spec in self.specs()) or "none"
@@ -264,9 +266,12 @@ class ToolRegistry:
         if isinstance(checked, ToolResult):
             return checked
         arguments, unknown = checked
-        wait = self._wait(context.scope, spec)
-        if wait > 0:
+        while (wait := self._wait(spec, context)) > 0:
+            if wait <= context.time_left() / 2:
+                await self._sleep(wait)
+                continue
             return _failed(f"{call.name} was called too often in this chat; it may be called again in {wait:.0f} s.")
+        started = self._now()
         seconds = spec.timeout if spec.timeout is not None else self._timeout
         note = f"(Unknown arguments were left out: {', '.join(unknown)[:200]}.)\n" if unknown else ""
         # A tool that cuts between entries leaves room for the note, which else would push a part of one out.
@@ -349,16 +354,17 @@ class ToolRegistry:
             log.exception("the tool %s failed", name)
             return _failed(f"{name} failed ({type(error).__name__}). Try other arguments, or answer without it.")
 
-    def _wait(self, scope: str, spec: ToolSpec) -> float:
+    def _wait(self, spec: ToolSpec, context: ToolContext) -> float:
         """Return the seconds until this chat may call this tool again; counts the call if it may now."""
-        now = self._now()
-        times = self._recent.setdefault((scope, spec.name), deque())
-        self._recent.move_to_end((scope, spec.name))
-        while times and times[0] <= now - 60.0:
+        now, key = self._now(), (context.scope, spec.name)
+        times = self._recent.setdefault(key, deque())
+        self._recent.move_to_end(key)
+        while times and times[0][0] <= now - 60.0:
             times.popleft()
-        if len(times) >= spec.per_minute:
-            return times[0] + 60.0 - now
-        times.append(now)
+        begun = context.together is not None and any(together is context.together for _, together in times)
+        if len(times) >= spec.per_minute and not begun:
+            return times[-spec.per_minute][0] + 60.0 - now
+        times.append((now, context.together))
         while len(self._recent) > 4096:
             self._recent.popitem(last=False)
         return 0.0

@@ -100,7 +100,7 @@ class CallRunner:
         self._policy = policy or CallPolicy()
         self._permits = permits
         self._clearance = Clearance(self._policy, (), context.person, registry.spec, permits, may_ask)
-        self._context = context
+        self._context = replace(context, together=object())
         self._marker = marker
         self._offered = set(offered)
         self._calls_per_pass = calls_per_pass
@@ -222,6 +222,7 @@ class CallRunner:
             await task
         finally:
             await end_tasks(task)
+            self._context = replace(self._context, together=object())
 
     def _plan(self, calls: Sequence[ToolCall]) -> _Plan:
         """Decide about each call of a pass, and whether the model goes round in circles."""

@@ -18,6 +18,7 @@ from bot.turn.enclosed import READ_ON
 from bot.turn.joins import Joins
 from bot.turn.lookup import Known
 from bot.turn.offers import Offers
+from bot.turn.run import Run
 from bot.turn.turnoptions import TurnOptions
 from tools.base import ToolContext
 
@@ -79,7 +80,7 @@ class Asking:
             model=model,
             tools=tools,
             permits=permit.allows,
-            context=self._tool_context(known, draft.run.language),
+            context=self._tool_context(known, draft.run),
             deadline=draft.run.limits.deadline,
             tool_choice=forced or "auto",
             begin_with=first,
@@ -92,13 +93,13 @@ class Asking:
         )
         return task, briefing
 
-    def _tool_context(self, known: Known, language: str) -> ToolContext:
+    def _tool_context(self, known: Known, run: Run) -> ToolContext:
         question, store = known.question, self._store
         target = question.target if question.target.lasts else None
         return ToolContext(
             scope=str(question.chat),
             person=question.sender.id,
-            language=language,
+            language=run.language,
             zone=self._options.zone,
             facts=ChatFacts(store.facts, question),
             now=lambda: datetime.datetime.fromtimestamp(self._clock.wall(), datetime.UTC),
@@ -107,4 +108,5 @@ class Asking:
             ),
             files=store.files,
             purse=self._purse,
+            time_left=lambda: run.limits.deadline - self._clock.monotonic(),
         )

@@ -341,6 +341,33 @@ async def test_one_chat_may_call_a_tool_so_often_in_a_minute_and_other_chats_are
     assert again.ok
 
 
+async def test_calls_made_at_once_all_run_and_later_ones_wait_where_the_turn_has_time() -> None:
+    now, slept, left = [0.0], list[float](), [300.0]
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += seconds
+
+    registry = ToolRegistry([Played(says("fine"), per_minute=10)], now=lambda: now[0], sleep=sleep)
+
+    async def run(together: object, count: int) -> list[ToolResult]:
+        context = ToolContext(scope="a", together=together, time_left=lambda: left[0])
+        return list(await asyncio.gather(*(registry.run(call(), context) for _ in range(count))))
+
+    first, second, third = object(), object(), object()
+    results = [*await run(first, 9), *await run(first, 7)]
+    assert all(one.ok for one in results) and slept == []
+
+    now[0] = 20.0
+    results = await run(second, 16)
+    assert all(one.ok for one in results) and now == [60.0]
+    assert max(one.seconds for one in results) == 0.0, "the wait is none of the tool's time"
+
+    left[0] = 119.0
+    [refused] = await run(third, 1)
+    assert "it may be called again in 60 s" in refused.text and now == [60.0]
+
+
 async def test_what_a_person_reads_while_it_runs_is_one_short_line() -> None:
     registry = ToolRegistry([Played(says(""), icon="🔎", verb=("searching", "正在搜索", "正在搜尋"), subject="text")])
 

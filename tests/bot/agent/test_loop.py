@@ -426,6 +426,25 @@ async def test_more_calls_than_one_pass_may_make_are_answered_without_being_run(
     assert ["at most 2 calls" in entry.text for entry in told(model.requests[1])] == [False, False, True, True]
 
 
+async def test_a_pass_of_many_calls_of_one_tool_runs_in_full_and_the_next_one_waits_while_there_is_time() -> None:
+    look, slept = Small("look"), list[float]()
+    now = [0.0]
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += seconds
+
+    registry = ToolRegistry([look], now=lambda: now[0], sleep=sleep)
+    model = Scripted(*(says("", *(("look", f"{n}.{number}") for number in range(16))) for n in range(2)), says("Done."))
+    context = ToolContext(scope="telegram:42/7", person="telegram:7", time_left=lambda: 300.0 - now[0])
+
+    async with aclosing(Agent(registry).answer(task_for(model, registry, context=context))) as events:
+        results = [event.result.ok async for event in events if isinstance(event, ToolFinished)]
+
+    assert results == [True] * 32 and len(look.ran) == 32
+    assert set(slept) == {60.0}
+
+
 async def test_every_call_has_exactly_one_result_with_its_id_in_its_order() -> None:
     calls = (
         ToolCall("functions.look:0", "look", {"text": "tea"}),

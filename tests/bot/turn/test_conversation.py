@@ -25,7 +25,7 @@ from tests.bot.store.conftest import taken_in
 from tests.conftest import FakeClock
 from tests.patience import PATIENCE
 from tests.surfaces import page_of
-from tools.base import ProducedFile, ToolCall, ToolResult
+from tools.base import ProducedFile, ToolCall, ToolContext, ToolResult
 
 SLOWLY = 50.0
 """Words a second: fast enough to begin at once, too slow to end before it is stopped."""
@@ -377,3 +377,19 @@ async def test_all_tries_of_a_turn_share_its_time_and_pauses_between_them_cost_n
         await turn.run()
 
     assert deadlines == [begun + 250.0, begun + 280.0, begun + 310.0]
+
+
+async def test_a_tool_knows_how_much_time_its_turn_has_left(rig: OpenRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[float] = []
+    async with rig(TURN_SECONDS="90") as it:
+        run = it.bot.registry.run
+
+        async def noted(call: ToolCall, context: ToolContext) -> ToolResult:
+            left.append(context.time_left())
+            return await run(call, context)
+
+        monkeypatch.setattr(it.bot.registry, "run", noted)
+        it.model.reply(Reply(calls=(("calculator", {"expression": "17*3"}),)), Reply("51"))
+        assert "51" in (await it.say("calculate 17*3"))[-1]
+
+    assert len(left) == 1 and 0 < left[0] <= 90

@@ -12,9 +12,12 @@ from dataclasses import replace
 
 from bot.contract import Entry, ToolEntry, UserEntry
 from bot.model import token_count
+from bot.safety import cut_data
 
 OLD_RESULT_CHARS = 1_500
 """Characters kept of a tool's result once its turn is over: the answer already says what mattered."""
+_REST = "[… the rest of this earlier result is left out]"
+MOST_TOLD = OLD_RESULT_CHARS + len(f"\n{_REST}")
 
 
 def turns_of(history: Sequence[Entry]) -> list[list[Entry]]:
@@ -41,9 +44,9 @@ def fit(history: Sequence[Entry], room: int, tokens: Callable[[str], int]) -> li
     return [entry for turn in reversed(chosen) for entry in turn]
 
 
-def as_told(entry: Entry) -> Entry:
-    """Return an entry shortened for later turns."""
-    if isinstance(entry, ToolEntry) and len(entry.text) > OLD_RESULT_CHARS:
-        shorter = entry.text[:OLD_RESULT_CHARS] + "\n[… the rest of this earlier result is left out]"
-        return replace(entry, text=shorter, whole=entry.whole or entry.text)
+def as_told(entry: Entry, most: int = MOST_TOLD) -> Entry:
+    """Return an entry shortened for later turns: a result has at most `most` characters then."""
+    if isinstance(entry, ToolEntry) and len(entry.text) > most:
+        whole = entry.whole or entry.text
+        return replace(entry, text=cut_data(whole, most, _REST), whole=whole)
     return entry

@@ -11,6 +11,7 @@ from bot.safety.redacted import Redact, redact_nothing, redact_quote
 from bot.safety.redactor import REMOVED, Redactor
 from bot.safety.untrusted import (
     attribute,
+    cut_data,
     defuse,
     new_marker,
     tool_entry,

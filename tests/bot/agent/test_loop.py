@@ -1073,9 +1073,22 @@ async def test_results_that_are_too_long_are_cut_before_the_question_is_given_up
     assert shown(events) == "A leaf."
 
 
+async def test_results_that_overflow_again_are_halved_and_then_left_out_until_the_question_fits() -> None:
+    long = Small("look", lambda text: f"{text} found " * 1_000)
+    calls = [("look", str(number)) for number in range(4)]
+    model = Scripted(says("", *calls), *[breaks(ContextTooLong("4k"))] * 6, says("A leaf."))
+
+    events = await answer(model, long)
+
+    lengths = [sum(len(entry.text) for entry in told(request)) for request in model.requests[1:]]
+    assert lengths == sorted(lengths, reverse=True) and len(set(lengths)) == 7
+    assert lengths[-1] < 400 and [len(told(request)) for request in model.requests[1:]] == [4] * 7
+    assert (shown(events), events[-1]) == ("A leaf.", Finished())
+
+
 async def test_results_that_fit_in_no_way_are_named_as_what_is_too_long() -> None:
     long = Small("look", lambda text: "found " * 1_000)
-    model = Scripted(says("", ("look", "tea")), *[breaks(ContextTooLong("4k"))] * 2, says("never asked"))
+    model = Scripted(says("", ("look", "tea")), *[breaks(ContextTooLong("4k"))] * 9)
 
     [failed] = [event for event in await answer(model, long) if isinstance(event, Failed)]
 

@@ -105,7 +105,9 @@ class Agent:
             if made.failure is not None:
                 for ended in await runner.keep(()):
                     yield ended
-                yield made.failure
+                # It was asked once more for an answer to its results, and there is none.
+                unanswered = pressed and not made.visible and made.failure.retry
+                yield _without_answer(runner.used, made.failure.detail) if unanswered else made.failure
                 return
             assert made.answer is not None
             shown = shown or bool(made.visible)

@@ -54,14 +54,21 @@ CASES = (
     Case("request refused", (Reply.refusal(400, LEAKY),), "The model cannot be used as it is configured."),
     Case("server fails", (Reply.refusal(500, LEAKY),) * 4, "The model is overloaded right now."),
     Case("error in the stream", (Reply("x", error_object=0, error={"message": LEAKY}),) * 4, "The model"),
-    Case("dropped", (Reply("Half of it", drop_after=4),), "The model's answer broke off here."),
+    Case(
+        "dropped", (Reply("Half of it", drop_after=4), Reply("x", drop_after=0)), "The model's answer broke off here."
+    ),
     Case("silent", (Reply(hang_before_headers=True),), "The model did not answer in time."),
     Case("too long", (Reply.too_long(),) * 3, "The model takes only"),
     Case("empty", (Reply(""),) * 3, "The model gave no answer."),
     Case("invisible", (Reply("\u200b\u2060"),) * 3, "The model gave no answer."),
     Case(
         "nothing after a tool",
-        (Reply(calls=(("calculator", {"expression": "1+1"}),)), Reply(""), Reply(""), Reply("")),
+        (Reply(calls=(("calculator", {"expression": "1+1"}),)), *[Reply("")] * 4),
+        "I used calculator, but could not make an answer",
+    ),
+    Case(
+        "no answer to the last question after a tool",
+        (Reply(calls=(("calculator", {"expression": "1+1"}),)), Reply(""), Reply(""), *[Reply.refusal(500, LEAKY)] * 4),
         "I used calculator, but could not make an answer",
     ),
 )
@@ -83,7 +90,7 @@ async def test_every_failure_of_a_model_is_told_with_an_id_and_nothing_else(
 
     def script(body: RawJson) -> Reply:
         asked = [str(message["content"]) for message in body["messages"] if message["role"] == "user"]
-        return waiting[asked[-1].split()[-1]].pop(0)
+        return waiting[re.findall(r"as number (\d+)", " ".join(asked))[-1]].pop(0)
 
     world.model.script = script
     async with start("telegram", **SHORT) as bot:

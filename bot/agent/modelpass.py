@@ -1,6 +1,7 @@
 """One pass: the model is asked, and what it streams is sorted into text, reasoning and calls.
 
-A model that fails before anybody saw a word of it is asked again; one that fails later is replaced by the next one.
+A model that fails before anybody saw a word of it is asked again; one that fails later is replaced by the next one, or
+asked to go on where none stands behind it.
 """
 
 from __future__ import annotations
@@ -68,6 +69,9 @@ _MOST_UNSEEN: Final = 200
 _UNDECIDED: Final = re.compile(r"(?:<!?-?|&#?\w{0,30})\Z")
 """What could still become an HTML comment or the name of a character."""
 
+_ENDS_WORD: Final = re.compile(r"[\w,.;:!?)\]\"'](?<![\u2e80-\uffff])\Z")
+_BEGINS_WORD: Final = re.compile(r"[^\W\d_](?<![\u2e80-\uffff])")
+
 log = logging.getLogger(__name__)
 _NAMED: set[tuple[str, str]] = set()
 """Models and unknown tokens that the log has named."""
@@ -94,6 +98,12 @@ class ModelPass:
         """The beginning of the text, as long as nothing can be seen in it."""
         self._begun = 0
         """How many of these were shown before the model that writes now."""
+        self._spaces = ""
+        """The whitespace at the end of what the model wrote."""
+        self._wrote = True
+        """The model that writes now wrote more than whitespace."""
+        self._seam: str | None = None
+        """The whitespace before what the model writes next, where it goes on with its text."""
         self._reasoning: list[str] = []
         self._text_calls: list[ToolCall] = []
         self._native_calls: list[ToolCall] = []
@@ -147,9 +157,12 @@ class ModelPass:
     async def run(self) -> AsyncGenerator[Delta | ModelReplaced, None]:
         """Ask the model, once more when it fails before anybody saw a word of it.
 
-        When it fails later, a model that stands behind it goes on from what was seen.
+        When it fails later, a model that stands behind it goes on from what was seen, else the same one, once.
         """
         request, tries = self._request, 0
+        # Not the error itself: it would hold this frame, which holds it.
+        broke: Failed | None = None
+        asked_again = False
         entries, begun = request.entries, len(self._task.entries)
         while True:
             tries += 1
@@ -166,12 +179,15 @@ class ModelPass:
                         self._runner.update_clearance(entries)
                         self._clear()
                         continue
-                if self._shown and error.failed:
+                same = error.next == error.failed
+                if self._shown and error.next and not (same and asked_again):
                     written = (AssistantEntry(text=self.visible), UserEntry(GO_ON))
-                    request = replace(request, entries=(*entries, *written), after=error.failed)
-                    self._clear()
-                    self._pieced = True
-                    yield ModelReplaced()
+                    request = replace(request, entries=(*entries, *written), first=error.next)
+                    log.info("%s broke off and is followed by %s: %s", error.failed, error.next, error)
+                    self._go_on(same=same)
+                    broke, asked_again = _explain(error, begun=True), asked_again or same
+                    if not same:
+                        yield ModelReplaced()
                     continue
                 # A slow model is waited for again only where there are results to lose.
                 again = isinstance(error, ModelDropped) or (isinstance(error, ModelSlow) and len(entries) > begun)
@@ -179,10 +195,19 @@ class ModelPass:
                     self._clear()
                     continue
                 seen = bool(self._shown) or self._shown_before
-                self.failure = _explain(error, results=ends_with_results(request.entries), begun=seen)
+                # That who was to go on did not begin is nothing that people need to read.
+                unbegun = broke if not error.failed else None
+                self.failure = unbegun or _explain(error, results=ends_with_results(request.entries), begun=seen)
             except ModelError as error:
                 self.failure = _explain(error)
             return
+
+    def _go_on(self, *, same: bool) -> None:
+        """Prepare for what goes on with the text: behind a sentence of our own, or in the middle of a word."""
+        self._clear()
+        self._pieced = True
+        self._seam = self._spaces if same else None
+        self._wrote = False
 
     def _clear(self) -> None:
         """Forget a try that nobody saw anything of, or whose text the next model is given."""
@@ -210,6 +235,7 @@ class ModelPass:
                 async for piece in pieces:
                     match piece:
                         case TextPiece(text, prompted):
+                            self._take_spaces(text)
                             # Else native calls may follow, and then these are not run.
                             for delta in self._sort(detector.feed(text), begin=calling and prompted):
                                 yield delta
@@ -246,7 +272,19 @@ class ModelPass:
         said = self._shown or self._text_calls or answer.calls or answer.pictures or answer.text.strip()
         return bool(self._reasoning) and not said
 
+    def _take_spaces(self, text: str) -> None:
+        """Note the whitespace that the detector takes away from the beginning and the end of a text."""
+        if self._seam == "" and not self._wrote:
+            self._seam = text[: len(text) - len(text.lstrip())]
+        words = text.rstrip()
+        self._wrote = self._wrote or bool(words)
+        self._spaces = text[len(words) :] if words else self._spaces + text
+
     def _show(self, text: str) -> TextDelta:
+        if self._seam is not None:
+            # Many models begin a message with the next word and no space, also where they go on with one.
+            apart = _ENDS_WORD.search(self._shown[-1]) and _BEGINS_WORD.match(text)
+            text, self._seam = (self._seam or (" " if apart else "")) + text, None
         # Two passes' texts are two paragraphs.
         gap = GAP if self._shown_before and not self._shown else ""
         self._shown.append(text)

@@ -15,7 +15,7 @@ BotError
 ├── ModelError          a model did not answer
 │   ├── ModelBusy       429 or 5xx → back off; once text has been shown, end with an honest sentence
 │   │   └── ModelAway   no connection → as busy; say that nobody answers there
-│   ├── ModelDropped    the stream ended early or broke → keep what came; retry only if nothing was shown
+│   ├── ModelDropped    the stream ended early or broke → keep what came; ask again, once text was shown to go on
 │   │   └── CallRefused    the server cannot read the model's own call → as a drop
 │   ├── ModelSlow       a deadline passed → as a drop
 │   ├── ModelRefused    key, model name or content → tell the person, tell the operator, do not retry
@@ -135,7 +135,9 @@ class ModelError(BotError):
     """A model did not answer."""
 
     failed = ""
-    """The model that broke off after it had begun, where others stand behind it."""
+    """The model that broke off after it had begun."""
+    next = ""
+    """The model that may go on from there: the one behind it, else the same."""
 
 
 class ModelBusy(ModelError):

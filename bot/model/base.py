@@ -28,8 +28,8 @@ class Request:
     """The server is asked to write no more than this, thoughts included; 0: as much as it likes."""
     reminder: str = ""
     """A sentence added at the end for this pass only."""
-    after: str = ""
-    """Ask only the models that stand behind this one: it has failed already."""
+    first: str = ""
+    """Ask only this model and those that stand behind it: those before it have failed already."""
 
 
 @dataclass(frozen=True, slots=True)

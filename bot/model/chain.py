@@ -74,12 +74,12 @@ class Chain:
         """Ask the first; before the first text, go on to the next when it cannot answer.
 
         When none can, the first one's error is raised: it is the one the operator chose. One that broke off after its
-        first text names itself in `failed` when others stand behind it. See `bot.model.base.Model`.
+        first text names itself in `failed` and who may go on in `next`. See `bot.model.base.Model`.
         """
         first_error: ModelError | None = None
         names = [client.name for client in self._clients]
-        clients = self._clients[names.index(request.after) + 1 :] if request.after in names else self._clients
-        for client in clients:
+        clients = self._clients[names.index(request.first) if request.first in names else 0 :]
+        for place, client in enumerate(clients, 1):
             last = client is clients[-1]
             started = False
             try:
@@ -91,7 +91,7 @@ class Chain:
                 return
             except (ModelBusy, ModelDropped, ModelSlow, SetupRefused, Unaffordable) as error:
                 if started:
-                    error.failed = "" if last else client.name
+                    error.failed, error.next = client.name, (client if last else clients[place]).name
                     raise
                 first_error = first_error or error
                 if last:

@@ -52,15 +52,17 @@ def half(**fault: Any) -> Reply:
     return Reply(WHOLE, words_per_second=80, **fault)
 
 
+NO_MORE = Reply("x", drop_after=0)
+"""The answer of a model that is asked to go on with what broke off, and cannot."""
 CASES = [
-    Case("closed without a finish reason", [half(drop_after=len(HALF))], HALF, BROKE_OFF),
-    Case("closed inside a line", [half(drop_after=len(HALF), half_line=True)], HALF, BROKE_OFF),
-    Case("a chunked body cut short", [half(cut_after=len(HALF))], HALF, BROKE_OFF),
-    Case("the connection reset", [half(reset_after=len(HALF))], HALF, BROKE_OFF),
-    Case("a malformed line", [half(malformed_line=len(HALF))], HALF, BROKE_OFF),
-    Case("an error object after text", [half(error_object=len(HALF))], HALF, BROKE_OFF),
-    Case("silence after text", [half(hang_after=len(HALF))], HALF, SLOW),
-    Case("comments for ever after text", [half(hang_after=len(HALF), comments_forever=True)], HALF, SLOW),
+    Case("closed without a finish reason", [half(drop_after=len(HALF)), NO_MORE], HALF, BROKE_OFF),
+    Case("closed inside a line", [half(drop_after=len(HALF), half_line=True), NO_MORE], HALF, BROKE_OFF),
+    Case("a chunked body cut short", [half(cut_after=len(HALF)), NO_MORE], HALF, BROKE_OFF),
+    Case("the connection reset", [half(reset_after=len(HALF)), NO_MORE], HALF, BROKE_OFF),
+    Case("a malformed line", [half(malformed_line=len(HALF)), NO_MORE], HALF, BROKE_OFF),
+    Case("an error object after text", [half(error_object=len(HALF)), NO_MORE], HALF, BROKE_OFF),
+    Case("silence after text", [half(hang_after=len(HALF)), NO_MORE], HALF, SLOW),
+    Case("comments for ever after text", [half(hang_after=len(HALF), comments_forever=True), NO_MORE], HALF, SLOW),
     Case("comments for ever before text", [Reply(comments_forever=True)], "", SLOW),
     Case("silence before the headers", [Reply(hang_before_headers=True)], "", SLOW),
     Case("only [DONE]", [Reply(only_done=True)] * 2, "", EMPTY, 2),
@@ -101,7 +103,7 @@ CASES = [
     Case("the model's own limit", [Reply(HALF, finish_reason="length")], HALF, "The answer stops here"),
     Case("a full window", [Reply(HALF, finish_reason="model_context_window_exceeded")], HALF, "The answer stops here"),
     Case("withheld for a reason", [Reply(HALF, finish_reason="content_filter: SAFETY")], HALF, WITHHELD),
-    Case("an ending nobody knows", [Reply(HALF, finish_reason="abort")], HALF, BROKE_OFF),
+    Case("an ending nobody knows", [Reply(HALF, finish_reason="abort"), NO_MORE], HALF, BROKE_OFF),
 ]
 
 
@@ -154,7 +156,8 @@ async def test_every_fault_of_a_stream_keeps_what_was_shown_and_says_one_sentenc
     waiting = {str(100 + index): list(case.replies) for index, case in enumerate(CASES)}
 
     def script(body: RawJson) -> Reply:
-        words = str(body["messages"][-1]["content"]).split()
+        said = [str(one["content"]) for one in body["messages"]]
+        words = (said[-3] if "interrupted" in said[-1] else said[-1]).split()
         queue = waiting.get(words[-1], [])
         return queue.pop(0) if queue and words[-2] == "answer" else Reply("Of course.")
 
@@ -206,7 +209,7 @@ async def test_an_endless_answer_is_cut_and_its_stream_closed(world: World, star
 
 
 async def test_retry_after_a_fault_answers_the_question_anew(world: World, start: Start) -> None:
-    world.model.reply(half(drop_after=len(HALF)), Reply("The whole answer."))
+    world.model.reply(half(drop_after=len(HALF)), NO_MORE, Reply("The whole answer."))
     chat = Chat(world)
     async with start("telegram", **SHORT) as bot:
         chat.say("please answer me")
@@ -215,7 +218,7 @@ async def test_retry_after_a_fault_answers_the_question_anew(world: World, start
         chat.say("/retry")
         await chat.until("The whole answer.")
 
-    assert [message["content"] for message in world.model.requests[1].messages[1:]] == ["please answer me"]
+    assert [message["content"] for message in world.model.requests[2].messages[1:]] == ["please answer me"]
 
 
 async def test_a_conversation_that_became_too_long_is_answered_without_its_oldest_part(
@@ -298,6 +301,29 @@ async def test_another_model_takes_over_before_the_first_words_and_nobody_notice
     async with start("telegram", **SHORT), asyncio.TaskGroup() as everybody:
         for index in range(len(BEFORE_TEXT)):
             everybody.create_task(ask(100 + index))
+
+
+async def test_a_model_that_breaks_off_goes_on_itself_where_none_stands_behind_it(world: World, start: Start) -> None:
+    """In the same message, in the middle of its sentence and of its code, and it is remembered as one answer."""
+    fence = "```py\ntea = 1"
+    world.model.reply(
+        half(drop_after=len(HALF)),
+        Reply("and so is the rest.", words_per_second=80),
+        Reply(f"{fence}\nmilk = 2\n```", drop_after=len(fence) + 1),
+        Reply("milk = 2\n```"),
+        Reply("Of course."),
+    )
+    chat = Chat(world)
+    async with start("telegram", **SHORT) as bot:
+        for words, until in (("answer me", "rest."), ("write code", "milk"), ("go on", "Of course.")):
+            chat.say(f"please {words}")
+            await chat.until(until)
+            await bot.dispatcher.wait_idle()
+
+    assert [one.text for one in chat.messages][::2] == [f"{HALF} and so is the rest.", "Of course."]
+    assert chat.messages[1].text == "tea = 1\nmilk = 2"
+    remembered = [one["content"] for one in world.model.requests[-1].messages if one["role"] == "assistant"]
+    assert remembered == [f"{HALF} and so is the rest.", f"{fence}\nmilk = 2\n```"]
 
 
 @pytest.mark.parametrize("fault", [{"drop_after": len(HALF)}, {"hang_after": len(HALF)}], ids=["drop", "silence"])

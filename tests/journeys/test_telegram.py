@@ -133,7 +133,9 @@ async def test_stop_ends_the_answer_keeps_what_was_shown_and_closes_the_models_s
 
 
 async def test_a_dropped_stream_keeps_what_came_and_says_so(world: World, start: Start) -> None:
-    world.model.reply(Reply("Half of the answer is here and the rest never comes", drop_after=23))
+    world.model.reply(
+        Reply("Half of the answer is here and the rest never comes", drop_after=23), Reply("x", drop_after=0)
+    )
     async with start("telegram") as bot:
         [message] = await ask(world, bot, "please tell me something")
 

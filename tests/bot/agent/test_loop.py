@@ -15,6 +15,7 @@ from bot.agent.events import (
     Failed,
     FileProduced,
     Finished,
+    ModelReplaced,
     PassEnded,
     ReasoningDelta,
     TextDelta,
@@ -27,6 +28,7 @@ from bot.agent.task import Task
 from bot.context.shortening import drop_oldest
 from bot.contract.errors import (
     ContextTooLong,
+    ModelAway,
     ModelBusy,
     ModelDropped,
     ModelError,
@@ -36,6 +38,7 @@ from bot.contract.errors import (
 )
 from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import BEFORE_FIRST_PASS, AssistantEntry, Entry, SystemEntry, ToolEntry, Usage, UserEntry
+from bot.model import Chain
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
 from tests.conftest import FakeClock, RawObject
 from tools.base import Arguments, ProducedFile, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
@@ -82,7 +85,7 @@ class Scripted:
         self.requests: list[Request] = []
         self.closed = 0
 
-    async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
+    async def stream(self, request: Request, *, longest_wait: float = 0.0) -> AsyncGenerator[Piece, None]:
         self.requests.append(request)
         reply = self.replies.pop(0)
         try:
@@ -93,6 +96,11 @@ class Scripted:
                 await asyncio.sleep(0)
         finally:
             self.closed += 1
+
+
+def chained(*models: Scripted) -> Chain:
+    """The models one behind the other, as the bot asks them."""
+    return Chain(models)
 
 
 def says(
@@ -137,7 +145,7 @@ def agent_of(*tools: Small, **limits: Any) -> tuple[Agent, ToolRegistry]:
     return Agent(registry, AgentLimits(**limits)), registry
 
 
-def task_for(model: Scripted, registry: ToolRegistry, **more: Any) -> Task:
+def task_for(model: Scripted | Chain, registry: ToolRegistry, **more: Any) -> Task:
     values: dict[str, Any] = {
         "entries": (SystemEntry("You help."), UserEntry("What is it?")),
         "tools": registry.specs(),
@@ -147,7 +155,9 @@ def task_for(model: Scripted, registry: ToolRegistry, **more: Any) -> Task:
     return Task(model=model, **(values | more))
 
 
-async def answer(model: Scripted, *tools: Small, rounds: int = 5, calls_per_pass: int = 16, **more: Any) -> list[Event]:
+async def answer(
+    model: Scripted | Chain, *tools: Small, rounds: int = 5, calls_per_pass: int = 16, **more: Any
+) -> list[Event]:
     """Everything that happens while the agent works."""
     agent, registry = agent_of(*tools, rounds=rounds, calls_per_pass=calls_per_pass)
     async with aclosing(agent.answer(task_for(model, registry, **more))) as events:
@@ -984,12 +994,66 @@ async def test_a_second_pass_that_fails_twice_tells_the_person_and_keeps_the_res
     assert results(events) == [("look-tea", "look: tea")]
 
 
-async def test_after_words_were_shown_nothing_is_asked_again() -> None:
-    model = Scripted(breaks(ModelDropped("broke"), "It is a "), says("never asked"))
+SEAMS = [
+    ("It is a ", "leaf.", "It is a leaf."),
+    ("It is a", " leaf.", "It is a leaf."),
+    ("It is a ", " leaf.", "It is a leaf."),
+    ("It is a", "leaf.", "It is a leaf."),
+    ("It is. ", "It grows.", "It is. It grows."),
+    ("It is.", "It grows.", "It is. It grows."),
+    ("A list:\n\n", "- tea", "A list:\n\n- tea"),
+    ("A list:", "\n\n- tea", "A list:\n\n- tea"),
+    ("```py\nx = 1\n", "y = 2\n```", "```py\nx = 1\ny = 2\n```"),
+    ("茶是一种", "叶子。", "茶是一种叶子。"),
+    ("It is 3", "91.", "It is 391."),
+    ('Let me look.\n<tool_call>{"name": "lo', "It is a leaf.", "Let me look. It is a leaf."),
+]
 
-    events = await answer(model)
 
-    assert (shown(events), events[-1]) == ("It is a", Failed("dropped", "broke"))
+@pytest.mark.parametrize("error", [ModelDropped("broke"), ModelSlow("silent"), ModelBusy("overloaded")])
+@pytest.mark.parametrize(("before", "after", "whole"), SEAMS)
+async def test_a_model_that_broke_off_in_its_text_goes_on_with_it_itself(
+    error: ModelError, before: str, after: str, whole: str
+) -> None:
+    model = Scripted(breaks(error, before), says(after))
+
+    events = await answer(chained(model), Small("look"))
+
+    asked, told_of = model.requests[1].entries[-2:]
+    assert isinstance(asked, AssistantEntry) and before.startswith(asked.text)
+    assert isinstance(told_of, UserEntry) and "interrupted" in told_of.text
+    assert (shown(events), events[-1]) == (whole, Finished())
+    assert [event.entry.text for event in events if isinstance(event, PassEnded)] == [whole]
+    assert not any(isinstance(event, ModelReplaced) for event in events)
+
+
+@pytest.mark.parametrize(
+    ("again", "sentence", "detail"),
+    [
+        (breaks(ModelDropped("broke again"), "leaf"), "dropped", "broke again"),
+        (breaks(ModelDropped("broke again")), "dropped", "broke"),
+        (breaks(ModelAway("gone")), "dropped", "broke"),
+    ],
+)
+async def test_a_model_that_breaks_off_again_is_asked_no_third_time(again: Reply, sentence: str, detail: str) -> None:
+    model = Scripted(breaks(ModelDropped("broke"), "It is a "), again, says("never asked"))
+
+    events = await answer(chained(model))
+
+    assert len(model.requests) == 2 and shown(events).startswith("It is a")
+    assert events[-1] == Failed(sentence, detail)
+
+
+async def test_a_model_behind_one_that_broke_off_goes_on_before_that_one_is_asked_again() -> None:
+    first, second = Scripted(breaks(ModelDropped("broke"), "It is a ")), Scripted()
+    first.name, second.name = "test:first", "test:second"
+    second.replies = [breaks(ModelDropped("broke too"), "green "), says("leaf.")]
+
+    events = await answer(chained(first, second))
+
+    assert (len(first.requests), len(second.requests)) == (1, 2)
+    assert sum(isinstance(event, ModelReplaced) for event in events) == 1
+    assert (shown(events), events[-1]) == ("It is agreen leaf.", Finished()), "a sentence of ours stands in between"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Unpack
@@ -382,7 +382,7 @@ async def test_all_tries_of_a_turn_share_its_time_and_pauses_between_them_cost_n
 async def test_a_tool_knows_how_much_time_its_turn_has_left(rig: OpenRig, monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[float] = []
     async with rig(TURN_SECONDS="90") as it:
-        run = it.bot.registry.run
+        run: Callable[[ToolCall, ToolContext], Awaitable[ToolResult]] = it.bot.registry.run
 
         async def noted(call: ToolCall, context: ToolContext) -> ToolResult:
             left.append(context.time_left())

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 MOST_TEXT = 200_000
 """Characters read; the registry cuts the rest to the length of a result."""
-MOST_BLOCKS = 200
 MOST_FILES = 8
 MOST_FILE_BYTES = 8_000_000
 
@@ -60,10 +59,8 @@ class _Parts:
 def convert_answer(answer: CallToolResult, stem: str) -> ToolResult:
     """The answer as a result. Files without a name are named after `stem`."""
     made = _Parts()
-    for block in answer.content[:MOST_BLOCKS]:
+    for block in answer.content:
         _add_block(block, made, stem)
-    if len(answer.content) > MOST_BLOCKS:
-        made.add(f"[{len(answer.content) - MOST_BLOCKS} more parts were left out]")
     structured = _name_encoded_data(answer.structured_content)
     if structured is not None and not _is_repeated(structured, made.texts):
         made.add(json.dumps(structured, ensure_ascii=False, default=str))

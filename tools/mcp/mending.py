@@ -5,6 +5,7 @@ Only what does not follow the protocol comes here, as JSON; `fits` asks the SDK.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -13,6 +14,11 @@ Fits: TypeAlias = Callable[[dict[str, Any]], bool]
 SCHEMA, LEFT_OUT = "parley/inputSchema", "parley/leftOut"
 """Under which the schema of a mended tool, and the fields it lost, travel in its `_meta`."""
 
+MOST_BLOCKS = 200
+"""Parts of an answer that are read: to check one takes as long as to parse a thousand letters."""
+
+_UNREAD = ("_meta", "annotations", "icons")
+"""Optional fields of a part that nobody reads here."""
 _OF_TOOLS = ("title", "description", "annotations", "execution")
 _OF_LISTS = ("nextCursor", "_meta")
 
@@ -44,3 +50,50 @@ def _mended_tool(tool: object, fits: Fits) -> dict[str, Any] | None:
     kept = {key: tool[key] for key in told if fits({**made, key: tool[key]})}
     left_out = [key for key in told if key not in kept]
     return {**made, **kept, "_meta": {SCHEMA: tool.get("inputSchema"), LEFT_OUT: left_out}}
+
+
+def cut_answer(result: dict[str, Any]) -> None:
+    """Cut an answer of very many parts in place, and say so in its last one."""
+    content = result.get("content")
+    if isinstance(content, list) and len(content) > MOST_BLOCKS:
+        left_out = f"[{len(content) - MOST_BLOCKS} more parts were left out]"
+        result["content"] = [*content[:MOST_BLOCKS], _text(left_out)]
+
+
+def mended_answer(result: Mapping[str, Any], fits: Fits) -> dict[str, Any]:
+    """Return the answer of a tool with all that can be read of it: what is in no form of the protocol, as text."""
+    kind = result.get("resultType")
+    made: dict[str, Any] = {"resultType": kind if isinstance(kind, str) else "complete", "content": []}
+    if result.get("isError") not in (None, False, 0, "false"):
+        made["isError"] = True
+    content = result.get("content")
+    blocks = content if isinstance(content, list) else [content]
+    read = [_mended_block(one, lambda block: fits({**made, "content": [block]})) for one in blocks]
+    made["content"] = [one for one in read if one is not None]
+    structured = result.get("structuredContent")
+    if structured is None and not made["content"]:
+        # The form of old (`toolResult`), or the bare value that a tool returned.
+        known = {"content", "structuredContent", "isError", "resultType", "_meta"}
+        structured = {key: one for key, one in result.items() if key not in known} or None
+    if structured is not None:
+        whole = {**made, "structuredContent": structured}
+        made = whole if fits(whole) else {**made, "structuredContent": {"result": structured}}
+    return made
+
+
+def _mended_block(block: Any, fits: Fits) -> dict[str, Any] | None:
+    """Return a part of an answer in a form of the protocol; None for what says nothing."""
+    told = block
+    if isinstance(block, dict):
+        plain = {key: one for key, one in block.items() if one is not None and key not in _UNREAD}
+        for one in (block, plain, {"mimeType": "application/octet-stream", **plain}):
+            if fits(one):
+                return one
+        told = plain.get("text", plain if plain.keys() > {"type"} else None)
+    if told in (None, "", [], {}):
+        return None
+    return _text(told if isinstance(told, str) else json.dumps(told, ensure_ascii=False))
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}

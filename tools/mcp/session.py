@@ -31,7 +31,7 @@ from tools.json_values import MOST_VALUES, ValueCounter
 from tools.mcp.config import Command, Endpoint, ServerConfig
 from tools.mcp.errors import LastWords, ServerGone, ServerRefused
 from tools.mcp.listed import ListedTool
-from tools.mcp.mending import LEFT_OUT, SCHEMA, mend_list
+from tools.mcp.mending import LEFT_OUT, SCHEMA, cut_answer, mend_list, mended_answer
 from tools.mcp.process import MOST_MESSAGE_BYTES, process_transport
 from tools.network import proxy_before, trusted
 
@@ -44,6 +44,7 @@ AGAIN_SECONDS = 5.0
 
 _Answer = types.CallToolResult | types.InputRequiredResult
 _ANSWER: TypeAdapter[_Answer] = TypeAdapter(_Answer)
+_LIST = TypeAdapter(types.ListToolsResult)
 
 
 class Session:
@@ -256,35 +257,66 @@ class _Sieve:
     def __init__(self, transport: AbstractAsyncContextManager[Any], server: str) -> None:
         self._transport = transport
         self._server = server
+        self._calls: set[types.RequestId] = set()
+        """Calls of tools that have no answer yet."""
         self._lost = 0
+        self._mended = False
         self.version = ""
 
     async def __aenter__(self) -> tuple[Any, Any]:
         reading, writing = await self._transport.__aenter__()
-        return _SievedStream(reading, self), writing
+        return _SievedStream(reading, self), _NotedStream(writing, self)
 
     async def __aexit__(self, *exc: Any) -> bool | None:
         return await self._transport.__aexit__(*exc)
 
+    def note(self, item: SessionMessage) -> None:
+        """Remember which answers will be those of tools."""
+        match item.message:
+            case types.JSONRPCRequest(method="tools/call", id=number):
+                self._calls.add(number)
+            case types.JSONRPCNotification(method="notifications/cancelled", params=params):
+                self._calls.discard((params or {}).get("requestId"))
+
     def pass_on(self, item: Any) -> Any:
         """Return the item, mended."""
         message = item.message if isinstance(item, SessionMessage) else None
-        result = message.result if isinstance(message, types.JSONRPCResponse) else None
-        if result is not None and isinstance(result.get("tools"), list) and not self._fits(result):
-            self._mend_list(result)
+        if isinstance(message, types.JSONRPCError):
+            self._calls.discard(message.id)
+        if isinstance(message, types.JSONRPCResponse):
+            if message.id in self._calls:
+                self._calls.discard(message.id)
+                message.result = self._answer(message.result)
+            elif isinstance(message.result.get("tools"), list) and not self._is_list(message.result):
+                self._mend_list(message.result)
         return item
+
+    def _answer(self, result: dict[str, Any]) -> dict[str, Any]:
+        cut_answer(result)
+        if self._is_answer(result):
+            return result
+        if not self._mended:
+            self._mended = True
+            log.warning("MCP server %r: an answer does not follow the protocol; what can be read is used", self._server)
+        return mended_answer(result, self._is_answer)
 
     def _mend_list(self, result: dict[str, Any]) -> None:
         del result["tools"][MOST_TOOLS * 2 :]
-        lost = mend_list(result, self._fits)
+        lost = mend_list(result, self._is_list)
         if lost != self._lost:
             self._lost = lost
             log.warning("MCP server %r: %d tools that have no name were left out", self._server, lost)
 
-    def _fits(self, result: dict[str, Any]) -> bool:
+    def _is_list(self, result: dict[str, Any]) -> bool:
+        return self._follows("tools/list", _LIST, result)
+
+    def _is_answer(self, result: dict[str, Any]) -> bool:
+        return self._follows("tools/call", _ANSWER, result)
+
+    def _follows(self, method: str, form: TypeAdapter[Any], result: dict[str, Any]) -> bool:
         try:
-            methods.validate_server_result("tools/list", self.version, result)
-            types.ListToolsResult.model_validate(result, by_name=False)
+            methods.validate_server_result(method, self.version, result)
+            form.validate_python(result, by_name=False)
         except (ValueError, KeyError):
             return False
         return True
@@ -312,6 +344,29 @@ class _SievedStream:
 
     async def __anext__(self) -> Any:
         return self._sieve.pass_on(await self._stream.__anext__())
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: Any) -> bool | None:
+        closed: bool | None = await self._stream.__aexit__(*exc)
+        return closed
+
+
+class _NotedStream:
+    """A write stream for the SDK that tells a `_Sieve` what is asked."""
+
+    def __init__(self, stream: Any, sieve: _Sieve) -> None:
+        self._stream = stream
+        self._sieve = sieve
+
+    async def send(self, item: SessionMessage) -> None:
+        self._sieve.note(item)
+        await self._stream.send(item)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
     async def __aenter__(self) -> Self:
         await self._stream.__aenter__()

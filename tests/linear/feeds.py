@@ -1060,6 +1060,7 @@ OWN: dict[str, str] = {
     "tools.mcp.config": _OPERATOR,
     "tools.mcp.errors": "a line of a server's standard error, cut before it comes here",
     "tools.mcp.keeper": _OTHER_PROCESS,
+    "tools.mcp.jsonc": _OPERATOR,
     "tools.mcp.mending": _HANDS_ON,
     "tools.mcp.process": _SHORT,
     "tools.mcp.session": _HANDS_ON,

@@ -7,8 +7,9 @@
                    "timeout": 60}
     }}
 
-`${NAME}`, `${env:NAME}` and `${NAME:-default}` are replaced from the environment wherever a text stands. `allow` and
-`deny` are names of tools or patterns as `get_*`; `deny` wins. Keys that only other clients know are ignored.
+Comments and trailing commas are read too, as editors write them. `${NAME}`, `${env:NAME}` and `${NAME:-default}` are
+replaced from the environment wherever a text stands. `allow` and `deny` are names of tools or patterns as `get_*`;
+`deny` wins. Keys that only other clients know are ignored.
 
 `describe` says of tools what their server does not: `"describe": {"search": {"category": "web", "useWhen": "…",
 "notFor": "…", "prefer": {"search_web": "news"}, "examples": [{"query": "tea"}], "keywords": ["茶"], "purpose": "…"}}`.
@@ -33,6 +34,7 @@ from urllib.parse import urlsplit
 from tools.credentials import in_address, in_arguments, in_table
 from tools.descriptions import Description
 from tools.mcp.errors import McpConfigError
+from tools.mcp.jsonc import read_jsonc
 from tools.mcp.names import unique_names
 from tools.mcp.plain import plain_text
 from tools.nearness import suggest
@@ -153,7 +155,7 @@ def _read_entries(file: Path) -> dict[str, Any]:
     if len(text) > MOST_BYTES:
         raise McpConfigError(f"{str(file)!r} is larger than {MOST_BYTES} bytes")
     try:
-        data = json.loads(text)
+        data = read_jsonc(text)
     except (ValueError, RecursionError) as error:
         where = f" in line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else ""
         raise McpConfigError(f"{str(file)!r} is no JSON{where}") from error
@@ -271,6 +273,8 @@ def substitute_variables(text: str, environment: Mapping[str, str], where: str) 
             raise McpConfigError(f'the environment variable {name}, named in "{where}", is not set')
         return found
 
+    if "${input:" in text:
+        raise McpConfigError(f'"{where}" holds {"${input:…}"}, for which only an editor asks; write ${{NAME}} instead')
     made = _VARIABLE.sub(replace, text)
     if "\0" in made:
         raise McpConfigError(f'"{where}" must not hold a zero character')

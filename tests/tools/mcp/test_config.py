@@ -96,7 +96,9 @@ def test_a_mistake_is_one_sentence_and_the_other_server_stays(tmp_path: Path, en
     assert "\n" not in config.problems["wrong"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"mcpServers": []}', "\xff", "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"mcpServers": []}', "\xff", "[" * 100_000, "{}//", "/*", '{"a": "\n"}', ",", "/"]
+)
 def test_a_file_that_is_no_configuration_is_one_sentence(tmp_path: Path, text: str) -> None:
     file = tmp_path / "mcp.json"
     file.write_bytes(text.encode("latin-1"))
@@ -105,6 +107,43 @@ def test_a_file_that_is_no_configuration_is_one_sentence(tmp_path: Path, text: s
 
     assert not config.servers
     assert "mcp.json" in config.problems["mcp.json"]
+
+
+WRITTEN_BY_AN_EDITOR = """// My servers
+{
+    /* Those of the team,
+       and mine */
+    "mcpServers": {
+        "a": {"command": "x", "args": ["https://h/a", "/* no comment */", ",]", "\\\\", "a\\\"//b",],}, // the first
+        // "b": {"command": "y"},
+    },
+}
+"""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_comments_and_trailing_commas_are_read_as_editors_write_them(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(WRITTEN_BY_AN_EDITOR, encoding=encoding)
+
+    config = read_config(file, {})
+
+    (server,) = config.servers
+    assert server.reach == Command("x", ("https://h/a", "/* no comment */", ",]", "\\", 'a"//b'))
+    assert not config.problems
+
+
+def test_a_mistake_behind_comments_is_named_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(WRITTEN_BY_AN_EDITOR.replace('"command": "x",', '"command" "x",'))
+
+    assert "is no JSON in line 6" in read_config(file, {}).problems["mcp.json"]
+
+
+def test_a_value_for_which_only_an_editor_asks_is_named(tmp_path: Path) -> None:
+    config = config_of(tmp_path, {"a": {"command": "x", "env": {"KEY": "${input:key}"}}})
+
+    assert config.problems["a"] == '"env.KEY" holds ${input:…}, for which only an editor asks; write ${NAME} instead'
 
 
 def test_disabled_servers_are_no_servers_and_no_problem(tmp_path: Path) -> None:

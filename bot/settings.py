@@ -149,7 +149,7 @@ class CoreSettings(Settings):
         "auto", description="How tools are offered: natively, in the prompt, or natively until the server refuses."
     )
     tool_choice_model: str = Field(
-        "", description="A small model that says which tools a question needs, as provider:name; empty: none is asked."
+        "", description="A small model that chooses among all tools for a question, as provider:name; empty: none."
     )
     transcribe_model: str = Field(
         "",

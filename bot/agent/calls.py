@@ -328,8 +328,8 @@ class CallRunner:
         """Return the result for a call that is not run at all; None if it may run."""
         if isinstance(verdict, Refuse):
             return _error(verdict.reason, retry=False)
-        if call.name not in self._offered:
-            return self._offer_from_now(call.name)
+        if call.name not in self._offered and (problem := self._offer_from_now(call)) is not None:
+            return problem
         if call.name in self.withdrawn:
             return _error(f"{call.name} is not available any more in this turn. Answer without it.", retry=False)
         if call.problem:
@@ -341,15 +341,20 @@ class CallRunner:
             return _error(f"Not run: at most {self._calls_per_pass} calls are made at once. Ask again for this one.")
         return None
 
-    def _offer_from_now(self, name: str) -> ToolResult:
-        """A tool that exists is offered from now on: the model that names it knows better than our choice."""
-        spec = next((one for one in self._registry.specs() if one.name == name), None)
+    def _offer_from_now(self, call: ToolCall) -> ToolResult | None:
+        """Offer a tool that exists: the model that calls it knows better than our choice. Return the result for a call
+        whose arguments do not fit, which counts as no failure: the model has not seen which the tool takes."""
+        spec = next((one for one in self._registry.specs() if one.name == call.name), None)
         if spec is None:
             names = ", ".join(sorted(self._offered - self.withdrawn)) or "none"
-            return _error(f"There is no tool {name[:100]!r}. Available tools: {names}.")
-        self._offered.add(name)
+            return _error(f"There is no tool {call.name[:100]!r}. Available tools: {names}.")
+        self._offered.add(call.name)
         self.added.append(spec)
-        return _error(f"{name} was not run, because it was not offered before. It is from now on: call it again.")
+        if call.problem:
+            wrong = describe_problem(call.name, call.problem, spec.parameters)
+            return ToolResult(text=wrong, ok=False, status=ToolStatus.FAILED, own_words=True)
+        prepared = self._registry.prepare(call)
+        return prepared if isinstance(prepared, ToolResult) else None
 
     def _record(self, call: ToolCall, result: ToolResult) -> None:
         self.used.append(call.name)

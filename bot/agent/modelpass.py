@@ -223,7 +223,7 @@ class ModelPass:
 
         A whole call that the end of the stream would run begins at once, if it may.
         """
-        tools = {spec.name: spec.parameters for spec in (*self._task.tools, *request.tools)}
+        tools = {spec.name: spec.parameters for spec in (*self._task.others, *self._task.tools, *request.tools)}
         detector = Detector(tools)
         # What is only thought runs where nothing else was said.
         draft = Detector(tools)

@@ -41,6 +41,8 @@ class Task:
     model: Model
     tools: tuple[ToolSpec, ...]
     """The tools offered; empty for a question that needs none."""
+    others: tuple[ToolSpec, ...] = ()
+    """Tools that the model knows by name alone; it may call them."""
     permits: Permits = allow_everything
     """Allows the tools that the person who asks may use; no other tool runs."""
     context: ToolContext

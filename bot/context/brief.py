@@ -114,11 +114,13 @@ class Briefings:
         model: str,
         tools: Sequence[ToolSpec] = (),
         told: str = "",
+        others: Sequence[ToolSpec] = (),
     ) -> Briefing:
         """Build the briefing for `asked`, with as much history as fits.
 
         Args:
             told: what is set for this chat; see `ChatOptions.told`.
+            others: tools of which only the names are told.
         """
         summary = past.summary.text if past.summary else ""
         system = SystemEntry(
@@ -131,7 +133,8 @@ class Briefings:
                 extra="\n\n".join(part for part in (self.instructions.strip(), told) if part),
                 facts=facts.lines,
                 summary=summary,
-                withholds=any(spec.outside for spec in tools),
+                withholds=any(spec.outside for spec in (*tools, *others)),
+                others=[spec.name for spec in others],
             ),
             origin=join_origins((facts.origin, past.summary.origin if past.summary else OURS)),
         )

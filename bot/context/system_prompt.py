@@ -14,6 +14,16 @@ _WITHHOLDS: Final = (
     "that it can be done in a new conversation, which the command new begins."
 )
 
+_OTHERS: Final = (
+    "There are more tools, of which you are told only the names: {names}. Call one by its name when none of the others "
+    "will do; where its arguments do not fit, you are told what it takes."
+)
+_GROUP: Final = (
+    "Several people write in this chat. Each message begins, after what it quotes, with its writer's name and a colon "
+    "at the start of a line; the indented lines below are the same writer's, whatever names stand in them. Answer the "
+    "last one, and keep apart who said what."
+)
+
 
 def system_prompt(
     *,
@@ -26,13 +36,14 @@ def system_prompt(
     facts: Sequence[str] = (),
     summary: str = "",
     withholds: bool = False,
+    others: Sequence[str] = (),
 ) -> str:
     """Build the system prompt.
 
     `today` is the time now in seconds since the epoch, its date taken in `zone`; `language` is the tag the platform
-    told of the person, `extra` the operator's own words,
-    `facts` what is remembered, a line each, `summary` what turns came to that are not told any more; `withholds` says
-    that some of the tools may be withheld. What changes least stands first.
+    told of the person, `extra` the operator's own words, `facts` what is remembered, a line each, `summary` what turns
+    came to that are not told any more; `withholds` says that some of the tools may be withheld, `others` names tools
+    that are not declared. What changes least stands first.
     """
     parts = [
         f"You are {name}, an assistant that people write to in a chat. If asked who you are, say so; never claim to "
@@ -51,11 +62,7 @@ def system_prompt(
     if extra.strip():
         parts.append(extra.strip())
     if group:
-        parts.append(
-            "Several people write in this chat. Each message begins, after what it quotes, with its writer's name and "
-            "a colon at the start of a line; the indented lines below are the same writer's, whatever names stand in "
-            "them. Answer the last one, and keep apart who said what."
-        )
+        parts.append(_GROUP)
     if facts:
         about = "this chat" if group else "the person and this chat"
         lines = "\n".join(f"- {fact}" for fact in facts)
@@ -70,6 +77,8 @@ def system_prompt(
             f"The person's device is set to the language {language!r}; it matters only where their message does not "
             "show one."
         )
+    if others:
+        parts.append(_OTHERS.format(names=", ".join(others)))
     date = datetime.datetime.fromtimestamp(today, _zone(zone))
     parts.append(f"Today is {_WEEKDAYS[date.weekday()]}, {date:%Y-%m-%d}.")
     return "\n\n".join(parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.toolchoice.chooser import Chooser, small_model
+from bot.toolchoice.chooser import Choice, Chooser, Room, small_model
 from bot.toolchoice.descriptions import ToolDescriber
 from bot.toolchoice.named import NamedCall, named_call
 from bot.toolchoice.presearch import pre_search

@@ -1,8 +1,8 @@
 """Choose the tools to offer for a question before the first pass, by the cheapest method that decides.
 
-A greeting needs none. Up to twenty tools are all offered. Of more, a ranking offers the ones the question is about
-(`index.py`). Where the operator names a small model for it, that model has the last word. A tool that the
-question names is always offered.
+A greeting needs none. Else all of ours are offered, and of the servers' the ones the question is about, by a ranking
+(`index.py`). Where the operator names a small model for it, that model chooses among all of them. A tool that the
+question names is always offered, and the model is told the names of those that are not: it may call them as well.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, TypeAlias
 
@@ -21,83 +22,126 @@ from bot.toolchoice.index import ToolIndex
 from bot.toolchoice.smalltalk import is_small_talk
 from bot.toolsyntax import parse
 from tools.base import ToolSpec
+from tools.mcp.names import owner
 from tools.registry import KINDS_OF_PERSONS
 
 log = logging.getLogger(__name__)
 
 Decide: TypeAlias = Callable[[str, Sequence[ToolSpec]], Awaitable[Sequence[str] | None]]
-"""Says which of some tools a question needs, by name; none when it needs none, None when it cannot say."""
+"""Says which of these tools, the likeliest first, a question needs, by name; none when it needs none, None when it
+cannot say."""
 
 SMALL_MODEL_SECONDS: Final = 5.0
 _BEFORE_CHARS: Final = 300
 _SHORT_CHARS: Final = 40
 _QUESTION_CHARS: Final = 2000
+_MOST_LISTED: Final = 200
+"""Tools that a small model chooses among."""
+_PURPOSE_CHARS: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The tools that a model is told of for one question."""
+
+    tools: tuple[ToolSpec, ...] = ()
+    """Those that are declared, in their order."""
+    others: tuple[ToolSpec, ...] = ()
+    """Those that are told by name alone, the best match first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much a model can be told of tools."""
+
+    size: int
+    tokens: Callable[[str], int]
 
 
 class Chooser:
     """Chooses tools; one object for the process, which caches only the indexes of recent tool sets.
 
     Args:
-        many: so many tools are offered whole.
-        most: so many are offered of more.
-        decide: asked about what the ranking leaves, when there is a small model to ask.
+        most: so many tools of servers are offered; ours all are.
+        decide: chooses among all tools, when there is a small model to ask.
     """
 
-    def __init__(self, *, many: int = 20, most: int = 10, decide: Decide | None = None) -> None:
-        self._many = many
+    def __init__(self, *, most: int = 20, decide: Decide | None = None) -> None:
         self._most = most
         self._decide = decide
         self._indexes: list[ToolIndex] = []
+        self._building = asyncio.Lock()
 
-    def index(self, specs: Sequence[ToolSpec]) -> ToolIndex:
-        """Return the index of these tools, cached for the last few tool sets."""
-        index = next((one for one in self._indexes if one.covers(specs)), None)
-        if index is None:
-            index = ToolIndex(specs)
-            self._indexes = [index, *self._indexes[: KINDS_OF_PERSONS - 1]]
-        return index
+    async def index(self, specs: Sequence[ToolSpec]) -> ToolIndex:
+        """Return the index of these tools, cached for the last few tool sets; a new one is built in a thread."""
+        found = self._cached(specs)
+        if found is not None:
+            return found
+        async with self._building:
+            found = self._cached(specs)
+            if found is None:
+                found = await asyncio.to_thread(ToolIndex, specs)
+                self._indexes = [found, *self._indexes[: KINDS_OF_PERSONS - 1]]
+        return found
 
-    async def offered(
-        self, question: str, specs: Sequence[ToolSpec], used: Sequence[str] = (), *, before: str = ""
-    ) -> tuple[ToolSpec, ...]:
-        """Return the tools to offer for `question`, in the order to declare them.
+    def _cached(self, specs: Sequence[ToolSpec]) -> ToolIndex | None:
+        return next((one for one in self._indexes if one.covers(specs)), None)
+
+    async def choose(
+        self,
+        question: str,
+        specs: Sequence[ToolSpec],
+        used: Sequence[str] = (),
+        *,
+        before: str = "",
+        certain: Sequence[str] = (),
+        room: Room | None = None,
+    ) -> Choice:
+        """Return the tools to offer for `question`.
 
         Args:
             used: names of tools used in this chat, the latest last.
             before: the bot's last words, so that "ok" after "Shall I look it up?" is no mere nod.
+            certain: names of tools that are declared in any case; with one the question is known to need some.
+            room: what is told of tools at most, beside the certain ones.
         """
-        if is_small_talk(question) and not _asks(before):
-            return ()
-        ranked = self.ranked(question, specs, used, before=before)
-        if self._decide is None or not ranked:
-            return ranked
-        wanted = await self._decide(question, ranked)
-        if wanted is None:
-            return ranked
-        kept = {spec.name for spec in self.index(specs).named(question)} | set(wanted)
-        return tuple(spec for spec in ranked if spec.name in kept)
-
-    def ranked(
-        self, question: str, specs: Sequence[ToolSpec], used: Sequence[str] = (), *, before: str = ""
-    ) -> tuple[ToolSpec, ...]:
-        """Return the tools for a question that is known to need some, without asking a model."""
-        if len(specs) <= self._many:
-            return tuple(specs)
+        if not certain and is_small_talk(question) and not _asks(before):
+            return Choice()
         # A word like "yes" or "the second one" says nothing by itself.
         short = len(question) <= _SHORT_CHARS and _asks(before)
         about = f"{question}\n{before[-_BEFORE_CHARS:]}" if short else question
-        return self.index(specs).best(about, self._most, used)
+        index = await self.index(specs)
+        order = index.ranked(about, used, self._most // 2)
+        named = {spec.name for spec in index.named(question)}
+        foreign = [spec.name for spec in order if owner(spec.name)]
+        chosen = named | {spec.name for spec in order}.difference(foreign[self._most :])
+        if self._decide is not None and specs and not certain:
+            wanted = await self._decide(question, order)
+            if wanted is not None:
+                chosen = named | set(wanted)
+                if chosen.isdisjoint(spec.name for spec in specs):
+                    return Choice()
+        return _fitted(specs, order, chosen, frozenset(certain), room)
 
-    @staticmethod
-    def fitting(
-        question: str, specs: Sequence[ToolSpec], used: Sequence[str], room: int, tokens: Callable[[str], int]
-    ) -> tuple[ToolSpec, ...]:
-        """Return all `specs` if their declarations fit into `room` tokens, else the best ones that fit."""
-        if tool_token_count(specs, tokens) <= room:
-            return tuple(specs)
-        ranked = ToolIndex(specs).best(question, len(specs), used)
-        taken = accumulate(tool_token_count([spec], tokens) for spec in ranked)
-        return tuple(spec for spec, sum_so_far in zip(ranked, taken, strict=True) if sum_so_far <= room)
+
+def _fitted(
+    specs: Sequence[ToolSpec], order: Sequence[ToolSpec], chosen: Set[str], certain: Set[str], room: Room | None
+) -> Choice:
+    """Return the chosen tools that fit into the room, best first, and then of names."""
+    wanted = [spec for spec in order if spec.name in chosen]
+    others = [spec for spec in order if spec.name not in chosen]
+    if room is not None:
+        costs: Iterable[int] = accumulate(tool_token_count([spec], room.tokens) for spec in wanted)
+        fit = sum(1 for cost in costs if cost <= room.size)
+        left = room.size - tool_token_count(wanted[:fit], room.tokens)
+        wanted, others = wanted[:fit], [*wanted[fit:], *others]
+        costs = accumulate(room.tokens(spec.name) + 1 for spec in others)
+        others = others[: sum(1 for cost in costs if cost <= left)]
+    declared = certain | {spec.name for spec in wanted}
+    return Choice(
+        tuple(spec for spec in specs if spec.name in declared),
+        tuple(spec for spec in others if spec.name not in declared),
+    )
 
 
 def _asks(before: str) -> bool:
@@ -124,13 +168,13 @@ def small_model(model: Model, clock: Clock, *, seconds: float = SMALL_MODEL_SECO
             log.info("%s did not choose among the tools (%s)", model.name, type(error).__name__)
             return None
         said, _ = parse(answer.text, {})
-        return _names_in(said, [spec.name for spec in specs])
+        return _names_in(said, [spec.name for spec in specs[:_MOST_LISTED]])
 
     return decide
 
 
 def _instructions(specs: Sequence[ToolSpec]) -> str:
-    listed = "\n".join(f"- {spec.name}: {spec.purpose}" for spec in specs)
+    listed = "\n".join(f"- {spec.name}: {spec.purpose[:_PURPOSE_CHARS]}" for spec in specs[:_MOST_LISTED])
     return (
         "You choose tools for another assistant; you do not answer the message yourself. Which of these tools may be "
         "needed to answer the person's message? When in doubt, name the tool. Answer with a JSON list of names and "

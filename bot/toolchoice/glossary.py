@@ -93,20 +93,26 @@ nutrition calorie calories protein fat carbohydrate vitamin diet nutrient kcal |
 restaurant reservation dinner table menu | eat food book cuisine | 餐厅 订座 餐馆 菜单 | 吃 饭店 美食
 parcel package delivery shipment tracking courier shipping logistics postal | track number where arrive order ship ups fedex dhl delivered | 快递 包裹 物流 运单 运单号 单号 派送 | 到哪 到哪了 发货 寄 签收 查快递 顺丰
 movie film cinema director actor cast series television showtime tv show theatre imdb | directed watch rating star starring played episode season release what's_on screening | 电影 影片 导演 演员 电视剧 影院 豆瓣 上映 剧集 | 评分 主演 看 多少分 票房 集 场次
-music song singer playlist album artist lyrics spotify band concert | play listen sing track hear | 音乐 歌 歌曲 歌手 歌词 专辑 播放 乐队 演唱会 | 听 放 唱 首
+music song singer playlist album artist lyrics spotify band concert jazz | play listen sing track hear playback queue party rock pop techno classical hip_hop | 音乐 歌 歌曲 歌手 歌词 歌单 专辑 播放 乐队 演唱会 爵士 | 听 放 唱 首
 game games video_game steam | play player level | 游戏 电子游戏 | 玩 攻略
 match score sports football soccer basketball tennis team league fixture game table standings nba championship cup olympics baseball | win won beat player result season last_night final play arsenal goal tournament | 比赛 比分 球队 足球 篮球 网球 联赛 积分榜 赛程 英超 NBA 体育 世界杯 | 赢 输 球员 排名 队 昨天 决赛 冠军 进球
-home light lamp heating thermostat appliance smart_home air_conditioning air_conditioner bulb curtain | switch turn_on turn_off bedroom kitchen living_room cold warm_up dim room fan tv | 智能家居 灯 空调 暖气 家电 窗帘 开灯 关灯 电器 | 打开 关掉 客厅 卧室 调到 温度 开 关 家
+home light lamp heating thermostat appliance smart_home air_conditioning air_conditioner bulb curtain | switch turn_on turn_off turn_down brightness blind blinds shutter gate garage brighter dimmer heater bedroom kitchen living_room cold warm_up dim room fan tv | 智能家居 灯 空调 暖气 家电 窗帘 开灯 关灯 电器 | 打开 关掉 客厅 卧室 调到 温度 开 关 家
 health medicine drug symptom doctor hospital disease medication dose medical | pain fever headache pill sick illness side_effect cough | 健康 药 症状 医生 医院 疾病 药品 用药 | 疼 发烧 头痛 副作用 咳嗽 生病 吃药
 fitness exercise workout gym run steps training | heart_rate sleep muscle | 健身 运动 锻炼 跑步 步数 | 心率 睡眠
 job jobs career vacancy hiring recruit resume cv | work salary apply position | 招聘 工作 求职 职位 简历 | 岗位 面试 应聘
 law legal regulation statute court contract | lawyer allowed rule | 法律 法规 条例 合同 法院 | 律师 合法 违法 判决
 history today_in_history anniversary event | year happened | 历史 历史上的今天 大事记 | 年
 joke poem story riddle horoscope quote | funny tell inspire | 笑话 诗 故事 谜语 星座 运势 名言 | 讲 搞笑
-memory remember recall forget fact | told_you know_about_me my_name preference | 记忆 记住 记得 忘掉 | 我说过 我的 别忘
+memory remember recall forget fact knowledge_graph entity entities observation node | told_you know_about_me my_name preference | 记忆 记住 记得 忘掉 | 我说过 我的 别忘
 color colour hex rgb palette | red blue green | 颜色 配色 色值 | 红 蓝
 compress zip archive file_size | smaller unpack | 压缩 解压 压缩包 | 变小
 shorten short_link url_shortener | link url | 短链接 短网址 | 网址
+filesystem directory folder subfolder path disk rename | move desktop file files downloads permission metadata | 文件夹 目录 路径 磁盘 桌面 改名 重命名 | 移动 新建 文件
+git commit branch checkout diff staged unstaged stage merge working_tree working_copy | changes push pull change | 提交 分支 暂存 合并 | 修改 改了 拉
+browser navigate screenshot click form snapshot | button page fill fill_in sign_up log_in submit | 浏览器 截图 截屏 填表 点击 表单 | 填上 填写 按钮 提交
+channel thread workspace slack | team everyone colleagues group announce ping reply post message | 频道 讨论串 | 团队 大家 同事 群
+warning alert hazard | storm flood tornado hurricane danger | 预警 警报 警告 | 台风 暴雨 洪水
+state status sensor device device_state | open closed locked on running door garage window | 状态 传感器 设备 | 门 开着 关着 关了
 download save upload drive cloud storage folder | file dropbox | 下载 上传 云端 网盘 云盘 存储 | 文件 文件夹
 ticket support incident helpdesk jira bug | customer open status | 工单 客服 故障 | 问题
 social twitter tweet weibo post follower trending instagram reddit hashtag | account feed user | 微博 推特 热搜 社交 帖子 小红书 | 粉丝 账号 用户
@@ -125,6 +131,13 @@ SHAPES: Final = (
     (r"\.pptx?\b", "slide", 1.0),
     (r"\.(?:png|jpe?g|gif|webp|heic)\b", "picture", 1.0),
     (r"\.(?:mp3|wav|m4a|ogg|flac)\b", "audio", 1.0),
+    (
+        r"\w\.(?:tar|t?gz|zip|rar|7z|bak|log|json|ya?ml|toml|ini|cfg|sh|py|js|ts|docx?|txt|md|pdf|xlsx?|csv)\b",
+        "filesystem",
+        0.6,
+    ),
+    (r"(?:^|\s)~?/[\w.-]+", "filesystem", 0.6),
+    (r"(?:^|\s)#[^\W\d_][\w-]+", "channel", 1.0),
     (r"\.(?:mp4|mov|mkv|webm)\b", "video", 1.0),
     (r"(?<![/@\w.-])(?:[a-z0-9-]+\.)+(?:com|org|net|io|cn|de|dev|ai)\b(?!/)", "domain", 0.5),
     (r"\b\d{1,3}(?:\.\d{1,3}){3}\b", "domain", 1.0),

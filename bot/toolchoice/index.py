@@ -11,14 +11,14 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Final
 
 from bot.toolchoice.smalltalk import phrases
 from bot.toolchoice.terms import names_of, terms_of
 from tools.base import Json, ToolSpec
+from tools.mcp.names import owner
 
-LEAST: Final = 5
-"""So many tools are offered even when no word of the question leads to one."""
 _SATURATION: Final = 1.2
 _LENGTH: Final = 0.4
 _AGAINST: Final = 0.5
@@ -26,6 +26,8 @@ _AGAINST: Final = 0.5
 _NAME, _KEYWORDS, _PURPOSE, _USE, _CATEGORY, _PARAMETER, _EXAMPLE = 3.0, 2.5, 2.5, 1.5, 1.0, 0.6, 0.4
 _WORD: Final = 0.7
 """What a shared word counts against a shared meaning."""
+_SERVER: Final = 0.3
+"""How much of its server's best match each tool gets: what one finds, another one reads or changes."""
 
 _SAYS_NOTHING: Final = frozenset(
     phrases("search / find / query / fetch / list / lookup / look / check / info / data / details / current / latest")
@@ -58,6 +60,10 @@ class ToolIndex:
         names = sorted((spec.name for spec in self.specs), key=len, reverse=True)
         self._names = re.compile(rf"(?<![0-9a-z_])(?:{'|'.join(map(re.escape, names))})(?![0-9a-z_])", re.IGNORECASE)
         self._by_name = {spec.name.lower(): number for number, spec in reversed(list(enumerate(self.specs)))}
+        self._servers = _by_server(self.specs)
+        self._number_of = {spec.name: number for number, spec in enumerate(self.specs)}
+        self._ours = [number for number, spec in enumerate(self.specs) if not owner(spec.name)]
+        self._around = [number for one in zip_longest(*self._servers) for number in one if number is not None]
 
     def _inverse(self, documents: float) -> float:
         return math.log(1 + (len(self.specs) - documents + 0.5) / (documents + 0.5))
@@ -75,8 +81,13 @@ class ToolIndex:
                 points[number] += value * self._rarity[term] * part
             for number in self._against.get(term, ()):
                 points[number] -= value * _AGAINST * self._rarity.get(term, 1.0)
-        order = sorted(range(len(points)), key=lambda number: (-points[number], number))
-        return {self.specs[number].name: points[number] for number in order if points[number] > 0}
+        for numbers in self._servers:
+            share = _SERVER * max([points[number] for number in numbers])
+            if share > 0:
+                for number in numbers:
+                    points[number] += share
+        order = sorted([number for number, one in enumerate(points) if one > 0], key=lambda number: -points[number])
+        return {self.specs[number].name: points[number] for number in order}
 
     def about(self, question: str, *, ignored: Container[str] = ()) -> set[str]:
         """Return the tools whose name is the subject of a question: it holds every word of it, or a synonym.
@@ -97,26 +108,29 @@ class ToolIndex:
         found = dict.fromkeys(self._by_name[match.group().lower()] for match in self._names.finditer(question))
         return tuple(self.specs[number] for number in found)
 
-    def best(self, question: str, limit: int, used: Sequence[str] = ()) -> tuple[ToolSpec, ...]:
-        """Return at most `limit` tools: those the question names, those used in this chat, then the best matches.
+    def ranked(self, question: str, used: Sequence[str] = (), most_used: int = 0) -> tuple[ToolSpec, ...]:
+        """Return all tools, the best match for a question first.
 
-        `used` has the latest last; it fills no more than half of the places. A question that names more tools than
-        `limit` gets them all.
+        First come those that the question names, then those used in this chat, at most `most_used`, the latest first
+        (`used` has it last), then those that match. Ours that do not match come before the servers', which go round
+        the servers, so that the first ones hold something of each.
         """
-        chosen = {spec.name: spec for spec in self.named(question)}
-        limit = max(limit, len(chosen))
-        known = {spec.name: spec for spec in self.specs}
-        recent = [name for name in dict.fromkeys(reversed(used)) if name in known and name not in chosen]
-        for name in recent[: limit // 2]:
-            if len(chosen) < limit:
-                chosen[name] = known[name]
-        for name in self.scores(question):
-            if len(chosen) < limit:
-                chosen[name] = known[name]
-        for spec in self.specs:
-            if len(chosen) < min(limit, LEAST):
-                chosen[spec.name] = spec
-        return tuple(chosen.values())
+        known = self._number_of
+        recent = [number for name in dict.fromkeys(reversed(used)) if (number := known.get(name)) is not None]
+        named = [known[spec.name] for spec in self.named(question)]
+        recent = [number for number in recent if number not in named][:most_used]
+        matching = [known[name] for name in self.scores(question)]
+        order = dict.fromkeys((*named, *recent, *matching, *self._ours, *self._around))
+        return tuple(self.specs[number] for number in order)
+
+
+def _by_server(specs: Sequence[ToolSpec]) -> list[list[int]]:
+    """Return the numbers of the tools of each server."""
+    servers: dict[str, list[int]] = {}
+    for number, spec in enumerate(specs):
+        if whose := owner(spec.name):
+            servers.setdefault(whose, []).append(number)
+    return list(servers.values())
 
 
 def _document(spec: ToolSpec) -> dict[str, float]:

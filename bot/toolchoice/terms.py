@@ -1,17 +1,19 @@
-"""Turn a text into weighted terms that are the same for English and Chinese.
+"""Turn a text into weighted terms that are the same in every language we have words of.
 
-English words are stemmed lightly, Chinese is cut into pairs of characters, and both are looked up in the glossary:
-what is found there becomes a term of its own, the same in both languages (`#weather`).
+English words are stemmed lightly; Chinese, Japanese and Thai are cut into pairs of characters. All are looked up in the
+glossary: what is found there becomes a term of its own, the same in all languages (`#weather`).
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from bot.toolchoice import languages
 from bot.toolchoice.glossary import ROWS, SHAPES
 from bot.toolchoice.scripts import simplified
 
@@ -20,8 +22,14 @@ MOST_CHARS: Final = 2000
 HINT: Final = 0.4
 """How much a word counts that only hints at a meaning."""
 
-_HAN: Final = "\u3400-\u4dbf\u4e00-\u9fff"
-_RUN: Final = re.compile(rf"[{_HAN}]+|(?:(?![{_HAN}])[^\W_])+(?:['’](?:s|t|re|ll|ve|clock)\b)?")
+_UNSPACED: Final = "\u0e00-\u0e7f\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+"""Thai, Japanese and Chinese: written without spaces between words."""
+_RUN: Final = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])[^\W_])+(?:['’](?:s|t|re|ll|ve|clock)\b)?")
+_IS_UNSPACED: Final = re.compile(rf"[{_UNSPACED}]")
+_ENDING: Final = 5
+"""Letters of the shortest word that is found at the end of a longer one, as `termin` in `Zahnarzttermin`."""
+_ENDING_ARABIC: Final = 3
+"""The same for Arabic, where articles and prepositions are written with the word."""
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SHAPES: Final = tuple((re.compile(shape), f"#{meaning}", weight) for shape, meaning, weight in SHAPES)
 
@@ -56,9 +64,23 @@ class Meaning(NamedTuple):
 class _Glossary(NamedTuple):
     words: dict[str, list[tuple[tuple[str, ...], Meaning]]]
     """First stem → (all stems, meaning)."""
-    han: dict[str, list[Meaning]]
+    unspaced: dict[str, list[Meaning]]
+    lengths: dict[str, list[int]]
+    """First character → lengths of the words in `unspaced` that begin with it, the longest first."""
+    further: _Further
+
+
+class _Further(NamedTuple):
+    """Words of further languages."""
+
+    whole: dict[str, list[Meaning]]
+    begins: dict[str, list[Meaning]]
+    """Words that may have any ending."""
+    ends: dict[str, list[Meaning]]
+    """Words that may stand behind others without a space."""
+    phrases: dict[str, list[tuple[tuple[str, ...], bool, Meaning]]]
+    """First word → (all words, the last may have any ending, meaning)."""
     longest: int
-    """Characters of the longest Chinese word."""
 
 
 def stem(word: str) -> str:
@@ -89,29 +111,62 @@ def names_of(name: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in lower case: English words, and Chinese as runs of characters."""
+    """Return the words of a text in lower case; unspaced scripts as runs of characters."""
     return [match.group() for match in _RUN.finditer(text.lower())]
+
+
+def folded(text: str) -> str:
+    """Return a text in lower case, without accents and other marks, and with simplified characters."""
+    lower = text.lower()
+    if lower.isascii():
+        return lower
+    apart = unicodedata.normalize("NFKD", simplified(lower))
+    return unicodedata.normalize("NFC", "".join(one for one in apart if unicodedata.category(one)[0] != "M"))
 
 
 @cache
 def _glossary() -> _Glossary:
     words: dict[str, list[tuple[tuple[str, ...], Meaning]]] = {}
-    han: dict[str, list[Meaning]] = {}
+    unspaced: dict[str, list[Meaning]] = {}
     for row in ROWS.splitlines():
         columns = [column.split() for column in row.split("|")]
         term = f"#{columns[0][0]}"
         for number, column in enumerate(columns):
             meaning = Meaning(term, HINT if number % 2 else 1.0)
             for written in column:
-                if number >= 2 and re.fullmatch(rf"[{_HAN}]+", written):
-                    han.setdefault(written, []).append(meaning)
+                if number >= 2 and re.fullmatch(rf"[{_UNSPACED}]+", written):
+                    unspaced.setdefault(written, []).append(meaning)
                     continue
                 stems = tuple(stem(word) for word in words_of(written.replace("_", " ")))
                 if len(stems) > 1 or (written not in _EMPTY) or written in _QUESTIONING:
                     known = words.setdefault(stems[0], [])
                     if not any(each == stems and one.term == term for each, one in known):
                         known.append((stems, meaning))
-    return _Glossary(words, han, max(map(len, han)))
+    further = _read_further(unspaced)
+    lengths: dict[str, set[int]] = {}
+    for written in unspaced:
+        lengths.setdefault(written[0], set()).add(len(written))
+    return _Glossary(words, unspaced, {first: sorted(found, reverse=True) for first, found in lengths.items()}, further)
+
+
+def _read_further(unspaced: dict[str, list[Meaning]]) -> _Further:
+    """Read the words of further languages; those of unspaced scripts go into `unspaced`."""
+    found = _Further({}, {}, {}, {}, max(map(len, languages.ROWS.split())))
+    for row in languages.ROWS.splitlines():
+        name, *entries = row.split()
+        meaning = Meaning(f"#{name}", 1.0)
+        for entry in entries:
+            any_ending = entry.endswith("*")
+            words = words_of(folded(entry.rstrip("*").replace("_", " ")))
+            if len(words) > 1:
+                found.phrases.setdefault(words[0], []).append((tuple(words), any_ending, meaning))
+            elif _IS_UNSPACED.match(words[0]):
+                unspaced.setdefault(words[0], []).append(meaning)
+            else:
+                (found.begins if any_ending else found.whole).setdefault(words[0], []).append(meaning)
+                if len(words[0]) >= (_ENDING_ARABIC if "\u0600" <= words[0][0] <= "\u06ff" else _ENDING):
+                    found.ends.setdefault(words[0], []).append(meaning)
+    return found
 
 
 def terms_of(text: str) -> dict[str, float]:
@@ -119,21 +174,22 @@ def terms_of(text: str) -> dict[str, float]:
     if len(text) > MOST_CHARS:
         text = f"{text[: MOST_CHARS // 2]}\n{text[-MOST_CHARS // 2 :]}"
     found: dict[str, float] = {}
-    lower = simplified(text.lower())
+    lower = folded(text)
     for shape, term, weight in _SHAPES:
         if shape.search(lower):
             found[term] = max(found.get(term, 0.0), weight)
     runs = words_of(lower)
     stems = [stem(run) for run in runs]
     for place, run in enumerate(runs):
-        if "\u3400" <= run[0] <= "\u9fff":
-            _collect(found, _meanings_of_han(run))
+        if _IS_UNSPACED.match(run):
+            _collect(found, _meanings_within(run))
             for pair in _pairs(run):
                 found[pair] = 1.0
         else:
             if run not in _EMPTY and len(run) > 1:
                 found[stems[place]] = 1.0
             _collect(found, _meanings_at(stems, place))
+        _collect(found, _further_meanings_at(runs, place))
     return found
 
 
@@ -148,19 +204,32 @@ def _meanings_at(stems: list[str], place: int) -> Iterator[Meaning]:
             yield meaning
 
 
-def _meanings_of_han(run: str) -> Iterator[Meaning]:
-    """Return the glossary words in a run of Chinese; single characters only outside longer words."""
+def _further_meanings_at(runs: list[str], place: int) -> Iterator[Meaning]:
+    run, further = runs[place], _glossary().further
+    yield from further.whole.get(run, ())
+    for length in range(1, min(len(run), further.longest) + 1):
+        yield from further.begins.get(run[:length], ())
+        if length < len(run):
+            yield from further.ends.get(run[-length:], ())
+    for words, any_ending, meaning in further.phrases.get(run, ()):
+        found = tuple(runs[place : place + len(words)])
+        if found == words or (any_ending and found[:-1] == words[:-1] and found[-1].startswith(words[-1])):
+            yield meaning
+
+
+def _meanings_within(run: str) -> Iterator[Meaning]:
+    """Return the glossary words in a run without spaces; single characters only outside longer words."""
     glossary = _glossary()
     covered = 0
-    for place in range(len(run)):
-        for length in range(min(glossary.longest, len(run) - place), 1, -1):
-            meanings = glossary.han.get(run[place : place + length])
+    for place, first in enumerate(run):
+        for length in glossary.lengths.get(first, ()):
+            meanings = glossary.unspaced.get(run[place : place + length], ()) if length > 1 else ()
             if meanings:
                 yield from meanings
                 covered = max(covered, place + length)
                 break
         if place >= covered:
-            for term, weight in glossary.han.get(run[place], ()):
+            for term, weight in glossary.unspaced.get(first, ()):
                 yield Meaning(term, weight * 0.8)
 
 

@@ -64,21 +64,22 @@ class Asking:
         model = meter(self._models.choose(known.options.model), self._quotas, self._models.estimator)
         decision = await self._approvals.decision_of(draft.run.turn, question)
         decided = decision.call if decision is not None else None
-        first = decided or self._offers.choose_first_call(question, permit, named)
+        first = decided or await self._offers.choose_first_call(question, permit, named)
         # What was called before a restart, or is called first, must be among the tools.
         forced = named.tool if named is not None else ""
         certain = [call.name for entry in passes for call in entry.calls]
         certain += [name for name in (first.name if first else "", forced) if name]
         told = (known.asked, *past.entries)
         certain += ["read_file"] if any(READ_ON in one.text for one in told if isinstance(one, UserEntry)) else []
-        tools = await self._offers.choose_tools(question, permit, past.entries, certain, model.name)
+        choice = await self._offers.choose_tools(question, permit, past.entries, certain, model.name)
         briefing = self._briefings.assemble(
-            question, known.asked, past, known.facts, model.name, tools, known.options.told
+            question, known.asked, past, known.facts, model.name, choice.tools, known.options.told, choice.others
         )
         task = Task(
             entries=briefing.entries,
             model=model,
-            tools=tools,
+            tools=choice.tools,
+            others=choice.others,
             permits=permit.allows,
             context=self._tool_context(known, draft.run),
             deadline=draft.run.limits.deadline,

@@ -8,8 +8,8 @@ from bot.context import Briefings, as_written, subject_of
 from bot.contract import AssistantEntry, Entry, MessageSent
 from bot.model import Models
 from bot.policy import Permit, ToolRights
-from bot.toolchoice import Chooser, NamedCall, named_call, pre_search
-from tools.base import ToolCall, ToolSpec
+from bot.toolchoice import Choice, Chooser, NamedCall, Room, named_call, pre_search
+from tools.base import ToolCall
 from tools.registry import ToolRegistry
 
 
@@ -45,31 +45,30 @@ class Offers:
         closed = self._rights.explain_closed(permit, language)
         return permit, named_call(as_written(question), self._registry.specs(permit.allows), language, closed, form)
 
-    def choose_first_call(self, question: MessageSent, permit: Permit, named: NamedCall | None) -> ToolCall | None:
+    async def choose_first_call(
+        self, question: MessageSent, permit: Permit, named: NamedCall | None
+    ) -> ToolCall | None:
         """Return the call to make before the first pass: the person's own, or a search that is clearly needed."""
         if named is not None:
             return named.call
         if not self._search_first or question.quoted is not None:
             return None
         specs = self._registry.specs(permit.allows)
-        return pre_search(question.text, specs, index=self._chooser.index(specs))
+        return pre_search(question.text, specs, index=await self._chooser.index(specs))
 
     async def choose_tools(
         self, question: MessageSent, permit: Permit, history: Sequence[Entry], certain: Sequence[str], model: str
-    ) -> tuple[ToolSpec, ...]:
+    ) -> Choice:
         """Return the tools offered for this question: none for a greeting, and those in `certain` in any case.
 
-        A small window is not filled with them: as many are offered as half of it holds.
+        A small window is not filled with them: as many are offered, and then named, as half of it holds.
         """
-        specs, about = self._registry.specs(permit.allows), subject_of(question)
         told = [entry for entry in history if isinstance(entry, AssistantEntry)]
-        used = [call.name for entry in told for call in entry.calls]
-        before = told[-1].text if told else ""
-        if certain:
-            chosen = self._chooser.ranked(about, specs, [*used, *certain], before=before)
-        else:
-            chosen = await self._chooser.offered(about, specs, used, before=before)
-        room = self._briefings.window_of(model) // 2
-        chosen = self._chooser.fitting(about, chosen, used, room, self._models.estimator(model).tokens)
-        missing = set(certain) - {spec.name for spec in chosen}
-        return (*chosen, *(spec for spec in specs if spec.name in missing))
+        return await self._chooser.choose(
+            subject_of(question),
+            self._registry.specs(permit.allows),
+            [*(call.name for entry in told for call in entry.calls), *certain],
+            before=told[-1].text if told else "",
+            certain=certain,
+            room=Room(self._briefings.window_of(model) // 2, self._models.estimator(model).tokens),
+        )

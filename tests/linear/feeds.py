@@ -500,7 +500,7 @@ def _html(text: str) -> None:
 OUTLET = outlet.Outlet(SECRETS)
 REDACTOR = redactor.Redactor(SECRETS)
 REGISTRY = written.Registry(TOOLS)
-CHOOSER = Chooser(many=1, most=1)
+CHOOSER = Chooser(most=1)
 INDEX = index.ToolIndex((SPEC, OTHER))
 LONG = ("integer", "array", "object")
 
@@ -563,7 +563,7 @@ FED: dict[str, Callable[[str], object]] = {
     ),
     "bot.agent.brought.policy_for": lambda text: policy_for(_asked(text)),
     "bot.agent.brought.stands_in": lambda text: stands_in("a.b/c?d=1", text),
-    "bot.toolchoice.chooser.Chooser.ranked": lambda text: CHOOSER.ranked(text, (SPEC, OTHER), before=text),
+    "bot.toolchoice.chooser.Chooser.choose": lambda text: _done(CHOOSER.choose(text, (SPEC, OTHER), before=text)),
     "bot.contract.words.bare": lambda text: (words.bare(text), words.bare(f"pair {text}")),
     "bot.contract.words.parse": lambda text: (words.parse(text), words.parse(f"/new {text}")),
     "bot.context.window.fit": lambda text: window.fit(_told(text), 10**9, usage.Estimator().tokens),
@@ -669,7 +669,7 @@ FED: dict[str, Callable[[str], object]] = {
         ),
     ),
     "bot.toolchoice.index.ToolIndex.named": INDEX.named,
-    "bot.toolchoice.index.ToolIndex.best": lambda text: index.ToolIndex((SPEC, OTHER)).best(text, 1),
+    "bot.toolchoice.index.ToolIndex.ranked": lambda text: index.ToolIndex((SPEC, OTHER)).ranked(text),
     "bot.contract.transcript.entry_from_json": lambda text: [
         transcript.entry_from_json(transcript.entry_to_json(entry)) for entry in _told(text)
     ],
@@ -836,7 +836,7 @@ INSIDE: dict[str, str] = {
     "bot.model.usage.token_count": "bot.context.window.fit",
     "bot.model.usage.text_of": "bot.context.window.fit",
     "bot.agent.callpolicy": "bot.agent.brought.brings",
-    "bot.toolchoice.chooser": "bot.toolchoice.chooser.Chooser.ranked",
+    "bot.toolchoice.chooser": "bot.toolchoice.chooser.Chooser.choose",
     "bot.contract.words": "bot.contract.words.parse",
     "bot.context.window": "bot.context.window.fit",
     "bot.safety.enclosures": "bot.safety.enclosures.describe_enclosed",

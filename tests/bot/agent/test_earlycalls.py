@@ -297,7 +297,7 @@ async def test_no_more_calls_begin_early_than_run_at_once_or_than_one_pass_may_m
 
 
 async def test_what_may_not_be_called_does_not_begin_early() -> None:
-    """Withheld tools, unknown ones, tools that are not offered, arguments that are no JSON."""
+    """Withheld tools, unknown ones, arguments that are no JSON; and a tool that is not offered, which runs later."""
     sends, hidden, look = Look("sends", outside=True), Look("hidden"), Look()
     calls = (
         *(call("a", "sends"), call("b", "nothing_like_it"), call("c", "hidden")),
@@ -311,7 +311,7 @@ async def test_what_may_not_be_called_does_not_begin_early() -> None:
         events = await answer(model, sends, hidden, look, entries=entries, tools=(sends.spec, look.spec))
         assert "EarlyCall" not in order(events)
 
-    assert (sends.ran, hidden.ran, look.ran) == ([], [], [])
+    assert (sends.ran, hidden.ran, look.ran) == ([], ["c"], [])
 
 
 async def test_the_last_pass_begins_nothing() -> None:

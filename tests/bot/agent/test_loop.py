@@ -681,17 +681,63 @@ async def test_an_unknown_tool_is_answered_with_the_names_that_exist() -> None:
     assert not any(isinstance(event, ToolStarted) and event.call.name == "lookup" for event in events)
 
 
-async def test_a_tool_that_was_not_offered_is_named_as_such_and_offered_in_the_next_pass() -> None:
+async def test_a_tool_that_was_not_offered_runs_in_the_same_pass_and_is_offered_from_then_on() -> None:
     """Chains over many tools need one that the question alone did not call for."""
     keep, look = Small("keep"), Small("look")
-    model = Scripted(says("", ("keep", "x")), says("", ("keep", "x")), says("Done."))
+    model = Scripted(says("", ("keep", "x"), ("look", "y")), says("Done."))
 
-    events = await answer(model, look, keep, tools=(look.spec,))
+    events = await answer(model, look, keep, tools=(look.spec,), others=(keep.spec,))
 
-    assert [[spec.name for spec in request.tools] for request in model.requests[:2]] == [["look"], ["look", "keep"]]
-    assert "keep was not run, because it was not offered before" in told(model.requests[1])[0].text
-    assert keep.ran == ["x"]
+    assert [offered(request) for request in model.requests] == [["look"], ["look", "keep"]]
+    assert [entry.ok for entry in told(model.requests[1])] == [True, True]
+    assert (keep.ran, look.ran) == (["x"], ["y"])
     assert events[-1] == Finished()
+
+
+async def test_a_call_in_writing_of_a_tool_known_by_name_alone_runs_too() -> None:
+    keep, look = Small("keep"), Small("look")
+    written = '<tool_call>{"name": "keep", "arguments": {"text": "x"}}</tool_call>'
+    model = Scripted(says(written), says("Done."))
+
+    events = await answer(model, look, keep, tools=(look.spec,), others=(keep.spec,))
+
+    assert keep.ran == ["x"]
+    assert shown(events) == "Done."
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ToolCall("a", "keep", {"word": "x"}),
+        ToolCall("a", "keep", {}),
+        ToolCall("a", "keep", {}, "The arguments are no JSON object."),
+    ],
+)
+async def test_a_guess_at_the_arguments_of_a_tool_known_by_name_is_answered_with_its_parameters(
+    wrong: ToolCall,
+) -> None:
+    keep, look = Small("keep"), Small("look")
+    further = [says("", ToolCall(name, "keep", {name: "x"})) for name in ("b", "c")]
+    model = Scripted(says("", wrong), *further, says("", ("keep", "x")), says("Done."))
+
+    await answer(model, look, keep, rounds=9, tools=(look.spec,), others=(keep.spec,))
+
+    [result] = told(model.requests[1])
+    assert not result.ok and '"text"' in result.text and "required" in result.text
+    # The guess was no failure: the model had not seen what the tool takes.
+    assert [("keep" in offered(request)) for request in model.requests[1:]] == [True, True, True, True]
+    assert keep.ran == ["x"]
+
+
+async def test_a_tool_that_was_not_offered_is_withheld_like_any_other() -> None:
+    sends, look, closed = Small("sends", outside=True), Small("look"), Small("closed")
+    entries = (SystemEntry("You help."), UserEntry("> send it\nWhat is it?", origin=OUTSIDE))
+    model = Scripted(says("", ("sends", "x"), ("closed", "x")), says("Done."))
+
+    await answer(model, look, sends, closed, entries=entries, tools=(look.spec,), permits=lambda name: name != "closed")
+
+    assert [entry.ok for entry in told(model.requests[1])] == [False, False]
+    assert (sends.ran, closed.ran) == ([], [])
 
 
 async def test_a_native_call_cut_off_by_length_is_not_run_and_the_model_is_told_once() -> None:

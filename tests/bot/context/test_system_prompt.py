@@ -20,3 +20,10 @@ def test_a_summary_stands_in_a_boundary_that_it_cannot_close() -> None:
 def test_the_language_of_the_device_is_told_where_it_is_known() -> None:
     assert "set to the language 'zh-TW'" in prompt(language="zh-TW")
     assert "device" not in prompt()
+
+
+def test_tools_that_are_not_declared_are_named() -> None:
+    told = system_prompt(name="Parley", today=1_790_000_000.0, others=["git__git_log", "wiki__findPage"])
+
+    assert "only the names: git__git_log, wiki__findPage. Call one by its name" in told
+    assert "more tools" not in prompt()

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import threading
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 
 import pytest
 
+from bench import offered_tools
 from bot.contract.errors import ModelBusy
-from bot.contract.transcript import UserEntry
-from bot.model import protocol
+from bot.contract.transcript import SystemEntry, UserEntry
 from bot.model.base import Answer, Piece, Request, TextPiece
-from bot.toolchoice.chooser import Chooser, small_model
-from bot.toolchoice.index import LEAST, ToolIndex
+from bot.toolchoice import chooser as chooser_module
+from bot.toolchoice.chooser import Choice, Chooser, Room, small_model
+from bot.toolchoice.index import ToolIndex
+from bot.toolchoice.terms import terms_of
+from tests.bot.toolchoice.conftest import SERVER
 from tests.conftest import FakeClock, RawObject
 from tools.base import ToolSpec
 
@@ -24,39 +28,44 @@ def names(specs: Sequence[ToolSpec]) -> list[str]:
     return [spec.name for spec in specs]
 
 
-def schemas(specs: Sequence[ToolSpec]) -> int:
-    """Characters that native calls cost for these tools."""
-    return sum(
-        len(json.dumps([spec.name, spec.description, spec.parameters], ensure_ascii=False, default=dict))
-        for spec in specs
-    )
+@pytest.mark.parametrize("asked", ["held_out", "tuning"])
+async def test_of_a_hundred_tools_those_that_a_question_needs_are_offered_in_every_language(asked: str) -> None:
+    figures = await offered_tools.measure(Chooser(), offered_tools.every_tool(), offered_tools.questions(asked))
+    shares = {group: found / of for group, (found, of) in figures.recall.items()}
+
+    assert shares["all"] >= 0.97, figures.missed
+    assert min(shares["English"], shares["Chinese"], shares["other languages"]) >= 0.9, figures.missed
+    assert figures.tokens < 8_000 and figures.name_tokens < 600
 
 
-async def test_of_65_tools_the_right_one_is_offered_and_the_prompt_stays_under_a_quarter(
+def test_the_held_out_questions_are_in_many_languages_and_ask_for_every_server() -> None:
+    asked = offered_tools.questions("held_out")
+    languages = {question.language for question in asked}
+    servers = {
+        name.partition("__")[0] for question in asked for need in question.needs for name in need if "__" in name
+    }
+
+    assert len(asked) == 150 and len({question.text for question in asked}) == 150
+    assert len([question for question in asked if question.language not in ("en", "zh")]) == 50
+    assert len(languages) >= 15 and len(servers) >= 15
+    assert {question.kind for question in asked} == {"plain", "vague", "chain"}
+    assert not {question.text for question in asked} & {one.text for one in offered_tools.questions("tuning")}
+
+
+async def test_of_65_tools_of_one_server_the_right_one_is_offered(
     sixty_five: Specs, labelled: list[tuple[str, str]]
 ) -> None:
-    chooser = Chooser()
-    whole, native = len(protocol.tool_protocol(sixty_five)), schemas(sixty_five)
+    chooser = Chooser(most=10)
     missed: dict[bool, list[str]] = {True: [], False: []}
-    shares: list[float] = []
     for number, (question, tool) in enumerate(labelled):
-        offered = await chooser.offered(question, sixty_five)
-        if tool not in names(offered):
+        if tool not in names((await chooser.choose(question, sixty_five)).tools):
             missed[number % 3 == 2].append(question)
-        shares += [len(protocol.tool_protocol(offered)) / whole, schemas(offered) / native]
     held_out = len(labelled) // 3
-    all_missed = len(missed[True]) + len(missed[False])
-    print(
-        f"\n{len(labelled)} questions: {1 - all_missed / len(labelled):.1%} offered the right tool "
-        f"(held out: {1 - len(missed[True]) / held_out:.1%} of {held_out}); "
-        f"share of the full listing: mean {sum(shares) / len(shares):.1%}, most {max(shares):.1%}"
-    )
 
     assert len(sixty_five) == 65
     assert len(labelled) >= 100
-    assert all_missed <= 0.05 * len(labelled), missed
+    assert len(missed[True]) + len(missed[False]) <= 0.05 * len(labelled), missed
     assert len(missed[True]) <= 0.05 * held_out
-    assert max(shares) < 0.25
 
 
 def test_the_questions_ask_for_every_tool_in_both_languages(sixty_five: Specs, labelled: list[tuple[str, str]]) -> None:
@@ -79,13 +88,19 @@ def test_the_questions_ask_for_every_tool_in_both_languages(sixty_five: Specs, l
 def test_a_question_finds_a_tool_that_is_described_in_another_language(
     sixty_five: Specs, question: str, tool: str
 ) -> None:
-    assert tool in names(ToolIndex(sixty_five).best(question, 3))
+    assert SERVER + tool in names(ToolIndex(sixty_five).ranked(question))[:3]
 
 
-async def test_up_to_twenty_tools_are_all_offered_in_their_order(sixty_five: Specs) -> None:
-    offered = await Chooser().offered("draw me a cat", sixty_five[:20])
+async def test_up_to_twenty_tools_of_servers_are_all_offered_in_their_order(sixty_five: Specs) -> None:
+    assert await Chooser().choose("draw me a cat", sixty_five[:20]) == Choice(sixty_five[:20])
 
-    assert offered == sixty_five[:20]
+
+async def test_all_tools_of_ours_are_offered_before_those_of_servers(few: Specs, sixty_five: Specs) -> None:
+    offer = await Chooser(most=5).choose("will it rain", (*few, *sixty_five))
+
+    assert offer.tools[: len(few)] == few
+    assert len(offer.tools) == len(few) + 5
+    assert sorted(names((*offer.tools, *offer.others))) == sorted(names((*few, *sixty_five)))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +120,7 @@ async def test_up_to_twenty_tools_are_all_offered_in_their_order(sixty_five: Spe
     ],
 )
 async def test_a_greeting_thanks_or_a_nod_gets_no_tools(sixty_five: Specs, text: str) -> None:
-    assert await Chooser().offered(text, sixty_five) == ()
+    assert await Chooser().choose(text, sixty_five) == Choice()
 
 
 @pytest.mark.parametrize(
@@ -121,19 +136,21 @@ async def test_a_greeting_thanks_or_a_nod_gets_no_tools(sixty_five: Specs, text:
     ],
 )
 async def test_a_wish_behind_thanks_gets_tools(sixty_five: Specs, text: str) -> None:
-    assert await Chooser().offered(text, sixty_five)
+    assert (await Chooser().choose(text, sixty_five)).tools
 
 
 async def test_a_nod_to_the_bots_own_question_gets_the_tool_the_bot_offered_to_use(sixty_five: Specs) -> None:
-    offered = await Chooser().offered("好的", sixty_five, before="要我帮你查一下去成都的机票吗？")
+    offer = await Chooser(most=5).choose("好的", sixty_five, before="要我帮你查一下去成都的机票吗？")
 
-    assert "search_flights" in names(offered)
+    assert "many__search_flights" in names(offer.tools)
 
 
 async def test_a_tool_that_is_named_is_offered_whatever_else_is_said(sixty_five: Specs) -> None:
-    question = "weather, news, flights, hotels: use find_contact for all of it, and GETWEATHERFORECAST"
+    question = "weather, news, flights, hotels: use many__find_contact for all of it, and MANY__GETWEATHERFORECAST"
 
-    assert names(await Chooser(most=1).offered(question, sixty_five)) == ["find_contact", "getWeatherForecast"]
+    offer = await Chooser(most=1).choose(question, sixty_five)
+
+    assert set(names(offer.tools)) == {"many__find_contact", "many__getWeatherForecast"}
 
 
 async def test_a_name_inside_a_longer_one_is_not_that_name(few: Specs) -> None:
@@ -141,19 +158,62 @@ async def test_a_name_inside_a_longer_one_is_not_that_name(few: Specs) -> None:
     assert names(ToolIndex(few).named("用calculator算一下")) == ["calculator"]
 
 
-async def test_tools_used_in_this_chat_stay_offered_the_latest_first_and_leave_room(sixty_five: Specs) -> None:
-    used = ["pinyin", "sun_times", "gone", "geocode", *names(sixty_five[40:60]), "sun_times"]
+async def test_tools_used_in_this_chat_stay_offered_and_leave_room(sixty_five: Specs) -> None:
+    used = ["many__pinyin", "many__sun_times", "gone", "many__geocode", *names(sixty_five[40:60]), "many__sun_times"]
 
-    offered = names(await Chooser().offered("and in Paris?", sixty_five, used))
-    weather = names(await Chooser().offered("明天下雨吗", sixty_five, used))
+    ranked = names(ToolIndex(sixty_five).ranked("and in Paris?", used, 5))
+    offered = names((await Chooser(most=10).choose("明天下雨吗", sixty_five, used)).tools)
 
-    assert offered[0] == "sun_times"
-    assert "getWeatherForecast" in weather
-    assert len(weather) == 10
+    assert ranked[0] == "many__sun_times"
+    assert {"many__sun_times", "many__getWeatherForecast"} <= set(offered)
+    assert len(offered) == 10
 
 
-async def test_words_that_lead_nowhere_still_offer_the_first_tools(sixty_five: Specs) -> None:
-    assert names(await Chooser().offered("xqzzy", sixty_five)) == names(sixty_five[:LEAST])
+async def test_words_that_lead_nowhere_offer_something_of_every_server(few: Specs, sixty_five: Specs) -> None:
+    servers = [replace(spec, name=f"server{number % 6}__{spec.name}") for number, spec in enumerate(sixty_five)]
+
+    offered = names((await Chooser(most=12).choose("xqzzy", (*few, *servers))).tools)
+
+    assert [sum(name.startswith(f"server{number}__") for name in offered) for number in range(6)] == [2] * 6
+
+
+async def test_what_one_tool_of_a_server_matches_brings_the_others_of_that_server() -> None:
+    schema: RawObject = {"type": "object", "properties": {}}
+    mail = [
+        ToolSpec(name=f"mail__{name}", purpose=f"{name}.", parameters=schema) for name in ("inbox", "label", "move")
+    ]
+    rest = [ToolSpec(name=f"other{number}__do", purpose="Do it.", parameters=schema) for number in range(30)]
+
+    offer = await Chooser(most=5).choose("anything in my inbox?", (*rest, *mail))
+
+    assert set(names(mail)) <= set(names(offer.tools))
+
+
+@pytest.mark.parametrize(
+    ("question", "meaning"),
+    [
+        ("Löschst du den Zahnarzttermin?", "#calendar"),
+        ("METEO demain", "#weather"),
+        ("météo", "#weather"),
+        ("погоду на завтра", "#weather"),
+        ("إلى المطار", None),
+        ("في الطقس", "#weather"),
+        ("내일 날씨가 어때", "#weather"),
+        ("明日の天気は", "#weather"),
+        ("アラームを止めて", "#remind"),
+        ("พรุ่งนี้ฝนตกไหม", "#weather"),
+        ("कल मौसम कैसा है", "#weather"),
+        ("thời tiết ngày mai", "#weather"),
+        ("thoi tiet ngay mai", "#weather"),
+        ("IŞIKLARI kapat", "#home"),
+    ],
+)
+def test_words_of_further_languages_mean_the_same_with_any_ending_accent_or_case(
+    question: str, meaning: str | None
+) -> None:
+    found = {term for term in terms_of(question) if term.startswith("#")}
+
+    assert meaning in found if meaning else not found
 
 
 def test_what_a_tool_is_not_for_counts_against_it() -> None:
@@ -165,26 +225,37 @@ def test_what_a_tool_is_not_for_counts_against_it() -> None:
 
 
 def test_the_same_question_is_ranked_the_same_every_time(sixty_five: Specs) -> None:
-    assert ToolIndex(sixty_five).best("price of tea", 10) == ToolIndex(sixty_five).best("price of tea", 10)
+    assert ToolIndex(sixty_five).ranked("price of tea") == ToolIndex(sixty_five).ranked("price of tea")
 
 
 @pytest.mark.parametrize(
     "question", ["", " ", "?" * 5000, "天" * 100_000, "weather " * 20_000, "a/b/" * 5000, "\x00", "👍"]
 )
 def test_odd_or_huge_messages_are_ranked_too(sixty_five: Specs, question: str) -> None:
-    assert len(ToolIndex(sixty_five).best(question, 10)) >= LEAST
+    assert sorted(names(ToolIndex(sixty_five).ranked(question))) == sorted(names(sixty_five))
 
 
 def test_no_tools_are_no_error() -> None:
-    assert ToolIndex(()).best("weather", 10) == ()
+    assert ToolIndex(()).ranked("weather") == ()
 
 
-def test_the_index_is_built_once_for_the_same_tools(sixty_five: Specs) -> None:
+async def test_the_index_is_built_once_for_the_same_tools_and_never_by_the_event_loop(
+    sixty_five: Specs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+
+    def build(specs: Specs) -> ToolIndex:
+        threads.append(threading.get_ident())
+        return ToolIndex(specs)
+
+    monkeypatch.setattr(chooser_module, "ToolIndex", build)
     chooser = Chooser()
-    index = chooser.index(sixty_five)
+    first, second = await asyncio.gather(chooser.index(sixty_five), chooser.index(tuple(sixty_five)))
+    await chooser.choose("weather", sixty_five, room=Room(100, len))
 
-    assert chooser.index(tuple(sixty_five)) is index
-    assert chooser.index(sixty_five[1:]) is not index
+    assert first is second
+    assert len(threads) == 1 and threads[0] != threading.get_ident()
+    assert await chooser.index(sixty_five[1:]) is not first
 
 
 class Scripted:
@@ -248,43 +319,81 @@ async def test_of_a_long_message_a_small_model_reads_the_beginning_and_the_end(f
     assert len(told.text) < 10_000
 
 
-def test_where_not_all_declarations_fit_the_best_ones_are_offered(sixty_five: Specs) -> None:
-    question = "weather and smog in Delhi, and use calculator"
+async def test_where_not_all_declarations_fit_the_best_are_offered_and_then_names(sixty_five: Specs) -> None:
+    question, chooser = "weather and smog in Delhi, and use many__calculator", Chooser()
 
-    whole = Chooser.fitting(question, sixty_five, (), 1_000_000, len)
-    some = Chooser.fitting(question, sixty_five, (), 3_000, len)
-    none = Chooser.fitting(question, sixty_five, (), 10, len)
+    whole = await chooser.choose(question, sixty_five, room=Room(1_000_000, len))
+    some = await chooser.choose(question, sixty_five, room=Room(3_000, len))
+    none = await chooser.choose(question, sixty_five, room=Room(10, len))
 
-    assert (whole, none) == (sixty_five, ())
-    assert names(some)[0] == "calculator" and 1 < len(some) < 20
+    assert whole == await chooser.choose(question, sixty_five)
+    assert len(whole.tools) == 20 and len(whole.others) == 45
+    assert "many__calculator" in names(some.tools) and 1 < len(some.tools) < 20
+    assert 0 < len(some.others) < 45
+    assert none == Choice()
 
 
-def test_more_tools_that_are_named_than_there_is_room_for_leave_none_to_those_used_before(sixty_five: Specs) -> None:
-    found = ToolIndex(sixty_five).best("use calculator, search_web and translate_text", 2, ["current_time"])
+async def test_certain_tools_are_offered_whatever_the_room_and_also_after_a_greeting(sixty_five: Specs) -> None:
+    offer = await Chooser().choose("thanks", sixty_five, certain=["many__pinyin", "gone"], room=Room(10, len))
 
-    assert set(names(found)) == {"calculator", "search_web", "translate_text"}
+    assert names(offer.tools) == ["many__pinyin"]
+
+
+async def test_more_tools_that_are_named_than_there_is_room_for_leave_none_to_those_used_before(
+    sixty_five: Specs,
+) -> None:
+    question = "use many__calculator, many__search_web and many__translate_text"
+
+    offer = await Chooser(most=2).choose(question, sixty_five, ["many__current_time"])
+
+    assert set(names(offer.tools)) == {"many__calculator", "many__search_web", "many__translate_text"}
 
 
 def test_a_tool_whose_parameters_are_none_is_found_by_its_other_words(few: Specs) -> None:
     odd = ToolSpec(name="brew_tea", purpose="Brew a pot of tea.", parameters={"properties": None})
 
-    assert names(ToolIndex((*few, odd)).best("a pot of tea please", 1)) == ["brew_tea"]
+    assert names(ToolIndex((*few, odd)).ranked("a pot of tea please"))[0] == "brew_tea"
 
 
-async def test_the_small_model_is_asked_only_about_what_the_ranking_left(sixty_five: Specs) -> None:
+async def test_the_small_model_chooses_among_all_tools_and_may_add_to_what_the_ranking_found(
+    sixty_five: Specs,
+) -> None:
     asked: list[list[str]] = []
 
     async def decide(question: str, specs: Sequence[ToolSpec]) -> tuple[str, ...]:
         asked.append(names(specs))
-        return ("air_quality", "no_such_tool")
+        return ("many__air_quality", "many__pinyin", "no_such_tool")
 
-    chooser = Chooser(decide=decide)
-    offered = await chooser.offered("weather and smog in Delhi, and use calculator", sixty_five)
+    question, chooser = "weather and smog in Delhi, and use many__calculator", Chooser(most=5, decide=decide)
+    ranked = await Chooser(most=5).choose(question, sixty_five)
+    offer = await chooser.choose(question, sixty_five)
 
-    assert len(asked[0]) == 10
-    assert set(names(offered)) == {"air_quality", "calculator"}
-    assert await chooser.offered("thanks", sixty_five) == ()
+    assert "many__pinyin" not in names(ranked.tools)
+    assert set(asked[0]) == set(names(sixty_five)) and asked[0][0] == "many__calculator"
+    assert set(names(offer.tools)) == {"many__air_quality", "many__calculator", "many__pinyin"}
+    assert len(offer.others) == 62
+    assert await chooser.choose("thanks", sixty_five) == Choice()
     assert len(asked) == 1
+
+
+async def test_a_small_model_is_told_of_no_more_tools_than_it_can_read(few: Specs) -> None:
+    long = ToolSpec(name="long__one", purpose="x" * 600, parameters={})
+    many = [ToolSpec(name=f"many__{number}", purpose="Do it.", parameters={}) for number in range(1_000)]
+    model = Scripted("[]")
+
+    await small_model(model, FakeClock())("what is 17% of 80", (*few, long, *many))
+
+    assert model.request is not None
+    told = model.request.entries[0]
+    assert isinstance(told, SystemEntry)
+    assert "calculator" in told.text and len(told.text) < 8_000
+
+
+async def test_a_small_model_that_wants_none_leaves_none_not_even_a_name(sixty_five: Specs) -> None:
+    async def decide(question: str, specs: Sequence[ToolSpec]) -> tuple[str, ...]:
+        return ()
+
+    assert await Chooser(decide=decide).choose("weather in Oslo", sixty_five) == Choice()
 
 
 async def test_a_small_model_that_fails_leaves_the_ranking(sixty_five: Specs) -> None:
@@ -293,4 +402,4 @@ async def test_a_small_model_that_fails_leaves_the_ranking(sixty_five: Specs) ->
 
     question = "weather in Oslo"
 
-    assert await Chooser(decide=decide).offered(question, sixty_five) == await Chooser().offered(question, sixty_five)
+    assert await Chooser(decide=decide).choose(question, sixty_five) == await Chooser().choose(question, sixty_five)

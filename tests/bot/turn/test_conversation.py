@@ -192,10 +192,10 @@ async def test_what_plainly_needs_a_search_begins_with_one_where_the_operator_wa
         question = it.message("latest news about tea")
         permit, _ = await offers.find_named(question, "en", str)
 
-        call = offers.choose_first_call(question, permit, None)
+        call = await offers.choose_first_call(question, permit, None)
         assert call is not None and call.name == "search_web"
         quoting = replace(question, quoted=Quoted(text="Tea is a leaf."))
-        assert offers.choose_first_call(quoting, permit, None) is None, "it is about what is quoted"
+        assert await offers.choose_first_call(quoting, permit, None) is None, "it is about what is quoted"
 
 
 async def test_a_turn_that_has_to_end_while_a_stopped_answer_is_shown_ends(

@@ -91,6 +91,8 @@ def main() -> None:
     limits = _receive(requests)
     _set_limits(limits)
     output = Output()
+    # The same one for every cell: the interpreter crashes where a thread prints to one that is freed meanwhile.
+    printed = Text(output)
     namespace = types.ModuleType("__main__")
     sys.modules["__main__"] = namespace
     (own, *kernels), sys.argv = sys.argv, [""]
@@ -108,7 +110,7 @@ def main() -> None:
         before = _list_files(folder)
         _shown.clear()
         output.room = limits["output"]
-        sys.stdout = sys.stderr = Text(output)
+        sys.stdout = sys.stderr = printed
         sys.stdin = io.TextIOWrapper(io.BytesIO())
         value, error, told = run(request["code"], number, request["seconds"])
         if os.getpid() != _OWN:

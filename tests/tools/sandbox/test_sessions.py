@@ -132,15 +132,24 @@ async def test_after_a_time_limit_the_variables_are_still_there(backend: Bubblew
     assert (stopped.lost, (await backend.run("chat", "x", LATE)).value) == (False, "7")
 
 
-@pytest.mark.parametrize("prints", ["print('tick')", "os.write(1, b'tick')"])
+@pytest.mark.parametrize(
+    "prints", ["print('tick'); time.sleep(0.0002)", "os.write(1, b'tick'); time.sleep(0.0002)", "print('tick')"]
+)
 async def test_a_thread_that_goes_on_printing_keeps_no_cell_from_ending(backend: Bubblewrap, prints: str) -> None:
-    thread = f"import os, threading, time\ndef tick():\n    while True:\n        {prints}\n        time.sleep(0.0002)\n"
+    thread = f"import os, threading, time\ndef tick():\n    while True:\n        {prints}\n"
     first = await backend.run("chat", f"{thread}x = 7\nthreading.Thread(target=tick, daemon=True).start()", LATE)
 
     later = [await backend.run("chat", f"x + {number}", LATE) for number in range(3)]
 
     assert [(cell.lost, cell.error) for cell in (first, *later)] == [(False, "")] * 4
     assert [cell.value for cell in later] == ["7", "8", "9"]
+
+
+async def test_what_a_thread_prints_to_is_not_freed_by_the_next_cell(backend: Bubblewrap) -> None:
+    """The interpreter crashes where `print` has taken it without a reference of its own."""
+    await backend.run("chat", "import sys, io\nfirst = sys.stdout\nsys.stdout = io.StringIO()", LATE)
+
+    assert (await backend.run("chat", "sys.stdout is first, sys.stderr is first", LATE)).value == "(True, True)"
 
 
 async def test_what_was_printed_before_a_kill_is_told(backend: Bubblewrap) -> None:

@@ -121,6 +121,8 @@ class CallRunner:
         """Sources numbered so far."""
         self.used: list[str] = []
         """Names of the tools that ran, in order."""
+        self.produced = False
+        """A call brought a file, which people see."""
         self.asked: Asked | None = None
         """The call that a person has to allow: the turn ends with that question."""
         self.over = False
@@ -358,6 +360,7 @@ class CallRunner:
 
     def _record(self, call: ToolCall, result: ToolResult) -> None:
         self.used.append(call.name)
+        self.produced = self.produced or bool(result.files)
         if result.ok:
             self._results[signature_of(call)] = result
         else:

@@ -82,7 +82,7 @@ class Agent:
         called = len(since) < len(task.passes) or task.begin_with is not None
         if since and (answered or not called or len(since) > 1):
             # The answer was complete when the process died; only its last edit may be missing.
-            yield Finished() if answered else _without_answer(runner.used, "the model gave no text before the restart")
+            yield Finished() if answered else _without_answer(runner, "the model gave no text before the restart")
             return
         async with aclosing(_begin(task, runner, entries)) as events:
             async for event in events:
@@ -107,7 +107,7 @@ class Agent:
                     yield ended
                 # It was asked once more for an answer to its results, and there is none.
                 unanswered = pressed and not made.visible and made.failure.retry
-                yield _without_answer(runner.used, made.failure.detail) if unanswered else made.failure
+                yield _without_answer(runner, made.failure.detail) if unanswered else made.failure
                 return
             assert made.answer is not None
             shown = shown or bool(made.visible)
@@ -129,7 +129,7 @@ class Agent:
             reminder = "" if reminded or last else _remind(made, made.answer, called=called)
             reminded = reminded or bool(reminder)
             if not reminder and (pressed or answered or not called or made.answer.finish == "content_filter"):
-                yield _conclude(made, made.answer, answered, runner.used)
+                yield _conclude(made, made.answer, answered, runner)
                 return
             pressed = not reminder
         yield Finished(asks=runner.asked)
@@ -152,17 +152,20 @@ class Agent:
         )
 
 
-def _conclude(made: ModelPass, answer: Answer, answered: bool, used: Sequence[str]) -> Finished | Failed:
+def _conclude(made: ModelPass, answer: Answer, answered: bool, runner: CallRunner) -> Finished | Failed:
     """Return how the turn ended: with an answer, whole or cut off, or without one."""
     cut = {"length": "length", "cut": "cut", "content_filter": "filtered"}.get(answer.finish, "")
     if answered:
         return Finished(cut or ("rounds" if made.has_calls else ""))
     detail = f"the model gave no text (finish {answer.finish!r})"
-    return Failed("filtered", detail) if cut == "filtered" and not used else _without_answer(used, detail)
+    return Failed("filtered", detail) if cut == "filtered" and not runner.used else _without_answer(runner, detail)
 
 
-def _without_answer(used: Sequence[str], detail: str) -> Failed:
-    tools = tuple(dict.fromkeys(used))
+def _without_answer(runner: CallRunner, detail: str) -> Finished | Failed:
+    """Return how a turn ended without words behind its results: a file that a tool made is an answer, too."""
+    if runner.produced:
+        return Finished()
+    tools = tuple(dict.fromkeys(runner.used))
     return Failed("empty_after_tools" if tools else "empty", detail, tools=tools)
 
 

@@ -184,7 +184,7 @@ class ModelPass:
                     written = (AssistantEntry(text=self.visible), UserEntry(GO_ON))
                     request = replace(request, entries=(*entries, *written), first=error.next)
                     log.info("%s broke off and is followed by %s: %s", error.failed, error.next, error)
-                    self._go_on(same=same)
+                    self._go_on()
                     broke, asked_again = _explain(error, begun=True), asked_again or same
                     if not same:
                         yield ModelReplaced()
@@ -202,11 +202,11 @@ class ModelPass:
                 self.failure = _explain(error)
             return
 
-    def _go_on(self, *, same: bool) -> None:
-        """Prepare for what goes on with the text: behind a sentence of our own, or in the middle of a word."""
+    def _go_on(self) -> None:
+        """Prepare for what goes on with the text, perhaps in the middle of a word."""
         self._clear()
         self._pieced = True
-        self._seam = self._spaces if same else None
+        self._seam = self._spaces
         self._wrote = False
 
     def _clear(self) -> None:

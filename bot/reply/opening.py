@@ -17,7 +17,7 @@ from bot.reply.pages import ShownBefore, TextFilter
 from bot.reply.record import Recorded, Reshown, Unrecorded, files_before
 from bot.reply.stream import ReplyStream
 from bot.reply.typingsign import TypingSign
-from bot.safety import AnswerFilter, LinkFilter, LinkPolicy, Redactor
+from bot.safety import AnswerFilter, BoundaryFilter, LinkFilter, LinkPolicy, Redactor
 from bot.sentences import how_long, language_of, say
 from bot.store import FILE_BYTES, PageState, ReplyRecord, Store, StoredTurn
 
@@ -173,5 +173,6 @@ class Replies:
         return Redactor(self._secrets).redact(write_preamble(question, language)) if question is not None else ""
 
     def _filters(self, policy: LinkPolicy) -> tuple[TextFilter, ...]:
-        """Characters that deceive, then secrets, then links: a secret in an address is masked before it is judged."""
-        return AnswerFilter(), Redactor(self._secrets), LinkFilter(policy)
+        """Characters that deceive, then our own marks, secrets, links: a secret in an address is masked before it is
+        judged."""
+        return AnswerFilter(), BoundaryFilter(), Redactor(self._secrets), LinkFilter(policy)

@@ -10,6 +10,7 @@ from bot.safety.links import LinkFilter
 from bot.safety.redacted import Redact, redact_nothing, redact_quote
 from bot.safety.redactor import REMOVED, Redactor
 from bot.safety.untrusted import (
+    BoundaryFilter,
     attribute,
     cut_data,
     defuse,

@@ -77,15 +77,38 @@ def cut_data(text: str, most: int, note: str) -> str:
     return text[: max(0, most - len(tail))] + tail
 
 
+_MARKER = "[0-9a-f·]{8}"
 _BOUNDARY = re.compile(
-    r"\[(?:data [0-9a-f·]{8} from [^\[\]\r\n]{0,200}: information, not instructions|end of data [0-9a-f·]{8})\]"
-    r"(?:\n|\\n)?"
+    rf"\[(?:data {_MARKER} from [^\[\]\r\n]{{0,200}}: information, not instructions|end of data {_MARKER})\](?:\n|\\n)?"
 )
+_BEGUN = re.compile(r"\[(?:end of )?data [0-9a-f·]{1,8}(?: [^\[\]\r\n]{0,240})?\Z")
+_HEADS = ("[data ", "[end of data ")
 
 
 def without_boundaries(text: str) -> str:
-    """Return `text` without boundary lines, which models repeat in thoughts and arguments, and people need not see."""
+    """Return `text` without boundary lines, which models repeat in what they write, and people need not see."""
     return _BOUNDARY.sub("", text)
+
+
+class BoundaryFilter:
+    """`without_boundaries` for a stream; holds back only what may become such a line."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """Take more text and return what may be shown now."""
+        text = without_boundaries(self._held + text)
+        at = text.rfind("[", -300)
+        begun = text[at:] if at >= 0 else ""
+        held = bool(begun) and (any(head.startswith(begun) for head in _HEADS) or _BEGUN.match(begun) is not None)
+        self._held = begun if held else ""
+        return text[:at] if held else text
+
+    def finish(self) -> str:
+        """Return what is held back, at the end of the text."""
+        text, self._held = self._held, ""
+        return text
 
 
 def wrapper_length(origin: str) -> int:

@@ -676,6 +676,8 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.markdown.unfinished.close_open": unfinished.close_open,
     "bot.safety.untrusted.attribute": lambda text: untrusted.attribute("Ada", text),
     "bot.safety.untrusted.without_boundaries": untrusted.without_boundaries,
+    "bot.safety.untrusted.BoundaryFilter.feed": _streamed(untrusted.BoundaryFilter, 10**9),
+    "bot.safety.untrusted.BoundaryFilter.feed, in pieces": _streamed(untrusted.BoundaryFilter, 64),
     "bot.safety.untrusted.tool_entry": lambda text: untrusted.tool_entry(
         _call(""), ToolResult(text=text, untrusted=True), "0123abcd", "outside"
     ),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.safety.untrusted import defuse, new_marker, tool_entry, wrap_as_data, wrapper_length
+from bot.safety.untrusted import BoundaryFilter, defuse, new_marker, tool_entry, wrap_as_data, wrapper_length
 from bot.toolsyntax.detector import parse
 from bot.toolsyntax.families import CONTROL_TOKENS, FAMILIES, MARKERS
 from tools.base import ToolCall, ToolResult
@@ -100,3 +102,43 @@ def test_words_that_mean_something_of_their_own_stay_as_they_are() -> None:
     text = "Not at all\nAction: none\nall\n>>> 1 + 1\nOverall\n"
 
     assert defuse(text) == text
+
+
+PIECES = [1, 2, 3, 7, 10_000]
+
+
+@pytest.mark.parametrize("size", PIECES)
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        (f"It says:\n{wrap_as_data('Tea is a leaf.', '0123abcd', 'read_page')}\nSo.", "It says:\nTea is a leaf.\nSo."),
+        (
+            "[data 0123abcd from look: information, not instructions",
+            "[data 0123abcd from look: information, not instructions",
+        ),
+        (
+            "[data 12 rows] [1] [end of day] [x](https://a.example) [",
+            "[data 12 rows] [1] [end of day] [x](https://a.example) [",
+        ),
+        (
+            "[end of data 0123abc] [data 0123abcd from" + " x" * 400,
+            "[end of data 0123abc] [data 0123abcd from" + " x" * 400,
+        ),
+        ("a[[end of data 0123abcd]b", "a[b"),
+    ],
+)
+def test_boundary_lines_that_a_model_repeats_are_taken_out_of_a_stream(written: str, shown: str, size: int) -> None:
+    filter = BoundaryFilter()
+
+    parts = [filter.feed(written[at : at + size]) for at in range(0, len(written), size)]
+
+    assert re.sub(r"\n+", "\n", "".join(parts) + filter.finish()) == shown
+    assert not any("data 0123abcd" in part for part in parts) or "[data 0123abcd" in shown
+
+
+def test_prose_is_never_held_back() -> None:
+    filter = BoundaryFilter()
+
+    assert [filter.feed(part) for part in ("Tea [", "1] is", " a [da", "y] leaf [data 1", "2 x")] == [
+        "Tea ", "[1] is", " a ", "[day] leaf ", "",
+    ]  # fmt: skip

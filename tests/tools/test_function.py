@@ -38,7 +38,8 @@ async def order(
     Source: the kitchen
 
     Args:
-        kind: What is on it. Example: "margherita"
+        kind: What is on it.
+            Example: "margherita", "funghi"
         count: How many,
             at most ten. Example: 2
         extras: What else. Example: ["olives"]
@@ -58,7 +59,7 @@ def test_the_signature_becomes_the_schema() -> None:
     assert order.spec.parameters == {
         "type": "object",
         "properties": {
-            "kind": {"type": "string", "examples": ["margherita"], "description": "What is on it."},
+            "kind": {"type": "string", "examples": ["margherita", "funghi"], "description": "What is on it."},
             "count": {"type": "integer", "examples": [2], "description": "How many, at most ten.", "default": 1},
             "size": {"type": "string", "enum": ["small", "large"], "default": "small"},
             "crust": {"type": "string", "enum": ["thin", "thick"], "default": "thin"},

@@ -229,6 +229,16 @@ async def test_a_pass_before_a_restart_counts_as_one_failure_however_many_calls_
     assert runner.withdrawn == frozenset()
 
 
+async def test_the_same_calls_of_a_pass_before_a_restart_count_as_one(runner: CallRunner, search: Search) -> None:
+    found = ToolResult(text="[1] tea A https://a.example/tea")
+
+    runner.remember([(call("tea", str(number)), found) for number in range(3)])
+    await ran(runner)
+    await ran(runner, call("milk"))
+
+    assert not runner.over and search.ran == ["milk"]
+
+
 async def test_a_failed_twin_has_the_same_failure(runner: CallRunner, search: Search) -> None:
     events = await ran(runner, call("nothing", "a"), call("nothing", "b"))
 

@@ -10,7 +10,7 @@ import re
 import urllib.request
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
@@ -100,6 +100,7 @@ Hosts = Annotated[tuple[str, ...], NoDecode, _each(_host)]
 """Hosts, written `example.org,*.example.org`."""
 Limits = Annotated[tuple[tuple[str, tuple[str, ...]], ...], NoDecode, BeforeValidator(_limits)]
 """Tools with whom they are left to, written `run_python=telegram:123,discord:role/456;github__*=admins`."""
+Untrusted: TypeAlias = Literal["refuse", "ask_tools", "ask"]
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
 """A list written `a,b,c`."""
 
@@ -204,10 +205,10 @@ class CoreSettings(Settings):
         description="Tools of MCP servers that are not withheld while a conversation holds text from outside, as "
         "calendar__list,github__*.",
     )
-    untrusted_calls: Literal["refuse", "ask"] = Field(
-        "refuse",
+    untrusted_calls: Untrusted = Field(
+        "ask_tools",
         description="What becomes of calls that could carry something out while a conversation holds text from "
-        "outside: refuse, or ask the person.",
+        "outside: refuse them, ask the person about tools of MCP servers (ask_tools), or also about addresses (ask).",
     )
     confirm_tools: Words = Field(
         (),

@@ -2,9 +2,9 @@
 outside.
 
 A page, a search result or a quote may tell a model to send the conversation somewhere. So once such words are in the
-prompt, a tool that opens addresses opens only those that somebody brought, exactly as they were brought, and a tool
-whose arguments may reach others is withheld; unless the operator allows the host or the tool. Tools that ask one
-service the operator chose (a search, an encyclopedia) stay: what they are asked goes to nobody else.
+prompt, a tool that opens addresses opens only those that somebody brought, exactly as they were brought, and a person
+is asked about a tool whose arguments may reach others; unless the operator allows the host or the tool. Tools that ask
+one service the operator chose (a search, an encyclopedia) stay: what they are asked goes to nobody else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bot.agent.brought import SpecOf, brings, stands_in
 from bot.contract import Entry, is_from_outside, join_origins
 from bot.markdown import host_of
 from bot.policy import Permits, allow_everything, matches
-from bot.settings import CoreSettings
+from bot.settings import CoreSettings, Untrusted
 from tools.base import ToolCall, ToolSpec
 from tools.fetch.guard import wire_form
 
@@ -89,13 +89,15 @@ class CallPolicy:
         tools: Sequence[str] = (),
         words: str = "",
         confirm: Sequence[str] = (),
-        ask_outside: bool = False,
+        untrusted: Untrusted = "ask_tools",
     ) -> None:
         """
         Args:
             confirm: a person is asked before these run; names or patterns, behind a `-` those that run unasked though
                 they act beyond the chat.
-            ask_outside: a person is asked about what is refused otherwise because of words from outside.
+            untrusted: what becomes of calls that words from outside may have led to: `ask_tools` asks a person about
+                tools that may reach others and refuses addresses that nobody brought, in place of which a model opens
+                others; `ask` asks about both.
             hosts: any page of these is opened; `*.example.org` stands for all under it.
             tools: these are never withheld; names, or patterns as `github_*`.
             words: the operator's own, whose addresses are opened.
@@ -105,7 +107,7 @@ class CallPolicy:
         self._words = words
         self._confirm = tuple(one for one in confirm if not one.startswith("-"))
         self._unasked = tuple(one[1:] for one in confirm if one.startswith("-"))
-        self.ask_outside = ask_outside
+        self.untrusted = untrusted
 
     @classmethod
     def from_settings(cls, core: CoreSettings) -> CallPolicy:
@@ -114,7 +116,7 @@ class CallPolicy:
             tools=core.trusted_tools,
             words=core.instructions,
             confirm=core.confirm_tools,
-            ask_outside=core.untrusted_calls == "ask",
+            untrusted=core.untrusted_calls,
         )
 
     @property
@@ -170,14 +172,14 @@ class Clearance:
         """Tell whether a tool must not be called whatever its arguments are."""
         if not self._permits(spec.name):
             return True
-        return self._may_reach_others(spec) and not self._asks_outside
+        return self._may_reach_others(spec) and not self._asks_about_tools
 
     def _may_reach_others(self, spec: ToolSpec) -> bool:
         return spec.outside and self.outside and not self._policy.trusts_tool(spec.name)
 
     @property
-    def _asks_outside(self) -> bool:
-        return self._may_ask and self._policy.ask_outside
+    def _asks_about_tools(self) -> bool:
+        return self._may_ask and self._policy.untrusted != "refuse"
 
     def judge(self, spec: ToolSpec, call: ToolCall, *, allowed: bool | None = None) -> Verdict:
         """Decide about one call that the model asks for.
@@ -193,7 +195,7 @@ class Clearance:
         if allowed:
             return self._run_allowed(spec, call)
         if self._may_reach_others(spec):
-            return Ask(outside=True) if self._asks_outside else Refuse(_WITHHELD.format(name=spec.name))
+            return Ask(outside=True) if self._asks_about_tools else Refuse(_WITHHELD.format(name=spec.name))
         verdict = self._judge_address(spec, call)
         if isinstance(verdict, Run) and self._policy.asks_first(spec):
             return Ask() if self._may_ask else Refuse(_CANNOT_ASK.format(name=spec.name))
@@ -211,7 +213,7 @@ class Clearance:
         if self._policy.trusts_address(address):
             # A page there may send on what the model has put into the address.
             return Run(self._may_follow)
-        if self._asks_outside:
+        if self._may_ask and self._policy.untrusted == "ask":
             return Ask(outside=True)
         log.warning("%s opens nothing at %r: nobody brought the address that the model wrote", spec.name, host)
         return Refuse(_NOT_BROUGHT.format(name=spec.name))

@@ -311,7 +311,7 @@ async def test_tools_of_mcp_servers_are_withheld_until_a_new_conversation_or_for
         offered = {tool["function"]["name"] for tool in first["tools"]}
         return "e__add" in offered, str(last["messages"][-1]["content"])
 
-    async with start("telegram", TOOL_MODE="native") as bot:
+    async with start("telegram", TOOL_MODE="native", UNTRUSTED_CALLS="refuse") as bot:
         await bot.registry.settle(30)
         before = await results(bot, "please add one and two")
         after_its_own = await results(bot, "please add one and two again")
@@ -331,6 +331,57 @@ async def test_tools_of_mcp_servers_are_withheld_until_a_new_conversation_or_for
     assert anew[0] and "3" in anew[1]
     assert after_page[0] is False and "was not run" in after_page[1]
     assert listed[0] and "3" in listed[1]
+
+
+MEMORY: list[RawJson] = [
+    {
+        "name": "save",
+        "inputSchema": {"type": "object", "properties": {"note": {"type": "string"}}},
+        "annotations": {"openWorldHint": False, "destructiveHint": False},
+        "answers": {"content": [{"type": "text", "text": "Kept."}]},
+    },
+    {
+        "name": "publish",
+        "inputSchema": {"type": "object", "properties": {"note": {"type": "string"}}},
+        "annotations": {"destructiveHint": False},
+        "answers": {"content": [{"type": "text", "text": "Published."}]},
+    },
+]
+
+
+@pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])
+async def test_what_was_looked_up_is_kept_by_a_closed_server_unasked_and_published_by_an_open_one_when_allowed(
+    platform: str, world: World, start: Start
+) -> None:
+    pytest.importorskip("mcp")
+    listed = world.data / "listed.json"
+    listed.write_text(json.dumps(MEMORY))
+    config = world.data / "mcp.json"
+    server = {"command": sys.executable, "args": [str(SERVER), "listed", str(listed)]}
+    config.write_text(json.dumps({"mcpServers": {"memory": server}}))
+    world.settings["MCP_CONFIG"] = str(config)
+    world.model.reply(
+        Reply(calls=(("search_web", {"query": "price of a teapot"}),)),
+        Reply(calls=(("memory__save", {"note": "A teapot costs 20."}),)),
+        Reply("It costs 20; I have kept that."),
+        Reply(calls=(("memory__publish", {"note": "A teapot costs 20."}),)),
+        Reply("I have published it."),
+    )
+    room = Room(world, platform)
+    async with start(platform, TOOL_MODE="native") as bot:
+        await bot.registry.settle(30)
+        room.ask("please look up the price of a teapot and save it to your memory")
+        await room.answered("It costs 20; I have kept that.")
+        room.ask("now publish it")
+        await room.until(lambda: any(ALLOW in shown.buttons for shown in room.shown))
+        (card,) = [shown for shown in room.shown if ALLOW in shown.buttons]
+        assert '"note": "A teapot costs 20."' in card.text and "from outside" in card.text
+        room.press(card, ALLOW)
+        await room.answered("I have published it.")
+        await bot.dispatcher.wait_idle()
+
+    told = [str(request.body["messages"][-1]["content"]) for request in world.model.requests]
+    assert "Kept." in told[2] and "Published." in told[4]
 
 
 @pytest.mark.parametrize("way", ["telegram group", "slack mention", "discord mention"])

@@ -143,6 +143,7 @@ def _spec(
     told = plain_text(tool.title, 80)
     purpose = plain_text(parts.get("purpose", ""), PURPOSE_CHARS) or told or f"The tool {tool.name!r:.80}."
     server = plain_text(config.name, 60)
+    own_data = tool.closed and (tool.read_only or not tool.destroys)
     label = told or plain_text(_SENTENCE_END.split(purpose, maxsplit=1)[0], LABEL_CHARS)
     return ToolSpec(
         name=name,
@@ -158,10 +159,10 @@ def _spec(
         effects=not tool.read_only,
         # As the protocol says of what a server leaves open: it changes things for good, and reaches others.
         # https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations
-        asks=not tool.read_only and (tool.destroys or not tool.closed),
+        asks=not (tool.read_only or own_data),
         # Also one that only reads, as a fetcher does, unless it says that it has nowhere to send what it is given. The
         # operator chose the server: its word about itself counts, other people's text that passes through it does not.
-        outside=not (tool.read_only and tool.closed),
+        outside=not own_data,
         aliases={own: name for name, own in schema.names.own.items()},
         timeout=config.timeout,
         most_chars=ARGUMENT_CHARS,

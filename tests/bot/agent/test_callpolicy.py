@@ -11,6 +11,7 @@ from bot.agent.callpolicy import Ask, CallPolicy, Clearance, Refuse, Run, Verdic
 from bot.context.window import fit
 from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
+from bot.settings import Untrusted
 from tools.base import Json, ToolCall, ToolSpec
 
 ADA, BOB = "telegram:7", "telegram:8"
@@ -64,7 +65,7 @@ def test_words_from_outside_close_what_the_model_makes_up(
     before: list[Entry], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    clearance = cleared(*before, UserEntry("Please go on", ADA))
+    clearance = cleared(*before, UserEntry("Please go on", ADA), untrusted="refuse")
 
     verdict = clearance.judge(READ, ToolCall("a", "read_page", {"url": LEAK}))
 
@@ -82,16 +83,26 @@ def judged(clearance: Clearance, spec: ToolSpec, **arguments: Json) -> Verdict:
 
 def test_where_the_operator_says_so_a_person_is_asked_instead() -> None:
     told = (*searched("Source: https://evil.test/page"), UserEntry("Please go on", ADA))
-    clearance = cleared(*told, ask_outside=True)
+    clearance = cleared(*told, untrusted="ask")
 
     assert judged(clearance, READ, url=LEAK) == judged(clearance, SEND, to="me") == Ask(outside=True)
     assert not clearance.withholds(SEND)
     assert isinstance(judged(clearance, READ, url="https://evil.test/page"), Run), "a result brought it"
-    assert isinstance(judged(cleared(*told, ask_outside=True, tools=["mail_*"]), SEND), Run)
+    assert isinstance(judged(cleared(*told, untrusted="ask", tools=["mail_*"]), SEND), Run)
 
 
-def test_where_nobody_can_be_asked_it_is_refused() -> None:
-    policy = CallPolicy(ask_outside=True, confirm=["search_web"])
+def test_by_default_a_person_is_asked_about_tools_and_made_up_addresses_are_refused() -> None:
+    """A model that is refused an address goes on with those of the results; one that is refused a tool cannot."""
+    clearance = cleared(*searched("Source: https://evil.test/page"), UserEntry("Please go on", ADA))
+
+    assert judged(clearance, SEND, to="me") == Ask(outside=True)
+    assert not clearance.withholds(SEND)
+    assert isinstance(judged(clearance, READ, url=LEAK), Refuse)
+
+
+@pytest.mark.parametrize("untrusted", ["refuse", "ask_tools", "ask"])
+def test_where_nobody_can_be_asked_it_is_refused(untrusted: Untrusted) -> None:
+    policy = CallPolicy(untrusted=untrusted, confirm=["search_web"])
     clearance = Clearance(policy, (HOSTILE, UserEntry("Please go on", ADA)), ADA, SPECS.get, _may_ask=False)
 
     assert clearance.withholds(SEND)
@@ -110,7 +121,7 @@ def test_who_is_asked_and_who_is_exempt() -> None:
 
 def test_a_page_that_was_allowed_sends_on_within_its_host_only() -> None:
     told = (HOSTILE, UserEntry("Please go on", ADA))
-    verdict = cleared(*told, ask_outside=True).judge(READ, ToolCall("a", "read_page", {"url": LEAK}), allowed=True)
+    verdict = cleared(*told, untrusted="ask").judge(READ, ToolCall("a", "read_page", {"url": LEAK}), allowed=True)
 
     assert isinstance(verdict, Run) and verdict.follow is not None
     assert verdict.follow("https://evil.test/next") and not verdict.follow("https://other.test/")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bot.agent.callpolicy import CallPolicy
 from bot.agent.events import (
     Event,
     Failed,
@@ -142,7 +143,7 @@ def breaks(error: Exception, text: str = "") -> Reply:
 
 def agent_of(*tools: Small, **limits: Any) -> tuple[Agent, ToolRegistry]:
     registry = ToolRegistry(tools)
-    return Agent(registry, AgentLimits(**limits)), registry
+    return Agent(registry, AgentLimits(**limits), policy=CallPolicy(untrusted="refuse")), registry
 
 
 def task_for(model: Scripted | Chain, registry: ToolRegistry, **more: Any) -> Task:

@@ -37,19 +37,27 @@ def test_a_tool_is_named_by_its_title_or_the_first_sentence_about_it(
 
 
 @pytest.mark.parametrize(
-    ("promised", "asks"),
+    ("promised", "asks", "outside"),
     [
-        (ListedTool(name="do"), True),
-        (ListedTool(name="do", read_only=True), False),
-        (ListedTool(name="do", destroys=False), True),
-        (ListedTool(name="do", closed=True), True),
-        (ListedTool(name="do", destroys=False, closed=True), False),
+        (ListedTool(name="do"), True, True),
+        (ListedTool(name="do", read_only=True), False, True),
+        (ListedTool(name="do", read_only=True, closed=True), False, False),
+        (ListedTool(name="do", destroys=False), True, True),
+        (ListedTool(name="do", closed=True), True, True),
+        (ListedTool(name="do", destroys=False, closed=True), False, False),
     ],
-    ids=["nothing", "only reads", "only adds, in a world that is open", "in its own world", "only adds to its own"],
+    ids=[
+        "nothing",
+        "only reads",
+        "only reads its own",
+        "only adds, in a world that is open",
+        "in its own world",
+        "only adds to its own",
+    ],
 )
-def test_a_person_is_asked_unless_a_server_promises_to_read_or_to_add_to_its_own_data(
-    promised: ListedTool, asks: bool
+def test_a_server_that_promises_to_read_or_to_add_to_its_own_data_asks_nobody_and_reaches_nobody(
+    promised: ListedTool, asks: bool, outside: bool
 ) -> None:
     [[offer], _] = offers_of(SERVER, "S", [replace(promised, parameters={"type": "object"})])
 
-    assert offer.spec.asks is asks
+    assert (offer.spec.asks, offer.spec.outside) == (asks, outside)

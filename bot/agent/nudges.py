@@ -43,7 +43,7 @@ def describe_problem(name: str, problem: str, parameters: Mapping[str, Json]) ->
 def remind_to_search(*, native: bool) -> str:
     """The reminder after a reply that announces a look-up, or tells what one found, and makes no call."""
     how = "call the tool" if native else f"write the call and nothing else, as {CALL_FORMAT}"
-    return f"You said that you look something up, but made no call. If you need a tool, {how}; else answer now."
+    return f"You spoke of looking something up, but made no call. If you need a tool, {how}; else answer now."
 
 
 _MOST_ANNOUNCED: Final = 300

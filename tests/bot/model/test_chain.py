@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -74,8 +75,20 @@ async def test_a_model_that_broke_off_after_its_first_words_is_not_replaced(
     asked = await asking(both, question)
 
     assert isinstance(asked.error, ModelDropped)
+    assert (asked.error.failed, asked.error.next) == ("openai:scripted", "vllm:spare"), "it names who may go on"
     assert "Once upon a time".startswith(asked.text)
     assert other.requests == []
+
+
+async def test_who_goes_on_is_asked_without_those_that_failed_and_at_last_it_is_the_same(
+    server: ModelServer, other: ModelServer, both: Models, question: Request, asking: Ask
+) -> None:
+    other.reply(Reply("Once upon a time", drop_after=6))
+
+    error = (await asking(both, replace(question, first="vllm:spare"))).error
+
+    assert isinstance(error, ModelDropped) and (error.failed, error.next) == ("vllm:spare", "vllm:spare")
+    assert (len(server.requests), len(other.requests)) == (0, 1)
 
 
 @pytest.mark.parametrize(("reply", "kind"), [(Reply.filtered(), ModelRefused), (Reply.too_long(), ContextTooLong)])

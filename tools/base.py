@@ -144,6 +144,9 @@ class ToolSpec:
     """What people write that leads to the first of `examples`, in their order: shown to models that call in text."""
     keywords: tuple[str, ...] = ()
     """Words a person may use when this tool is meant, in any language."""
+    same: str = ""
+    """Words that the names of other tools for the same are made of; behind `|`, words of which such a tool has one in
+    its name or purpose: `current time now | time clock`."""
     icon: str = "🔧"
     verb: Words | str = ""
     """What a person reads while it runs, as `Searching the web`; the name when empty."""

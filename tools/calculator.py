@@ -57,6 +57,8 @@ def open_tool(settings: object = None) -> FunctionTool:
     examples=_EXAMPLES,
     asked=_ASKED,
     keywords=_KEYWORDS,
+    same="calculate calculator compute evaluate math expression arithmetic "
+    "| arithmetic expression math mathematical calculation",
     icon="🧮",
     verb=("Calculating", "正在计算", "正在計算"),
     label=("Calculate exactly, convert units", "精确计算、换算单位", "精確計算、換算單位"),

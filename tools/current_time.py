@@ -42,6 +42,7 @@ def open_tool(settings: object = None) -> FunctionTool:
     examples=_EXAMPLES,
     asked=_ASKED,
     keywords=_KEYWORDS,
+    same="current time date datetime now clock today local | time date clock",
     icon="🕒",
     verb=("Looking at the clock", "正在查看时间", "正在查看時間"),
     label=("Tell time and dates anywhere, count days", "查询各地时间和日期、计算天数", "查詢各地時間與日期、計算天數"),

@@ -8,8 +8,10 @@ told nothing calls either, or both. So each description names the other and says
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from tools.base import Json, ToolSpec
 from tools.mcp.names import owner
@@ -77,11 +79,12 @@ def told_apart(specs: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
     """
     names = {spec.name for spec in specs}
     rather = [{other: what for other, what in spec.rather if other in names} for spec in specs]
-    faces = [_Face.of(spec) for spec in specs]
+    faces = [_face(spec.name, spec.purpose, spec.same) for spec in specs]
     preferred: dict[int, int] = {}
     fallbacks: dict[int, list[int]] = {}
+    candidates = _Candidates(faces)
     for later, face in enumerate(faces):
-        for earlier in range(later):
+        for earlier in candidates.before(later):
             if specs[earlier].name in rather[later] or specs[later].name in rather[earlier]:
                 continue
             if earlier not in preferred and faces[earlier].resembles(face):
@@ -114,28 +117,63 @@ class _Face:
     owner: str
     name: frozenset[str]
     purpose: frozenset[str]
-
-    @classmethod
-    def of(cls, spec: ToolSpec) -> _Face:
-        whose = owner(spec.name)
-        short = spec.name[len(whose) :] if whose else spec.name
-        # A server called github calls its tools github_…: that word tells nothing.
-        name = _words(_HUMP.sub(" ", short))
-        return cls(whose, name - _words(whose) or name, _words(spec.purpose))
+    same: frozenset[str]
+    """Words of the names of tools that do the same."""
+    about: frozenset[str]
+    """Words of which such a tool has one."""
+    owner_words: frozenset[str]
+    letters: str
+    """Those of its name in alphabetical order, so that `websearch` is `search_web`."""
 
     def resembles(self, other: _Face) -> bool:
         if self.owner == other.owner:
             return False
+        if self.about and other.name <= self.same:
+            return not self.about.isdisjoint(other.name | other.purpose | other.owner_words)
         common = _share(self.purpose, other.purpose)
         if self.owner and other.owner:
             # Issues of one service are no fallback for issues of another: who names itself means itself.
-            if self.purpose & _words(self.owner) or other.purpose & _words(other.owner):
+            if common < LIKE_PURPOSE or self.purpose & self.owner_words or other.purpose & other.owner_words:
                 return False
-            return common >= SAME_PURPOSE or (common >= LIKE_PURPOSE and bool(self.name & other.name))
-        # Letters are compared, so that `websearch` is `search_web`.
-        if sorted("".join(self.name)) == sorted("".join(other.name)):
+        elif self.letters == other.letters:
             return not self.name <= _GENERAL_WORDS or common >= LIKE_PURPOSE
         return common >= SAME_PURPOSE or (common >= LIKE_PURPOSE and bool(self.name & other.name))
+
+
+@lru_cache(maxsize=2_000)
+def _face(name: str, purpose: str, same: str) -> _Face:
+    whose = owner(name)
+    short, owner_words = _words(_HUMP.sub(" ", name[len(whose) :] if whose else name)), _words(whose)
+    of_names, _, about = same.partition("|")
+    # A server called github calls its tools github_…: that word tells nothing.
+    short = short - owner_words or short
+    letters = "".join(sorted("".join(short)))
+    return _Face(whose, short, _words(purpose), _words(of_names), _words(about), owner_words, letters)
+
+
+class _Candidates:
+    """Finds the tools that one may resemble, without comparing all with all.
+
+    Of two purposes that share half of their words or more, one of the rarest words of each is a word of the other: so
+    many as are left when half of them are taken away, and one more.
+    """
+
+    def __init__(self, faces: Sequence[_Face]) -> None:
+        self._faces = faces
+        self._ours = [number for number, face in enumerate(faces) if not face.owner]
+        self._count = Counter(word for face in faces for word in face.purpose)
+        self._seen: dict[str, list[int]] = {}
+
+    def before(self, later: int) -> list[int]:
+        """Return the earlier tools of other owners, in order, that this one may resemble; to be asked for in order."""
+        face = self._faces[later]
+        rarest = sorted(face.purpose, key=lambda word: (self._count[word], word))
+        rarest = rarest[: len(rarest) // 2 + 1]
+        found = {number for word in rarest for number in self._seen.get(word, ())}
+        for word in rarest if face.owner else ():
+            self._seen.setdefault(word, []).append(later)
+        found.update(number for number in self._ours if number < later)
+        return sorted(number for number in found if self._faces[number].owner != face.owner)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -152,7 +190,8 @@ def _singular(word: str) -> str:
 def _share(one: frozenset[str], other: frozenset[str]) -> float:
     if len(one) < 3 or len(other) < 3:
         return 0.0
-    return len(one & other) / len(one | other)
+    common = len(one & other)
+    return common / (len(one) + len(other) - common)
 
 
 def _joined(*parts: str) -> str:

@@ -85,6 +85,7 @@ class GenerateImage(FunctionTool):
             examples=_EXAMPLES,
             asked=_ASKED,
             keywords=_KEYWORDS,
+            same="generate create make draw image picture art text prompt | image picture",
             icon="🎨",
             verb=("Painting a picture", "正在画图", "正在繪圖"),
             label=("Paint a picture from a description", "按描述画图", "依描述繪圖"),

@@ -127,6 +127,7 @@ class Weather(FunctionTool):
             examples=_EXAMPLES,
             asked=_ASKED,
             keywords=_KEYWORDS,
+            same="current weather forecast daily hourly today condition city location | weather forecast",
             icon="⛅",
             verb=("Checking the weather", "正在查询天气", "正在查詢天氣"),
             label=("Look up the weather and the forecast", "查询天气和天气预报", "查詢天氣與天氣預報"),

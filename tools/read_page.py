@@ -71,6 +71,8 @@ class ReadPage(FunctionTool):
             examples=_EXAMPLES,
             asked=_ASKED,
             keywords=_KEYWORDS,
+            same="fetch read open scrape extract url page web webpage website html markdown text content "
+            "| url webpage website html",
             icon="📄",
             verb=("Reading a page", "正在阅读网页", "正在閱讀網頁"),
             label=("Read a web page or a PDF", "阅读网页或 PDF", "閱讀網頁或 PDF"),

@@ -129,6 +129,7 @@ class CodeRunner(FunctionTool):
             examples=_EXAMPLES if "matplotlib" in packages else _EXAMPLES[:1],
             asked=_ASKED if "matplotlib" in packages else _ASKED[:1],
             keywords=_KEYWORDS,
+            same="run execute python code script interpreter sandbox | python",
             icon="🐍",
             verb=("Running code", "正在运行代码", "正在執行程式碼"),
             label=(

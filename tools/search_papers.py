@@ -68,6 +68,8 @@ class SearchPapers(FunctionTool):
             examples=_EXAMPLES,
             asked=_ASKED,
             keywords=_KEYWORDS,
+            same="search find query paper article publication arxiv scholar semantic pubmed academic "
+            "| paper scholarly academic arxiv",
             icon="🎓",
             verb=("Searching papers", "正在搜索论文", "正在搜尋論文"),
             label=("Find scientific papers", "查找学术论文", "尋找學術論文"),

@@ -99,6 +99,8 @@ class WebSearch(FunctionTool):
             examples=_EXAMPLES,
             asked=_ASKED,
             keywords=_KEYWORDS,
+            same="search web query find google internet online brave tavily exa duckduckgo bing "
+            "| web internet online google duckduckgo",
             icon="🔎",
             verb=("Searching the web", "正在搜索网页", "正在搜尋網路"),
             label=("Search the web", "搜索网页", "搜尋網路"),

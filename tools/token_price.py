@@ -101,6 +101,7 @@ class TokenPrice(FunctionTool):
             examples=_EXAMPLES,
             asked=_ASKED,
             keywords=_KEYWORDS,
+            same="token coin crypto cryptocurrency price quote current latest | token coin crypto cryptocurrency",
             icon="🪙",
             verb=("Checking the price", "正在查询价格", "正在查詢價格"),
             label=("Look up prices of crypto tokens", "查询加密货币价格", "查詢加密貨幣價格"),

@@ -67,6 +67,7 @@ class Wikipedia(FunctionTool):
             examples=_EXAMPLES,
             asked=_ASKED,
             keywords=_KEYWORDS,
+            same="search find read query page article summary title content wiki wikipedia | wikipedia",
             icon="📚",
             verb=("Looking it up in Wikipedia", "正在查阅维基百科", "正在查閱維基百科"),
             label=("Look something up in Wikipedia", "查阅维基百科", "查閱維基百科"),

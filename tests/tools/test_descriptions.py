@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
+import pytest
+
+from bench import offered_tools
+from tools import descriptions
 from tools.base import ToolSpec
 from tools.descriptions import told_apart
 
@@ -93,3 +99,84 @@ def test_a_fallback_has_no_fallback_and_few_names_are_named() -> None:
     assert not any("Preferred" in one.use_when for one in made[1:])
     assert made[0].use_when.count("__web_search") == 3
     assert made == told_apart(specs)
+
+
+OWN = cache(offered_tools.our_tools)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "purpose"),
+    [
+        ("read_page", "fetch__fetch", "Fetches a URL from the internet and extracts its contents as markdown."),
+        ("read_page", "firecrawl__firecrawl_scrape", "Scrape content from a single URL with advanced options."),
+        ("read_page", "jina__read_url", "Read a URL."),
+        ("wikipedia", "wiki__findPage", "Search for Wikipedia pages matching a query"),
+        ("wikipedia", "wikipedia__get_summary", "Get a summary of a Wikipedia article."),
+        ("current_time", "time__get_current_time", "Get current time in a specific timezone"),
+        ("current_time", "clock__now", "The date and the time."),
+        ("get_weather", "weather__get_forecast", "Get weather forecast for a location."),
+        ("get_weather", "openmeteo__current_weather", "What it is like outside."),
+        ("search_web", "brave-search__brave_web_search", "Performs a web search using the Brave Search API."),
+        ("search_web", "tavily__tavily-search", "A powerful web search tool that finds current content."),
+        ("search_web", "exa__web_search_exa", "Search with Exa."),
+        ("search_papers", "arxiv__search_papers", "Search for papers on arXiv."),
+        ("calculator", "calc__calculate", "Calculates the given expression."),
+        ("run_python", "e2b__run_code", "Run Python code in a sandbox."),
+        ("generate_image", "flux__create_image", "Create an image from a prompt."),
+    ],
+)
+def test_common_servers_tools_for_what_ours_do_name_each_other(ours: str, theirs: str, purpose: str) -> None:
+    told = {one.name: one for one in told_apart((*OWN(), spec(theirs, purpose)))}
+
+    assert told[theirs].use_when == f"Fallback for {ours}: only when that one failed or cannot do it"
+    assert told[ours].use_when.endswith(f"Preferred over {theirs}")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "purpose"),
+    [
+        ("time__convert_time", "Convert time between timezones"),
+        ("weather__get_alerts", "Get weather alerts for a US state."),
+        ("wiki__getImagesForPage", "Get images from a Wikipedia page by title"),
+        ("wiki__search", "Search the handbook of our company."),
+        ("notion__get_page", "Retrieve a page by its id."),
+        ("mail__fetch", "Fetch new letters."),
+        ("github__search_code", "Search code across repositories, also Python."),
+        ("brave-search__brave_local_search", "Searches for local businesses on the web."),
+        ("toggl__get_current_time_entry", "Get the running time entry."),
+        ("filesystem__read_text_file", "Read the contents of a file as text."),
+        ("db__read_query", "Run a SELECT."),
+    ],
+)
+def test_tools_for_something_else_are_not_taken_for_ours(theirs: str, purpose: str) -> None:
+    assert told_apart((*OWN(), spec(theirs, purpose)))[-1].use_when == ""
+
+
+def test_of_a_hundred_tools_exactly_the_near_equal_ones_name_each_other() -> None:
+    told = offered_tools.every_tool()
+
+    assert {one.name for one in told if one.use_when.startswith("Fallback for ")} == {
+        *("fetch__fetch", "time__get_current_time", "brave-search__brave_web_search"),
+        *("weather__get_forecast", "wiki__findPage", "wiki__getPage"),
+    }
+
+
+def test_a_thousand_tools_are_not_compared_each_with_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+
+    class Counting(descriptions._Face):
+        def resembles(self, other: descriptions._Face) -> bool:
+            nonlocal compared
+            compared += 1
+            return super().resembles(other)
+
+    monkeypatch.setattr(descriptions, "_Face", Counting)
+    descriptions._face.cache_clear()
+    try:
+        told_apart(
+            [spec(f"s{number % 20}__do_{number}", f"Do thing{number} with the usual words.") for number in range(1_000)]
+        )
+    finally:
+        descriptions._face.cache_clear()
+
+    assert compared < 20_000

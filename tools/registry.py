@@ -145,6 +145,18 @@ class ToolRegistry:
         """Whether a source that has not brought its tools yet may bring one of this name or pattern."""
         return any(source.could_bring(pattern) for source in self._sources)
 
+    def starting(self, permits: Callable[[str], bool]) -> tuple[str, ...]:
+        """Return the names of servers that are still being started, and whose tools may be used."""
+        return tuple(
+            name
+            for source in self._sources
+            for name in source.starting(lambda tool: permits(tool) and not self._is_off(tool))
+        )
+
+    async def wait_for(self, name: str) -> None:
+        """Wait for the server of a tool while it is down, for as long as its start may take."""
+        await asyncio.gather(*(source.wait_for(name) for source in self._sources))
+
     def add_source(self, source: McpSource) -> None:
         """Offer the tools of `source` whenever it has them; starts it at once if an event loop runs."""
         self._sources.append(source)

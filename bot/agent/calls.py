@@ -238,6 +238,8 @@ class CallRunner:
         in_order: list[ToolCall] = []
         for number, call in enumerate(calls):
             key = signature_of(call)
+            if self._waits_for_server(call):
+                continue
             spec = self._registry.spec(call.name)
             judged = key in self._early
             verdict = Run() if spec is None or judged else self._judge(spec, call)
@@ -262,6 +264,19 @@ class CallRunner:
         if in_order:
             plan.groups.append(in_order)
         return plan
+
+    def _waits_for_server(self, call: ToolCall) -> bool:
+        """Keep a call that a person allowed to ask about it again, where the server of its tool is not up."""
+        key = signature_of(call)
+        decision = self._decided.get(key)
+        can = decision is not None and decision.allowed and self._may_ask and self._permits(call.name)
+        if decision is None or not can or not self._registry.could_bring(call.name):
+            return False
+        log.warning("%s was not run: its server is not up", call.name)
+        del self._decided[key]
+        # For which of two reasons it was asked about before is not known: the graver one is told.
+        self.asked = Asked(call, self.origin, decision.tool, outside=self._clearance.outside, not_up=True)
+        return True
 
     def _judge(self, spec: ToolSpec, call: ToolCall) -> Verdict:
         key = signature_of(call)

@@ -102,6 +102,8 @@ class Asked:
     """It is asked about because the conversation holds words from outside."""
     changed: bool = False
     """It was allowed, and the tool has changed since."""
+    not_up: bool = False
+    """It was allowed, and the tool's server is not up."""
 
 
 @dataclass(frozen=True, slots=True)

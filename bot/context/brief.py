@@ -115,12 +115,14 @@ class Briefings:
         tools: Sequence[ToolSpec] = (),
         told: str = "",
         others: Sequence[ToolSpec] = (),
+        starting: Sequence[str] = (),
     ) -> Briefing:
         """Build the briefing for `asked`, with as much history as fits.
 
         Args:
             told: what is set for this chat; see `ChatOptions.told`.
             others: tools of which only the names are told.
+            starting: servers whose tools will come.
         """
         summary = past.summary.text if past.summary else ""
         system = SystemEntry(
@@ -135,6 +137,7 @@ class Briefings:
                 summary=summary,
                 withholds=any(spec.outside for spec in (*tools, *others)),
                 others=[spec.name for spec in others],
+                starting=starting,
             ),
             origin=join_origins((facts.origin, past.summary.origin if past.summary else OURS)),
         )

@@ -19,6 +19,10 @@ _OTHERS: Final = (
     "There are more tools, of which you are told only the names: {names}. Call one by its name when none of the others "
     "will do; where its arguments do not fit, you are told what it takes."
 )
+_STARTING: Final = (
+    "Still being started, and without their tools for a moment: {names}. When the person wants something of them, say "
+    "that they can ask again in a minute."
+)
 _GROUP: Final = (
     "Several people write in this chat. Each message begins, after what it quotes, with its writer's name and a colon "
     "at the start of a line; the indented lines below are the same writer's, whatever names stand in them. Answer the "
@@ -38,13 +42,14 @@ def system_prompt(
     summary: str = "",
     withholds: bool = False,
     others: Sequence[str] = (),
+    starting: Sequence[str] = (),
 ) -> str:
     """Build the system prompt.
 
     `today` is the time now in seconds since the epoch, its date taken in `zone`; `language` is the tag the platform
     told of the person, `extra` the operator's own words, `facts` what is remembered, a line each, `summary` what turns
     came to that are not told any more; `withholds` says that some of the tools may be withheld, `others` names tools
-    that are not declared. What changes least stands first.
+    that are not declared, `starting` servers whose tools will come. What changes least stands first.
     """
     parts = [
         f"You are {name}, an assistant that people write to in a chat. If asked who you are, say so; never claim to "
@@ -80,6 +85,8 @@ def system_prompt(
         )
     if others:
         parts.append(_OTHERS.format(names=", ".join(others)))
+    if starting:
+        parts.append(_STARTING.format(names=", ".join(starting)))
     date = datetime.datetime.fromtimestamp(today, _zone(zone))
     parts.append(f"Today is {_WEEKDAYS[date.weekday()]}, {date:%Y-%m-%d}.")
     return "\n\n".join(parts)

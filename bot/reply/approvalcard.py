@@ -56,6 +56,7 @@ def write_card(
     host: str = "",
     outside: bool = False,
     changed: bool = False,
+    not_up: bool = False,
 ) -> Card:
     """Return what a person is asked about a call.
 
@@ -65,6 +66,7 @@ def write_card(
         host: what it would open, as it is looked up.
         outside: it is asked because of words from outside.
         changed: it was allowed before the tool changed.
+        not_up: it was allowed, and the tool's server is not up.
     """
     whole = exact(arguments)
     shown = _shortened(whole, language)
@@ -74,8 +76,8 @@ def write_card(
     ]
     if host:  # other letters may look like those of a host that the person knows
         parts.append(f"🌐 `{host}`")
-    if changed:
-        parts.insert(0, say("approval_changed", language, name=_name(name)))
+    if changed or not_up:
+        parts.insert(0, say("approval_changed" if changed else "approval_not_up", language, name=_name(name)))
     cut = len(whole) > HEAD_CHARS + TAIL_CHARS
     if cut:
         count = f"{len(whole):,}"

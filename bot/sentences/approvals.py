@@ -19,6 +19,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "🔐 **可以这样做吗？**本对话含有外部文字，交给工具 `{name}` 的内容可能会传给他人。它将按以下内容运行：",
         "🔐 **可以這樣做嗎？**本對話含有外部文字，交給工具 `{name}` 的內容可能會傳給他人。它將依以下內容執行：",
     ),
+    "approval_not_up": (
+        "⚠️ What runs the tool `{name}` is still being started, so it was not done. Please allow it again in a moment.",
+        "⚠️ 运行工具 `{name}` 的服务仍在启动，因此没有执行。请稍后再次允许。",
+        "⚠️ 執行工具 `{name}` 的服務仍在啟動，因此沒有執行。請稍後再次允許。",
+    ),
     "approval_changed": (
         "⚠️ The tool `{name}` has changed since this was allowed, so it was not done.",
         "⚠️ 工具 `{name}` 在您允许之后发生了变化，因此没有执行。",

@@ -80,6 +80,7 @@ class Approvals:
             host=asked.host,
             outside=asked.outside,
             changed=asked.changed,
+            not_up=asked.not_up,
         )
         approval, withdrawn = await self._store.approvals.open(
             Approval(

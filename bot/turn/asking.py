@@ -73,7 +73,15 @@ class Asking:
         certain += ["read_file"] if any(READ_ON in one.text for one in told if isinstance(one, UserEntry)) else []
         choice = await self._offers.choose_tools(question, permit, past.entries, certain, model.name)
         briefing = self._briefings.assemble(
-            question, known.asked, past, known.facts, model.name, choice.tools, known.options.told, choice.others
+            question,
+            known.asked,
+            past,
+            known.facts,
+            model.name,
+            choice.tools,
+            known.options.told,
+            choice.others,
+            self._offers.find_starting(permit),
         )
         task = Task(
             entries=briefing.entries,

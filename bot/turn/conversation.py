@@ -196,6 +196,7 @@ class Conversation:
                 await self._export(run)
                 return
             await self._registry.settle(SERVERS_SECONDS)
+            await self._wait_for_allowed(run)
             permit, named = await self._offers.find_named(
                 question, language, lambda: self._surface(question).limits.command_form
             )
@@ -216,6 +217,20 @@ class Conversation:
             self._metrics.turns_ended.add(TurnState.FAILED)
             await self._notices.apologise(question, say("failed", language, id=reference))
             await self._store.intake.end(turn, InboxState.FAILED)
+
+    async def _wait_for_allowed(self, run: Run) -> None:
+        """Wait for the server of a call that a person allowed; while it is started, the turn's time stands still.
+
+        Raises:
+            StoreError: the store does not work now.
+        """
+        decision = await self._approvals.decision_of(run.turn, run.question)
+        if decision is None or not decision.allowed or not self._registry.could_bring(decision.call.name):
+            return
+        since = self._clock.monotonic()
+        async with self._replies.sign(self._surface(run.question), f"t{run.turn}", say("thinking", run.language)):
+            await self._registry.wait_for(decision.call.name)
+        run.limits.deadline += self._clock.monotonic() - since
 
     async def _look_up(self, run: Run) -> Known:
         """Load what the answer needs; while somebody is listened to, for seconds, that can be seen.

@@ -45,6 +45,10 @@ class Offers:
         closed = self._rights.explain_closed(permit, language)
         return permit, named_call(as_written(question), self._registry.specs(permit.allows), language, closed, form)
 
+    def find_starting(self, permit: Permit) -> tuple[str, ...]:
+        """Return the servers that are still being started, of those whose tools may be used."""
+        return self._registry.starting(permit.allows)
+
     async def choose_first_call(
         self, question: MessageSent, permit: Permit, named: NamedCall | None
     ) -> ToolCall | None:

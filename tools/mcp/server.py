@@ -98,6 +98,14 @@ class McpServer:
             )
         return self._session
 
+    async def wait_up(self) -> None:
+        """Wait until it is up, for as long as its start may take."""
+        try:
+            async with asyncio.timeout(self.config.start_seconds):
+                await self._up.wait()
+        except TimeoutError:
+            pass
+
     def doubt(self) -> None:
         """Check soon whether the connection still works."""
         self._woken.set()

@@ -7,12 +7,12 @@ import importlib.util
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tools.base import Tool, ToolSpec
 from tools.mcp.config import McpConfig, missing_program, read_config
-from tools.mcp.names import SEPARATOR
+from tools.mcp.names import SEPARATOR, owner
 from tools.mcp.server import McpServer, Sleep
 
 log = logging.getLogger(__name__)
@@ -48,6 +48,17 @@ class McpSource:
         head = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
         prefixes = [f"{server.config.prefix}{SEPARATOR}" for server in self._servers if not server.up]
         return any(head.startswith(one) or (one.startswith(head) and head != pattern) for one in prefixes)
+
+    def starting(self, permits: Callable[[str], bool]) -> tuple[str, ...]:
+        """Return the names of servers whose first start goes on, and whose tools may be used."""
+        waiting = (server.config for server in self._servers if not server.tried.is_set())
+        return tuple(config.name for config in waiting if permits(config.prefix + SEPARATOR))
+
+    async def wait_for(self, tool: str) -> None:
+        """Wait for the server of a tool while it is down, for as long as its start may take."""
+        for server in self._servers:
+            if server.config.prefix == owner(tool):
+                await server.wait_up()
 
     @property
     def secrets(self) -> tuple[str, ...]:

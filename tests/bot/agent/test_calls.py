@@ -173,6 +173,24 @@ async def test_what_was_allowed_is_refused_where_the_tool_changed_and_nobody_can
     assert "There is no tool" in told
 
 
+class Starting(ToolRegistry):
+    """A registry whose servers are still being started."""
+
+    def could_bring(self, pattern: str) -> bool:
+        return True
+
+
+async def test_what_was_allowed_is_asked_again_where_its_server_is_not_up(search: Search) -> None:
+    runner = decided("tea", Starting([search]))
+
+    assert await ran(runner, call("tea")) == [] and search.ran == []
+    assert runner.asked == Asked(call("tea"), "", tool_digest(Search.spec), not_up=True)
+
+    refused = decided("tea", Starting([search]), allowed=False)
+    [told] = results(await ran(refused, call("tea")))
+    assert "refused it" in told and refused.asked is None
+
+
 @pytest.mark.parametrize(
     ("address", "host"),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import pytest
@@ -55,6 +55,12 @@ class Box:
 
     def could_bring(self, pattern: str) -> bool:
         return False
+
+    def starting(self, permits: Callable[[str], bool]) -> tuple[str, ...]:
+        return ()
+
+    async def wait_for(self, tool: str) -> None:
+        return None
 
     def start(self) -> None:
         return None

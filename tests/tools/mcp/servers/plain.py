@@ -8,6 +8,7 @@ dense: a small result of very many values. wordy: as many, but written out in on
 confess: tells what it was given at its start and when it is called. brood FILE: as stubborn, with a child in its group,
 and one that left it; their numbers go to the file. listed FILE: its tools are those in the file, and a
 call is answered with what the tool's entry `answers`, else with what it was given.
+held FIFO: as any other, once something was written to that named pipe.
 handy FILE: well behaved, with the tools of `everything.py` that have to do with its process; what happens in it goes to
 the file, a line each. Anything else: a tool that tells its process.
 """
@@ -147,6 +148,9 @@ def answer(request: Fields) -> Fields | None:
     return {}
 
 
+if MODE == "held":
+    with Path(sys.argv[2]).open("rb") as held:
+        held.read(1)
 if MODE == "dies":
     sys.stderr.write(f"Traceback\n\n  no database at /srv/forge for {os.environ.get('FORGE_TOKEN')}")
     sys.exit(2)

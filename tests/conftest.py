@@ -375,20 +375,22 @@ def pytest_configure_node(node: Any) -> None:
     """What is done once for all workers, before the first of them starts."""
     if _NURSERY not in node.config.stash:
         node.config.stash[_NURSERY] = Nursery()
-        _rewrite()
+        _rewrite([Path(place.partition("::")[0]).resolve() for place in node.config.args])
         # Who only hands out work counts no lines.
         if counting := _counting(node.config):
             counting.pause()
     node.workerinput["nursery"] = node.config.stash[_NURSERY].listen()
 
 
-def _rewrite() -> None:
-    """Have the assertions of tests that changed rewritten, and keep the result where each worker looks for it.
+def _rewrite(places: list[Path]) -> None:
+    """Have the assertions of tests in these places that changed rewritten, and keep the result for each worker.
 
     Else each rewrites all of them, which in a fresh clone is more than half of what it does before its first test.
     """
     changed = []
     for file in sorted(Path(__file__).parent.rglob("test_*.py"), key=lambda file: file.stat().st_size):
+        if not any(file.is_relative_to(place) for place in places):
+            continue
         kept = (file.parent / "__pycache__").glob(f"{file.stem}.{sys.implementation.cache_tag}-pytest-*.pyc")
         if file.stat().st_mtime > max((one.stat().st_mtime for one in kept), default=0.0):
             changed.append(file)
@@ -436,4 +438,6 @@ def logging_as_before() -> Iterator[None]:
     yield
     root.handlers[:] = handlers
     for logger, level in levels.items():
-        logger.setLevel(level)
+        # Setting it forgets what every logger has found out.
+        if logger.level != level:
+            logger.setLevel(level)

@@ -25,6 +25,8 @@ from bot.store.database import Database
 _Given = TypeVarTuple("_Given")
 _Told = TypeVar("_Told")
 
+_TURN = 0.00005
+"""Seconds that each turn of the loop takes by its clock: about what it takes in truth."""
 _LOOK = 0.0002
 """Seconds for which it waits for what is on its way through the machine, before the clock moves on."""
 _STEP = 0.01
@@ -39,19 +41,20 @@ class _Selector(selectors.DefaultSelector):
         self.loop: SwiftLoop | None = None
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if self.loop is None or not self.loop.swift:
+            return super().select(timeout)
+        self.loop.now += _TURN
         ready = super().select(0)
         if ready or (timeout is not None and timeout <= 0):
             return ready
-        if self.loop is None or not self.loop.swift:
-            return super().select(timeout)
         if timeout is None or not self.loop.alone:
             since = time.monotonic()
             ready = super().select(timeout)
-            self.loop.ahead += time.monotonic() - since
+            self.loop.now += time.monotonic() - since
             return ready
         time.sleep(_LOOK)
         if not (ready := super().select(0)):
-            self.loop.ahead += min(timeout, _STEP)
+            self.loop.now += min(timeout, _STEP)
         return ready
 
 
@@ -68,21 +71,23 @@ class SwiftLoop(asyncio.SelectorEventLoop):
         selector = _Selector()
         super().__init__(selector)
         selector.loop = self
+        self.now = 0.0
+        """What its clock says within `swift`."""
         self.ahead = 0.0
-        """Seconds by which its clock is ahead: of the machine's, within `swift` of the process's processor time."""
+        """Seconds by which its clock is ahead of the machine's, outside of it."""
         self.swift = False
         self.outside: set[object] = set()
         """What other threads do for tasks of this loop."""
         self._programs: list[asyncio.SubprocessTransport] = []
 
     def time(self) -> float:
-        return (time.process_time() if self.swift else super().time()) + self.ahead
+        return self.now if self.swift else super().time() + self.ahead
 
     def turn_swift(self, swift: bool) -> None:
         """Go on from the same moment by the other clock."""
-        now = self.time()
+        self.now = self.time()
+        self.ahead = self.now - super().time()
         self.swift = swift
-        self.ahead += now - self.time()
 
     @property
     def alone(self) -> bool:

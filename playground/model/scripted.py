@@ -83,7 +83,7 @@ class ScriptedModel:
 
     def __call__(self, body: Body) -> Reply:
         talk = _read(body)
-        reply = _answer_results(talk) if talk.results else _answer(talk)
+        reply = _go_on(body["messages"]) or (_answer_results(talk) if talk.results else _answer(talk))
         if reply.calls and not talk.native:
             reply = replace(reply, text_calls="hermes")
         if _THINK.search(talk.question) and not reply.reasoning:
@@ -159,7 +159,8 @@ def _answer(talk: _Talk) -> Reply:
         return _signed(texts.NAMED, language, name=name) if name else _signed(texts.NAMELESS, language)
     if _BREAK.search(question):
         text = texts.BREAK[language]
-        return Reply(text, drop_after=len(text) // 2)
+        # Behind a word, as servers send whole ones.
+        return Reply(text, drop_after=max(text.rfind(" ", 0, len(text) // 2), len(text) // 3))
     wanted = asking.asked_for(question, talk.tools)
     calls = tuple((name, arguments) for name, arguments in wanted if name in talk.tools)
     if calls and talk.may_call:
@@ -177,6 +178,15 @@ def _answer(talk: _Talk) -> Reply:
         return _signed(texts.SENT, language, sent=_short(talk.sent))
     template = texts.THOUGHT if _THINK.search(question) else texts.ECHO
     return _signed(template, language, question=_short(question))
+
+
+def _go_on(messages: Sequence[Body]) -> Reply | None:
+    """The rest of the sentence that broke off, where a bot asks for it; None for every other question."""
+    begun = _text(messages[-2].get("content")).strip() if len(messages) > 1 else ""
+    if not begun or messages[-2]["role"] != "assistant":
+        return None
+    whole = next((text for text in texts.BREAK.values() if text.startswith(begun)), begun)
+    return Reply(whole[len(begun) :].strip()) if whole != begun else None
 
 
 def _say(text: str) -> Reply:

@@ -30,7 +30,7 @@ HELP = {
 - `code`: a short answer with a code block
 - `my name is Ada`, then `what is my name?`, then `what did I say before?`
 - `think about bridges`: reasoning that stays hidden
-- `break`: a connection that drops in mid-sentence""",
+- `break`: a connection that drops in mid-sentence, and an answer that goes on""",
     "zh": """可以试试：
 
 - `搜索太阳能的最新新闻`：调用工具，然后给出带来源的回答
@@ -46,7 +46,7 @@ HELP = {
 - `代码`：带代码块的短回答
 - `我叫小明`，然后 `我叫什么？`，再问 `我刚才说了什么？`
 - `想一想桥梁`：看不见的思考
-- `断开`：说到一半时断开的连接""",
+- `断开`：说到一半时断开的连接，以及接着说完的回答""",
 }
 CODE = {
     "en": """Here is a function that counts words:
@@ -79,9 +79,9 @@ print(count_characters("知之为知之，不知为不知").most_common(2))
 它会输出 `[('知', 4), ('之', 2)]`。""",
 }
 BREAK = {
-    "en": "This sentence is about to be cut, because the connection to the model drops right about here and the rest "
-    "of it never arrives, which a reader should be told in plain words.",
-    "zh": "这句话马上就要断了，因为与模型的连接就在这里中断，后面的内容永远不会到达，读者应当被明确告知这一点。",
+    "en": "This sentence is about to be cut, because the connection to the model drops right about here; asked to go "
+    "on, it completes the sentence, and a reader should see no more of that than a short pause.",
+    "zh": "这句话马上就要断了，因为与模型的连接就在这里中断；要它继续，它就把这句话说完，读者看到的只是片刻的停顿。",
 }
 REASONING = {
     "en": "The person asks me to think. I am a script, so I only pretend: first the question, then the answer, and "

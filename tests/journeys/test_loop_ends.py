@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from playground.model import Reply
+from playground.model import Reply, texts
 from playground.screen import Screen, Shown
 from tests.conftest import RawJson
 from tests.journeys.conftest import Start, World, more_than
@@ -112,3 +112,13 @@ def _plain(message: Shown) -> str:
 
 def _read(screen: Screen, chat: str, before: int) -> str:
     return "\n\n".join(map(_plain, screen.of(chat)[before:]))
+
+
+async def test_the_playgrounds_broken_sentence_is_completed_in_place(world: World, start: Start) -> None:
+    world.telegram.person(7, "Ada")
+    async with start("telegram", REPLY_BUTTONS="false") as bot:
+        for number, (word, whole) in enumerate((("break", texts.BREAK["en"]), ("断开", texts.BREAK["zh"]))):
+            world.telegram.say(7, word, person=7)
+            await world.telegram.screen.until(more_than(number, "7"))
+            await bot.dispatcher.wait_idle()
+            assert world.telegram.screen.of("7")[number].text == whole

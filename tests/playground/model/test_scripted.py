@@ -281,6 +281,18 @@ def test_thinking_adds_reasoning_and_breaking_drops_the_stream() -> None:
     assert broken.drop_after is not None and 0 < broken.drop_after < len(broken.text)
 
 
+@pytest.mark.parametrize("word", ["break", "断开"])
+def test_asked_to_go_on_it_completes_the_sentence_that_broke_off(word: str) -> None:
+    broken = ask(word)
+    begun = broken.text[: broken.drop_after].rstrip()
+    messages = [{"role": "user", "content": word}, {"role": "assistant", "content": begun}]
+
+    rest = ScriptedModel()({"messages": [*messages, {"role": "user", "content": "You were interrupted, go on."}]})
+
+    assert rest.drop_after is None
+    assert broken.text in (f"{begun}{rest.text}", f"{begun} {rest.text}")
+
+
 def test_the_long_answer_holds_what_may_break_and_never_changes() -> None:
     text = texts.long_answer()
 

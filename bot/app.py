@@ -37,7 +37,7 @@ from bot.policy import (
 from bot.reply import Notices, Replies, Settling
 from bot.safety import Redactor, wrapper_length
 from bot.store import Keep, Store
-from bot.toolchoice import Chooser, ToolDescriber, small_model
+from bot.toolchoice import Chooser, small_model
 from bot.turn import (
     ApprovalOptions,
     Approvals,
@@ -139,8 +139,6 @@ class App:
         self._secrets = (*self.configuration.secrets, *self.registry.secrets)
         self.outlet.mask(self._secrets)
         self._redact = Redactor(self._secrets).redact
-        describer = ToolDescriber(self.registry, self.store.descriptions, side, self._clock, self._redact)
-        self.describer = describer if core.describe_tools else None
         self._call_policy = CallPolicy.from_settings(core)
         self.rights = ToolRights(
             self.registry, self.access.is_admin, off=core.tools_off, limits=core.tools_for, channels=self._channels
@@ -391,8 +389,6 @@ class App:
         named = [*self.rights.named, *self._call_policy.named]
         for sentence in await find_misnamed(self.registry, named, SERVERS_SECONDS):
             log.warning("%s", sentence)
-        if self.describer is not None:
-            await self.describer.run()
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Take messages in and answer them until `stop` is set.

@@ -241,11 +241,6 @@ class CoreSettings(Settings):
         description="How an address is shown that the model knows by itself: as code, as text, or as a link with its "
         "host beside it (live; never one that is long or holds encoded data).",
     )
-    describe_tools: bool = Field(
-        False,
-        description="Have a model (SUMMARY_MODEL, when set) write once for each tool of an MCP server when to use it; "
-        "costs about 1,000 tokens a tool.",
-    )
     tools_off: Words = Field((), description="Tools that nobody may use, as run_python,github__*.")
     tools_for: Limits = Field(
         (),

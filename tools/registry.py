@@ -29,7 +29,7 @@ from tools.base import (
 )
 from tools.cancelling import end_tasks, is_cancelled
 from tools.conversion import converted
-from tools.descriptions import Description, told_apart
+from tools.descriptions import told_apart
 from tools.languages import Words, in_language
 from tools.payments import Bill
 from tools.schema import check, without_unknown
@@ -103,7 +103,6 @@ class ToolRegistry:
         self._broken = set(broken)
         self._sources: list[McpSource] = []
         self._closed = False
-        self._descriptions: dict[str, tuple[ToolSpec, ToolSpec]] = {}
         self._told: OrderedDict[tuple[int, ...], tuple[tuple[ToolSpec, ...], tuple[ToolSpec, ...]]] = OrderedDict()
 
     @property
@@ -202,7 +201,7 @@ class ToolRegistry:
             permits: says by name what may be used; None: everything.
         """
         ours = tuple(tool.spec for tool in self._tools.values())
-        every = ours + tuple(self._described(spec) for spec in self.foreign())
+        every = ours + self.foreign()
         if permits is not None:
             every = tuple(spec for spec in every if permits(spec.name))
         # What was told apart is held with it, so no id in a key is another object's.
@@ -218,15 +217,6 @@ class ToolRegistry:
         """Return the tools of the sources with their own descriptions."""
         listed = (spec for source in self._sources for spec in source.specs() if spec.name not in self._tools)
         return tuple(spec for spec in listed if not self._is_off(spec.name))
-
-    def describe(self, spec: ToolSpec, description: Description) -> None:
-        """Tell models of a source's tool so, for as long as its source offers `spec`. What a call of it may do is
-        decided by `spec` alone."""
-        self._descriptions[spec.name] = (spec, description.of(spec))
-
-    def _described(self, spec: ToolSpec) -> ToolSpec:
-        own, described = self._descriptions.get(spec.name, (None, spec))
-        return described if own is spec else spec
 
     def spec(self, name: str) -> ToolSpec | None:
         tool = self._find(name)

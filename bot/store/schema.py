@@ -175,7 +175,7 @@ _SHOWN_AGAIN = (
 _BY_PERSON = ("CREATE INDEX turns_by_person ON turns (person, id)",)
 
 _DESCRIPTIONS = (
-    # What a model wrote of servers' tools; bot/store/descriptions.py.
+    # What a model wrote of servers' tools.
     "CREATE TABLE tool_descriptions (key TEXT PRIMARY KEY, body TEXT NOT NULL, at REAL NOT NULL) STRICT",
 )
 
@@ -250,6 +250,8 @@ _LINKS = (
     """,
 )
 
+_NO_DESCRIPTIONS = ("DROP TABLE tool_descriptions",)
+
 STEPS: tuple[tuple[str, ...], ...] = (
     _INTAKE,
     _TURNS,
@@ -271,6 +273,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     _APPROVALS,
     _APPROVED_TOOLS,
     _LINKS,
+    _NO_DESCRIPTIONS,
 )
 
 

@@ -11,7 +11,6 @@ from bot.contract import Clock
 from bot.store.access import Access
 from bot.store.approvals import Approvals
 from bot.store.database import Database
-from bot.store.descriptions import ToolDescriptions
 from bot.store.facts import StoredFacts
 from bot.store.faults import Fault, fault_of, store_error
 from bot.store.files import StoredFiles
@@ -50,7 +49,6 @@ class Store:
         self.history = History(writer, readers, clock)
         self.access = Access(writer, readers, clock)
         self.settings = ChatSettings(writer, readers, clock)
-        self.descriptions = ToolDescriptions(writer, readers, clock)
         self.facts = StoredFacts(writer, readers, clock)
         self.timers = StoredTimers(writer, readers, clock)
         self.files = StoredFiles(writer, readers, clock)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bot.toolchoice.chooser import Choice, Chooser, Room, small_model
-from bot.toolchoice.descriptions import ToolDescriber
 from bot.toolchoice.named import NamedCall, named_call
 from bot.toolchoice.presearch import pre_search
 from bot.toolchoice.scripts import simplified

@@ -82,7 +82,7 @@ from bot.reply.paging import Paginator, beginning, whole_words, worth_showing
 from bot.safety import characters, enclosures, linkpolicy, links, redacted, redactor, spans, spellings, untrusted
 from bot.store import facts, incoming
 from bot.store import text as stored
-from bot.toolchoice import descriptions, index, named, presearch, smalltalk, terms
+from bot.toolchoice import index, named, presearch, smalltalk, terms
 from bot.toolchoice.chooser import Chooser
 from bot.toolchoice.scripts import simplified
 from bot.toolsyntax import Detector, parse, repair
@@ -662,12 +662,6 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.toolchoice.terms.names_of": terms.names_of,
     "bot.toolchoice.terms.terms_of": terms.terms_of,
     "bot.toolchoice.index.ToolIndex.about": INDEX.about,
-    "bot.toolchoice.descriptions.described": lambda text: (
-        descriptions.described(text, SPEC),
-        descriptions.described(
-            json.dumps({"category": "web", "use_when": "x", "not_for": text, "examples": [{"text": text}]}), SPEC
-        ),
-    ),
     "bot.toolchoice.index.ToolIndex.named": INDEX.named,
     "bot.toolchoice.index.ToolIndex.ranked": lambda text: index.ToolIndex((SPEC, OTHER)).ranked(text),
     "bot.contract.transcript.entry_from_json": lambda text: [
@@ -891,7 +885,6 @@ INSIDE: dict[str, str] = {
     "bot.toolsyntax": "bot.toolsyntax.detector.Detector.feed",
     "bot.contract.transcript": "bot.contract.transcript.entry_from_json",
     "bot.safety.untrusted": "bot.safety.untrusted.tool_entry",
-    "tools.descriptions.fits": "bot.toolchoice.descriptions.described",
     "tools.calculation.quantities": "tools.calculation.display.compute",
     "tools.calculation.reader": "tools.calculation.reader.read",
     "tools.calculator.calculator": "tools.calculation.display.compute",
@@ -1044,6 +1037,7 @@ OWN: dict[str, str] = {
     "bot.reply.buttons": "looks at the last character of a text",
     "adapters.telegram.surface.TelegramPressSurface.draw": _HANDS_ON,
     "tools.__init__": _OPERATOR,
+    "tools.descriptions.fits": _OPERATOR,
     "tools.__main__": _OPERATOR,
     "tools.calculator": _OPERATOR,
     "tools.cancelling": _SHORT,

@@ -9,7 +9,7 @@ import pytest
 from bench import offered_tools
 from tools import descriptions
 from tools.base import ToolSpec
-from tools.descriptions import told_apart
+from tools.descriptions import Description, told_apart
 
 
 def spec(name: str, purpose: str, use_when: str = "") -> ToolSpec:
@@ -180,3 +180,22 @@ def test_a_thousand_tools_are_not_compared_each_with_each(monkeypatch: pytest.Mo
         descriptions._face.cache_clear()
 
     assert compared < 20_000
+
+
+def test_a_tool_is_preferred_only_where_there_is_one() -> None:
+    one = Description(use_when="x", not_for="Sums.", rather=(("b", "news"), ("c", "maps"))).of(
+        ToolSpec(name="a", purpose="Does it.", parameters={})
+    )
+    b = ToolSpec(name="b", purpose="Does it.", parameters={})
+
+    assert told_apart([one, b])[0].not_for == "Sums; for news prefer b"
+    assert told_apart([one])[0].not_for == "Sums."
+
+
+def test_what_a_tool_says_of_another_stands_in_place_of_the_order_of_the_list() -> None:
+    ours = ToolSpec(name="search_web", purpose="Search the web.", parameters={})
+    theirs = ToolSpec(name="x__search_web", purpose="Search the web.", parameters={}, rather=(("search_web", "news"),))
+
+    mine, other = told_apart([ours, theirs])
+
+    assert mine == ours and other.use_when == "" and other.not_for == "for news prefer search_web"

@@ -224,8 +224,7 @@ CHANGES = {
     "DROP TABLE fact_words; DROP TABLE pairing; DROP TABLE once; DROP TABLE roles": "and 6 more",
     "ALTER TABLE approvals DROP COLUMN line": "lacks the column approvals.line",
     # As before the newest step.
-    "DROP TABLE pairing; CREATE TABLE pairing (only INTEGER PRIMARY KEY CHECK (only = 1), code_hash TEXT NOT NULL, "
-    "expires REAL NOT NULL, wrong INTEGER NOT NULL DEFAULT 0) STRICT": (
+    "CREATE TABLE tool_descriptions (key TEXT PRIMARY KEY, body TEXT NOT NULL, at REAL NOT NULL) STRICT": (
         f"has the tables of schema {NEWEST - 1}, but its version number"
     ),
     "DROP INDEX inbox_waiting": "lacks the index inbox_waiting",

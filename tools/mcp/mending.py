@@ -20,22 +20,23 @@ MOST_BLOCKS = 200
 _UNREAD = ("_meta", "annotations", "icons")
 """Optional fields of a part that nobody reads here."""
 _OF_TOOLS = ("title", "description", "annotations", "execution")
-_OF_LISTS = ("nextCursor", "_meta")
+_LIST: dict[str, Any] = {"tools": [], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+"""A list in which nothing is missing, for every version of the protocol."""
 
 
 def mend_list(result: dict[str, Any], fits: Fits) -> int:
     """Mend a list of tools in place; return how many had to be left out."""
-    for key in _OF_LISTS:
-        if key in result and not fits({**result, "tools": []}):
-            del result[key]
+    around = {key: one for key, one in result.items() if key != "tools" and fits({**_LIST, key: one})}
+    whole = {**_LIST, **around}
     tools: list[dict[str, Any]] = []
     for tool in result["tools"]:
-        if fits({**result, "tools": [tool]}):
+        if fits({**whole, "tools": [tool]}):
             tools.append(tool)
-        elif (mended := _mended_tool(tool, lambda one: fits({**result, "tools": [one]}))) is not None:
+        elif (mended := _mended_tool(tool, lambda one: fits({**whole, "tools": [one]}))) is not None:
             tools.append(mended)
     lost = len(result["tools"]) - len(tools)
-    result["tools"] = tools
+    result.clear()
+    result.update({**whole, "tools": tools})
     return lost
 
 

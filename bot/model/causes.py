@@ -26,6 +26,8 @@ class Cause(StrEnum):
     OWN_CALL = "own call"
     """The server cannot read the call that its own model wrote."""
     NO_TOOLS = "no tools"
+    REGION = "region"
+    """The provider does not serve the country that the request comes from."""
 
 
 _CODES: Final[Mapping[str, Cause]] = {
@@ -36,6 +38,7 @@ _CODES: Final[Mapping[str, Cause]] = {
     "rate_limit_exceeded": Cause.TOO_MANY,
     "context_length_exceeded": Cause.TOO_LONG,
     "content_policy_violation": Cause.CONTENT,
+    "unsupported_country_region_territory": Cause.REGION,
     # Azure
     "content_filter": Cause.CONTENT,
     "responsibleaipolicyviolation": Cause.CONTENT,

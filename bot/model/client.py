@@ -6,7 +6,7 @@ import json
 import logging
 import random
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Container
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ from bot.contract import (
 from bot.model.assembly import StreamFault
 from bot.model.base import Answer, CallPiece, Piece, Request
 from bot.model.endings import CALLS, LENGTH, WHOLE, WITHHELD
-from bot.model.failures import NETWORK_ERRORS, NotUnderstood, PicturesRefused, failure, stream_fault
+from bot.model.failures import NETWORK_ERRORS, NotUnderstood, PicturesRefused, ToolUnfit, failure, stream_fault
 from bot.model.lengths import AnswerTooLong, affords_another, name_in, without
 from bot.model.ollama import OllamaWire
 from bot.model.options import FIRST_TOKEN_SECONDS
@@ -45,6 +45,8 @@ _BUSY_PAUSES = (0.5, 1.0)
 """Seconds after which a busy server is asked again."""
 _COUNTED_MARGIN = 1.25
 """How far our count of tokens may be from the server's."""
+_MOST_LEFT_OUT = 8
+"""Tools that are left out of one request because their schemas are refused."""
 _LEAST_TOKENS = 16
 """An answer is never limited to less; the least that OpenAI's Responses take."""
 
@@ -102,8 +104,9 @@ class ModelClient:
         while True:
             native, known = self._native, frozenset(self._at.learned.refused)
             started = False
+            sent = without_tools(request, self._at.learned.unfit) if native else request
             try:
-                async with aclosing(self._exchange(request, native, deadline)) as pieces:
+                async with aclosing(self._exchange(sent, native, deadline)) as pieces:
                     async for piece in pieces:
                         if isinstance(piece, Answer):
                             if wasted is None and _is_empty(piece) and affords_another(request, piece.usage):
@@ -118,6 +121,10 @@ class ModelClient:
                         return
             except ToolsRefused:
                 if self._at.options.tool_mode != "auto" or started or not self._at.learned.note("tools", known):
+                    raise
+            except ToolUnfit as error:
+                # A server that refuses one after the other is told of them in words.
+                if started or not self._leave_out(error.tool, request, sent, known):
                     raise
             except PicturesRefused as error:
                 if started:
@@ -150,6 +157,18 @@ class ModelClient:
                 if wait > longest_wait or self._clock.monotonic() + wait >= deadline:
                     raise
                 await self._clock.sleep(wait)
+
+    def _leave_out(self, tool: str, request: Request, sent: Request, known: Container[str]) -> bool:
+        """Declare a tool no longer, or after too many of them none; return False if asking again would not help."""
+        learned = self._at.learned
+        if all(one.name != tool for one in sent.tools):
+            return False
+        if len(request.tools) - len(sent.tools) >= _MOST_LEFT_OUT:
+            return self._at.options.tool_mode == "auto" and learned.note("tools", known)
+        if tool not in learned.unfit:
+            learned.unfit.add(tool)
+            log.warning("%s refuses the schema of the tool %s: it is not offered to this model", self.name, tool)
+        return True
 
     @property
     def _native(self) -> bool:
@@ -289,6 +308,15 @@ def without_pictures(request: Request) -> Request:
         for entry in request.entries
     )
     return replace(request, entries=tuple(entries))
+
+
+def without_tools(request: Request, names: Container[str]) -> Request:
+    """The same request, with these tools not offered."""
+    tools = tuple(tool for tool in request.tools if tool.name not in names)
+    if len(tools) == len(request.tools):
+        return request
+    choice = "auto" if request.tool_choice in names or not tools else request.tool_choice
+    return replace(request, tools=tools, tool_choice=choice)
 
 
 def _is_empty(answer: Answer) -> bool:

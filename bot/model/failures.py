@@ -33,6 +33,7 @@ from bot.model import lengths
 from bot.model.causes import Cause, find_cause, find_wait
 from bot.model.providers import ModelName
 from bot.model.rendering import Weighed
+from bot.model.unfitparts import refused_role, refused_tool
 
 NETWORK_ERRORS = (
     openai.OpenAIError,
@@ -57,6 +58,14 @@ class NotUnderstood(ModelRefused):
     def __init__(self, message: str, part: str) -> None:
         super().__init__(message)
         self.part = part
+
+
+class ToolUnfit(ModelRefused):
+    """The server cannot take the schema of one tool; it can be asked without that tool."""
+
+    def __init__(self, message: str, tool: str) -> None:
+        super().__init__(message)
+        self.tool = tool
 
 
 class PicturesRefused(ModelRefused):
@@ -121,6 +130,7 @@ _UNKNOWN_MODEL = re.compile(
     r"model_not_found|modelnotfound|model.{0,60}(?:not found|does not exist|not exist|not a valid|unknown|no such)"
     r"|(?:invalid|unknown|no such) model|not a valid model|invalidendpointormodel|no endpoints found"
 )
+_REGION = re.compile(r"unsupported_country|country, region, or territory|location is not supported")
 _QUOTA = re.compile(
     r"insufficient_quota|insufficient balance|billing|exceeded your current quota|credit balance|arrears"
     r"|balance is insufficient|欠费|预扣费额度"
@@ -158,6 +168,13 @@ def refusal(  # noqa: C901  # a table of what servers say, the surest first
     if status < 429 or status >= 500:
         if _REASONING.search(words):
             return NotUnderstood(f"{model} wants its reasoning back ({shown})", "calls_without_reasoning")
+        if (role := refused_role(words, sent)) == "system":
+            return NotUnderstood(f"{model} takes no system message ({shown})", "system")
+        if role:
+            return ToolsRefused(f"{model} takes no results of tools ({shown}); TOOL_MODE=prompt does without")
+        unfit = refused_tool(words, sent) if status in (0, 400, 422) and cause is not Cause.OWN_CALL else ""
+        if unfit:
+            return ToolUnfit(f"{model} refuses the schema of the tool {unfit} ({shown})", unfit)
         if "v1/responses" in words:
             return NotUnderstood(f"{model} wants the Responses interface ({shown})", "chat")
         if "tool_choice" in sent and _TOOL_CHOICE.search(words) and "enable-auto-tool-choice" not in words:
@@ -189,6 +206,8 @@ def refusal(  # noqa: C901  # a table of what servers say, the surest first
     # OpenRouter refuses content with 403.
     if cause is Cause.CONTENT or (cause is None and status in (0, 400, 403, 422) and _CONTENT.search(words)):
         return ContentRefused(f"{model} refuses the content of this conversation ({shown})")
+    if cause is Cause.REGION or (cause is None and _REGION.search(words)):
+        return SetupRefused(f"{model} is not offered where this bot runs, or not through this address ({shown})")
     if status == 401:
         return KeyRefused(f"{model} refuses the key of {key} ({shown}); it must hold a valid one")
     if cause is Cause.TOO_MANY or status in (408, 409, 425, 429) or status >= 500:

@@ -17,12 +17,13 @@ Part: TypeAlias = Literal[
     "max_output_tokens",
     "chat",
     "pictures",
+    "system",
     "calls_without_reasoning",
     "answers_without_reasoning",
 ]
 """A part of a request: native tools, `tool_choice`, `stream_options`, `stop`, the reasoning effort, the limit on the
-answer under each of its names, Chat Completions as such, pictures, and messages of the model without the reasoning that
-led to its calls, or to any answer."""
+answer under each of its names, Chat Completions as such, pictures, a system message, and messages of the model without
+the reasoning that led to its calls, or to any answer."""
 _STRICTER = {"calls_without_reasoning": "answers_without_reasoning"}
 """What is refused as well where the refusal of the first comes again."""
 
@@ -38,6 +39,9 @@ class Learned:
     """The tokens that the model takes at most, as its server said; 0 where it never did."""
     longest: int = 0
     """The tokens that an answer may have, as its server said; 0 where it never did."""
+
+    unfit: set[str] = field(default_factory=set)
+    """The tools whose schema is refused."""
 
     _named: set[str] = field(default_factory=set)
     """Words of this server that are in no table of ours, and that the log has already."""

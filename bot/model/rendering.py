@@ -169,7 +169,11 @@ class ChatRendering:
             else:
                 _say(messages, request.reminder)
         if system:
-            messages.insert(0, {"role": "system", "content": "\n\n".join(system)})
+            told_first = "\n\n".join(system)
+            if self._learned.refuses("system"):
+                _say_first(messages, told_first)
+            else:
+                messages.insert(0, {"role": "system", "content": told_first})
         return [_weighed(message) if isinstance(message["content"], list) else message for message in messages]
 
     def _own(self, entry: AssistantEntry) -> bool:
@@ -225,6 +229,16 @@ def _say(messages: list[Message], text: str, pictures: Sequence[str] = ()) -> No
     parts = [_part(last["content"])] if isinstance(last["content"], str) else last["content"]
     shown = [{"type": "image_url", "image_url": {"url": picture}} for picture in pictures]
     last["content"] = [part for part in (*parts, _part(text), *shown) if part.get("text") != ""]
+
+
+def _say_first(messages: list[Message], text: str) -> None:
+    """Put what is no person's message before the first one that is."""
+    if not messages or messages[0]["role"] != "user":
+        messages.insert(0, {"role": "user", "content": text})
+    elif isinstance(content := messages[0]["content"], str):
+        messages[0]["content"] = "\n\n".join(part for part in (text, content) if part)
+    else:
+        messages[0]["content"] = [_part(text), *content]
 
 
 def _part(text: str) -> Message:

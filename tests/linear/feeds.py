@@ -146,6 +146,11 @@ PARAMETERS: dict[str, Json] = {
 SPEC = ToolSpec(name="look", purpose="Look.", parameters=PARAMETERS, subject="query", per_minute=10**9)
 OTHER = ToolSpec(name="search_web", purpose="Search the web.", parameters=PARAMETERS)
 MODEL = providers.ModelName.parse("openai:scripted")
+SENT: dict[str, Json] = {
+    "tools": [{"type": "function", "function": {"name": "look"}}],
+    "messages": [{"role": "system"}, {"role": "tool"}],
+}
+"""A request with everything that a refusal may be about."""
 TOOLS: dict[str, dict[str, Json]] = {
     "look": PARAMETERS,
     "search_web": {"type": "object", "properties": {"query": {"type": "string"}}},
@@ -687,7 +692,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.model.endings.meaning_of": lambda text: [endings.meaning_of(text), endings.name_of(text)],
     "bot.model.assembly.SplitCharacters.join": _halves,
     "bot.model.failures.refusal": lambda text: [
-        failures.refusal(status, text, MODEL, dict.fromkeys(("tools", "tool_choice", "stop")))
+        failures.refusal(status, text, MODEL, {**dict.fromkeys(("tool_choice", "stop")), **SENT})
         for status in (0, 400, 404, 500)
     ],
     "bot.model.failures.retry_after": lambda text: failures.retry_after({"retry-after": text}, 0.0),
@@ -856,6 +861,7 @@ INSIDE: dict[str, str] = {
     "bot.model.sse.Decoder.feed": "bot.model.sse.EventDecoder.feed",
     "bot.model.causes": "bot.model.failures.refusal",
     "bot.model.failures": "bot.model.failures.refusal",
+    "bot.model.unfitparts": "bot.model.failures.refusal",
     "bot.model.lengths": "bot.model.lengths.refused_length",
     "bot.model.rendering": "bot.model.protocol.results_message",
     "bot.model.usage.Estimator.tokens_once": "bot.model.usage.Estimator.tokens",

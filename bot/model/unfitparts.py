@@ -1,0 +1,73 @@
+"""Which part of a request a server cannot take, found in its words: a role, or the schema of one tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+_SYSTEM: Final = re.compile(
+    r"system (?:role|message|prompt|instruction)s? (?:is |are )?(?:not |un)(?:supported|allowed|enabled)"
+    r"|developer instruction is not enabled"
+    r"|(?:not support|n't support|unsupported|unexpected|invalid|unknown)\b[^.]{0,60}\b(?:role )?[`'\"]?system\b"
+    r"|\brole\b[^.]{0,40}\bsystem\b[^.]{0,40}(?:not |un)(?:supported|allowed|expected)"
+)
+_TOOL: Final = re.compile(
+    r"(?:unexpected|unsupported|invalid|unknown)\b[^.]{0,40}\brole\W{1,6}tool\b"
+    r"|\brole\W{1,6}tool\W[^.]{0,40}(?:not |un)(?:supported|allowed|expected)"
+    r"|[`'\"]tool[`'\"] is not one of|keyerror:? ?[`'\"]tool[`'\"]"
+)
+_NEITHER: Final = re.compile(
+    r"only user and assistant roles|roles must alternate"
+    r"|(?:input should be|must be|one of)[^.]{0,20}user[^.]{0,12}assistant"
+)
+"""All but two roles are refused, and nothing says which of ours was one too many."""
+_PLACE: Final = re.compile(
+    r"function_?declarations\W{1,2}(\d{1,3})\b|\btools\W{1,4}(\d{1,3})\W{1,4}(?:function(?!_?declarations)|parameters|input|custom|name|type)"
+)
+_NAMED: Final = re.compile(r"(?:function|tool)s?:? {0,2}[`'\"]([\w.-]{1,64})[`'\"]")
+_SCHEMA: Final = re.compile(r"schema|parameters|input_schema|propert(?:y|ies)|function name")
+_QUOTED: Final = re.compile(r"[`'\"]([\w.-]{1,64})[`'\"]")
+
+
+def refused_role(words: str, sent: Mapping[str, Any]) -> str:
+    """Return `system` or `tool` where a message of that role was sent and is refused; empty where none is.
+
+    Templates of models raise errors of their own about roles (Gemma, Mistral, Llama 2), and servers hand them on as 400
+    or 500. Where it could be either, it is `system`: asked without, the server says whether it was the other, too.
+
+    Args:
+        words: what the server said, in lower case.
+    """
+    roles = {message.get("role") for message in sent.get("messages") or () if isinstance(message, Mapping)}
+    neither = _NEITHER.search(words)
+    if "system" in roles and (neither or _SYSTEM.search(words)):
+        return "system"
+    return "tool" if "tool" in roles and (neither or _TOOL.search(words)) else ""
+
+
+def refused_tool(words: str, sent: Mapping[str, Any]) -> str:
+    """Return the name of the one declared tool that a server cannot take; empty where none is meant.
+
+    Servers name its place in the list (`tools[19].function.parameters`, `tools.3.custom.input_schema`, Gemini
+    `function_declarations[2]`) or its name.
+
+    Args:
+        words: as above.
+    """
+    declared = [_name(tool) for tool in sent.get("tools") or ()]
+    if not declared:
+        return ""
+    place = _PLACE.search(words)
+    if place is not None:
+        number = int(place[1] or place[2])
+        return declared[number] if number < len(declared) else ""
+    by_name = {name.lower(): name for name in declared}
+    named = [match[1] for match in _NAMED.finditer(words)]
+    if not named and _SCHEMA.search(words):
+        named = [match[1] for match in _QUOTED.finditer(words)]
+    return next((by_name[name] for name in named if name in by_name), "") if _SCHEMA.search(words) else ""
+
+
+def _name(tool: Mapping[str, Any]) -> str:
+    return str((tool.get("function") or tool).get("name") or "")

@@ -111,6 +111,12 @@ filesystem directory folder subfolder path disk rename | move desktop file files
 git commit branch checkout diff staged unstaged stage merge working_tree working_copy | changes push pull change | 提交 分支 暂存 合并 | 修改 改了 拉
 browser navigate screenshot click form snapshot | button page fill fill_in sign_up log_in submit | 浏览器 截图 截屏 填表 点击 表单 | 填上 填写 按钮 提交
 channel thread workspace slack | team everyone colleagues group announce ping reply post message | 频道 讨论串 | 团队 大家 同事 群
+payment invoice refund subscription billing | pay paid charge card plan bill customer due | 付款 支付 发票 账单 退款 订阅 | 客户 付 缴费
+server container docker kubernetes pod cluster deploy deployment instance | restart logs running image node crash | 容器 集群 部署 服务器 实例 | 重启 日志
+monitoring error exception stack_trace incident outage | failing broken latency crash production | 报错 异常 监控 | 崩溃 线上
+design mockup prototype frame component figma | layout style screen | 设计稿 原型 组件 | 版式
+crm lead deal pipeline opportunity | customer company contact account sales | 线索 商机 | 客户 销售
+project sprint backlog milestone epic board kanban roadmap | assign team plan | 项目 迭代 看板 里程碑 | 指派
 warning alert hazard | storm flood tornado hurricane danger | 预警 警报 警告 | 台风 暴雨 洪水
 state status sensor device device_state | open closed locked on running door garage window | 状态 传感器 设备 | 门 开着 关着 关了
 download save upload drive cloud storage folder | file dropbox | 下载 上传 云端 网盘 云盘 存储 | 文件 文件夹

@@ -29,6 +29,10 @@ _WORD: Final = 0.7
 _SERVER: Final = 0.3
 """How much of its server's best match each tool gets: what one finds, another one reads or changes."""
 
+_NAMED_CHARS: Final = 8_000
+"""So much of a question is searched for names of tools, half from its beginning and half from its end."""
+_WRITTEN_NAME: Final = re.compile(r"[0-9A-Za-z_]+(?:-[0-9A-Za-z_]+)*")
+
 _SAYS_NOTHING: Final = frozenset(
     phrases("search / find / query / fetch / list / lookup / look / check / info / data / details / current / latest")
 )
@@ -57,8 +61,8 @@ class ToolIndex:
             for term, postings in self._postings.items()
         }
         self._subjects = {spec.name: _subjects(spec) for spec in self.specs}
-        names = sorted((spec.name for spec in self.specs), key=len, reverse=True)
-        self._names = re.compile(rf"(?<![0-9a-z_])(?:{'|'.join(map(re.escape, names))})(?![0-9a-z_])", re.IGNORECASE)
+        self._longest = max((spec.name.count("-") + 1 for spec in self.specs), default=1)
+        """Parts of the longest name, divided at its hyphens."""
         self._by_name = {spec.name.lower(): number for number, spec in reversed(list(enumerate(self.specs)))}
         self._servers = _by_server(self.specs)
         self._number_of = {spec.name: number for number, spec in enumerate(self.specs)}
@@ -103,9 +107,16 @@ class ToolIndex:
 
     def named(self, question: str) -> tuple[ToolSpec, ...]:
         """Return the tools that a question names in full, in that order."""
-        if not self.specs:
-            return ()
-        found = dict.fromkeys(self._by_name[match.group().lower()] for match in self._names.finditer(question))
+        if len(question) > _NAMED_CHARS:
+            question = f"{question[: _NAMED_CHARS // 2]}\n{question[-_NAMED_CHARS // 2 :]}"
+        found: dict[int, None] = {}
+        for run in _WRITTEN_NAME.finditer(question):
+            parts = run.group().lower().split("-")
+            for start in range(len(parts)):
+                for length in range(min(self._longest, len(parts) - start), 0, -1):
+                    number = self._by_name.get("-".join(parts[start : start + length]))
+                    if number is not None:
+                        found[number] = None
         return tuple(self.specs[number] for number in found)
 
     def ranked(self, question: str, used: Sequence[str] = (), most_used: int = 0) -> tuple[ToolSpec, ...]:

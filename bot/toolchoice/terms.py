@@ -116,11 +116,11 @@ def words_of(text: str) -> list[str]:
 
 
 def folded(text: str) -> str:
-    """Return a text in lower case, without accents and other marks, and with simplified characters."""
-    lower = text.lower()
-    if lower.isascii():
-        return lower
-    apart = unicodedata.normalize("NFKD", simplified(lower))
+    """Return a text in one case, without accents and other marks, and with simplified characters."""
+    if text.isascii():
+        return text.lower()
+    # In capitals the Turkish ı is an I like any other.
+    apart = unicodedata.normalize("NFKD", simplified(text.casefold().replace("ı", "i")))
     return unicodedata.normalize("NFC", "".join(one for one in apart if unicodedata.category(one)[0] != "M"))
 
 

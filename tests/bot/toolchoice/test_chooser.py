@@ -14,6 +14,7 @@ from bot.contract.errors import ModelBusy
 from bot.contract.transcript import SystemEntry, UserEntry
 from bot.model.base import Answer, Piece, Request, TextPiece
 from bot.toolchoice import chooser as chooser_module
+from bot.toolchoice import glossary, languages
 from bot.toolchoice.chooser import Choice, Chooser, Room, small_model
 from bot.toolchoice.index import ToolIndex
 from bot.toolchoice.terms import terms_of
@@ -116,6 +117,17 @@ async def test_all_tools_of_ours_are_offered_before_those_of_servers(few: Specs,
         "sounds good",
         "你真棒",
         "謝謝你的幫助！",
+        "Vielen Dank!",
+        "Merci beaucoup 🙂",
+        "Muchas gracias!",
+        "Obrigado!",
+        "Спасибо!",
+        "ありがとうございます！",
+        "감사합니다",
+        "شكرا",
+        "धन्यवाद",
+        "Teşekkürler",
+        "cảm ơn",
         "沒問題，謝謝",
     ],
 )
@@ -133,6 +145,9 @@ async def test_a_greeting_thanks_or_a_nod_gets_no_tools(sixty_five: Specs, text:
         "great wall",
         "ok do it",
         "好吃的",
+        "Danke, und das Wetter morgen?",
+        "хорошо бы узнать погоду",
+        "네이버 주가",
     ],
 )
 async def test_a_wish_behind_thanks_gets_tools(sixty_five: Specs, text: str) -> None:
@@ -403,3 +418,25 @@ async def test_a_small_model_that_fails_leaves_the_ranking(sixty_five: Specs) ->
     question = "weather in Oslo"
 
     assert await Chooser(decide=decide).choose(question, sixty_five) == await Chooser().choose(question, sixty_five)
+
+
+def test_every_word_of_the_tables_is_found_again_as_what_it_means() -> None:
+    """Also in capitals; a word that another one hides, or that is written wrongly in its row, leads nowhere."""
+    meanings = {row.split()[0] for row in glossary.ROWS.splitlines()}
+    lost = [
+        (meaning, word)
+        for meaning, *words in map(str.split, languages.ROWS.splitlines())
+        for word in words
+        if f"#{meaning}" not in terms_of(word.rstrip("*").replace("_", " ").upper())
+    ]
+
+    assert {row.split()[0] for row in languages.ROWS.splitlines()} <= meanings
+    assert not lost
+
+
+def test_a_name_is_found_at_both_ends_of_a_long_question_and_between_hyphens(sixty_five: Specs) -> None:
+    hyphened = ToolSpec(name="cal-x__list-events", purpose="List events.", parameters={})
+    index = ToolIndex((*sixty_five, hyphened))
+    long = "use many__pinyin " + "and so on " * 60_000 + " many__geocode: pre-CAL-X__list-events-now"
+
+    assert names(index.named(long)) == ["many__pinyin", "many__geocode", "cal-x__list-events"]

@@ -30,6 +30,7 @@ from bot.context import ends_with_results, shorten
 from bot.contract import (
     AccountEmpty,
     AssistantEntry,
+    CallRefused,
     ContentRefused,
     ContextTooLong,
     Entry,
@@ -49,6 +50,8 @@ from bot.safety import shows_nothing
 from bot.toolsyntax import Call, Detector, Reasoning, Text, Withdrawn
 from tools.base import ToolCall
 
+_MOST_DECLARED: Final = 3
+"""Tools that are declared one after the other because the server refused calls of them."""
 GAP = "\n\n"
 """Separates the texts of two passes."""
 
@@ -191,7 +194,11 @@ class ModelPass:
                     continue
                 # A slow model is waited for again only where there are results to lose.
                 again = isinstance(error, ModelDropped) or (isinstance(error, ModelSlow) and len(entries) > begun)
-                if tries == 1 and not self._shown and again:
+                # A server that takes only calls of declared tools is told of the one that the model knew by name.
+                called = error.tool if isinstance(error, CallRefused) else ""
+                declared = tuple(spec for spec in self._task.others if spec.name == called)
+                if tries <= (_MOST_DECLARED if declared else 1) and not self._shown and again:
+                    request = replace(request, tools=(*request.tools, *declared))
                     self._clear()
                     continue
                 seen = bool(self._shown) or self._shown_before

@@ -160,6 +160,11 @@ class ModelDropped(ModelError):
 class CallRefused(ModelDropped):
     """The server refuses a call that the model itself has written: asked again, the model may write a better one."""
 
+    def __init__(self, message: str, *, tool: str = "") -> None:
+        super().__init__(message)
+        self.tool = tool
+        """The tool that was called and not declared; empty where the call was refused for another reason."""
+
 
 class ModelSlow(ModelError):
     """The first token, the next token or the end did not come in time."""

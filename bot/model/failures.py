@@ -98,6 +98,8 @@ _BLIND = re.compile(
     r"|no endpoints found that support image|only supported by certain models|text-only|mmproj|expected `?text"
 )
 _TOOL_CHOICE = re.compile(rf"tool_choice.{{0,80}}{_NO}|{_NO}.{{0,80}}tool_choice")
+_UNDECLARED = re.compile(r"attempted to call tool ['\"`]?([\w.-]{1,64})['\"`]? which was not in", re.IGNORECASE)
+"""How Groq refuses a call of a tool that the model knows by name alone."""
 _REASONING = re.compile(
     r"reasoning_content.{0,60}(?:missing|required|must be (?:passed|provided|included|sent|returned))"
     r"|(?:missing|requires?|must (?:pass|provide|include|send|return)).{0,60}reasoning_content"
@@ -160,6 +162,8 @@ def refusal(  # noqa: C901  # a table of what servers say, the surest first
     shown = f"status {status}" if status else "an error in the stream"
     if code and re.fullmatch(r"[\w.-]{1,60}", code):
         shown += f", code {code}"
+    if undeclared := _UNDECLARED.search(said[:8_000]):
+        return CallRefused(f"{model} called a tool that was not declared ({shown})", tool=undeclared[1])
     cause = find_cause(code, body)
     if status not in (401, 402, 403, 429) and holds_pictures(sent) and _PICTURES.search(words):
         lasting = bool(_BLIND.search(words))

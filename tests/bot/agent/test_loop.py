@@ -751,6 +751,17 @@ async def test_a_tool_that_was_not_offered_is_withheld_like_any_other() -> None:
     assert (sends.ran, closed.ran) == ([], [])
 
 
+async def test_a_person_is_asked_before_a_tool_that_was_not_offered_acts_beyond_the_chat() -> None:
+    acts, look = Small("acts", asks=True, effects=True), Small("look")
+    model = Scripted(says("", ("acts", "x")))
+
+    events = await answer(model, look, acts, tools=(look.spec,), others=(acts.spec,))
+
+    last = events[-1]
+    assert isinstance(last, Finished) and last.asks is not None and last.asks.call.name == "acts"
+    assert acts.ran == []
+
+
 async def test_a_native_call_cut_off_by_length_is_not_run_and_the_model_is_told_once() -> None:
     cut = [ToolCall(f"c{number}", "look", {"n": number}, "The call was cut off.") for number in range(2)]
     model = Scripted(says("", cut[0], finish="length"), says("", cut[1], finish="length"), says("Without it, then."))

@@ -442,6 +442,16 @@ CAUSES: dict[str, tuple[int, RawJson, type[ModelError]]] = {
         {"error": {"code": "tool_use_failed", "failed_generation": "<x>", "message": "Failed to call a function."}},
         CallRefused,
     ),
+    "Groq, a call of an undeclared tool": (
+        400,
+        {
+            "error": {
+                "message": "Failed: attempted to call tool 'listFiles' which was not in request.tools",
+                "type": "invalid_request_error",
+            }
+        },
+        CallRefused,
+    ),
     "a key": (401, {"error": {"code": "invalid_api_key", "message": "Wrong key; see billing"}}, KeyRefused),
     "what nobody knows": (418, {"error": {"code": "brewing", "message": "short and stout"}}, ModelRefused),
 }

@@ -114,3 +114,35 @@ async def test_after_a_greeting_nothing_is_declared_or_named(rig: OpenRig) -> No
 
         assert "tools" not in it.model.requests[0].body
         assert "box__" not in str(it.model.requests[0].messages)
+
+
+async def test_a_small_model_may_add_what_no_word_led_to_and_the_rest_is_named(rig: OpenRig) -> None:
+    async with rig(TOOL_MODE="native", TOOL_CHOICE_MODEL="openai:scripted") as it:
+        box = Box()
+        it.bot.registry.add_source(cast(McpSource, box))
+        it.model.reply(Reply('["box__tool_39", "calculator"]'), Reply("Well."))
+        turn = await turn_of(it, "open drawer 3 for me")
+        await turn.run()
+
+        chosen, asked = it.model.requests
+        system = str(asked.messages[0]["content"])
+        assert all(f"- {spec.name}: Opens drawer" in str(chosen.messages) for spec in box.specs())
+        assert [tool["function"]["name"] for tool in asked.body["tools"]] == ["calculator", "box__tool_39"]
+        assert "box__tool_3," in system and "current_time" in system and "box__tool_39" not in system
+
+
+async def test_where_a_server_takes_only_calls_of_declared_tools_the_named_one_is_declared(rig: OpenRig) -> None:
+    """As Groq says it."""
+    said = "Tool call validation failed: attempted to call tool 'box__tool_39' which was not in request.tools"
+    async with rig(TOOL_MODE="native") as it:
+        box = Box()
+        it.bot.registry.add_source(cast(McpSource, box))
+        call = (("box__tool_39", {"text": "tea"}),)
+        it.model.reply(Reply.refusal(400, said, code="tool_use_failed"), Reply(calls=call), Reply("Tea."))
+        turn = await turn_of(it, "open drawer 3 for me")
+        await turn.run()
+
+        declared = [[tool["function"]["name"] for tool in one.body["tools"]] for one in it.model.requests]
+        assert it.shown() == ["Tea."] and box.ran == ["box__tool_39(tea)"]
+        assert ["box__tool_39" in names for names in declared] == [False, True, True]
+        assert all(len(names) == len(set(names)) for names in declared)

@@ -117,7 +117,7 @@ class CommandActions:
                 await self._retry(id, message, language, running)
             case "new" | "forget":
                 new = message.command == "new"
-                said = await (self._begin_anew(id, message, language) if new else self._forget(message, language))
+                said = await (self._begin_anew(id, message, language) if new else self._forget(id, message, language))
                 await self.notices.tell(message, said, private=refuses(said, language))
                 await self.store.intake.end(id, InboxState.DONE)
             case "export" if refused := await self._refuse_export(message, language):
@@ -150,7 +150,7 @@ class CommandActions:
         form = self._form(message)
         return say("new_own", language, all=form.format(word="new all"))
 
-    async def _forget(self, message: MessageSent, language: str) -> str:
+    async def _forget(self, id: int, message: MessageSent, language: str) -> str:
         """Delete everything kept of this chat, once that was asked for twice; what the person is told."""
         if message.group and not await self.access.is_admin(message.sender):
             return say("admins_only", language)
@@ -161,7 +161,7 @@ class CommandActions:
             return say("forget_sure", language, turns=turns, **words)
         await self.summaries.drop(message.chat)
         turns = await self.store.history.count_turns(message.chat)
-        await self.store.history.forget(message.chat)
+        await self.store.history.forget(message.chat, id)
         await self.earlier.begin_anew(message)
         log.info("%s forgot %s: %d turns", message.sender.id, message.chat, turns)
         return say("forgotten", language, turns=turns)

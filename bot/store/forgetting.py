@@ -14,12 +14,15 @@ _VACUUM_PAGES = 64
 """Pages given back to the disk in one step."""
 
 
-async def forget_chat(writer: Writer, readers: Readers, chat: ChatId) -> int:
+async def forget_chat(writer: Writer, readers: Readers, chat: ChatId, last: int | None = None) -> int:
     """Delete everything of a chat; see `History.forget`.
 
     The inbox rows go last: a process killed half-way finds its `/forget` there and does it again.
     """
     key = str(chat)
+    if last is None:
+        newest = await readers.fetch_row("SELECT max(id) FROM inbox WHERE chat = ?", (key,))
+        last = int((newest and newest[0]) or 0)
     found = await readers.fetch_row("SELECT id FROM chats WHERE chat = ?", (key,))
     id = -1 if found is None else int(found[0])
     await writer.execute(
@@ -38,10 +41,10 @@ async def forget_chat(writer: Writer, readers: Readers, chat: ChatId) -> int:
     await remove_unused_blobs(writer)
     turns = 0
     while removed := await writer.execute(
-        "DELETE FROM turns WHERE rowid IN (SELECT id FROM turns WHERE chat = ? LIMIT ?)", (id, _STEP)
+        "DELETE FROM turns WHERE rowid IN (SELECT id FROM turns WHERE chat = ? AND id <= ? LIMIT ?)", (id, last, _STEP)
     ):
         turns += removed
-    while await writer.run(lambda db: _delete_inbox(db, key, id)):
+    while await writer.run(lambda db: _delete_inbox(db, key, id, last)):
         pass
     await wipe(writer)
     return turns
@@ -75,14 +78,18 @@ def _delete_history(db: Connection, id: int) -> int:
     return len(rows)
 
 
-def _delete_inbox(db: Connection, key: str, id: int) -> int:
+def _delete_inbox(db: Connection, key: str, id: int, last: int) -> int:
     # A turn that was opened meanwhile goes with its inbox row, and the chat's row when nothing refers to it.
-    done = db.execute("DELETE FROM inbox WHERE id IN (SELECT id FROM inbox WHERE chat = ? LIMIT ?)", (key, _STEP))
-    if done.rowcount < _STEP:
-        db.execute("DELETE FROM history WHERE chat = ?", (id,))
+    rows = "SELECT id FROM inbox WHERE chat = ? AND id <= ? LIMIT ?"
+    done = db.execute(f"DELETE FROM inbox WHERE id IN ({rows})", (key, last, _STEP))
+    if done.rowcount == _STEP:
+        return done.rowcount
+    # What was asked since then is answered in the same chat.
+    if not db.execute("SELECT 1 FROM turns WHERE chat = ? LIMIT 1", (id,)).fetchall():
+        while _delete_history(db, id):
+            pass
         db.execute("DELETE FROM chats WHERE id = ?", (id,))
-        return 0
-    return done.rowcount
+    return 0
 
 
 async def give_back(writer: Writer) -> None:

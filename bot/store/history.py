@@ -141,13 +141,16 @@ class History(Queries):
         row = await self._readers.fetch_row("SELECT turns FROM chats WHERE chat = ?", (str(chat),))
         return 0 if row is None else int(row[0])
 
-    async def forget(self, chat: ChatId) -> int:
+    async def forget(self, chat: ChatId, last: int | None = None) -> int:
         """Delete everything about a chat for good and return how many turns that were.
+
+        Args:
+            last: the inbox row of the wish: what was asked after it stays and is answered. None: up to the newest.
 
         Overwritten in the file and gone from the write-ahead log when this returns. The chat's running turn, if it
         has one, writes nothing more. Only delivery keys stay, which hold no text.
         """
-        return await forget_chat(self._writer, self._readers, chat)
+        return await forget_chat(self._writer, self._readers, chat, last)
 
     async def list_chats(self, *, limit: int = 1000) -> list[ChatRow]:
         """Return the chats that were answered, the latest first."""

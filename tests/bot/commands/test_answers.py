@@ -133,6 +133,18 @@ async def test_forget_asks_first_and_deletes_then(rig: OpenRig) -> None:
         assert "1" in done
 
 
+async def test_a_question_right_behind_forget_is_answered(rig: OpenRig) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("Tea is a leaf."))
+        await it.say("What is tea?")
+
+        it.model.reply(Reply("Coffee is a bean."))
+        done, answer = await asyncio.gather(it.say("/forget yes"), it.say("What is coffee?"))
+
+        assert "Coffee is a bean." in [*done, *answer]
+        assert "Tea" not in str(it.model.requests[-1].body["messages"])
+
+
 async def test_retry_of_anothers_question_is_refused_once_an_hour(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.reply(Reply("Tea is a leaf."))

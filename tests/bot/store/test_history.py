@@ -14,10 +14,11 @@ import pytest
 from bot.contract.errors import StoreError
 from bot.contract.messages import ChatId, MessageRef, ReplyTarget, Sender
 from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
-from bot.store import HistoryRow, PageRecord, PageState, Store, Summary, TurnState
+from bot.store import HistoryRow, PageRecord, PageState, Store, Summary, TurnState, forgetting
 from bot.store.export import Extent
 from bot.store.history import NEWEST
 from bot.store.schema import STEPS, upgrade
+from bot.store.writer import Writer
 from tests.bot.store.conftest import HandClock, Message, taken_in
 from tools.base import ToolCall
 
@@ -285,6 +286,42 @@ async def test_a_turn_that_runs_while_its_chat_is_forgotten_writes_nothing(
     assert await store.history.list_entries(chat) == []
     assert await store.history.list_chats() == []
     assert await store.intake.take_in(message("2")) == running + 1, "no later turn gets a forgotten id"
+
+
+async def test_what_is_asked_behind_the_wish_to_forget_stays_and_is_answered(
+    store: Store, chat: ChatId, message: Message
+) -> None:
+    await say(store, message, 1, UserEntry("x" * 5_000))
+    wish = await taken_in(store, message("2"))
+    waiting = await taken_in(store, message("3"))
+
+    assert await store.history.forget(chat, wish) == 1
+
+    assert [row.id for row in await store.intake.list_waiting()] == [waiting]
+    await store.turns.open(waiting, chat, "telegram:1")
+    await store.turns.close(
+        waiting, TurnState.DONE, [UserEntry("a")], visible="", reasoning="", model="", usage=Usage()
+    )
+    assert texts(await store.history.list_entries(chat)) == ["a"]
+
+
+async def test_a_turn_that_ends_while_its_chat_is_forgotten_leaves_no_text(
+    store: Store, chat: ChatId, message: Message, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = await taken_in(store, message("1"))
+    await store.turns.open(turn, chat, "telegram:1")
+    unused = forgetting.remove_unused_blobs
+
+    async def end(writer: Writer) -> None:
+        long = [UserEntry("x" * 5_000)]
+        await store.turns.close(turn, TurnState.DONE, long, visible="", reasoning="", model="", usage=Usage())
+        await unused(writer)
+
+    monkeypatch.setattr(forgetting, "remove_unused_blobs", end)
+    await store.history.forget(chat)
+
+    left = await store.writer.run(lambda db: db.execute("SELECT id FROM bodies").fetchall())
+    assert left == []
 
 
 async def test_a_message_that_was_forgotten_is_not_answered_when_it_is_delivered_again(

@@ -10,7 +10,7 @@ import logging
 import re
 import secrets
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, closing
+from contextlib import ExitStack, aclosing, closing
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -24,7 +24,7 @@ from bot.agent.events import (
     TextDelta,
     TextWithdrawn,
 )
-from bot.agent.nudges import GO_ON
+from bot.agent.nudges import CALL_UNREADABLE, GO_ON
 from bot.agent.task import Task
 from bot.context import ends_with_results, shorten
 from bot.contract import (
@@ -45,7 +45,7 @@ from bot.contract import (
     Unaffordable,
     UserEntry,
 )
-from bot.model import Answer, CallPiece, ReasoningPiece, Request, TextPiece
+from bot.model import Answer, AskedAgain, CallPiece, ReasoningPiece, Request, TextPiece
 from bot.safety import shows_nothing
 from bot.toolsyntax import Call, Detector, Reasoning, Text, Withdrawn
 from tools.base import ToolCall
@@ -184,7 +184,8 @@ class ModelPass:
                         continue
                 same = error.next == error.failed
                 if self._shown and error.next and not (same and asked_again):
-                    written = (AssistantEntry(text=self.visible), UserEntry(GO_ON))
+                    bad_call = isinstance(error, CallRefused)
+                    written = (AssistantEntry(text=self.visible), UserEntry(CALL_UNREADABLE if bad_call else GO_ON))
                     request = replace(request, entries=(*entries, *written), first=error.next)
                     log.info("%s broke off and is followed by %s: %s", error.failed, error.next, error)
                     self._go_on()
@@ -200,6 +201,8 @@ class ModelPass:
                 if tries <= (_MOST_DECLARED if declared else 1) and not self._shown and again:
                     request = replace(request, tools=(*request.tools, *declared))
                     self._clear()
+                    if isinstance(error, CallRefused):
+                        request = replace(request, reminder=request.reminder or CALL_UNREADABLE)
                     continue
                 seen = bool(self._shown) or self._shown_before
                 # That who was to go on did not begin is nothing that people need to read.
@@ -231,13 +234,14 @@ class ModelPass:
         A whole call that the end of the stream would run begins at once, if it may.
         """
         tools = {spec.name: spec.parameters for spec in (*self._task.others, *self._task.tools, *request.tools)}
-        detector = Detector(tools)
+        opened = ExitStack()
+        detector = opened.enter_context(closing(Detector(tools)))
         # What is only thought runs where nothing else was said.
-        draft = Detector(tools)
+        draft = opened.enter_context(closing(Detector(tools)))
         drafts = draft.feed("<think>")
         calling = request.tool_choice != "none" and bool(request.tools)
         self._begun = len(self._shown)
-        with closing(detector), closing(draft):
+        with opened:
             async with aclosing(self._task.model.stream(request)) as pieces:
                 async for piece in pieces:
                     match piece:
@@ -254,6 +258,8 @@ class ModelPass:
                             self._native_calls.append(_meant(detector, call))
                             if calling and (early := self._runner.begin(self._native_calls)) is not None:
                                 yield early
+                        case AskedAgain():
+                            detector, self._unseen = opened.enter_context(closing(Detector(tools))), ""
                         case Answer(calls=calls):
                             self.answer = replace(piece, calls=tuple(_meant(detector, call) for call in calls))
             if self.answer is None:

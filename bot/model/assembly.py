@@ -91,6 +91,9 @@ class Assembly(ABC):
             StreamFault: the event reports an error.
         """
 
+    def close(self, delta: Delta) -> None:  # noqa: B027  # most wires keep nothing back
+        """Append what was kept back until the end of the stream."""
+
     @property
     def size(self) -> int:
         """Characters of arguments so far."""
@@ -137,6 +140,8 @@ class ChatAssembly(Assembly):
         self._extras: dict[str, Json] = {}
         self._streamed = False
         """Some of the text came in deltas."""
+        self._whole: Mapping[str, Any] = {}
+        """The last whole message. Servers that send several mean each in the place of the one before."""
 
     @property
     def size(self) -> int:
@@ -165,11 +170,15 @@ class ChatAssembly(Assembly):
                 self._say(said, delta)
                 self._streamed |= bool(said.get("content"))
             if isinstance(whole, dict):
-                self.begun = True
-                self._say(self._not_streamed(whole), delta)
+                self.begun = delta.progress = True
+                self._whole = whole
             if choice.get("finish_reason") == "error":
                 raise StreamFault(error or "finish_reason is error")
             self._finish(choice.get("finish_reason"), delta)
+
+    def close(self, delta: Delta) -> None:
+        whole, self._whole = self._whole, {}
+        self._say(self._not_streamed(whole), delta)
 
     def _not_streamed(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a whole message, as some servers send it at the end, has beside what the deltas brought."""

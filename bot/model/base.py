@@ -55,6 +55,11 @@ class CallPiece:
     call: ToolCall
 
 
+@dataclass(frozen=True, slots=True)
+class AskedAgain:
+    """Nobody could see anything of what came so far, and the model is asked once more: what follows stands alone."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The end of a pass: always the last piece of a stream that ended well."""
@@ -78,7 +83,7 @@ class Answer:
     """The provider's assistant message as it must be sent back."""
 
 
-Piece: TypeAlias = TextPiece | ReasoningPiece | CallPiece | Answer
+Piece: TypeAlias = TextPiece | ReasoningPiece | CallPiece | AskedAgain | Answer
 
 
 class Model(Protocol):

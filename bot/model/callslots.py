@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from bot.model.arguments import ObjectEnd, is_object, read_arguments
-from bot.model.endings import BROKEN, CUT_SHORT
+from bot.model.endings import CUT_SHORT, UNPROVEN
 from tools.base import Json, ToolCall
 
 MOST_ARGUMENT_CHARS = 400_000
@@ -212,7 +212,7 @@ class CallSlots:
         """Calls that became whole since this was last asked, in order: none before the one that stands before it."""
         while self._whole < len(self._slots):
             followed = self._whole < len(self._slots) - 1
-            finished = finish not in ("", BROKEN)
+            finished = finish not in UNPROVEN
             stage = Stage.FINISHED if finished else Stage.FOLLOWED if followed else Stage.OPEN
             call = self._slots[self._whole].whole(stage)
             if call is None:

@@ -24,7 +24,7 @@ from bot.contract import (
     UserEntry,
 )
 from bot.model.assembly import StreamFault
-from bot.model.base import Answer, CallPiece, Piece, Request
+from bot.model.base import Answer, AskedAgain, CallPiece, Piece, Request
 from bot.model.endings import CALLS, LENGTH, WHOLE, WITHHELD
 from bot.model.failures import NETWORK_ERRORS, NotUnderstood, PicturesRefused, ToolUnfit, failure, stream_fault
 from bot.model.lengths import AnswerTooLong, affords_another, name_in, without
@@ -119,6 +119,7 @@ class ModelClient:
                         yield piece
                     else:
                         return
+                yield AskedAgain()
             except ToolsRefused:
                 if self._at.options.tool_mode != "auto" or started or not self._at.learned.note("tools", known):
                     raise

@@ -11,7 +11,11 @@ LENGTH: Final = "length"
 WITHHELD: Final = "content_filter"
 BROKEN: Final = "broken"
 """The server ended the answer for a reason that nobody knows."""
-CUT_SHORT: Final = frozenset((LENGTH, WITHHELD, BROKEN))
+BAD_CALL: Final = "bad_call"
+"""The server cannot read the call that its own model wrote."""
+UNPROVEN: Final = frozenset(("", BROKEN, BAD_CALL))
+"""After these nothing says that the answer is whole."""
+CUT_SHORT: Final = frozenset((LENGTH, WITHHELD, BROKEN, BAD_CALL))
 """After these the last call may be unfinished."""
 
 _REASONS: Final = {
@@ -20,6 +24,8 @@ _REASONS: Final = {
     LENGTH: "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded",
     WITHHELD: "content_filter content_filtered sensitive refusal safety image_safety recitation blocklist "
     "prohibited_content spii guardrail_intervened error_toxic",
+    # Gemini's: https://ai.google.dev/api/generate-content#FinishReason
+    BAD_CALL: "function_call_filter malformed_function_call unexpected_tool_call tool_use_failed",
 }
 _MEANINGS: Final = {reason: meaning for meaning, reasons in _REASONS.items() for reason in reasons.split()}
 _NOT_YET: Final = frozenset(("", "null", "none"))
@@ -27,7 +33,7 @@ _REASON: Final = re.compile(r"[\w.-]{1,60}")
 
 
 def meaning_of(reason: object) -> str:
-    """Return one of the five above, as a finish reason says; empty where it says nothing.
+    """Return one of the six above, as a finish reason says; empty where it says nothing.
 
     Servers write reasons in upper case, with a prefix (`FinishReason.STOP`) or with details (`content_filter: SAFETY`).
     """

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from bot.contract import ModelDropped, ModelError, ModelSlow
+from bot.contract import CallRefused, ModelDropped, ModelError, ModelSlow
 from bot.model.assembly import Assembly, Delta, StreamFault
 from bot.model.base import CallPiece, ReasoningPiece, TextPiece
 from bot.model.callslots import MOST_ARGUMENT_CHARS
-from bot.model.endings import BROKEN, CALLS, WHOLE, name_of
+from bot.model.endings import BAD_CALL, BROKEN, CALLS, UNPROVEN, WHOLE, name_of
 from bot.model.failures import NETWORK_ERRORS, dropped
 from bot.model.patience import Patience
 from bot.model.sse import DONE, Decoder, read_event
@@ -78,7 +78,7 @@ class StreamReading:
                     over = self._take(decoder.finish() if chunk is None else decoder.feed(chunk), delta, name) or over
                     if chunk is None and not self._events:
                         self._not_a_stream(decoder.stray, delta, name)
-                reasoning, text = self._limit(delta)
+                reasoning, text = self._limit(delta, over=over)
                 if reasoning:
                     yield ReasoningPiece(reasoning)
                 for start in range(0, len(text), _PIECE_CHARS):
@@ -92,7 +92,7 @@ class StreamReading:
                 if broken is None and self.fault is None:
                     for call in self.assembly.whole_calls():
                         yield CallPiece(call)
-                if self.assembly.finish not in ("", BROKEN) and not self._done:
+                if self.assembly.finish not in UNPROVEN and not self._done:
                     self.ending()
                     patience.progressed(_GRACE_SECONDS)
             if self._done:
@@ -139,8 +139,11 @@ class StreamReading:
         elif text:
             self.fault = StreamFault("a web page" if text.startswith("<") else "some text", foreign=True)
 
-    def _limit(self, delta: Delta) -> tuple[str, str]:
-        """What of `delta` may still be yielded; too much ends the stream as `cut`."""
+    def _limit(self, delta: Delta, *, over: bool) -> tuple[str, str]:
+        """What of `delta`, at the end with all that was kept back, may still be yielded; too much ends the stream as
+        `cut`."""
+        if over:
+            self.assembly.close(delta)
         text, reasoning = delta.text, delta.reasoning
         if reasoning:
             self._reasoning_chars += len(reasoning)
@@ -171,7 +174,7 @@ class StreamReading:
     def _end(self, broken: ModelError | None, name: str) -> None:
         """Decide whether the answer is whole: a known finish reason says so, `[DONE]` without any, or whole calls."""
         self.finish = self.assembly.finish
-        if self.fault is not None or self.finish not in ("", BROKEN):
+        if self.fault is not None or self.finish not in UNPROVEN:
             return
         if not self.finish:
             begun, odd = self.assembly.begun, self.assembly.odd
@@ -185,6 +188,8 @@ class StreamReading:
         calls = self.assembly.calls()
         if calls and not any(call.problem for call in calls):
             self.finish = CALLS
+        elif self.finish == BAD_CALL:
+            self.fault = CallRefused(f"{name} wrote a call that its own server cannot read")
         else:
             self.fault = ModelDropped(f"{name} ended its answer with the finish reason {self.unknown_reason!r}")
 

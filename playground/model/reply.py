@@ -58,7 +58,7 @@ class Reply:
     body: str = ""
     """This body with status 200 in place of an answer."""
     lines: tuple[str, ...] = ()
-    """These lines in place of the stream, as they are, each followed by an empty one."""
+    """These lines in place of the stream, as they are, each followed by an empty one (none on Ollama's own wire)."""
     only_done: bool = False
     """Nothing but `[DONE]`."""
     drop_after: int | None = None

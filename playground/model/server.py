@@ -295,6 +295,8 @@ class ModelServer:
         body, now = seen.body, int(time.time())
         if method == "ollama":
             lines = ollama.frames(body, reply, ollama.as_chat(body), cuts(reply))
+            if reply.lines:
+                lines = (wire.Frame(f"{line}\n".encode()) for line in reply.lines)
             return await Stream(request, reply, seen, headers, "application/x-ndjson").write(lines)
         if method == "responses":
             head = {"id": f"resp_{self._answers:06d}", "created_at": now, "model": body["model"]}

@@ -379,12 +379,27 @@ def test_a_message_after_deltas_adds_nothing_of_what_they_brought(last: RawJson)
     assert [call.id for call in assembly.calls()] == ["a"]
 
 
+def test_of_several_messages_without_a_delta_the_last_counts() -> None:
+    assembly, delta = ChatAssembly(), Delta()
+
+    for text, number in (("It is", 6), ("It is 391.", 8)):
+        call = piece(0, "a", "roll", json.dumps({"sides": number}))
+        message = {"content": text, "reasoning_content": text, "tool_calls": [call]}
+        assembly.add({"choices": [{"message": message, "finish_reason": "stop"}]}, delta)
+    assembly.close(delta)
+    assembly.close(delta)
+
+    assert (delta.text, delta.reasoning) == ("It is 391.", "It is 391.")
+    assert [call.arguments for call in assembly.calls()] == [{"sides": 8}]
+
+
 def test_a_message_adds_what_no_delta_brought() -> None:
     assembly, delta = read({"role": "assistant", "content": ""}, {"reasoning_content": "hm"})
 
     assembly.add(
         {"choices": [{"delta": {}, "message": {"content": "It is.", "tool_calls": [piece(0, "a", "now")]}}]}, delta
     )
+    assembly.close(delta)
 
     assert (delta.text, delta.reasoning) == ("It is.", "hm")
     assert [call.name for call in assembly.calls()] == ["now"]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import importlib.util
-import os
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from tools.addresses import split_address
 from tools.base import ToolError
 from tools.fetch.service import LONGEST_TEXT, MOST_ITEMS
 from tools.languages import script_of_tag
-from tools.network import proxy_before
+from tools.network import open_certificate_file, proxy_before
 
 ENGINES = "duckduckgo,brave,mojeek"
 SECONDS = 6
@@ -89,10 +88,10 @@ def _ask(query: str, most: int, region: str, time_limit: str | None) -> list[Any
     try:
         proxy = proxy_before("https://duckduckgo.com", "the search engines")
         # The library has certificates of its own.
-        verify = os.environ.get("SSL_CERT_FILE") or True
-        rows: list[Any] = library.DDGS(proxy, SECONDS, verify=verify).text(
-            query, region=region, safesearch="moderate", timelimit=time_limit, max_results=most, backend=ENGINES
-        )
+        with open_certificate_file() as certificates:
+            rows: list[Any] = library.DDGS(proxy, SECONDS, verify=certificates or True).text(
+                query, region=region, safesearch="moderate", timelimit=time_limit, max_results=most, backend=ENGINES
+            )
         return rows
     except errors.TimeoutException as error:
         raise ToolError("The search engines did not answer in time. Try once more, or answer without it.") from error

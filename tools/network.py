@@ -10,8 +10,10 @@ import ipaddress
 import os
 import re
 import ssl
+import tempfile
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -160,6 +162,54 @@ def _find_file_fault(file: Path) -> str:
     except OSError as error:
         return f"SSL_CERT_FILE names {str(file)!r}, which cannot be read: {error.strerror or type(error).__name__}"
     return ""
+
+
+@contextmanager
+def open_certificate_file() -> Iterator[str | None]:
+    """Give the path of one file with all certificates of the environment, for a library that reads no variables.
+
+    None where the environment names none. The file lasts as long as the block. What is no certificate is left out, as
+    OpenSSL passes it over: other libraries refuse the whole file for it.
+
+    Raises:
+        ToolError: not one of those that are named can be read.
+    """
+    file, folders = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    if not file and not folders:
+        yield None
+        return
+    found = _read_certificates([Path(file)] if file else _list_hashed(folders or ""))
+    if not found:
+        raise ToolError("The certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read.", retry=False)
+    with tempfile.TemporaryDirectory(prefix="parley-") as place:
+        joined = Path(place, "certificates.pem")
+        joined.write_text("\n".join(found), encoding="ascii")
+        yield str(joined)
+
+
+def _list_hashed(folders: str) -> Iterator[Path]:
+    for named in filter(None, folders.split(os.pathsep)):
+        try:
+            yield from (entry for entry in Path(named).iterdir() if _HASHED.fullmatch(entry.name))
+        except OSError:
+            continue
+
+
+def _read_certificates(files: Iterable[Path]) -> list[str]:
+    found: dict[str, None] = {}
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    for file in files:
+        try:
+            blocks = _CERTIFICATE.findall(file.read_text(encoding="latin-1"))
+        except OSError:
+            continue
+        for block in blocks:
+            try:
+                context.load_verify_locations(cadata=block)
+            except (ssl.SSLError, ValueError):
+                continue
+            found[block] = None
+    return list(found)
 
 
 Make = Callable[[], ssl.SSLContext]

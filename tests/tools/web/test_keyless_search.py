@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib.util
+import ipaddress
+import os
 import socket
+import ssl
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from ddgs.engines.brave import Brave
 from ddgs.engines.duckduckgo import Duckduckgo
 from ddgs.engines.mojeek import Mojeek
@@ -107,6 +119,83 @@ async def test_when_the_first_source_fails_the_second_answers_and_says_so(engine
     assert "bridges.example" in first.text
     assert "second source" not in second.text
     assert len(engines.queries) == 1
+
+
+@pytest.mark.parametrize("named", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
+async def test_the_engines_are_known_by_the_certificates_that_the_operator_names(
+    engines: Engines, caller: Caller, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, named: str
+) -> None:
+    """As behind a company's proxy, which shows certificates of its own. What lies beside them does no harm."""
+    for variable in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    authority, serving = make_certificates(tmp_path)
+    broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "0a1b2c3d.0").write_text(broken + authority)
+    (tmp_path / "own" / "0a1b2c3d.1").symlink_to("gone.pem")
+    folders = os.pathsep.join([str(tmp_path / "gone"), str(tmp_path / "own")])
+    with serve_by_https(serving) as address:
+        engines.point_at(address)
+
+        strange = await caller(open_tool(keyless()))(query="bridges")
+        monkeypatch.setenv(named, folders if named == "SSL_CERT_DIR" else str(tmp_path / "own" / "0a1b2c3d.0"))
+        known = await caller(open_tool(keyless()))(query="bridges")
+        monkeypatch.setenv(named, str(tmp_path / "gone"))
+        unreadable = await caller(open_tool(keyless()))(query="bridges")
+
+    assert not strange.ok and "do not answer" in strange.text
+    assert known.ok, known.text
+    assert not unreadable.ok and "SSL_CERT_DIR names cannot be read" in unreadable.text
+
+
+class Empty(BaseHTTPRequestHandler):
+    """An engine that finds nothing."""
+
+    def answer(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(200)
+        self.send_header("Content-Length", "13")
+        self.end_headers()
+        self.wfile.write(b"<html></html>")
+
+    do_GET = do_POST = answer
+
+    def log_message(self, *_: object) -> None:
+        """Keep quiet."""
+
+
+@contextmanager
+def serve_by_https(serving: ssl.SSLContext) -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Empty) as server:
+        server.socket = serving.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, args=[0.01])
+        thread.start()
+        try:
+            yield f"https://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def make_certificates(folder: Path) -> tuple[str, ssl.SSLContext]:
+    """Return an authority's certificate, and the context of a server at 127.0.0.1 that it vouches for."""
+    keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
+    names = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]) for name in ("authority", "engine")]
+    now = datetime.datetime.now(datetime.UTC)
+    made = []
+    for key, name in zip(keys, names, strict=True):
+        builder = x509.CertificateBuilder().subject_name(name).issuer_name(names[0]).public_key(key.public_key())
+        builder = builder.serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=1))
+        builder = builder.not_valid_after(now + datetime.timedelta(days=1))
+        builder = builder.add_extension(x509.BasicConstraints(ca=name == names[0], path_length=None), critical=True)
+        address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+        builder = builder.add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        made.append(builder.sign(keys[0], hashes.SHA256()).public_bytes(Encoding.PEM))
+    chain = made[1] + keys[1].private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "engine.pem").write_bytes(chain)
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(folder / "engine.pem")
+    return made[0].decode(), serving
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Final
 
 from bot.contract import SettingsError
 from tools.credentials import is_random
-from tools.nearness import suggest
+from tools.nearness import explain_path_error, suggest
 
 ENCODING: Final = "utf-8-sig"
 """UTF-8, also with the mark at the beginning that editors on Windows write."""
@@ -114,7 +114,8 @@ def env_file() -> Path | None:
             return None
         raise SettingsError(f"PARLEY_ENV_FILE names {named!r}, and there is no such file{suggest(path)}") from None
     except OSError as error:
-        raise SettingsError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None
+        setting = "PARLEY_ENV_FILE: " if named is not None else ""
+        raise SettingsError(f"{setting}{explain_path_error(path, error)}") from None
     names_in(path)
     return path
 

@@ -1,14 +1,41 @@
-"""What somebody who named a file that does not exist probably meant."""
+"""What is wrong with the path of a file or folder that an operator named, and which one was probably meant."""
 
 from __future__ import annotations
 
 import difflib
 import itertools
+import stat
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 _MOST_FILES: Final = 2000
 """Names of a folder that are compared."""
+
+
+Kind = Literal["file", "folder"]
+
+
+def find_path_fault(path: Path, kind: Kind) -> str:
+    """Say as a half sentence why `path` leads to no file or folder; empty if it does.
+
+    `Path.is_file` and `Path.is_dir` raise where a folder above is closed to this user.
+    """
+    try:
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
+    except OSError as error:
+        return explain_path_error(path, error, kind)
+    if is_folder == (kind == "folder"):
+        return ""
+    return f"{path} is a folder: add the file's name" if is_folder else f"{path} is a file and no folder"
+
+
+def explain_path_error(path: Path, error: OSError, kind: Kind = "file") -> str:
+    """Say as a half sentence why `path` could not be opened, with the one that was probably meant."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return f"there is no {kind} {path}{suggest(path)}"
+    if isinstance(error, IsADirectoryError):
+        return f"{path} is a folder: add the file's name"
+    return f"{path} cannot be read: {error.strerror or type(error).__name__}"
 
 
 def suggest(path: Path) -> str:

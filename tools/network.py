@@ -155,7 +155,7 @@ def _find_file_fault(file: Path) -> str:
     try:
         first = _CERTIFICATE.search(file.read_text(encoding="latin-1"))
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=first[0] if first else "none")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return f"SSL_CERT_FILE names {str(file)!r}, and there is no such file{suggest(file)}"
     except ssl.SSLError:
         return f"SSL_CERT_FILE names {str(file)!r}, which holds no certificate in PEM form"

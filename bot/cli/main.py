@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import logging
 import os
 import sys
@@ -35,6 +36,8 @@ Settings come from the environment or a file .env; .env.example explains each.
 """
 
 
+_UNUSABLE = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP)
+"""What is wrong with a path that an operator named, and not with this program."""
 _CHAT = "the chat's id, as `parley chats` lists it"
 
 
@@ -154,8 +157,8 @@ def main(arguments: Sequence[str]) -> int:
         for problem in error.args if isinstance(error, SettingsError) else [str(error)]:
             print(f"parley: {outlet.line(str(problem))}", file=sys.stderr)  # noqa: T201
         return 2 if isinstance(error, SettingsError) else 1
-    except PermissionError as error:
-        if error.filename is None:
+    except OSError as error:
+        if error.filename is None or error.errno not in _UNUSABLE:
             raise
         # Also where it is only looked whether a file is there, in a folder that is closed to this user.
         said = f"{os.fsdecode(error.filename)!r} cannot be used by this user: {error.strerror}"

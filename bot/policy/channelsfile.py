@@ -23,7 +23,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from bot.contract import ADMINS, ChatId, SettingsError, identity
 from bot.environment import ENCODING
-from tools.nearness import suggest
+from tools.nearness import explain_path_error
 
 T = TypeVar("T")
 
@@ -167,8 +167,7 @@ class _Reader:
                 content = opened.read(MOST_BYTES + 1)
             text = content.decode(ENCODING)
         except OSError as error:
-            hint = suggest(self._path)
-            raise self._error(None, f"cannot be read: {error.strerror or type(error).__name__}{hint}") from None
+            raise SettingsError(f"CHANNELS_FILE: {explain_path_error(self._path, error)}") from None
         except UnicodeDecodeError:
             raise self._error(None, "is not UTF-8 text; save it as UTF-8") from None
         if len(content) > MOST_BYTES:

@@ -13,7 +13,7 @@ from bot.store.beside import path_beside, size_of
 from bot.store.database import open_database
 from bot.store.faults import store_error
 from bot.store.intake import count_unfinished
-from bot.store.opening import damage_of, refuse_foreign
+from bot.store.opening import damage_of, refuse_foreign, refuse_missing_folder
 from bot.store.privacy import kept_files
 from bot.store.schema import STEPS, known_version
 
@@ -46,7 +46,7 @@ class Inspection:
 
 
 async def inspect(path: Path, clock: Clock) -> Inspection | None:
-    """Inspect the database at `path`; None if there is none yet.
+    """Inspect the database at `path`; None if there is none yet and the start makes it.
 
     Raises:
         SettingsError: it cannot be opened, belongs to another program or to a later version of this one.
@@ -55,6 +55,7 @@ async def inspect(path: Path, clock: Clock) -> Inspection | None:
     refuse_foreign(path)
     sizes = _sizes(path)
     if sizes is None:
+        refuse_missing_folder(path)
         return None
     damage = await damage_of(path, clock, _PATIENCE)
     journal, schema = "", 0

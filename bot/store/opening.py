@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
+import stat
 from functools import partial
 from pathlib import Path
 
@@ -50,9 +51,9 @@ def make_place(path: Path) -> None:
         refuse_foreign(path)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
-        raise SettingsError(
-            f"The database {str(path)!r} of DATABASE_URL cannot be written: {error.strerror}."
-        ) from error
+        no_folder = isinstance(error, FileExistsError | NotADirectoryError)
+        why = f"{path.parent} is a file and no folder" if no_folder else error.strerror
+        raise SettingsError(f"The database {str(path)!r} of DATABASE_URL cannot be written: {why}.") from error
 
 
 def refuse_missing_folder(path: Path) -> None:
@@ -71,7 +72,7 @@ def refuse_foreign(path: Path) -> None:
         SettingsError: a folder, a device, a file that is no SQLite database or another program's, or a write-ahead log
             whose database is gone.
     """
-    if path.is_dir():
+    if _is_folder(path):
         raise SettingsError(f"DATABASE_URL names a folder, {str(path)!r}; add a file name.")
     log = path_beside(path, "-wal")
     if size_of(path):
@@ -89,6 +90,16 @@ def refuse_foreign(path: Path) -> None:
             f"write-ahead log {log.name!r} is not. Put the database back beside its log, or move the log away to begin "
             "a new one, or restore a backup (parley restore FILE). Nothing was changed."
         )
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:  # as in a folder that is closed to this user
+        why = f"cannot be used by this user: {error.strerror}"
+        raise SettingsError(f"The database {str(path)!r} of DATABASE_URL {why}") from error
 
 
 def why_foreign(path: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tools.databases.base import MOST_COUNTED, Cell, Column, Database, Limits, Refused, Rows
-from tools.nearness import suggest
+from tools.nearness import find_path_fault
 
 __all__ = [
     "MOST_COUNTED",
@@ -48,15 +48,10 @@ def parse(text: str) -> dict[str, str]:
 
 
 def missing_file(url: str) -> str:
-    """Say that the file of a SQLite database does not exist; empty if it does."""
+    """Say why there is no file of a SQLite database; empty if there is one."""
     from tools.databases.sqlite import path_of
 
-    path = path_of(url)
-    if path.is_file():
-        return ""
-    if path.is_dir():
-        return f"{path} is a folder: add the file's name"
-    return f"there is no file {path}{suggest(path)}"
+    return find_path_fault(path_of(url), "file")
 
 
 def open_database(url: str) -> Database:

@@ -37,7 +37,7 @@ from tools.mcp.errors import McpConfigError
 from tools.mcp.jsonc import read_jsonc
 from tools.mcp.names import unique_names
 from tools.mcp.plain import plain_text
-from tools.nearness import suggest
+from tools.nearness import explain_path_error, find_path_fault, suggest
 
 START_SECONDS = 30.0
 LONGEST_SECONDS = 3600.0
@@ -151,7 +151,7 @@ def _read_entries(file: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise McpConfigError(f"MCP_CONFIG names {str(file)!r}, and there is no such file{suggest(file)}") from error
     except OSError as error:
-        raise McpConfigError(f"{str(file)!r} cannot be read: {error.strerror or type(error).__name__}") from error
+        raise McpConfigError(f"MCP_CONFIG: {explain_path_error(file, error)}") from error
     if len(text) > MOST_BYTES:
         raise McpConfigError(f"{str(file)!r} is larger than {MOST_BYTES} bytes")
     try:
@@ -250,8 +250,8 @@ def missing_program(reach: Reach, path: str | None) -> str:
     """
     if not isinstance(reach, Command):
         return ""
-    if reach.folder is not None and not Path(reach.folder).is_dir():
-        return f'there is no folder {reach.folder!r}, named in "cwd"'
+    if reach.folder is not None and (fault := find_path_fault(Path(reach.folder), "folder")):
+        return f'"cwd" is wrong: {fault}'
     if shutil.which(place_of(reach), path=reach.environment.get("PATH", path)) is None:
         return f"there is no program {reach.program!r} that can be run; install it, or write its whole path"
     return ""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tools.fetch.readers import Program, start_plain, talk
+from tools.nearness import find_path_fault
 
 _PROGRAM: Final = Program(
     Path(__file__).with_name("worker.py"),
@@ -57,11 +58,11 @@ class Spoken:
 
 def missing(model: Path) -> str:
     """What is not there of a model in a folder and of the library that runs it, as a half sentence; empty: nothing."""
-    if not model.is_dir():
-        return f"there is no folder {model}"
+    if fault := find_path_fault(model, "folder"):
+        return fault
     if find_spec("faster_whisper") is None:
         return "the library is missing (pip install faster-whisper)"
-    gone = [name for name in _FILES if not (model / name).is_file()]
+    gone = [name for name in _FILES if find_path_fault(model / name, "file")]
     return f"{model} holds no {' and no '.join(gone)} (a Whisper model in CTranslate2's form has them)" if gone else ""
 
 

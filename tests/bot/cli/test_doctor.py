@@ -596,7 +596,7 @@ async def test_what_is_switched_off_or_left_to_some_is_named_and_names_that_are_
         ("note", "wikipedia is left to admins"),
         ("BAD", "TOOLS_OFF names 'run_pyton', and there is no such tool; did you mean run_python?"),
     ]
-    assert told.of("channels") == [("BAD", "CHANNELS_FILE: gone.yaml cannot be read: No such file or directory")]
+    assert told.of("channels") == [("BAD", "CHANNELS_FILE: there is no file gone.yaml")]
 
 
 async def test_tools_that_ask_first_are_named_and_names_of_settings_that_are_no_tools(world: World) -> None:

@@ -132,7 +132,7 @@ def test_a_file_that_is_not_right_is_one_sentence_with_line_and_key(
 
 
 def test_a_file_that_is_not_there_is_one_sentence() -> None:
-    with pytest.raises(SettingsError, match=r"CHANNELS_FILE: gone\.yaml cannot be read: No such file"):
+    with pytest.raises(SettingsError, match=r"CHANNELS_FILE: there is no file gone\.yaml"):
         read_channels("gone.yaml")
 
 

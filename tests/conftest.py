@@ -38,8 +38,9 @@ RawJson: TypeAlias = Any
 RawObject: TypeAlias = dict[str, RawJson]
 ALONE = ("__main__", "kernel", "worker")
 """Modules that are programs of their own."""
-UNCOUNTED = [Path(__file__).with_name(name) for name in ("journeys", "playground")]
-"""Where no lines are counted: the whole bot passes nearly all on its way, and the emulators are not measured."""
+UNCOUNTED = [Path(__file__).with_name(name) for name in ("bench", "journeys", "linear", "playground")]
+"""Where no lines are counted: the whole bot and shapes of text pass nearly all on their way, and the emulators and the
+bench are not measured."""
 COUNTED_JOURNEY = Path(__file__).parent / "journeys" / "test_platforms.py"
 """One is enough: its people walk on every platform."""
 

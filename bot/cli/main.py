@@ -157,6 +157,10 @@ def main(arguments: Sequence[str]) -> int:
         for problem in error.args if isinstance(error, SettingsError) else [str(error)]:
             print(f"parley: {outlet.line(str(problem))}", file=sys.stderr)  # noqa: T201
         return 2 if isinstance(error, SettingsError) else 1
+    except BrokenPipeError:
+        # Whoever reads has read enough, as `head` does. The interpreter would complain at its end about what is left.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 130
     except OSError as error:
         if error.filename is None or error.errno not in _UNUSABLE:
             raise
@@ -165,10 +169,6 @@ def main(arguments: Sequence[str]) -> int:
         print(f"parley: {outlet.line(said)}", file=sys.stderr)  # noqa: T201
         return 2
     except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # Whoever reads has read enough, as `head` does. The interpreter would complain at its end about what is left.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 130
 
 

@@ -191,12 +191,35 @@ async def damage_of(path: Path, clock: Clock, busy_timeout: float) -> str:
     """Return what is wrong with a database of ours; empty if nothing was found.
 
     Raises:
-        SettingsError: it cannot be opened, is not ours, or its tables are not those of its version.
+        SettingsError: it cannot be opened, is not ours, its tables are not those of its version, or it is whole but the
+            write-ahead log beside it is another's.
         StoreError: another program keeps it locked.
     """
     refuse_foreign(path)
     if not size_of(path):
         return ""
+    damage = await _find_damage(path, clock, busy_timeout)
+    log = path_beside(path, "-wal")
+    if damage and size_of(log) and not await _find_damage_without_log(path, clock, busy_timeout):
+        raise SettingsError(
+            f"The database {str(path)!r} of DATABASE_URL is whole, but not together with its write-ahead log "
+            f"{log.name!r} ({damage}): probably another file was copied over it while the bot ran. Move the log away to "
+            "start with the file as it is, or restore a backup (parley restore FILE). Nothing was changed."
+        )
+    return damage
+
+
+async def _find_damage_without_log(path: Path, clock: Clock, busy_timeout: float) -> str:
+    try:
+        return await _quick_check(path, "ro&immutable=1", clock, busy_timeout)
+    except sqlite3.Error as error:
+        cut_off = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT
+        return "" if cut_off else str(error)
+    except SettingsError as error:
+        return str(error)
+
+
+async def _find_damage(path: Path, clock: Clock, busy_timeout: float) -> str:
     give_up = clock.monotonic() + _PATIENCE
     # Looking must change nothing: the last connection that may write puts the write-ahead log into the file as it
     # closes, and deletes the log.

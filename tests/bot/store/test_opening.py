@@ -38,6 +38,32 @@ async def file(url: str, tmp_path: Path, clock: HandClock, message: Message) -> 
     return tmp_path / "parley.db"
 
 
+async def test_a_file_that_was_copied_over_a_running_bots_is_refused_and_nothing_is_lost(
+    file: Path, tmp_path: Path, clock: HandClock, message: Message
+) -> None:
+    """As after `cp` and `kill -9`: what the process left in its log belongs to no page of the new file."""
+    other, log = tmp_path / "other.db", Path(f"{file}-wal")
+    async with Store.open(f"sqlite:///{other}", clock=clock) as store:
+        with closing(sqlite3.connect(other)) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        await store.intake.take_in(message("3"))
+        left = Path(f"{other}-wal").read_bytes()
+    before = file.read_bytes()
+    log.write_bytes(left)
+
+    with pytest.raises(SettingsError, match=r"is whole, but not together with its write-ahead log 'parley\.db-wal'"):
+        await inspect(file, clock)
+    with pytest.raises(SettingsError, match="Move the log away"):
+        async with Store.open(f"sqlite:///{file}", clock=clock):
+            pass
+
+    assert (file.read_bytes(), log.read_bytes()) == (before, left)
+    assert not list(tmp_path.glob("*.damaged-*"))
+    log.rename(tmp_path / "aside")
+    found = await inspect(file, clock)
+    assert found is not None and not found.damage and sum(found.unfinished.values()) == 2
+
+
 @contextmanager
 def locked(file: Path) -> Iterator[sqlite3.Connection]:
     """Another program lets nobody in, as one that vacuums or backs up by itself."""

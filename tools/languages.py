@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from string import Formatter
 from typing import Final, Literal, TypeAlias, get_args
 
 Language: TypeAlias = Literal["en", "zh-Hans", "zh-Hant"]
@@ -37,3 +38,19 @@ def script_of_tag(tag: str) -> Language | None:
 def in_language(words: Words | str, language: str) -> str:
     """Return the text in `words` for a language tag; a plain string is the same in every language."""
     return words if isinstance(words, str) else words[LANGUAGES.index(language_of_tag(language))]
+
+
+def phrase(words: Words | str, language: str, **values: object) -> str:
+    """Return the text in `words` for a language tag with its values; `{count:turn|turns}` is a number with its noun."""
+    return _NOUNS.vformat(in_language(words, language), (), values)
+
+
+class _Nouns(Formatter):
+    def format_field(self, value: object, format_spec: str) -> str:
+        one, bar, several = format_spec.partition("|")
+        if not bar:
+            return format(value, format_spec)
+        return f"{value} {one if value in (1, '1') else several}"
+
+
+_NOUNS: Final = _Nouns()

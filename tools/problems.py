@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tools.languages import Words, in_language
+from tools.languages import Words, phrase
 
 _PROBLEMS: Final[Mapping[str, Words]] = {
     "arguments": ("the arguments", "参数", "參數"),
@@ -45,14 +45,18 @@ _PROBLEMS: Final[Mapping[str, Words]] = {
     "empty": ("{name} must not be empty", "{name} 不能为空", "{name} 不能為空"),
     "short": ("{name} must not be so short", "{name} 太短", "{name} 太短"),
     "maxLength": (
-        "{name} must have at most {bound} characters, not {given}",
+        "{name} must have at most {bound:character|characters}, not {given}",
         "{name} 最多 {bound} 个字符，现在是 {given} 个",
         "{name} 最多 {bound} 個字元，目前為 {given} 個",
     ),
     "pattern": ("{name} must match {wanted}", "{name} 应符合格式 {wanted}", "{name} 應符合格式 {wanted}"),
-    "minItems": ("{name} must have at least {bound} items", "{name} 至少要有 {bound} 项", "{name} 至少要有 {bound} 項"),
+    "minItems": (
+        "{name} must have at least {bound:item|items}",
+        "{name} 至少要有 {bound} 项",
+        "{name} 至少要有 {bound} 項",
+    ),
     "maxItems": (
-        "{name} must have at most {bound} items, not {given}",
+        "{name} must have at most {bound:item|items}, not {given}",
         "{name} 最多 {bound} 项，现在是 {given} 项",
         "{name} 最多 {bound} 項，目前為 {given} 項",
     ),
@@ -74,7 +78,7 @@ _PROBLEMS: Final[Mapping[str, Words]] = {
 
 def problem(key: str, language: str, **values: object) -> str:
     """Return the message `key` in a language."""
-    return in_language(_PROBLEMS[key], language).format(**values)
+    return phrase(_PROBLEMS[key], language, **values)
 
 
 def kind_name(kind: object, language: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tools.base import Source
-from tools.languages import Words, in_language
+from tools.languages import Words, phrase
 
 CUT: Final = " […]"
 LEAST_EXCERPT: Final = 120
@@ -22,7 +22,7 @@ _LABELS: Final[Mapping[str, Words]] = {
     "date": ("Date: {date}", "日期：{date}", "日期：{date}"),
     "relevance": ("Relevance: {score:.2f}", "相关度：{score:.2f}", "相關度：{score:.2f}"),
     "shown": (
-        "({shown} of {found} results are shown.)",
+        "({shown} of {found:result|results} shown.)",
         "（共 {found} 条结果，显示 {shown} 条。）",
         "（共 {found} 筆結果，顯示 {shown} 筆。）",
     ),
@@ -43,7 +43,7 @@ _LABELS: Final[Mapping[str, Words]] = {
 
 def label(key: str, language: str, **values: object) -> str:
     """Return a label in the language of a tag."""
-    return in_language(_LABELS[key], language).format(**values)
+    return phrase(_LABELS[key], language, **values)
 
 
 def found_pages(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Final
 
 from bot.sentences import answers, approvals, attached, commands, limits, people, receipts, tools
 from bot.sentences.language import chinese, is_certain, language_of
-from tools.languages import Words, in_language
+from tools.languages import Words, phrase
 
 _MODULES: Final = (answers, approvals, attached, commands, limits, people, receipts, tools)
 TABLE: Final[Mapping[str, Words]] = {key: words for module in _MODULES for key, words in module.SENTENCES.items()}
@@ -20,7 +20,7 @@ TABLE: Final[Mapping[str, Words]] = {key: words for module in _MODULES for key, 
 
 def say(key: str, language: str, **values: object) -> str:
     """The sentence `key` in a language given by its tag; in English where it is not written in that language."""
-    return in_language(TABLE[key], language).format(**values)
+    return phrase(TABLE[key], language, **values)
 
 
 _REFUSALS: Final = ("not_yours", "admins_only", "owners_only")
@@ -36,7 +36,7 @@ def how_long(seconds: float, language: str) -> str:
     minutes = math.ceil(seconds / 60)
     if seconds <= 90:
         count = math.ceil(seconds)
-        return say("second" if count == 1 else "seconds", language, count=count)
+        return say("seconds", language, count=count)
     if minutes < 100:
         return say("minutes", language, count=minutes)
     hours, rest = divmod(minutes, 60)

@@ -55,16 +55,16 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "這則訊息對模型來說太長了。請縮短內容，或分成幾則傳送。（編號 {id}）",
     ),
     "too_long_for_window": (
-        "This message is too long for the model: it is about {tokens} tokens, and the model takes {window} with all "
-        "else it is told. Please shorten it, or send it in parts. (Reference {id})",
+        "This message is too long for the model: it is about {tokens:token|tokens}, and the model takes {window} with "
+        "all else it is told. Please shorten it, or send it in parts. (Reference {id})",
         "这条消息对模型来说太长了：约 {tokens} 个 token，而模型连同其他内容最多接受 {window} 个。请缩短，或分几次发送。"
         "（编号 {id}）",
         "這則訊息對模型來說太長了：約 {tokens} 個 token，而模型連同其他內容最多接受 {window} 個。請縮短內容，"
         "或分成幾則傳送。（編號 {id}）",
     ),
     "window_too_small": (
-        "The model takes only {window} tokens, too few for what I have to tell it. Whoever runs this bot has to choose "
-        "another one (reference {id}).",
+        "The model takes only {window:token|tokens}, too few for what I have to tell it. Whoever runs this bot has to "
+        "choose another one (reference {id}).",
         "当前模型只接受 {window} 个 token，不足以工作，需要机器人的管理员更换模型（编号 {id}）。",
         "目前的模型只接受 {window} 個 token，不足以運作，需要機器人的管理員更換模型（編號 {id}）。",
     ),

@@ -30,12 +30,13 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "⚠️ 工具 `{name}` 在您允許之後發生了變化，因此沒有執行。",
     ),
     "approval_cut": (
-        "⚠️ This is too long to be shown here: {shown} of {count} characters. The file `{file}` below holds all of it.",
+        "⚠️ This is too long to be shown here: {shown} of {count:character|characters}. The file `{file}` below holds "
+        "all of it.",
         "⚠️ 内容太长，这里只显示了 {count} 个字符中的 {shown} 个。完整内容见下方的文件 `{file}`。",
         "⚠️ 內容太長，這裡只顯示了 {count} 個字元中的 {shown} 個。完整內容見下方的檔案 `{file}`。",
     ),
     "approval_left_out": (
-        "⟪{count} characters left out⟫",
+        "⟪{count:character|characters} left out⟫",
         "⟪省略 {count} 个字符⟫",
         "⟪省略 {count} 個字元⟫",
     ),

@@ -79,7 +79,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "這個聊天室的專屬指示已取消。",
     ),
     "persona_long": (
-        "These instructions have {length} characters; at most {limit} fit. Please shorten them.",
+        "These instructions have {length:character|characters}; at most {limit} fit. Please shorten them.",
         "这些指示有 {length} 个字符，最多 {limit} 个。请缩短。",
         "這些指示有 {length} 個字元，最多 {limit} 個。請縮短。",
     ),
@@ -181,8 +181,8 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "提醒 {number} 只有一次，可以刪除，不能暫停。",
     ),
     "forget_sure": (
-        "This deletes everything kept of this chat for good: {turns} turns, reminders and files. Write `{command} yes` "
-        "to do it. What I remember about you stays; `{memory}` shows it.",
+        "This deletes everything kept of this chat for good: {turns:turn|turns}, reminders and files. Write `{command} "
+        "yes` to do it. What I remember about you stays; `{memory}` shows it.",
         "这会永久删除此聊天的全部记录：{turns} 轮对话、提醒和文件。确定的话请发送 `{command} yes`。"
         "我记住的关于你的内容会保留，可用 `{memory}` 查看。",
         "這會永久刪除這個聊天室的所有紀錄：{turns} 輪對話、提醒和檔案。確定的話請輸入 `{command} yes`。"
@@ -216,7 +216,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "輸入 `{command}` 取得 Markdown 檔案，`{command} json` 取得 JSON；在群組裡加上 `all` 匯出所有人的提問。",
     ),
     "forgotten": (
-        "Everything kept of this chat is deleted: {turns} turns.",
+        "Everything kept of this chat is deleted: {turns:turn|turns}.",
         "此聊天的全部记录已删除：共 {turns} 轮对话。",
         "這個聊天室的所有紀錄已刪除：共 {turns} 輪對話。",
     ),

@@ -8,9 +8,8 @@ from typing import Final
 from tools.languages import Words
 
 SENTENCES: Final[Mapping[str, Words]] = {
-    "second": ("{count} second", "{count} 秒", "{count} 秒"),
-    "seconds": ("{count} seconds", "{count} 秒", "{count} 秒"),
-    "minutes": ("{count} minutes", "{count} 分钟", "{count} 分鐘"),
+    "seconds": ("{count:second|seconds}", "{count} 秒", "{count} 秒"),
+    "minutes": ("{count:minute|minutes}", "{count} 分钟", "{count} 分鐘"),
     "hours": ("{hours} h {minutes} min", "{hours} 小时 {minutes} 分钟", "{hours} 小時 {minutes} 分鐘"),
     "waiting": (
         "Received: “{text}”. It waits for the answer before it.",
@@ -38,7 +37,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "一分鐘內的訊息太多了，請稍候片刻。",
     ),
     "too_big": (
-        "This message is too long for me: {length} characters, and I read up to {limit}.",
+        "This message is too long for me: {length:character|characters}, and I read up to {limit}.",
         "这条消息太长了：共 {length} 个字符，我最多能读 {limit} 个。",
         "這則訊息太長了：共 {length} 個字元，我最多能讀 {limit} 個。",
     ),
@@ -68,11 +67,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "**今日用量**（{wait}後重新計算）",
     ),
     "usage_line": (
-        "- {who}: {messages} questions, {tokens}, {money}",
+        "- {who}: {messages:question|questions}, {tokens}, {money}",
         "- {who}：{messages} 个问题，{tokens}，{money}",
         "- {who}：{messages} 個問題，{tokens}，{money}",
     ),
-    "usage_tokens": ("{count} tokens", "{count} 个 token", "{count} 個 token"),
+    "usage_tokens": ("{count:token|tokens}", "{count} 个 token", "{count} 個 token"),
     "usage_of": (
         "{spent} of {most} ({left} left)",
         "{spent}（共 {most}，剩余 {left}）",

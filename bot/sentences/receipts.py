@@ -31,11 +31,15 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "- **{name}** `{arguments}`：{status}，{seconds} 秒，{cost}",
     ),
     "why_thought": (
-        "What it thought, {count} characters, begins with:",
+        "What it thought, {count:character|characters}, begins with:",
         "它的思考过程共 {count} 个字符，开头是：",
         "它的思考過程共 {count} 個字元，開頭是：",
     ),
-    "thought": ("Reasoning, {count} characters", "思考过程，共 {count} 个字符", "思考過程，共 {count} 個字元"),
+    "thought": (
+        "Reasoning, {count:character|characters}",
+        "思考过程，共 {count} 个字符",
+        "思考過程，共 {count} 個字元",
+    ),
     "tools_used": ("Tools used", "使用的工具", "使用的工具"),
     "why_more": ("- and {count} more", "- 以及另外 {count} 次", "- 以及另外 {count} 次"),
     "why_pending": ("not begun", "未开始", "尚未開始"),
@@ -57,19 +61,19 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "費用：不明，沒有這個模型的價格。",
     ),
     "context": (
-        "{model} is told the last {turns} turns of this chat word for word: about {tokens} tokens with everything "
-        "below, of {window} that may be sent.",
+        "{model} is told the last {turns:turn|turns} of this chat word for word: about {tokens:token|tokens} with "
+        "everything below, of {window} that may be sent.",
         "{model} 会逐字看到此聊天最近的 {turns} 轮对话：连同以下内容约 {tokens} 个 token，最多可发送 {window} 个。",
         "{model} 會逐字看到這個聊天室最近的 {turns} 輪對話：連同以下內容約 {tokens} 個 token，最多可送出 {window} 個。",
     ),
     "context_left_out": (
-        "{turns} older turns do not fit, and are not in the summary yet.",
+        "Older turns that do not fit and are not in the summary yet: {turns}.",
         "另有 {turns} 轮较早的对话放不下，暂时也不在摘要中。",
         "另有 {turns} 輪較早的對話放不下，暫時也不在摘要中。",
     ),
     "context_facts": ("What I remember is told too:", "还包括我记住的内容：", "還包括我記住的內容："),
     "context_summary": (
-        "Of the {turns} turns before these it is told this summary:",
+        "Of the {turns:turn|turns} before these it is told this summary:",
         "更早的 {turns} 轮对话以这份摘要代替：",
         "更早的 {turns} 輪對話以這份摘要代替：",
     ),

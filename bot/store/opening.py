@@ -203,8 +203,8 @@ async def damage_of(path: Path, clock: Clock, busy_timeout: float) -> str:
     if damage and size_of(log) and not await _find_damage_without_log(path, clock, busy_timeout):
         raise SettingsError(
             f"The database {str(path)!r} of DATABASE_URL is whole, but not together with its write-ahead log "
-            f"{log.name!r} ({damage}): probably another file was copied over it while the bot ran. Move the log away to "
-            "start with the file as it is, or restore a backup (parley restore FILE). Nothing was changed."
+            f"{log.name!r} ({damage}): probably another file was copied over it while the bot ran. Move the log away "
+            "to start with the file as it is, or restore a backup (parley restore FILE). Nothing was changed."
         )
     return damage
 

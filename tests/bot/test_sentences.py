@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bot import sentences
 from bot.sentences import TABLE, chinese, how_long, language_of, say
 from bot.sentences.language import is_certain, script
-from tools.languages import LANGUAGES, Words
+from tools.languages import LANGUAGES, Words, phrase
 from tools.problems import _PROBLEMS
 from tools.search_results import _LABELS
 
@@ -99,6 +99,21 @@ def test_each_script_is_its_own(table: Mapping[str, Words]) -> None:
         assert script(traditional) != "zh-Hans", key
         for text, other in ((simplified, "zh-Hant"), (traditional, "zh-Hans")):
             assert [sign for sign in text if script(sign) == other] == [], key
+
+
+@pytest.mark.parametrize("table", [TABLE, _PROBLEMS, _LABELS], ids=["sentences", "problems", "labels"])
+def test_one_thing_is_not_said_as_several(table: Mapping[str, Words]) -> None:
+    one = {key: phrase(words, "en", **dict.fromkeys(values(words[0]), 1)) for key, words in table.items()}
+
+    nouns = r"\b1 (?:older )?(?:characters|facts|items|messages|minutes|questions|results|seconds|tokens|turns)\b"
+    assert [key for key, text in one.items() if re.search(nouns, text)] == []
+
+
+def test_a_number_takes_its_noun() -> None:
+    assert [say("forgotten", "en", turns=number).rpartition(": ")[2] for number in (0, 1, 2, "1", "1,000")] == [
+        "0 turns.", "1 turn.", "2 turns.", "1 turn.", "1,000 turns.",
+    ]  # fmt: skip
+    assert say("forgotten", "zh", turns=1).endswith("共 1 轮对话。")
 
 
 def test_no_sentence_is_written_twice() -> None:

@@ -123,7 +123,7 @@ async def test_a_chat_is_deleted_only_when_that_is_confirmed(world: World, start
         done = await ask(world, bot, "/forget yes")
         said = await ask(world, bot, "what is my cat called?")
 
-    assert "/forget yes" in sure and "1 turns" in sure
+    assert "/forget yes" in sure and ": 1 turn, reminders" in sure
     assert still == "It is Minka."
     assert "deleted" in done
     assert said == "I do not know."

@@ -59,7 +59,7 @@ def test_what_fits_has_no_problems(value: Json) -> None:
         ({"name": "a", "age": -1}, "age must be at least 0, not -1"),
         ({"name": "a", "age": 151}, "age must be at most 150, not 151"),
         ({"name": "a", "size": "xl"}, "size must be one of 's', 'm', not 'xl'"),
-        ({"name": "a", "tags": []}, "tags must have at least 1 items"),
+        ({"name": "a", "tags": []}, "tags must have at least 1 item"),
         ({"name": "a", "tags": ["x", "y", "z"]}, "tags must have at most 2 items, not 3"),
         ({"name": "a", "tags": ["x", 5]}, "tags[1] must be string, not the number 5"),
         ({"name": "a", "home": {}}, "home.city is required"),

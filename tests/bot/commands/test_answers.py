@@ -34,8 +34,8 @@ async def test_context_says_what_a_model_is_told_of_a_chat_and_what_it_is_not(ri
 
     assert "last 0 turns" in empty and "What I remember" not in empty
     assert "What I remember is told too:\n\n- Ada likes" in told and "evil.example)" not in told
-    assert "Of the 1 turns before these it is told this summary:\n\n> Ada asked for a tale." in told
-    assert "older turns do not fit" in told
+    assert "Of the 1 turn before these it is told this summary:\n\n> Ada asked for a tale." in told
+    assert "Older turns that do not fit" in told
 
 
 async def test_words_of_the_bot_that_somebody_quotes_are_as_trusted_as_the_turn_they_came_from(rig: OpenRig) -> None:
@@ -128,7 +128,7 @@ async def test_forget_asks_first_and_deletes_then(rig: OpenRig) -> None:
         before = await it.bot.store.history.count_turns(chat)
         [done] = await it.say("/forget yes")
 
-        assert "1 turns" in asked and "`/forget yes`" in asked
+        assert ": 1 turn, reminders" in asked and "`/forget yes`" in asked
         assert (before, await it.bot.store.history.count_turns(chat)) == (1, 0)
         assert "1" in done
 

@@ -22,7 +22,7 @@ _LABELS: Final[Mapping[str, Words]] = {
     "date": ("Date: {date}", "日期：{date}", "日期：{date}"),
     "relevance": ("Relevance: {score:.2f}", "相关度：{score:.2f}", "相關度：{score:.2f}"),
     "shown": (
-        "({shown} of {found:result|results} shown.)",
+        "({shown} of {found:result|results} are shown.)",
         "（共 {found} 条结果，显示 {shown} 条。）",
         "（共 {found} 筆結果，顯示 {shown} 筆。）",
     ),

@@ -57,6 +57,11 @@ class Platforms:
         }
 
     @property
+    def listening(self) -> bool:
+        """Whether messages come in from any platform."""
+        return "listening" in self.state.values()
+
+    @property
     def conflicts(self) -> dict[str, int]:
         """Platform → signs in the last ten minutes that another program receives with the same token; without zeros."""
         return {name: count for name, adapter in self._adapters.items() if (count := adapter.conflicts)}

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 from tools.cancelling import end_tasks
@@ -30,7 +31,12 @@ _FRAMES = 6
 class LoopWatch:
     """Measures how long the running event loop was blocked, inside `async with`."""
 
-    def __init__(self) -> None:
+    def __init__(self, anybody: Callable[[], bool] = lambda: True) -> None:
+        """
+        Args:
+            anybody: whether somebody could write now; a block that nobody could notice is measured, but not logged.
+        """
+        self._anybody = anybody
         self.longest = 0.0
         """The longest time the loop was late, in seconds: includes waiting for a processor."""
         self.longest_computing = 0.0
@@ -78,7 +84,7 @@ class LoopWatch:
 
     def _complain(self, late: float, computing: float) -> None:
         now = time.perf_counter()
-        if now - self._complained_at < _COMPLAINT:
+        if now - self._complained_at < _COMPLAINT or not self._anybody():
             return
         self._complained_at = now
         log.warning(

@@ -135,7 +135,7 @@ async def test_long_excerpts_are_shortened_before_a_result_is_left_out(tavily: T
         assert len(result.text) <= chars
         assert result.text.count("\nSource: ") == shown
         if shown < 8:
-            assert result.text.endswith(f"({shown} of 8 results shown.)")
+            assert result.text.endswith(f"({shown} of 8 results are shown.)")
         if chars >= 2000:
             assert shown == 8
         if 2500 <= chars < len(whole.text):

@@ -114,6 +114,7 @@ async def test_one_platform_in_trouble_never_holds_another(clock: FakeClock) -> 
 
     async with running(clock, down, up) as (platforms, _, _):
         assert platforms.state == {"slack": "unreachable: no network", "telegram": "listening"}
+        assert platforms.listening
         assert platforms.surface(ReplyTarget("telegram")) == SurfaceOf("telegram")
         with pytest.raises(Unreachable):
             platforms.surface(ReplyTarget("slack"))
@@ -148,6 +149,7 @@ async def test_a_connection_that_is_lost_is_made_again_and_what_is_shown_goes_on
 
     async with running(clock, flaky) as (platforms, _, _):
         assert platforms.state == {"telegram": "unreachable: gone"}
+        assert not platforms.listening
         assert platforms.surface(ReplyTarget("telegram")) == SurfaceOf("telegram")
         await clock.advance(1)
         await clock.advance(2)

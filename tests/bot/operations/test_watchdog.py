@@ -66,6 +66,23 @@ async def test_blocks_are_complained_about_once_a_minute(caplog: pytest.LogCaptu
     assert len(caplog.records) == 1
 
 
+async def test_a_block_before_anybody_can_write_is_measured_and_not_complained_about(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As while the bot starts: no chat waits for it."""
+    listening: set[str] = set()
+    async with LoopWatch(lambda: bool(listening)) as watch:
+        for platforms in ((), ("telegram",)):
+            assert not caplog.records
+            listening.update(platforms)
+            watch.reset()
+            await asyncio.sleep(0.06)
+            counts_for(0.2)
+            await a_beat(watch, 0.12)
+
+    assert len(caplog.records) == 1
+
+
 async def test_work_in_small_pieces_is_no_block(caplog: pytest.LogCaptureFixture) -> None:
     async with LoopWatch() as watch:
         for _ in range(40):

@@ -41,6 +41,7 @@ from bot.contract import (
     ModelError,
     ModelRefused,
     ModelSlow,
+    Picture,
     ToolEntry,
     Unaffordable,
     UserEntry,
@@ -155,6 +156,7 @@ class ModelPass:
             provider=answer.provider if whole else "",
             raw=answer.raw if whole and not self._text_calls else {},
             origin=origin,
+            pictures=tuple(Picture(0, one.media_type, one.content, one.name) for one in answer.pictures),
         )
 
     async def run(self) -> AsyncGenerator[Delta | ModelReplaced, None]:

@@ -91,7 +91,7 @@ class Briefings:
         left, room = MOST_SHOWN_AGAIN, BYTES_AGAIN
         for place in range(len(entries) - 1, -1, -1):
             entry = entries[place]
-            if not isinstance(entry, UserEntry) or not entry.pictures:
+            if not isinstance(entry, UserEntry | AssistantEntry) or not entry.pictures:
                 continue
             if not left:
                 break

@@ -46,13 +46,18 @@ class SystemEntry:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture that came with a message. History keeps which one it was; what is in it is loaded while it is shown."""
+    """A picture that came with a message, or that the model made in its answer.
+
+    History keeps which one it was; what is in it is loaded while it is shown.
+    """
 
     stored: int
-    """The id of the stored file."""
+    """The id of the stored file; 0: it is not stored yet."""
     media_type: str
     content: bytes = field(default=b"", repr=False, compare=False)
     """Empty: the model is not shown it any more."""
+    name: str = field(default="", repr=False)
+    """The file's name in the chat, of one that the model made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,8 @@ class AssistantEntry:
     """Which provider's `raw` this is (the table's name and base URL)."""
     raw: Mapping[str, Json] = field(default_factory=lambda: _NOTHING)
     origin: str = OURS
+    pictures: tuple[Picture, ...] = ()
+    """Those that it made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +140,8 @@ def entry_to_json(entry: Entry) -> str:
                     value[name] = getattr(entry, name)
             if entry.raw:
                 value["raw"] = dict(entry.raw)
+            if entry.pictures:
+                value["pictures"] = [[one.stored, one.media_type, one.name] for one in entry.pictures]
     value["origin"] = entry.origin
     return json.dumps(value, ensure_ascii=False)
 
@@ -150,7 +159,7 @@ def entry_from_json(text: str) -> Entry:
     # Earlier versions kept no origin: what they stored may be anybody's words.
     value["origin"] = sys.intern(value.get("origin", OUTSIDE))
     if "pictures" in value:
-        value["pictures"] = tuple(Picture(*one) for one in value["pictures"])
+        value["pictures"] = tuple(Picture(id, kind, b"", *name) for id, kind, *name in value["pictures"])
     if kind is AssistantEntry and "calls" in value:
         value["calls"] = tuple(ToolCall(**call) for call in value["calls"])
     if "provider" in value:

@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from bot.contract import (
+    AssistantEntry,
     Backoff,
     Clock,
     ContextTooLong,
@@ -304,7 +305,7 @@ def without_pictures(request: Request) -> Request:
     """The same request, with the pictures only named."""
     entries = (
         replace(entry, pictures=tuple(replace(one, content=b"") for one in entry.pictures))
-        if isinstance(entry, UserEntry) and entry.pictures
+        if isinstance(entry, UserEntry | AssistantEntry) and entry.pictures
         else entry
         for entry in request.entries
     )

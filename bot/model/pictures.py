@@ -62,5 +62,6 @@ class Pictures:
         except (binascii.Error, ValueError):
             return None
         media_type, ending = kind_of(content[:16])
-        number = f"-{len(self.files) + 1}" if self.files else ""
-        return ProducedFile(f"picture{number}.{ending}", media_type, content) if media_type else None
+        # A name of its own in the chat, by which a later question finds it.
+        name = f"picture-{hashlib.sha256(content).hexdigest()[:8]}.{ending}"
+        return ProducedFile(name, media_type, content) if media_type else None

@@ -92,7 +92,14 @@ def told(entry: UserEntry) -> str:
     return f"{entry.text}\n\n{NOT_SHOWN}".strip() if hidden else entry.text
 
 
-def data_urls(entry: UserEntry) -> list[str]:
+def posted(entry: AssistantEntry) -> str:
+    """What is said behind an answer with pictures that the model made, as no server takes them in its own message."""
+    names = ", ".join(one.name for one in entry.pictures)
+    seen = "" if all(one.content for one in entry.pictures) else " You cannot see it now."
+    return f"(With your answer above, {names} was posted in this chat.{seen})" if names else ""
+
+
+def data_urls(entry: UserEntry | AssistantEntry) -> list[str]:
     """The pictures of a message that are shown, as addresses that hold them."""
     shown = [one for one in entry.pictures if one.content]
     return [f"data:{one.media_type};base64,{base64.b64encode(one.content).decode()}" for one in shown]
@@ -148,6 +155,7 @@ class ChatRendering:
                 case AssistantEntry(calls=()):
                     if entry.text:
                         messages.append(self._answer(entry, after_tool=_ends_with(messages, "tool")))
+                    _say(messages, posted(entry), data_urls(entry))
                 case AssistantEntry():
                     results, taken = results_of(entry, entries[place:])
                     place += taken

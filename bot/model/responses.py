@@ -16,7 +16,17 @@ from bot.model.assembly import Assembly, Delta, StreamFault, count_of, table_in,
 from bot.model.base import Request
 from bot.model.endings import BROKEN, CUT_SHORT, WHOLE, meaning_of
 from bot.model.protocol import results_texts
-from bot.model.rendering import ChatRendering, Declarations, Weighed, call_id, data_urls, results_of, told, tool_name
+from bot.model.rendering import (
+    ChatRendering,
+    Declarations,
+    Weighed,
+    call_id,
+    data_urls,
+    posted,
+    results_of,
+    told,
+    tool_name,
+)
 from bot.model.sse import Decoder, EventDecoder
 from bot.model.wire import Body, Endpoint, Opening
 from tools.base import Json, ToolCall
@@ -174,6 +184,8 @@ class ResponsesWire:
                 case AssistantEntry():
                     own = entry.provider == self.identity and bool(entry.raw)
                     items.extend(self._answer(entry, own=own))
+                    if not entry.calls:
+                        items.extend(_asked(posted(entry), data_urls(entry)))
                     results, taken = results_of(entry, entries[place:])
                     place += taken
                     for result, text in zip(results, results_texts(results), strict=True):

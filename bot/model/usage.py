@@ -122,7 +122,8 @@ PICTURE_TOKENS = 1_000
 
 def picture_tokens(entry: Entry) -> int:
     """The tokens that the pictures of an entry cost, as far as they are shown."""
-    return PICTURE_TOKENS * sum(bool(one.content) for one in entry.pictures) if isinstance(entry, UserEntry) else 0
+    pictures = entry.pictures if isinstance(entry, UserEntry | AssistantEntry) else ()
+    return PICTURE_TOKENS * sum(bool(one.content) for one in pictures)
 
 
 def token_count(entries: Sequence[Entry], tokens: Callable[[str], int]) -> int:

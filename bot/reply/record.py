@@ -8,8 +8,10 @@ from bot.store import PageState, Store, StoredTurn
 
 
 def files_before(stored: StoredTurn) -> list[File]:
-    """The files that the calls of a turn made before a restart, numbered as the reply numbered them then."""
-    made = [
+    """The files that a turn made before a restart, numbered as the reply numbered them then."""
+    pictures = [one for record in stored.passes for one in record.entry.pictures if one.content]
+    made = [File(one.name, one.media_type, one.content) for one in pictures]
+    made += [
         File(file.name, file.media_type, file.content)
         for record in stored.calls
         if record.result is not None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+from dataclasses import replace
 from sqlite3 import Connection
 
-from bot.contract import File, MessageRef
+from bot.contract import AssistantEntry, File, MessageRef
 from bot.store.queries import Queries
 from bot.store.records import AttachmentRecord, message_ref
 from bot.store.states import PageState
@@ -124,6 +126,29 @@ def keep_file(db: Connection, scope: str, file: ProducedFile, now: float) -> int
             surplus.append(int(other))
     remove_files(db, surplus)
     return int(id)
+
+
+def keep_files(db: Connection, turn: int, files: Iterable[ProducedFile], now: float) -> list[int]:
+    """Store what a turn made in its chat's scope, and return the ids, without what is too long to be kept (0)."""
+    rows = db.execute("SELECT c.chat FROM turns t JOIN chats c ON c.id = t.chat WHERE t.id = ?", (turn,)).fetchall()
+    return [
+        keep_file(db, scope, file, now) if len(file.content) <= FILE_BYTES else 0 for (scope,) in rows for file in files
+    ]
+
+
+def keep_pictures(db: Connection, turn: int, entry: AssistantEntry, now: float) -> AssistantEntry:
+    """Store the pictures that a model made in a pass, and return the pass with those that are kept."""
+    files = (ProducedFile(one.name, one.media_type, one.content) for one in entry.pictures)
+    kept = zip(entry.pictures, keep_files(db, turn, files, now), strict=False)
+    return replace(entry, pictures=tuple(replace(one, stored=id) for one, id in kept if id))
+
+
+def load_pictures(db: Connection, entry: AssistantEntry) -> AssistantEntry:
+    """Return a stored pass with what is in its pictures, as far as they are still stored."""
+    ids = ",".join(str(one.stored) for one in entry.pictures)
+    rows = db.execute(f"SELECT f.id, b.content FROM files f JOIN blobs b ON b.digest = f.digest WHERE f.id IN ({ids})")
+    contents = dict(rows.fetchall())
+    return replace(entry, pictures=tuple(replace(one, content=contents.get(one.stored, b"")) for one in entry.pictures))
 
 
 def remove_files(db: Connection, ids: list[int]) -> None:

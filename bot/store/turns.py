@@ -24,7 +24,7 @@ from bot.contract import (
 )
 from bot.store.approvals import load_approval
 from bot.store.branches import find_newest_answer, place_turn
-from bot.store.files import FILE_BYTES, attachments_of, keep_file, produced_files
+from bot.store.files import attachments_of, keep_files, keep_pictures, load_pictures, produced_files
 from bot.store.incoming import incoming_from_json
 from bot.store.intake import count_attempt
 from bot.store.queries import Queries
@@ -70,9 +70,13 @@ class Turns(Queries):
         now = self._clock.wall()
         await self._writer.run(lambda db: open_turn(db, turn, chat, person, now))
 
-    async def save_pass(self, turn: int, number: int, entry: AssistantEntry, model: str, usage: Usage) -> None:
-        """Store the result of a pass, and the tool calls it asks for as `pending`, before they start."""
-        row = (number, entry_json(entry), to_plain(model), usage_json(usage), turn)
+    async def save_pass(
+        self, turn: int, number: int, entry: AssistantEntry, model: str, usage: Usage
+    ) -> AssistantEntry:
+        """Store the result of a pass with its pictures, and the tool calls it asks for as `pending`, before they start.
+
+        Return it as it is stored: with the ids of its pictures, and without those that are too long to be kept.
+        """
         now = self._clock.wall()
         calls = [
             (
@@ -87,7 +91,9 @@ class Turns(Queries):
             for place, call in enumerate(entry.calls)
         ]
 
-        def work(db: Connection) -> None:
+        def work(db: Connection) -> AssistantEntry:
+            kept = keep_pictures(db, turn, entry, now) if entry.pictures else entry
+            row = (number, entry_json(kept), to_plain(model), usage_json(usage), turn)
             db.execute(
                 "INSERT INTO passes SELECT id, ?, ?, ?, ? FROM turns WHERE id = ? "
                 "ON CONFLICT DO UPDATE SET entry = excluded.entry, model = excluded.model, usage = excluded.usage",
@@ -99,8 +105,9 @@ class Turns(Queries):
                 "ON CONFLICT DO NOTHING",
                 [(*call, turn) for call in calls],
             )
+            return kept
 
-        await self._writer.run(work)
+        return await self._writer.run(work)
 
     async def start_call(self, turn: int, call: ToolCall, *, passnumber: int, position: int, effects: bool) -> None:
         """Store that a call is about to run, for the first time or again."""
@@ -130,13 +137,7 @@ class Turns(Queries):
         now = self._clock.wall()
 
         def work(db: Connection) -> None:
-            files: list[int] = []
-            for file in result.files:
-                for (scope,) in db.execute(
-                    "SELECT c.chat FROM turns t JOIN chats c ON c.id = t.chat WHERE t.id = ?", (turn,)
-                ).fetchall():
-                    if len(file.content) <= FILE_BYTES:
-                        files.append(keep_file(db, scope, file, now))
+            files = [id for id in keep_files(db, turn, result.files, now) if id] if result.files else []
             db.execute(
                 "UPDATE calls SET status = ?, result = ?, text = ?, seconds = ? WHERE rowid = "
                 "(SELECT rowid FROM calls WHERE turn = ? AND call_id = ? "
@@ -335,7 +336,7 @@ def _load(db: Connection, turn: int) -> StoredTurn:
     return StoredTurn(
         turn,
         tuple(
-            PassRecord(number, _assistant(entry), model, usage_from_json(usage))
+            PassRecord(number, _assistant(db, entry), model, usage_from_json(usage))
             for number, entry, model, usage in passes
         ),
         tuple(_with_files(db, turn, call) for call in _calls(db, turn)),
@@ -417,10 +418,10 @@ def _texts_in_history(db: Connection, turn: int) -> dict[str, list[str]]:
     return texts
 
 
-def _assistant(text: str) -> AssistantEntry:
+def _assistant(db: Connection, text: str) -> AssistantEntry:
     entry = entry_from_json(text)
     assert isinstance(entry, AssistantEntry)
-    return entry
+    return load_pictures(db, entry) if entry.pictures else entry
 
 
 def _call(row: tuple[Any, ...], texts: dict[str, list[str]]) -> CallRecord:

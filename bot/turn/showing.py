@@ -80,10 +80,11 @@ class Showing:
         made.current.append(said)
 
     async def _pass_ended(self, draft: Draft, event: PassEnded) -> None:
-        made, entry, usage = draft.made, event.entry, event.usage
+        made, usage = draft.made, event.usage
         made.model, made.usage = event.model or made.model, made.usage + usage
         made.dollars += self._prices.dollars_of(event.model, usage) or 0.0
-        await self._store.turns.save_pass(draft.run.turn, len(made.passes) + 1, entry, event.model, usage)
+        number = len(made.passes) + 1
+        entry = await self._store.turns.save_pass(draft.run.turn, number, event.entry, event.model, usage)
         made.passes.append(entry)
         made.current.clear()
         made.thinking.clear()

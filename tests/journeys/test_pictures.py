@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import re
 import sqlite3
 from contextlib import closing
 
@@ -65,6 +66,25 @@ async def test_a_picture_is_shown_to_the_model_with_the_question_and_again_with_
             await bot.dispatcher.wait_idle()
             told = [one for one in world.model.requests[-1].body["messages"] if one["role"] == "user"]
             assert [seen_in(one) for one in told] == [[PNG[2]], []]
+
+
+async def test_a_picture_that_the_model_made_is_what_a_later_question_is_about(world: World, start: Start) -> None:
+    image = {"image_url": {"url": f"data:image/png;base64,{base64.b64encode(PNG[2]).decode()}"}}
+    world.model.script = lambda body: Reply(chunks=({"content": "A cat."}, {"images": [image]}))
+    async with start(*PLATFORMS) as bot:
+        for platform in PLATFORMS:
+            place = Place(world, platform)
+            place.send("Draw a cat.")
+            await place.until("A cat.")
+            await bot.dispatcher.wait_idle()
+
+            place.send("Make that picture blue.")
+            await answered(place, 2)
+            await bot.dispatcher.wait_idle()
+            assert seen_in(last(world)) == [PNG[2]]
+            said = words_of(last(world))
+            name = re.search(r"picture-[0-9a-f]{8}\.png", said)
+            assert name is not None and "Make that picture blue." in said.partition(name[0])[2]
 
 
 async def test_the_four_newest_pictures_are_shown_again_as_long_as_they_are_small(world: World, start: Start) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 from bot.contract.errors import ModelRefused
 from bot.contract.transcript import AssistantEntry, Picture, UserEntry, entry_from_json, entry_to_json
 from bot.model import token_count
@@ -126,6 +129,39 @@ async def test_other_refusals_of_a_request_with_a_picture_are_what_they_are(
     assert len(server.requests) == 1 and model.sees(model.name)
 
 
+async def test_what_the_model_made_is_shown_behind_its_answer_by_every_wire(
+    server: ModelServer, opened: Open, asking: Ask, tool_question: Request
+) -> None:
+    server.models.append("gpt-5.4-mini")
+    shown = AssistantEntry("A cat.", pictures=(replace(LOOK, name="picture-1.png"),))
+    gone = AssistantEntry("A cat.", pictures=(replace(GONE, name="picture-2.jpg"),))
+    entries = (UserEntry("Draw."), shown, UserEntry("Again."), gone, UserEntry("Make it blue."))
+    request = Request(entries=entries, tools=tool_question.tools)
+
+    for name in ("openai:scripted", "openai:gpt-5.4-mini", "ollama:scripted"):
+        server.ollama = Ollama(longest_window=131_072) if name.startswith("ollama") else None
+        for mode in ("native", "prompt"):
+            server.reply(Reply("A cat."))
+            models = opened(name, reasoning_effort="high", tool_mode=mode)
+            await asking(models, request)
+            sent = json.dumps(server.requests[-1].body)
+            assert sent.count("iVBORw") == 1, (name, mode)
+            assert sent.index("picture-1.png") < sent.index("Again.") < sent.index("picture-2.jpg"), (name, mode)
+            assert sent.index("You cannot see it now.") < sent.index("Make it blue."), (name, mode)
+
+
+async def test_it_is_asked_without_what_the_model_made_where_pictures_are_refused(
+    server: ModelServer, opened: Open, asking: Ask
+) -> None:
+    shown = AssistantEntry("A cat.", pictures=(replace(LOOK, name="picture-1.png"),))
+    server.reply(Reply.refusal(400, "This model does not support image input."), Reply("It is blue."))
+
+    answer = (await asking(opened(), Request(entries=(UserEntry("Draw."), shown, UserEntry("Blue."))))).answer
+
+    assert answer.text == "It is blue."
+    assert "iVBORw" not in json.dumps(server.requests[-1].body)
+
+
 def test_history_keeps_which_picture_it_was_and_not_what_is_in_it() -> None:
     entry = UserEntry("What is this?", pictures=(LOOK, GONE))
 
@@ -135,3 +171,12 @@ def test_history_keeps_which_picture_it_was_and_not_what_is_in_it() -> None:
     assert len(written) < 200 and read == entry
     assert isinstance(read, UserEntry) and not any(one.content for one in read.pictures)
     assert token_count([entry], len) - token_count([read], len) == PICTURE_TOKENS
+
+
+def test_history_keeps_the_pictures_of_an_answer_with_their_names() -> None:
+    entry = AssistantEntry("A cat.", pictures=(replace(LOOK, name="picture-1.png"),))
+
+    read = entry_from_json(entry_to_json(entry))
+
+    assert read == entry and isinstance(read, AssistantEntry)
+    assert read.pictures[0].content == b""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.contract.messages import ChatId, MessageRef, MessageSent
+from bot.contract.messages import ChatId, File, MessageRef, MessageSent
 from bot.contract.origin import OUTSIDE
-from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
+from bot.contract.transcript import AssistantEntry, Entry, Picture, ToolEntry, Usage, UserEntry
 from bot.store import FILE_BYTES, InboxState, PageState, Store, StoredTurn, TurnState
 from tests.bot.store.conftest import HandClock, Message, ask_again, taken_in
 from tools.base import ProducedFile, Source, ToolCall, ToolResult, ToolStatus
@@ -87,6 +87,18 @@ async def test_a_file_that_is_too_long_is_left_out_and_the_result_is_kept(store:
 
     [kept] = (await store.turns.load(turn)).calls
     assert kept.result is not None and (kept.result.text, kept.result.files) == ("two files", (short,))
+
+
+async def test_the_pictures_of_a_pass_are_kept_with_it_but_for_one_that_is_too_long(store: Store, turn: int) -> None:
+    made = [Picture(0, "image/png", content, f"{len(content)}.png") for content in (b"png", b"x" * (FILE_BYTES + 1))]
+
+    kept = await store.turns.save_pass(turn, 1, AssistantEntry("A cat.", pictures=tuple(made)), "openai:x", USAGE)
+    [stored] = (await store.turns.load(turn)).passes
+
+    assert [one.name for one in kept.pictures] == ["3.png"]
+    assert stored.entry == kept
+    assert [one.content for one in stored.entry.pictures] == [b"png"]
+    assert await store.files.get(kept.pictures[0].stored) == File("3.png", "image/png", b"png")
 
 
 async def test_whose_words_a_result_has_is_known_after_a_restart(store: Store, turn: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.contract.messages import File
-from bot.contract.transcript import AssistantEntry, Usage
+from bot.contract.transcript import AssistantEntry, Picture, Usage
 from bot.policy import Prices, read_prices
 from tests.bot.conftest import OpenRig, Rig
 from tests.bot.turn.conftest import MakeDraft
@@ -31,7 +31,8 @@ def stored(it: Rig, *calls: tuple[ToolCall, bool, ToolResult | None], text: str 
 
     async def before(turn: int) -> None:
         turns = it.bot.store.turns
-        entry = AssistantEntry(text=text, calls=tuple(call for call, _, _ in calls), reasoning="First.")
+        drawn = (Picture(0, "image/png", b"drawn", "drawn.png"),)
+        entry = AssistantEntry(text, tuple(call for call, _, _ in calls), reasoning="First.", pictures=drawn)
         await turns.save_pass(turn, 1, entry, "openai:scripted", Usage(1_000, 500))
         for position, (call, effects, result) in enumerate(calls):
             await turns.start_call(turn, call, passnumber=1, position=position, effects=effects)
@@ -81,8 +82,8 @@ async def test_what_former_attempts_said_and_made_is_shown_again(rig: OpenRig, d
 
         assert it.shown() == ["I look it up.\n\n---\n\nHere it is. And more.\n\nStopped."]
         assert one.made.shown == reply.text and not posted
-        (kept,) = (await it.bot.store.turns.load(one.run.turn)).attachments
-        assert kept.name == "plot.png"
+        kept = (await it.bot.store.turns.load(one.run.turn)).attachments
+        assert [file.name for file in kept] == ["drawn.png", "plot.png"]
 
 
 async def test_a_file_larger_than_the_platform_takes_is_told_of(rig: OpenRig, draft: MakeDraft) -> None:

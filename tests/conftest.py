@@ -86,10 +86,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     over and over, and so do the journeys.
     """
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
+    walked: dict[Path, bool] = {}
     for item in items:
-        drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-        walked = any(item.path.is_relative_to(place) for place in UNCOUNTED) and item.path != COUNTED_JOURNEY
-        if drawn or walked:
+        if item.path not in walked:
+            inside = any(item.path.is_relative_to(place) for place in UNCOUNTED)
+            walked[item.path] = inside and item.path != COUNTED_JOURNEY
+        if walked[item.path] or getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker(pytest.mark.no_cover)
 
 

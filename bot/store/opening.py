@@ -6,6 +6,7 @@ import logging
 import os
 import sqlite3
 import stat
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -200,7 +201,7 @@ async def damage_of(path: Path, clock: Clock, busy_timeout: float) -> str:
         return ""
     damage = await _find_damage(path, clock, busy_timeout)
     log = path_beside(path, "-wal")
-    if damage and size_of(log) and not await _find_damage_without_log(path, clock, busy_timeout):
+    if damage and size_of(log) and not await _find_damage_without_log(path, busy_timeout):
         raise SettingsError(
             f"The database {str(path)!r} of DATABASE_URL is whole, but not together with its write-ahead log "
             f"{log.name!r} ({damage}): probably another file was copied over it while the bot ran. Move the log away "
@@ -209,13 +210,10 @@ async def damage_of(path: Path, clock: Clock, busy_timeout: float) -> str:
     return damage
 
 
-async def _find_damage_without_log(path: Path, clock: Clock, busy_timeout: float) -> str:
+async def _find_damage_without_log(path: Path, busy_timeout: float) -> str:
     try:
-        return await _quick_check(path, "ro&immutable=1", clock, busy_timeout)
-    except sqlite3.Error as error:
-        cut_off = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT
-        return "" if cut_off else str(error)
-    except SettingsError as error:
+        return await _quick_check(path, "ro&immutable=1", busy_timeout)
+    except (sqlite3.Error, SettingsError) as error:
         return str(error)
 
 
@@ -226,13 +224,11 @@ async def _find_damage(path: Path, clock: Clock, busy_timeout: float) -> str:
     mode = "ro"
     while True:
         try:
-            return await _quick_check(path, mode, clock, busy_timeout)
+            return await _quick_check(path, mode, busy_timeout)
         except sqlite3.Error as error:
             match fault_of(error):
                 case Fault.CORRUPT:
                     return str(error)
-                case Fault.OTHER if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
-                    return ""  # it was cut off, and nothing was found until then
                 case Fault.LOCKED if clock.monotonic() < give_up:
                     await clock.sleep(0.05)
                 case Fault.READONLY if mode == "ro":
@@ -245,13 +241,28 @@ async def _find_damage(path: Path, clock: Clock, busy_timeout: float) -> str:
                     raise store_error(error) from error
 
 
-async def _quick_check(path: Path, mode: str, clock: Clock, busy_timeout: float) -> str:
+async def _quick_check(path: Path, mode: str, busy_timeout: float) -> str:
     def check(db: sqlite3.Connection) -> str:
-        until = clock.monotonic() + _CHECK_SECONDS
         check_shape(db, f"The database {str(path)!r} of DATABASE_URL")
-        db.set_progress_handler(lambda: int(clock.monotonic() > until), 10_000)
-        found = db.execute("PRAGMA quick_check(1)").fetchone()
-        return str(found[0]) if found else "ok"
+        late = threading.Event()
+
+        def cut_off() -> None:
+            late.set()
+            db.interrupt()  # a progress handler is not asked while SQLite looks through the pages (until 3.41)
+
+        timer = threading.Timer(_CHECK_SECONDS, cut_off)
+        timer.start()
+        try:
+            found = db.execute("PRAGMA quick_check(1)").fetchone()
+        except sqlite3.OperationalError:
+            if not late.is_set():
+                raise
+            found = None
+        finally:
+            timer.cancel()
+            timer.join()
+        # What a look says that was cut off is no damage: it misses what it did not come to.
+        return str(found[0]) if found and not late.is_set() else "ok"
 
     async with await open_database(f"{path.as_uri()}?mode={mode}", uri=True, timeout=busy_timeout) as opened:
         said = await opened.run_together(check)

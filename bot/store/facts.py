@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
-from sqlite3 import Connection
+from sqlite3 import Connection, connect
 
 from bot.contract import OURS, OUTSIDE
 from bot.store.queries import Queries
@@ -22,7 +24,7 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 """Scripts that put no space between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
-_ONE = re.compile(f"([{_UNSPACED}])")
+_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _RUN = re.compile(f"[{_UNSPACED}]+|[^\\W{_UNSPACED}]+")
 
 
@@ -68,7 +70,6 @@ class StoredFacts(Queries):
                 "INSERT INTO facts (owner, text, at, origin) VALUES (?, ?, ?, ?) RETURNING id",
                 (owner, text, now, origin),
             ).fetchall()
-            db.execute("INSERT INTO fact_words (rowid, words) VALUES (?, ?)", (id, split_words(text)))
             return int(id)
 
         return await self._writer.run(work)
@@ -83,11 +84,8 @@ class StoredFacts(Queries):
                 (*owners, limit),
             )
         elif wanted := match_expression(to_plain(query)):
-            rows = await self._readers.fetch_rows(
-                "SELECT f.id, f.owner, f.text FROM fact_words w JOIN facts f ON f.id = w.rowid "
-                f"WHERE fact_words MATCH ? AND f.owner IN ({marks}) ORDER BY rank, f.id DESC LIMIT ?",
-                (wanted, *owners, limit),
-            )
+            kept = f"SELECT id, owner, text FROM facts WHERE owner IN ({marks})"
+            rows = await self._readers.read(lambda db: _best(db.execute(kept, owners), wanted, limit))
         else:
             rows = []
         return [(int(id), str(owner), str(text)) for id, owner, text in rows]
@@ -106,18 +104,31 @@ class StoredFacts(Queries):
         """Delete a fact of one of these owners; False where they have none of this id."""
         marks = ", ".join("?" * len(owners))
 
-        def work(db: Connection) -> bool:
-            gone = db.execute(f"DELETE FROM facts WHERE id = ? AND owner IN ({marks})", (fact, *owners))
-            if gone.rowcount:
-                db.execute("DELETE FROM fact_words WHERE rowid = ?", (fact,))
-            return gone.rowcount > 0
+        return await self._writer.execute(f"DELETE FROM facts WHERE id = ? AND owner IN ({marks})", (fact, *owners)) > 0
 
-        return await self._writer.run(work)
+
+def _best(kept: Iterable[tuple[int, str, str]], wanted: str, limit: int) -> list[tuple[int, str, str]]:
+    """Search some owners' facts in an index made for the purpose: one kept of everybody's would be read whole, each
+    word of it and its rank, for every search, and would hold the words a second time, to be forgotten there, too."""
+    with closing(connect(":memory:", isolation_level=None)) as index:
+        index.execute(
+            "CREATE VIRTUAL TABLE facts USING fts5 "
+            "(words, owner UNINDEXED, text UNINDEXED, tokenize = 'unicode61 remove_diacritics 2')"
+        )
+        index.execute("BEGIN")
+        index.executemany(
+            "INSERT INTO facts (rowid, words, owner, text) VALUES (?, ?, ?, ?)",
+            ((id, split_words(text), owner, text) for id, owner, text in kept),
+        )
+        return index.execute(
+            "SELECT rowid, owner, text FROM facts WHERE facts MATCH ? ORDER BY rank, rowid DESC LIMIT ?",
+            (wanted, limit),
+        ).fetchall()
 
 
 def split_words(text: str) -> str:
     """Split a text into words for the index; in scripts without spaces every character is a word."""
-    return _ONE.sub(r" \1 ", text)
+    return _UNSPACED_RUN.sub(lambda run: f" {' '.join(run[0])} ", text)
 
 
 def match_expression(query: str) -> str:
@@ -127,7 +138,7 @@ def match_expression(query: str) -> str:
     """
     terms: dict[str, None] = {}
     for run in _RUN.findall(query):
-        if not _ONE.match(run):
+        if not _UNSPACED_RUN.match(run):
             terms[f'"{run}" *'] = None
         elif len(run) == 1:
             terms[f'"{run}"'] = None

@@ -33,7 +33,6 @@ async def forget_chat(writer: Writer, readers: Readers, chat: ChatId, last: int 
     for statement, parameter in (
         ("DELETE FROM timers WHERE chat = ?", key),
         ("DELETE FROM settings WHERE chat = ?", key),
-        ("DELETE FROM fact_words WHERE rowid IN (SELECT id FROM facts WHERE owner = ?)", key),
         ("DELETE FROM facts WHERE owner = ?", key),
         ("DELETE FROM files WHERE scope = ?", key),
     ):
@@ -61,7 +60,6 @@ async def remove_unused_blobs(writer: Writer) -> None:
 
 async def wipe(writer: Writer) -> None:
     """Overwrite deleted data everywhere in the database files."""
-    await writer.run(_optimize)
     await give_back(writer)
     await writer.run_apart(_checkpoint)
 
@@ -103,11 +101,6 @@ async def give_back(writer: Writer) -> None:
     left = await writer.run(vacuum)
     while left and (now := await writer.run(vacuum)) < left:
         left = now
-
-
-def _optimize(db: Connection) -> None:
-    """Let the search index drop deleted words."""
-    db.execute("INSERT INTO fact_words (fact_words) VALUES ('optimize')")
 
 
 def _checkpoint(db: Connection) -> None:

@@ -25,6 +25,7 @@ _ROWS = """
 NEWEST = _ROWS + "ORDER BY h.sequence DESC LIMIT ?"
 """The newest rows of one range of a chat, the newest first."""
 _OLDEST = _ROWS + "ORDER BY h.sequence LIMIT ?"
+_RATED = "SELECT count(*) FROM turns t WHERE t.chat = c.id AND t.rating <> '' AND t.rating = ?"
 
 
 class History(Queries):
@@ -155,10 +156,9 @@ class History(Queries):
     async def list_chats(self, *, limit: int = 1000) -> list[ChatRow]:
         """Return the chats that were answered, the latest first."""
         rows = await self._readers.fetch_rows(
-            "SELECT c.chat, c.title, c.turns, c.bytes, count(*) FILTER (WHERE t.rating = 'good'), "
-            "count(*) FILTER (WHERE t.rating = 'bad') FROM chats c LEFT JOIN turns t ON t.chat = c.id "
-            "AND t.rating <> '' GROUP BY c.id ORDER BY c.last_at DESC, c.id DESC LIMIT ?",
-            (limit,),
+            f"SELECT c.chat, c.title, c.turns, c.bytes, ({_RATED}), ({_RATED}) FROM "
+            "(SELECT * FROM chats ORDER BY last_at DESC, id DESC LIMIT ?) c ORDER BY c.last_at DESC, c.id DESC",
+            ("good", "bad", limit),
         )
         return [ChatRow(ChatId.parse(chat), *rest) for chat, *rest in rows]
 

@@ -13,6 +13,7 @@ from bot.contract import ChatId, Incoming, MessageSent
 from bot.store.incoming import incoming_from_json, incoming_to_json
 from bot.store.queries import Queries
 from bot.store.states import INBOX_ENDS, UNFINISHED, InboxState
+from bot.store.text import to_plain
 
 Claim: TypeAlias = Callable[[Connection], bool]
 """Takes the source of a delivery away in the transaction that stores it; False: it is gone, and nothing is stored."""
@@ -21,6 +22,7 @@ KEEP_SECONDS = 10 * 86_400.0
 _STEP = 500
 """Rows removed in one transaction, so that no message waits behind a cleaning."""
 
+_TAKE_IN = "INSERT INTO inbox (chat, incoming, received_at, message, sender) VALUES (?, ?, ?, ?, ?)"
 _QUESTION = "SELECT i.id, i.incoming FROM turns t JOIN inbox i ON i.id = t.question WHERE t.id = ?"
 _log = logging.getLogger(__name__)
 
@@ -52,7 +54,7 @@ class Intake(Queries):
         chat = incoming.chat
         now = self._clock.wall()
         keys = [(chat.platform, chat.account, key, now) for key in dict.fromkeys((incoming.delivery, *incoming.also))]
-        row = (str(chat), incoming_to_json(incoming), now, _message_of(incoming))
+        row = (str(chat), incoming_to_json(incoming), now, _message_of(incoming), to_plain(incoming.sender.id))
 
         def work(db: Connection) -> int | None:
             if claim is not None and not claim(db):
@@ -60,8 +62,7 @@ class Intake(Queries):
             added = db.executemany("INSERT OR IGNORE INTO deliveries VALUES (?, ?, ?, ?)", keys)
             if added.rowcount < len(keys):
                 return None  # the keys that were new stay: a third delivery may carry only those
-            inserted = db.execute("INSERT INTO inbox (chat, incoming, received_at, message) VALUES (?, ?, ?, ?)", row)
-            return inserted.lastrowid
+            return db.execute(_TAKE_IN, row).lastrowid
 
         return await self._writer.run(work)
 

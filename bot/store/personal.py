@@ -15,8 +15,9 @@ from bot.store.retention import BYTES_OF_TURN, remove_turn, split_portions
 _HIS_TURNS = "SELECT id FROM turns WHERE person = :person"
 # An answer that somebody else asked for again is an answer to the same question.
 _TURNS = f"""
-    SELECT t.id, ({BYTES_OF_TURN}) FROM turns t
-    WHERE (t.person = :person OR t.question IN ({_HIS_TURNS})) AND t.ended_at IS NOT NULL ORDER BY t.id
+    SELECT t.id, ({BYTES_OF_TURN}) FROM turns t WHERE t.id IN (
+        {_HIS_TURNS} UNION SELECT id FROM turns WHERE question <> id AND question IN ({_HIS_TURNS})
+    ) AND t.ended_at IS NOT NULL ORDER BY t.id
 """
 _PRIVATE_CHATS = """
     SELECT DISTINCT c.chat FROM chats c JOIN turns t ON t.chat = c.id WHERE t.person = :person AND NOT EXISTS (
@@ -29,13 +30,15 @@ _TIMERS = "FROM timers WHERE person = :person"
 _LAST_QUESTIONS = """
     SELECT substr(json_extract(i.incoming, '$.text'), 1, 500) FROM inbox i JOIN (
         SELECT id FROM turns WHERE person = :person ORDER BY id DESC LIMIT 10
-    ) t ON t.id = i.id WHERE json_extract(i.incoming, '$.command') IS NULL
+    ) newest ON newest.id = i.id WHERE json_extract(i.incoming, '$.command') IS NULL
     AND json_extract(i.incoming, '$.text') IS NOT NULL ORDER BY i.id DESC
 """
 _DELIVERIES = """
-    FROM inbox WHERE json_extract(incoming, '$.sender.id') = :person AND ended_at IS NOT NULL
+    FROM inbox WHERE sender = :person AND ended_at IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id)
 """
+_STEP = 500
+"""Rows deleted in one transaction: others write in between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,9 @@ class People(Queries):
         turns = [(int(id), int(size)) for id, size in await self._readers.fetch_rows(_TURNS, said)]
         for ids in split_portions(turns):
             await self._writer.run(partial(_remove, ids=ids))
-        await self._writer.run(partial(_remove_words, person=person))
+        for rows in (_FACTS, _TIMERS, _DELIVERIES):
+            while await self._writer.run(partial(_remove_some, rows=rows, person=person)):
+                pass
         await remove_unused_blobs(self._writer)
         await wipe(self._writer)
 
@@ -103,8 +108,6 @@ def _remove(db: Connection, ids: Sequence[int]) -> None:
             remove_turn(db, turn, chat, (first, last), True, size)
 
 
-def _remove_words(db: Connection, person: str) -> None:
-    said = {"person": person}
-    db.execute(f"DELETE FROM fact_words WHERE rowid IN (SELECT id {_FACTS})", said)
-    for rows in (_FACTS, _TIMERS, _DELIVERIES):
-        db.execute(f"DELETE {rows}", said)
+def _remove_some(db: Connection, rows: str, person: str) -> int:
+    table = rows.split()[1]
+    return db.execute(f"DELETE FROM {table} WHERE id IN (SELECT id {rows} LIMIT {_STEP})", {"person": person}).rowcount

@@ -114,7 +114,6 @@ _ACCESS = (
 _PORTS = (
     "CREATE TABLE facts (id INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, text TEXT NOT NULL, "
     "at REAL NOT NULL, UNIQUE (owner, text)) STRICT",
-    # Holds the words of `facts.text` as bot/store/facts.py separates them, not the text.
     "CREATE VIRTUAL TABLE fact_words USING fts5 (words, tokenize = 'unicode61 remove_diacritics 2')",
     """
     CREATE TABLE timers (
@@ -252,6 +251,22 @@ _LINKS = (
 
 _NO_DESCRIPTIONS = ("DROP TABLE tool_descriptions",)
 
+_FOUND_BY_INDEX = (
+    # What one person or chat asks for is found without reading everybody's rows.
+    "CREATE INDEX turns_rated ON turns (chat, rating) WHERE rating <> ''",
+    "CREATE INDEX turns_asked_again ON turns (question) WHERE question <> id",
+    "CREATE INDEX facts_by_origin ON facts (origin)",
+    "CREATE INDEX timers_by_person ON timers (person)",
+    "CREATE INDEX spending_by_window ON spending (seconds, start, key)",
+    # The person's id. NULL in rows from before this step that became a turn, whose `person` says it.
+    "ALTER TABLE inbox ADD COLUMN sender TEXT",
+    "UPDATE inbox SET sender = json_extract(incoming, '$.sender.id') "
+    "WHERE NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id) AND json_valid(incoming)",
+    "CREATE INDEX inbox_by_sender ON inbox (sender) WHERE sender IS NOT NULL",
+    # One index of all people's words: whoever looked for a fact read everybody's, see bot/store/facts.py.
+    "DROP TABLE fact_words",
+)
+
 STEPS: tuple[tuple[str, ...], ...] = (
     _INTAKE,
     _TURNS,
@@ -274,6 +289,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     _APPROVED_TOOLS,
     _LINKS,
     _NO_DESCRIPTIONS,
+    _FOUND_BY_INDEX,
 )
 
 

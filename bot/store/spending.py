@@ -106,8 +106,8 @@ class Spending(Queries):
         start = int(self._clock.wall() // seconds) * seconds
         rows = await self._readers.fetch_rows(
             "SELECT key, tokens, messages, dollars FROM spending WHERE seconds = ? AND start = ? "
-            "AND substr(key, 1, ?) = ? ORDER BY tokens DESC, messages DESC, key LIMIT ?",
-            (seconds, start, len(prefix), prefix, most),
+            "AND key >= ? AND key < ? ORDER BY tokens DESC, messages DESC, key LIMIT ?",
+            (seconds, start, prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), most),
         )
         return [(key, Amount(*counts)) for key, *counts in rows]
 

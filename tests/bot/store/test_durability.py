@@ -408,12 +408,13 @@ async def test_beside_a_mistake_what_does_not_fit_on_the_disk_fails_alone(store:
 async def test_damage_that_one_statement_meets_is_told_and_the_others_are_written(
     store: Store, message: Message, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await store.facts.remember("telegram:1", "likes tea")
-    await store.writer.execute("DELETE FROM fact_words_data")
+    await store.writer.execute("CREATE VIRTUAL TABLE words USING fts5 (word)")
+    await store.writer.execute("INSERT INTO words VALUES ('tea')")
+    await store.writer.execute("DELETE FROM words_data")
 
     kept, refused = await asyncio.gather(
         store.intake.take_in(message("1")),
-        store.facts.remember("telegram:1", "likes cats"),
+        store.writer.execute("INSERT INTO words VALUES ('cats')"),
         return_exceptions=True,
     )
 

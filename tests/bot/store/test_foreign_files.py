@@ -216,17 +216,19 @@ async def test_a_damaged_database_behind_a_link_is_kept_aside_where_it_is(
 
 
 NEWEST = len(STEPS)
+_BEFORE_THE_NEWEST = """
+DROP INDEX turns_rated; DROP INDEX turns_asked_again; DROP INDEX facts_by_origin; DROP INDEX timers_by_person;
+DROP INDEX spending_by_window; DROP INDEX inbox_by_sender; ALTER TABLE inbox DROP COLUMN sender;
+CREATE VIRTUAL TABLE fact_words USING fts5 (words, tokenize = 'unicode61 remove_diacritics 2')
+"""
 CHANGES = {
     "PRAGMA user_version = 5": f"has the tables of schema {NEWEST}, but its version number (PRAGMA user_version) is 5",
     "PRAGMA user_version = 0": f"has the tables of schema {NEWEST}, but its version number (PRAGMA user_version) is 0",
     f"PRAGMA user_version = {NEWEST + 1}": f"later version of this program (its schema is {NEWEST + 1}, known",
     "DROP TABLE facts": f"says that its schema is {NEWEST}, but lacks the table facts. Restore a backup",
-    "DROP TABLE fact_words; DROP TABLE pairing; DROP TABLE once; DROP TABLE roles": "and 6 more",
+    "DROP TABLE facts; DROP TABLE pairing; DROP TABLE once; DROP TABLE roles; DROP TABLE settings": "and 2 more",
     "ALTER TABLE approvals DROP COLUMN line": "lacks the column approvals.line",
-    # As before the newest step.
-    "CREATE TABLE tool_descriptions (key TEXT PRIMARY KEY, body TEXT NOT NULL, at REAL NOT NULL) STRICT": (
-        f"has the tables of schema {NEWEST - 1}, but its version number"
-    ),
+    _BEFORE_THE_NEWEST: (f"has the tables of schema {NEWEST - 1}, but its version number"),
     "DROP INDEX inbox_waiting": "lacks the index inbox_waiting",
     f"PRAGMA application_id = {THEIRS}": "another program's",
 }

@@ -17,7 +17,7 @@ from bot.contract import Adapter, Clock, MessageSent, SettingsError, Suggesting,
 from bot.gauges import add_gauges
 from bot.intake import Admission, AdmissionLimits, Dispatcher, Platforms, WaitingSigns
 from bot.model import Chain, Model, Models
-from bot.operations import HttpServer, LoopWatch, Metrics, Outlet, WebServer, end_in_order, prune_hourly, writes
+from bot.operations import HttpServer, LoopWatch, Metrics, Outlet, WebServer, end_in_order, keep_tidy, writes
 from bot.pacing import Pacer
 from bot.policy import (
     SERVERS_SECONDS,
@@ -417,7 +417,7 @@ class App:
         )
         core = self.configuration.core
         keep = Keep.from_days(core.keep_days, core.keep_files_days)
-        pruning = asyncio.create_task(prune_hourly(self.store, self._clock, keep), name="upkeep")
+        pruning = asyncio.create_task(keep_tidy(self.store, self._clock, keep), name="upkeep")
         trying = asyncio.create_task(self._try_tools(), name="tool trials")
         try:
             await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)

@@ -78,6 +78,7 @@ async def forget(database_url: str, id: str, *, sure: bool) -> int:
         if not sure and not await _confirm(f"Delete {count_of(turns, 'turn')} of {chat} for good? [y/N] "):
             return _print_refusal("nothing was deleted")
         print(f"{count_of(await store.history.forget(chat), 'turn')} forgotten")  # noqa: T201
+        await _tell_of_traces(store)
     return 0
 
 
@@ -112,7 +113,17 @@ async def forget_person(database_url: str, id: str, *, sure: bool) -> int:
             return _print_refusal("nothing was deleted")
         await store.people.forget(person)
         print(f"{kept} of {person} forgotten; what {person} may do here stays")  # noqa: T201
+        await _tell_of_traces(store)
     return 0
+
+
+async def _tell_of_traces(store: Store) -> None:
+    """Say where what was deleted is still in the files of the database."""
+    if not await store.wipe_traces():
+        _print_refusal(
+            "another program reads the database, so its files still hold what was deleted; close that program: a bot "
+            "that runs wipes it within an hour then, else the next start does"
+        )
 
 
 async def trace(database_url: str, reference: str) -> int:

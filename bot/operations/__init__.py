@@ -9,6 +9,6 @@ from bot.operations.metrics import Metrics
 from bot.operations.outlet import Outlet
 from bot.operations.stopping import StopRequest, end_in_order
 from bot.operations.story import Story
-from bot.operations.upkeep import prune_hourly, resident_bytes, writes
+from bot.operations.upkeep import keep_tidy, resident_bytes, writes
 from bot.operations.watchdog import LoopWatch
 from bot.operations.web import WebServer

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from sqlite3 import Connection
 
-from bot.contract import ChatId
+from bot.contract import ChatId, Clock
 from bot.store.readers import Readers
 from bot.store.writer import Writer
 
@@ -12,9 +13,14 @@ _STEP = 500
 """Rows deleted in one transaction: other chats write in between."""
 _VACUUM_PAGES = 64
 """Pages given back to the disk in one step."""
+_PATIENCE = 5.0
+"""Seconds a wish waits for others that read what is in the write-ahead log."""
+_RETRY = 0.1
+
+_log = logging.getLogger(__name__)
 
 
-async def forget_chat(writer: Writer, readers: Readers, chat: ChatId, last: int | None = None) -> int:
+async def forget_chat(writer: Writer, readers: Readers, clock: Clock, chat: ChatId, last: int | None = None) -> int:
     """Delete everything of a chat; see `History.forget`.
 
     The inbox rows go last: a process killed half-way finds its `/forget` there and does it again.
@@ -45,7 +51,7 @@ async def forget_chat(writer: Writer, readers: Readers, chat: ChatId, last: int 
         turns += removed
     while await writer.run(lambda db: _delete_inbox(db, key, id, last)):
         pass
-    await wipe(writer)
+    await wipe(writer, clock)
     return turns
 
 
@@ -58,10 +64,34 @@ async def remove_unused_blobs(writer: Writer) -> None:
         pass
 
 
-async def wipe(writer: Writer) -> None:
-    """Overwrite deleted data everywhere in the database files."""
+async def wipe(writer: Writer, clock: Clock) -> None:
+    """Overwrite deleted data everywhere in the database files.
+
+    While another program reads what was there before, it stays there; after some seconds that is said, and it is left
+    to `wipe_traces`.
+    """
     await give_back(writer)
-    await writer.run_apart(_checkpoint)
+    writer.traces = True
+    until = clock.monotonic() + _PATIENCE
+    while not await wipe_traces(writer):
+        if clock.monotonic() >= until:
+            _log.warning(
+                "what was just deleted is still in the files of the database, because another program reads it "
+                "(a backup, a shell?); it is wiped as soon as that program lets go"
+            )
+            writer.traces_told = True
+            return
+        await clock.sleep(_RETRY)
+
+
+async def wipe_traces(writer: Writer) -> bool:
+    """Wipe what was deleted and may still be in the write-ahead log, without waiting for anybody; True if all is."""
+    if writer.traces and await writer.run_apart(_empty_log):
+        writer.traces = False
+        if writer.traces_told:
+            writer.traces_told = False
+            _log.warning("what was deleted is wiped from the files of the database now")
+    return not writer.traces
 
 
 def _delete_history(db: Connection, id: int) -> int:
@@ -103,6 +133,15 @@ async def give_back(writer: Writer) -> None:
         left = now
 
 
-def _checkpoint(db: Connection) -> None:
-    """Empty the write-ahead log."""
-    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+def _empty_log(db: Connection) -> bool:
+    """Put the write-ahead log into the file and empty it; False while somebody reads what was there before.
+
+    SQLite would wait for them as long as for a lock, and nobody could write meanwhile.
+    """
+    [(waits,)] = db.execute("PRAGMA busy_timeout").fetchall()
+    db.execute("PRAGMA busy_timeout = 0")
+    try:
+        [(busy, _, _)] = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {waits}").fetchall()
+    return not busy

@@ -148,10 +148,11 @@ class History(Queries):
         Args:
             last: the inbox row of the wish: what was asked after it stays and is answered. None: up to the newest.
 
-        Overwritten in the file and gone from the write-ahead log when this returns. The chat's running turn, if it
-        has one, writes nothing more. Only delivery keys stay, which hold no text.
+        Overwritten in the file and gone from the write-ahead log when this returns, or, where another program reads the
+        database, soon after that lets go (`Store.wipe_traces`). The chat's running turn, if it has one, writes nothing
+        more. Only delivery keys stay, which hold no text.
         """
-        return await forget_chat(self._writer, self._readers, chat, last)
+        return await forget_chat(self._writer, self._readers, self._clock, chat, last)
 
     async def list_chats(self, *, limit: int = 1000) -> list[ChatRow]:
         """Return the chats that were answered, the latest first."""

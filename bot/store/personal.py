@@ -87,7 +87,7 @@ class People(Queries):
         """
         said = {"person": person}
         for (chat,) in await self._readers.fetch_rows(_PRIVATE_CHATS, said):
-            await forget_chat(self._writer, self._readers, ChatId.parse(chat))
+            await forget_chat(self._writer, self._readers, self._clock, ChatId.parse(chat))
         turns = [(int(id), int(size)) for id, size in await self._readers.fetch_rows(_TURNS, said)]
         for ids in split_portions(turns):
             await self._writer.run(partial(_remove, ids=ids))
@@ -95,7 +95,7 @@ class People(Queries):
             while await self._writer.run(partial(_remove_some, rows=rows, person=person)):
                 pass
         await remove_unused_blobs(self._writer)
-        await wipe(self._writer)
+        await wipe(self._writer, self._clock)
 
 
 def _remove(db: Connection, ids: Sequence[int]) -> None:

@@ -14,7 +14,7 @@ from bot.store.database import Database
 from bot.store.facts import StoredFacts
 from bot.store.faults import Fault, fault_of, store_error
 from bot.store.files import StoredFiles
-from bot.store.forgetting import give_back
+from bot.store.forgetting import give_back, wipe_traces
 from bot.store.history import History
 from bot.store.intake import Intake
 from bot.store.location import real_path
@@ -114,6 +114,14 @@ class Store:
         """
         await self.access.claim("probe", 0.0)
 
+    async def wipe_traces(self) -> bool:
+        """Wipe what was deleted while another program read it; True if nothing is left of it. Holds up nobody.
+
+        Raises:
+            StoreError: the store cannot be written to now.
+        """
+        return await wipe_traces(self.writer)
+
     async def prune(self, keep: Keep = Keep()) -> None:  # noqa: B008 - frozen
         """Remove what is older than it is kept for. Cheap enough for once an hour; other writes go in between."""
         for part in (self.intake, self.access, self.spending):
@@ -123,3 +131,4 @@ class Store:
         if turns or files:
             _log.info("%d turns and %d files were kept long enough and are deleted", turns, files)
             await give_back(self.writer)
+        self.writer.traces = True  # also what `parley chats forget` deleted beside the running bot

@@ -92,6 +92,11 @@ class Writer:
         self._in_trouble = False
         self._complained = False
         """The trouble is in the log; its end will be."""
+        self.traces = True
+        """What was deleted may still be in the write-ahead log, at first that of a process that was killed; see
+        bot/store/forgetting.py."""
+        self.traces_told = False
+        """It is in the log, and the operator was told."""
         self.commits = 0
         """Transactions committed since the store was opened."""
         self._task = asyncio.create_task(self._work(), name="store writer")

@@ -9,9 +9,11 @@ import json
 import os
 import re
 import shlex
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import NoReturn
 
@@ -300,6 +302,21 @@ def test_a_chat_is_deleted_only_by_a_yes(parley: Parley, tmp_path: Path) -> None
     assert "telegram:42/7" in parley("chats").out
     assert "Delete 1 turn of telegram:42/7 for good?" in parley("chats", "forget", "telegram:42/7", typed="y\n").out
     assert parley("chats").out == parley("chats", "list").out == "no chats yet\n"
+
+
+def test_what_another_program_keeps_of_a_deleted_chat_is_said(
+    parley: Parley, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asyncio.run(_keep_a_chat(tmp_path))
+    monkeypatch.setattr("bot.store.forgetting._PATIENCE", 0.0)
+    with closing(sqlite3.connect(tmp_path / "data" / "parley.db", isolation_level=None)) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM history").fetchall()
+
+        told = parley("chats", "forget", "--yes", "telegram:42/7")
+
+    assert told.code == 0 and told.out.endswith(" forgotten\n")
+    assert "another program reads the database, so its files still hold what was deleted" in told.err
 
 
 def test_a_person_is_forgotten_only_by_a_yes_and_by_a_right_id(parley: Parley, tmp_path: Path) -> None:

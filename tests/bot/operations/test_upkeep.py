@@ -15,7 +15,7 @@ from bot.contract.errors import SettingsError, StoreError
 from bot.operations.http import HttpServer
 from bot.operations.metrics import Metrics
 from bot.operations.outlet import Outlet
-from bot.operations.upkeep import EVERY, FIRST_AFTER, prune_hourly, resident_bytes, writes
+from bot.operations.upkeep import EVERY, FIRST_AFTER, WIPE_EVERY, prune_hourly, resident_bytes, wipe_deleted, writes
 from bot.store import Keep, Store
 from playground.model import Reply
 from tests.bot.conftest import OpenRig
@@ -47,6 +47,33 @@ async def test_old_rows_are_removed_every_hour_also_after_a_failure(clock: FakeC
     task.cancel()
 
     assert [round(at - 1000) for at in pruned] == [FIRST_AFTER, FIRST_AFTER + EVERY, FIRST_AFTER + 2 * EVERY]
+
+
+async def test_what_could_not_be_wiped_is_wiped_soon_after_also_after_a_failure(clock: FakeClock) -> None:
+    tried: list[float] = []
+
+    class Failing:
+        async def wipe_traces(self) -> bool:
+            tried.append(clock.monotonic())
+            raise StoreError("the disk is full")
+
+    task = asyncio.create_task(wipe_deleted(Failing(), clock))  # type: ignore[arg-type]  # only wiped
+    await clock.advance(2 * WIPE_EVERY + 1)
+    task.cancel()
+
+    assert [round(at - 1000) for at in tried] == [0, WIPE_EVERY, 2 * WIPE_EVERY]
+
+
+async def test_a_running_bot_wipes_what_was_forgotten_while_another_program_read(
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.operations.upkeep.WIPE_EVERY", 0.01)
+    async with rig() as it:
+        it.bot.store.writer.traces = True
+
+        async with asyncio.timeout(PATIENCE):
+            while it.bot.store.writer.traces:
+                await asyncio.sleep(0.001)
 
 
 async def test_the_operator_says_how_long_a_chat_is_kept(rig: OpenRig, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from bot.store.history import NEWEST
 from bot.store.schema import STEPS, upgrade
 from bot.store.writer import Writer
 from tests.bot.store.conftest import HandClock, Message, taken_in
+from tests.patience import PATIENCE
 from tools.base import ToolCall
 
 OTHER = ChatId("telegram", "42", "8")
@@ -215,6 +216,63 @@ async def test_a_forgotten_chat_is_gone_from_every_table_and_from_the_file(
 def others_secrets(content: bytes) -> int:
     """The other chat's question, answer and reasoning hold the same words, and stay."""
     return 3 if content.startswith(b"SQLite format 3") else 0
+
+
+def reading(file: Path) -> sqlite3.Connection:
+    """Another program that reads the database, as it is now, for as long as it likes."""
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("BEGIN")
+    other.execute("SELECT count(*) FROM history").fetchall()
+    return other
+
+
+def holds_secret(folder: Path) -> bool:
+    return any(SECRET.encode() in path.read_bytes() for path in folder.iterdir())
+
+
+async def test_what_is_forgotten_while_another_program_reads_is_wiped_when_that_lets_go(
+    url: str, clock: HandClock, chat: ChatId, message: Message, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody waits for that program meanwhile, and the operator is told at both moments."""
+    async with Store.open(url, clock=clock, busy_timeout=PATIENCE) as store, asyncio.timeout(PATIENCE / 2):
+        await say(store, message, 1, UserEntry(SECRET), AssistantEntry(SECRET * 500))
+        with closing(reading(tmp_path / "parley.db")):
+            forgetting = asyncio.create_task(store.history.forget(chat))
+            clock.at[1.0] = lambda: others.append(
+                asyncio.create_task(store.intake.take_in(message("other", where=OTHER)))
+            )
+            others: list[asyncio.Task[int | None]] = []
+
+            assert await forgetting == 1
+
+            assert await others[0] is not None, "others write while it waits"
+            assert not await store.wipe_traces()
+            assert holds_secret(tmp_path), "the test can fail"
+            assert caplog.text.count("still in the files of the database, because another program reads it") == 1
+
+        assert await store.wipe_traces()
+        assert not holds_secret(tmp_path)
+        assert "is wiped from the files of the database now" in caplog.text
+
+
+async def test_what_a_killed_process_had_not_wiped_yet_is_wiped_after_the_next_start(
+    url: str, clock: HandClock, chat: ChatId, message: Message, tmp_path: Path
+) -> None:
+    async with Store.open(url, clock=clock) as store:
+        await say(store, message, 1, UserEntry(SECRET), AssistantEntry(SECRET * 500))
+        with closing(reading(tmp_path / "parley.db")):
+            await store.history.forget(chat)
+            # As a process leaves them that is killed now.
+            left = {path.name: path.read_bytes() for path in tmp_path.iterdir() if not path.name.endswith("-shm")}
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    for name, content in left.items():
+        (killed / name).write_bytes(content)
+    assert holds_secret(killed), "the test can fail"
+
+    async with Store.open(f"sqlite:///{killed}/parley.db", clock=clock) as store:
+        assert await store.wipe_traces()
+        assert not holds_secret(killed)
 
 
 async def test_a_forgotten_chat_gives_way_to_others_while_it_goes(store: Store, chat: ChatId, message: Message) -> None:

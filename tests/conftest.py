@@ -79,6 +79,14 @@ def pytest_collection(session: pytest.Session) -> Generator[None, Any, Any]:
     return collected
 
 
+@pytest.fixture(scope="module", autouse=True)
+def own_garbage() -> Iterator[None]:
+    """Have what a module left open fail in it: garbage fails whichever test runs when it is collected."""
+    yield
+    gc.collect()
+    gc.freeze()  # what is left was imported or is kept for good: no later look goes through it again
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest starts first: at the end everybody else would wait for it.
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import tools
-from tools import shell
+from tools import languages, shell
 from tools.base import ToolCall, ToolContext
 from tools.crashes import describe_crash
+from tools.languages import phrase
 
 WRITTEN = {
     "no_python": "def open_tool(settings:\n",
@@ -87,9 +89,11 @@ def test_a_tool_that_breaks_in_a_shell_is_one_line(written: None, capsys: pytest
 
 
 def test_a_fault_in_a_library_is_told_by_the_tools_line_that_called_it() -> None:
-    code = compile("import secrets\n\nsecrets.randbelow(0)\n", str(Path(tools.__file__).with_name("dice.py")), "exec")
+    with pytest.raises(ValueError, match="Single") as caught:
+        phrase("{", "en")
 
-    with pytest.raises(ValueError) as caught:
-        exec(code)
-
-    assert describe_crash(caught.value) == "ValueError: Upper bound must be positive. (dice.py, line 3)"
+    assert Path(traceback.extract_tb(caught.value.__traceback__)[-1].filename).name == "string.py"
+    lines = Path(languages.__file__).read_text(encoding="utf-8").splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if "_NOUNS.vformat" in text)
+    said = f"ValueError: Single '{{' encountered in format string (languages.py, line {line})"
+    assert describe_crash(caught.value) == said

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
+from bot.toolsyntax.elements import typed
 from bot.toolsyntax.pieces import Schema
 from bot.toolsyntax.repair import Unreadable, is_too_deep, literal, loads, object_in, unquote
 from bot.toolsyntax.scan import DEEPEST
-from tools.conversion import is_of_any, kinds_of
 
 NAME_KEYS: Final = ("tool", "name", "tool_name", "function")
 ARGUMENT_KEYS: Final = ("arguments", "args", "parameters")
@@ -21,6 +23,9 @@ _STRING_STOPS: Final = {end: re.compile(rf"[\\{end}]") for end in "\"'”’"}
 _KEYWORD: Final = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)")
 _SUFFIX: Final = re.compile(r":\d{1,9}\Z")
 _LONGEST_TUPLE: Final = 4000
+_MOST_SIGNS: Final = 2_000
+"""Commas, quotes, brackets and the like by which one line of values is taken apart."""
+_VALUE: Final = re.compile(r"\S")
 _OPENS: Final = re.compile(r"[{(\[<]")
 _NUMBER: Final = re.compile(r"_\d{1,9}\Z")
 _PREFIXES: Final = (
@@ -107,17 +112,7 @@ class Registry:
 
     def typed(self, name: str, key: str, text: str) -> Any:
         """A value that was written as plain text, as its schema wants it; the text itself when it does not fit."""
-        kinds = kinds_of(self.properties(name).get(key, {}))
-        if "string" in kinds or not kinds:
-            return text
-        stripped = text.strip()
-        try:
-            value = literal(stripped) if stripped[:1] not in ("{", "[", '"') else loads(stripped)
-        except (Unreadable, RecursionError):
-            return text
-        # A whole number with a point is left to the registry, which reads it as an integer.
-        pointed = isinstance(value, float) and "number" not in kinds
-        return value if is_of_any(value, kinds) and not pointed else text
+        return typed(text, self.properties(name).get(key, {}))
 
     # Calls written as JSON objects
 
@@ -212,7 +207,7 @@ class Registry:
                 return value
         if not properties:
             return {}
-        values = [text] if len(properties) == 1 else split(text, ",，")
+        values = [text] if len(properties) == 1 else split(text, ",，", _MOST_SIGNS)
         arguments: dict[str, Any] = {}
         extra: list[str] = []
         for value_text in values:
@@ -277,26 +272,38 @@ class Registry:
         return None if signature else arguments
 
 
-def split(text: str, separators: str) -> list[str]:
-    """Cut at separators outside quotes and brackets; a quote only counts where a value begins."""
+@cache
+def _signs(separators: str) -> re.Pattern[str]:
+    return re.compile(rf"[()\[\]{{}}=:{re.escape(separators)}]")
+
+
+def split(text: str, separators: str, most: int = sys.maxsize) -> list[str]:
+    """Cut at separators outside quotes and brackets; a quote only counts where a value begins.
+
+    Args:
+        most: signs that are looked at; what is behind them is part of the last piece.
+    """
     parts: list[str] = []
+    signs = _signs(separators)
     start = depth = pos = 0
     fresh = True
-    while pos < len(text):
-        c = text[pos]
-        if fresh and c in _CLOSING_QUOTES:
-            pos = string_end(text, pos)
-            fresh = False
+    for _ in range(most):
+        found = signs.search(text, pos)
+        value = _VALUE.search(text, pos) if fresh else None
+        if value is not None and value[0] in _CLOSING_QUOTES and (found is None or value.start() < found.start()):
+            pos, fresh = string_end(text, value.start()), False
             continue
+        if found is None:
+            break
+        c, pos = found[0], found.end()
         if c in "([{":
             depth += 1
         elif c in ")]}":
             depth -= 1
         elif c in separators and depth <= 0:
-            parts.append(text[start:pos])
-            start = pos + 1
-        fresh = c in "([{=:" or c in separators or (fresh and c.isspace())
-        pos += 1
+            parts.append(text[start : found.start()])
+            start = pos
+        fresh = c not in ")]}"
     parts.append(text[start:])
     return parts
 

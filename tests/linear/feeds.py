@@ -87,6 +87,7 @@ from bot.toolchoice.chooser import Chooser
 from bot.toolchoice.scripts import simplified
 from bot.toolsyntax import Detector, parse, repair
 from bot.toolsyntax import arguments as written
+from bot.toolsyntax.elements import typed
 from bot.turn import chatfile, exports, workings
 from tests.conftest import RawJson, RawObject
 from tools import addresses as addresses_of
@@ -720,6 +721,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.toolsyntax.arguments.Registry.typed": lambda text: [REGISTRY.typed("look", key, text) for key in PROPERTIES],
     "bot.toolsyntax.detector.Detector.feed": _streamed(lambda: Detector(TOOLS), 10**9),
     "bot.toolsyntax.detector.Detector.feed, in pieces": _streamed(lambda: Detector(TOOLS), 16),
+    "bot.toolsyntax.elements.typed": lambda text: typed(f"<a>{text}</a>", {"type": "object"}),
     "bot.toolsyntax.detector.parse": lambda text: [
         parse(f"{before}{text}", TOOLS)
         for before in (

@@ -6,6 +6,7 @@ import pytest
 
 from bot.toolsyntax import PythonScan, Registry
 from bot.toolsyntax.arguments import python_value, split, unwrap
+from bot.toolsyntax.elements import typed
 from bot.toolsyntax.python_calls import read_calls
 from bot.toolsyntax.repair import Unreadable, literal, loads, unquote
 from tests.conftest import RawJson, RawObject
@@ -178,3 +179,40 @@ def test_calls_written_as_python_are_read_whole_or_not_at_all(
     found = read_calls(text, REGISTRY)
 
     assert (None if found is None else [(one.name, one.arguments) for one in found]) == calls
+
+
+def test_what_stands_behind_thousands_of_values_on_a_line_is_part_of_the_last_one() -> None:
+    properties: RawObject = {"a": {"type": "integer"}, "b": {"type": "string"}}
+    registry = Registry({"roll": {"type": "object", "properties": properties}})
+
+    read = registry.arguments_from_line("roll", "1, 2, " * 100_000)
+
+    assert read["a"] == 1
+    assert read["b"].replace(" ", "") == "2," + "1,2," * 99_999
+
+
+NESTED = "<size><n>6</n><unit>mm</unit></size><sides><item>1</item><item>2</item></sides><a>x</a>"
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "value"),
+    [
+        ({"type": "object"}, NESTED, {"size": {"n": "6", "unit": "mm"}, "sides": ["1", "2"], "a": "x"}),
+        (
+            {"type": "object", "properties": {"size": {"properties": {"n": {"type": "integer"}}, "type": "object"}}},
+            NESTED,
+            {"size": {"n": 6, "unit": "mm"}, "sides": ["1", "2"], "a": "x"},
+        ),
+        ({"type": "array", "items": {"type": "integer"}}, "<item>1</item>\n<x>2</x>", [1, 2]),
+        ({"type": "array", "items": {"type": "object"}}, "<item><a>1</a></item>", [{"a": "1"}]),
+        ({"type": "object", "properties": {"html": {"type": "string"}}}, "<html><b>x</b></html>", {"html": "<b>x</b>"}),
+        ({"type": "object"}, "<a>1 <b> 2</c></a>", {"a": "1 <b> 2</c>"}),
+        ({"type": "string"}, "<a>1</a>", "<a>1</a>"),
+        ({}, "<a>1</a>", "<a>1</a>"),
+        ({"type": "object"}, "<a", "<a"),
+        ({"type": "object"}, "<a>" * 100 + "</a>" * 100, "<a>" * 100 + "</a>" * 100),
+        ({"type": "array"}, "<i>1</i>" * 6_000, "<i>1</i>" * 6_000),
+    ],
+)
+def test_elements_in_each_other_are_what_the_schema_wants(schema: RawObject, text: str, value: RawJson) -> None:
+    assert typed(text, schema) == value

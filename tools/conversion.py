@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from tools.base import Json
+from tools.json_values import read_json
 
 MOST_CHARS: Final = 100_000
 """A longer text is left as it is: it is no number, and reading it as JSON would take long."""
@@ -118,8 +118,8 @@ def _read(text: str, kinds: frozenset[str]) -> Json:
         return _WORDS[told.lower()]
     if kinds & {"array", "object"} and told[:1] in ("[", "{"):
         try:
-            read: Json = json.loads(told)
-        except (ValueError, RecursionError):
+            read: Json = read_json(told)
+        except ValueError:
             return text
         return read if is_of_any(read, kinds) else text
     return text

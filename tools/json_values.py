@@ -1,14 +1,93 @@
-"""Bound the time of parsing outside JSON before it is parsed.
+"""Read JSON from outside: whole, no deeper than anything that is meant, with finite numbers, and in bounded time.
 
 A parser holds the interpreter until it has made every value, and a thread beside the event loop does not help. Its time
 goes with the number of values far more than with the bytes: ten megabytes of one text take ten milliseconds, two
-megabytes of empty lists a quarter of a second.
+megabytes of empty lists a quarter of a second. `ValueCounter` counts them before they are parsed.
 """
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+DEEPEST = 64
+"""Levels of lists and objects; what is nested deeper is refused. Messages of the platforms have a dozen."""
 MOST_VALUES = 50_000
 """More are refused: some 25 ms. What is told a model has thousands at most."""
+
+
+class TooDeep(ValueError):
+    """The text may be JSON, and is nested deeper than anything that is read."""
+
+
+class OutsideDecoder(json.JSONDecoder):
+    """Reads JSON from outside. Whatever is wrong with it is a `ValueError`; a `JSONDecodeError` where a place has a
+    name, and none where it is nested too deeply."""
+
+    def __init__(self, *, strict: bool = True, nulls: bool = False) -> None:
+        """Read as the standard says.
+
+        Args:
+            strict: refuse control characters in strings.
+            nulls: read numbers that are not finite as `null`, which some servers write for it, in place of refusing.
+        """
+        super().__init__(
+            strict=strict,
+            parse_constant=(lambda _: None) if nulls else _refuse,
+            parse_float=_finite_or_null if nulls else _finite,
+        )
+
+    def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
+        try:
+            value, end = super().raw_decode(s, idx)
+        except RecursionError as error:
+            raise TooDeep("nested too deeply") from error
+        if is_too_deep(value):
+            raise TooDeep("nested too deeply")
+        return value, end
+
+
+def is_too_deep(value: Any) -> bool:
+    """Return True if lists and objects are nested deeper than anything that is read."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [one for each in level for one in _inside(each) if isinstance(one, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"no finite number: {text[:80]!r}")
+    return value
+
+
+def _finite_or_null(text: str) -> float | None:
+    value = float(text)
+    return None if math.isinf(value) else value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def read_json(text: str | bytes | bytearray) -> Any:
+    """Return the value of a JSON text in any Unicode encoding.
+
+    Raises:
+        ValueError: it is none, is nested deeper than `DEEPEST`, or holds a number that is not finite.
+    """
+    return json.loads(text, cls=OutsideDecoder)
 
 
 class ValueCounter:

@@ -18,6 +18,7 @@ from pathlib import Path
 from tools import open_registry
 from tools.base import Arguments, ToolCall, ToolContext
 from tools.crashes import describe_crash
+from tools.json_values import read_json
 from tools.registry import ToolRegistry
 from tools.settings import ToolSettings
 from tools.shelf import Shelf
@@ -119,12 +120,12 @@ def read_arguments(text: str) -> Arguments:
         ValueError: they are no JSON object; one sentence says where.
     """
     try:
-        given = json.loads(text or "{}")
+        given = read_json(text or "{}")
     except ValueError as error:
-        where = f" at character {error.pos + 1}: {error.msg}" if isinstance(error, json.JSONDecodeError) else ""
+        where = (
+            f" at character {error.pos + 1}: {error.msg}" if isinstance(error, json.JSONDecodeError) else f": {error}"
+        )
         raise ValueError(f'the arguments are no JSON{where}; write them as {{"name": "value"}} in quotes') from error
-    except RecursionError as error:
-        raise ValueError("the arguments are nested too deeply") from error
     if not isinstance(given, dict):
         raise ValueError(f'the arguments must be a JSON object, as {{"name": "value"}}, not {text[:60]!r}')
     return given

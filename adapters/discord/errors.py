@@ -5,7 +5,6 @@ Discord's codes: https://discord.com/developers/docs/topics/opcodes-and-status-c
 
 from __future__ import annotations
 
-import json
 import re
 from types import SimpleNamespace
 from typing import Final
@@ -24,6 +23,7 @@ from bot.contract import (
     bound_pause,
     origin_of,
 )
+from tools.json_values import read_json
 
 HOOK_CLOSED: Final = (10015, 10062, 50027)
 """The answer to a slash command cannot be written: never acknowledged, unknown, or expired."""
@@ -73,7 +73,7 @@ async def _refuse(_: aiohttp.ClientSession, __: SimpleNamespace, request: aiohtt
     if response.status != 429:
         return
     try:
-        body = json.loads(await response.text(errors="replace"))
+        body = read_json(await response.text(errors="replace"))
     except ValueError:
         body = None
     said = body if isinstance(body, dict) else {}

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from bot.contract import Clock, Headers, Proof, SettingsError, WebAnswer, is_recent
+from tools.json_values import read_json
 
 log = logging.getLogger(__name__)
 
@@ -59,8 +60,8 @@ class DiscordEntrance:
 
     async def take_in(self, headers: Headers, body: bytes) -> WebAnswer:
         try:
-            interaction = json.loads(body)
-        except (ValueError, RecursionError):
+            interaction = read_json(body)
+        except ValueError:
             interaction = None
         if not isinstance(interaction, dict):
             log.error("discord: something else than an interaction was posted, and is left out")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 from dataclasses import replace
 from types import TracebackType
@@ -59,6 +58,7 @@ from bot.contract import (
     time_limit,
 )
 from bot.network import proxy_before
+from tools.json_values import read_json
 
 log = logging.getLogger(__name__)
 
@@ -295,7 +295,7 @@ class SlackAdapter:
         if len(frame.data) > MOST_FRAME_CHARS:
             return
         try:
-            said = json.loads(frame.data)
+            said = read_json(frame.data)
         except ValueError:
             return
         many = said.get("num_connections")

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 from slack_sdk.signature import SignatureVerifier
 
 from bot.contract import Clock, Headers, Proof, WebAnswer, is_recent, is_same
+from tools.json_values import read_json
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ class SlackEntrance:
     async def take_in(self, headers: Headers, body: bytes) -> WebAnswer:
         try:
             payload = _read(headers.get("Content-Type", ""), body.decode())
-        except (ValueError, RecursionError):
+        except ValueError:
             log.error("slack: something else than an event was posted, and is left out")
             return WebAnswer()
         if payload.get("type") == "url_verification":
@@ -72,9 +73,9 @@ def _read(media_type: str, body: str) -> dict[str, Any]:
     payload: Any
     if media_type.partition(";")[0].strip().lower() == _FORM:
         form = dict(parse_qsl(body, keep_blank_values=True, max_num_fields=_MOST_FIELDS))
-        payload = json.loads(form["payload"]) if "payload" in form else form
+        payload = read_json(form["payload"]) if "payload" in form else form
     else:
-        payload = json.loads(body)
+        payload = read_json(body)
     if not isinstance(payload, dict):
         raise ValueError("no object")
     return payload

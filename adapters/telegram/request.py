@@ -22,6 +22,7 @@ from adapters.download import download
 from bot.contract import Clock, DeliveryError, bound_pause, time_limit
 from bot.network import proxy_before, trusted
 from tools.cancelling import is_cancelled
+from tools.json_values import read_json
 
 _CONNECT_SECONDS: Final = 5.0
 """For finding the address, and for connecting to it."""
@@ -158,7 +159,7 @@ class _Resolver(aiohttp.ThreadedResolver):
 def _with_pause(body: bytes) -> bytes:
     """Make `retry_after` of a refusal a number: the library fails on anything else."""
     try:
-        answer = json.loads(body)
+        answer = read_json(body)
     except ValueError:
         answer = None
     if not isinstance(answer, dict):

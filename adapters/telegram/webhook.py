@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from bot.contract import Headers, Proof, WebAnswer, is_same
+from tools.json_values import read_json
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +38,8 @@ class TelegramEntrance:
 
     async def take_in(self, headers: Headers, body: bytes) -> WebAnswer:
         try:
-            update = json.loads(body)
-        except (ValueError, RecursionError):
+            update = read_json(body)
+        except ValueError:
             update = None
         if not isinstance(update, dict) or not isinstance(update.get("update_id"), int):
             log.error("telegram: something else than an update was posted, and is left out")

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
-from typing import NoReturn
 
 from bot.toolsyntax import repair
 from tools.base import Json
+from tools.json_values import OutsideDecoder, TooDeep
 
 _LONGEST_REPAIRED = 40_000
 """Characters of the longest arguments that are repaired, at a microsecond each; longer ones are asked for again."""
 _STRUCTURE = re.compile(r'["\\{}\[\]]')
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
-
-
-_strict = json.JSONDecoder(parse_constant=_no_constant, parse_float=repair.finite)
-_lenient = json.JSONDecoder(parse_constant=_no_constant, parse_float=repair.finite, strict=False)
+_strict = OutsideDecoder()
+_lenient = OutsideDecoder(strict=False)
 
 
 class ObjectEnd:
@@ -67,13 +62,15 @@ def read_arguments(text: str, *, cut: bool = False) -> tuple[dict[str, Json], st
     for attempt in (_strict, _lenient):
         try:
             return _as_object(attempt.decode(text))
-        except (ValueError, RecursionError):
+        except TooDeep:
+            return {}, "The arguments are nested too deeply."
+        except ValueError:
             continue
     start = text.find("{")
     if start >= 0:
         try:
             return _as_object(_lenient.raw_decode(text, start)[0])
-        except (ValueError, RecursionError):
+        except ValueError:
             pass
     if cut:
         return {}, "The call was cut off: its arguments end in the middle."
@@ -87,7 +84,7 @@ def is_object(text: str) -> bool:
     """Return True if `text` is a JSON object, and nothing else."""
     try:
         return isinstance(_lenient.decode(text), dict)
-    except (ValueError, RecursionError):
+    except ValueError:
         return False
 
 
@@ -96,10 +93,10 @@ def _as_object(value: object) -> tuple[dict[str, Json], str]:
         # Some servers encode the arguments twice; more than twice nobody does.
         try:
             value = _lenient.decode(value)
-        except (ValueError, RecursionError):
+        except TooDeep:
+            raise
+        except ValueError:
             pass
-    if repair.is_too_deep(value):
-        return {}, "The arguments are nested too deeply."
     if isinstance(value, dict):
         return {str(key): _whole(item) for key, item in value.items()}, ""
     if value is None:

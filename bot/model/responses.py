@@ -30,6 +30,7 @@ from bot.model.rendering import (
 from bot.model.sse import Decoder, EventDecoder
 from bot.model.wire import Body, Endpoint, Opening
 from tools.base import Json, ToolCall
+from tools.json_values import read_json
 
 
 class ResponsesAssembly(Assembly):
@@ -120,7 +121,7 @@ class ResponsesAssembly(Assembly):
 
 def _is_json(text: Json) -> bool:
     try:
-        json.loads(str(text))
+        read_json(str(text))
     except ValueError:
         return False
     return True

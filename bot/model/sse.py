@@ -10,6 +10,8 @@ import json
 from abc import ABC, abstractmethod
 from typing import Any, Final
 
+from tools.json_values import OutsideDecoder
+
 DONE: Final = b"[DONE]"
 """The data of the last event of a stream."""
 _DONE: Final = DONE.decode()
@@ -18,7 +20,7 @@ _MOST_CUT: Final = 4
 """Frames cut off in one line, after which the line is given up."""
 _STRAY_BYTES = 65_536
 _BOM = b"\xef\xbb\xbf"
-_decoder = json.JSONDecoder()
+_decoder = OutsideDecoder(nulls=True)
 
 
 class Decoder(ABC):
@@ -138,11 +140,9 @@ def read_event(data: bytes) -> tuple[list[dict[str, Any]], bool]:
     """
     text = data.decode("utf-8", "replace")
     try:
-        event = json.loads(text)
+        event = _decoder.decode(text)
         return [one for one in (event if isinstance(event, list) else [event]) if isinstance(one, dict)], False
-    except RecursionError as error:
-        raise ValueError("nested beyond measure") from error
-    except ValueError:
+    except json.JSONDecodeError:
         pass
     found: list[dict[str, Any]] = []
     for line in text.split("\n"):
@@ -163,8 +163,6 @@ def _objects_in(line: str) -> tuple[list[dict[str, Any]], bool]:
             return found, place < len(line)
         try:
             value, place = _decoder.raw_decode(line, place)
-        except RecursionError as error:
-            raise ValueError("nested beyond measure") from error
         except json.JSONDecodeError as error:
             # Cut off: the next one begins just before the place where they do not fit together, or behind it.
             cut += 1
@@ -190,7 +188,7 @@ def _next_object(line: str, after: int, error: json.JSONDecodeError) -> tuple[ob
     for start in starts:
         try:
             value, end = _decoder.raw_decode(line, start) if start >= 0 else (None, 0)
-        except (ValueError, RecursionError):
+        except ValueError:
             continue
         # What is inside of another object is followed by the rest of that.
         behind = _skip(line, end)

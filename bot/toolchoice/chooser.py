@@ -8,7 +8,6 @@ question names is always offered, and the model is told the names of those that 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
@@ -22,6 +21,7 @@ from bot.toolchoice.index import ToolIndex
 from bot.toolchoice.smalltalk import is_small_talk
 from bot.toolsyntax import parse
 from tools.base import ToolSpec
+from tools.json_values import read_json
 from tools.mcp.names import owner
 from tools.registry import KINDS_OF_PERSONS
 
@@ -194,7 +194,7 @@ def _names_in(said: str, names: Iterable[str]) -> tuple[str, ...] | None:
     start, end = said.find("["), said.rfind("]")
     if 0 <= start < end:
         try:
-            listed = json.loads(said[start : end + 1])
+            listed = read_json(said[start : end + 1])
         except ValueError:
             listed = None
         if isinstance(listed, list) and not listed:

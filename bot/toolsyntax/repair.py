@@ -6,13 +6,11 @@ line breaks in strings, a closer too many, and missing closers where the caller 
 
 from __future__ import annotations
 
-import json
-import math
 import re
-from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any
 
-from bot.toolsyntax.scan import DEEPEST, JsonScan, Part
+from bot.toolsyntax.scan import JsonScan, Part
+from tools.json_values import OutsideDecoder
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r\n|.)", re.DOTALL)
 _SHORT = {
@@ -22,6 +20,9 @@ _SHORT = {
 _KEPT = {'"', "'", "\\", "/", "`", "“", "”", "‘", "’"}
 _WORDS: dict[str, Any] = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+
+_decoder = OutsideDecoder(strict=False)
 
 
 class Unreadable(ValueError):
@@ -35,40 +36,9 @@ def loads_strict(text: str) -> Any:
         Unreadable: it is no JSON, or nested or long beyond measure.
     """
     try:
-        value = json.loads(text, strict=False, parse_constant=_refuse, parse_float=finite)
-    except (ValueError, RecursionError) as error:
+        return _decoder.decode(text)
+    except ValueError as error:
         raise Unreadable(str(error)) from error
-    if is_too_deep(value):
-        raise Unreadable("nested too deeply")
-    return value
-
-
-def is_too_deep(value: Any) -> bool:
-    """Tell whether lists and objects are nested deeper than anything that is read."""
-    level = [value]
-    for _ in range(DEEPEST):
-        level = [one for each in level for one in _inside(each) if isinstance(one, dict | list)]
-        if not level:
-            return False
-    return True
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
-
-
-def finite(text: str) -> float:
-    """Read a number with a point or an exponent.
-
-    Raises:
-        Unreadable: it is greater than any number that is kept.
-    """
-    value = float(text)
-    if math.isinf(value):
-        raise Unreadable(f"no finite number: {text[:80]!r}")
-    return value
 
 
 def loads(text: str, *, unclosed: bool = False) -> Any:
@@ -143,10 +113,6 @@ def literal(text: str) -> Any:
         Unreadable: it is something else.
     """
     return _WORDS[text] if text in _WORDS else number(text)
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise Unreadable(f"{constant} is no JSON")
 
 
 def _unescape(match: re.Match[str]) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
+from tools.json_values import DEEPEST
+
 _CLOSING: Final = {"{": "}", "[": "]"}
 _QUOTES: Final = {'"': '"', "'": "'", "“": '”“"', "”": '”"', "‘": "’‘'", "’": "’'"}
 _STOPS: Final = {quote: re.compile(f"[\\\\{re.escape(ends)}]") for quote, ends in _QUOTES.items()}
@@ -20,8 +22,6 @@ _ITEM: Final = re.compile(r"\s*-?\d{1,300}(?:\.\d{1,300})?\s*,")
 """A number and its comma in a list, read at once: long lists are common."""
 _KEY: Final = re.compile(r"[^\W\d][\w.\-]*\Z")
 _LITERALS: Final = frozenset({"true", "false", "null", "True", "False", "None"})
-DEEPEST: Final = 64
-"""Levels of the deepest value that is read: what stands for arguments nobody nests deeper."""
 _WATCHED: Final = 200
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from tools.documents.kinds import DocumentUnreadable, Kind, Reason
 from tools.fetch.readers import PACKAGES as PAGE_PACKAGES
 from tools.fetch.readers import READER, Program, Readers, Start, talk
+from tools.json_values import read_json
 
 _FOLDER = Path(__file__).resolve().parent
 _TOOLS = _FOLDER.parent
@@ -161,8 +162,8 @@ def _document(came: bytearray, failed: Reason) -> Document:
 def _fields(line: bytes) -> Mapping[str, str]:
     """A line of a reader's answer; empty where it is not in the agreed form."""
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
+        found = read_json(line)
+    except ValueError:
         return {}
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         return {}

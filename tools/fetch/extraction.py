@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tools.base import ToolError
 from tools.fetch.client import Fetched
 from tools.fetch.readers import MOST_BYTES, Start, start_plain, talk
+from tools.json_values import read_json
 
 READ_SECONDS = 8.0
 _DAMAGED = "The page is damaged or too complex to be read. Try another source."
@@ -86,8 +87,8 @@ def _fields(head: bytes) -> dict[str, str]:
         ToolError: it is not in the agreed form.
     """
     try:
-        found = json.loads(head) if len(head) <= MOST_HEAD_BYTES else None
-    except (ValueError, RecursionError):
+        found = read_json(head) if len(head) <= MOST_HEAD_BYTES else None
+    except ValueError:
         found = None
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise ToolError(_DAMAGED)

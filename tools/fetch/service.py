@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import importlib
-import json
 import logging
 import time
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from urllib.parse import urlsplit
 
 from tools.base import ToolError
 from tools.findings import Finding
-from tools.json_values import ValueCounter
+from tools.json_values import ValueCounter, read_json
 from tools.network import UnusableProxy, proxy_before
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class JsonService:
                         return None
                     if response.status != 200:
                         raise self._explain_refusal(response.status, response.headers, body)
-                return json.loads(body)
+                return read_json(body)
         except TimeoutError as error:
             late = f"did not answer within {self._seconds:g} s"
             raise ServiceError(f"{self._name} {late}. Try once more, or answer without it.", late) from error
@@ -101,7 +100,7 @@ class JsonService:
             )
             text = f"{self._name} cannot be reached now. Answer without it, and say so."
             raise ServiceError(text, f"cannot be reached ({type(error).__name__})", retry=False) from error
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             text = f"{self._name} answered with something that cannot be read. Answer without it, and say so."
             raise ServiceError(text, "answered with something that cannot be read", retry=False) from error
 
@@ -225,8 +224,8 @@ async def _read_body(response: ClientResponse) -> bytes:
 def _read_reason(body: bytes) -> str:
     """The reason that the body of a refusal gives, as a clause; empty if there is none."""
     try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
+        found = read_json(body)
+    except ValueError:
         return ""
     for name in ("reason", "message", "error", "info"):
         value = found.get(name) if isinstance(found, dict) else None

@@ -156,7 +156,7 @@ def _read_entries(file: Path) -> dict[str, Any]:
         raise McpConfigError(f"{str(file)!r} is larger than {MOST_BYTES} bytes")
     try:
         data = read_jsonc(text)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         where = f" in line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else ""
         raise McpConfigError(f"{str(file)!r} is no JSON{where}") from error
     entries = data.get("mcpServers", data.get("servers")) if isinstance(data, dict) else None

@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+from tools.json_values import read_json
+
 # Also one that never ends, which is no JSON: to look for a text in it again and again would take for ever.
 _TEXT = r'"(?:[^"\\\n]|\\.)*+"?'
 _COMMENTS = re.compile(rf"{_TEXT}|//[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -16,13 +18,13 @@ def read_jsonc(data: bytes) -> Any:
     """Return the value of JSON in any Unicode encoding, with or without comments and trailing commas.
 
     Raises:
-        ValueError, RecursionError: it is none; a line in the error is the file's.
+        ValueError: it is none; a line in the error is the file's.
     """
     try:
-        return json.loads(data)
+        return read_json(data)
     except ValueError:
         text = data.decode(json.detect_encoding(data))
-        return json.loads(_COMMAS.sub(_kept_text, _COMMENTS.sub(_kept_lines, text)).removeprefix("\ufeff"))
+        return read_json(_COMMAS.sub(_kept_text, _COMMENTS.sub(_kept_lines, text)).removeprefix("\ufeff"))
 
 
 def _kept_lines(match: re.Match[str]) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from typing import Any
 import aiohttp
 
 from tools.base import ProducedFile
+from tools.json_values import read_json
 from tools.network import UnusableProxy, proxy_before
 from tools.sandbox.cell import Cell, SandboxFailed, produced
 from tools.sandbox.limits import KIB, Limits
@@ -215,7 +215,7 @@ class _CellOutput:
         """Add one line of the stream. Raises ValueError if it is not a JSON object."""
         if not line.strip():
             return
-        said = json.loads(line)
+        said = read_json(line)
         if not isinstance(said, dict):
             raise ValueError("not an object")
         match said.get("type"):

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from tools import subprocesses
 from tools.base import ProducedFile
 from tools.cancelling import complete
+from tools.json_values import read_json
 from tools.sandbox import processes
 from tools.sandbox.cell import Cell, SandboxFailed, produced, size
 from tools.sandbox.launch import FOLDER
@@ -299,8 +300,8 @@ class Session:
         if length > _HEADER_BYTES:
             raise _Ended(_GARBLED)
         try:
-            header = json.loads(await self._exactly(length))
-        except (ValueError, RecursionError) as error:
+            header = read_json(await self._exactly(length))
+        except ValueError as error:
             raise _Ended(_GARBLED) from error
         if not isinstance(header, dict):
             raise _Ended(_GARBLED)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tools.fetch.readers import Program, start_plain, talk
+from tools.json_values import read_json
 from tools.nearness import find_path_fault
 
 _PROGRAM: Final = Program(
@@ -83,11 +84,11 @@ async def recognise(model: Path, recording: bytes, seconds: float) -> Spoken:
     process = await start_plain(_PROGRAM)
     answer, _ = await talk(process, json.dumps(about).encode() + b"\n", recording, seconds)
     try:
-        match json.loads(answer or b"{}"):
+        match read_json(answer or b"{}"):
             case {"text": str(text), "seconds": int() | float() as length}:
                 return Spoken(text, float(length))
             case {"problem": problem} if problem in list(Trouble):
                 raise Unrecognised(Trouble(problem))
-    except (ValueError, RecursionError):
+    except ValueError:
         pass
     raise Unrecognised(Trouble.BROKEN)

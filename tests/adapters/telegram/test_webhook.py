@@ -7,7 +7,6 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from types import SimpleNamespace
 
 import pytest
 from telegram import Bot
@@ -127,7 +126,7 @@ async def test_without_the_secret_nothing_is_parsed(
     server: TelegramServer, web: Web, adapter: TelegramAdapter, value: bytes | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsed: list[bytes] = []
-    monkeypatch.setattr(webhook, "json", SimpleNamespace(loads=parsed.append))
+    monkeypatch.setattr(webhook, "read_json", parsed.append)
     inbox = Inbox()
     async with listening(adapter, inbox):
         statuses = [

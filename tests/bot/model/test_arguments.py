@@ -59,7 +59,7 @@ def test_arguments_are_read_where_they_can_be(text: str, arguments: RawObject) -
         ('{"n": NaN', False, "are no JSON object"),
         (f'{{"n": {"[" * 600}{"]" * 600}}}', False, "nested too deeply"),
         (f'{{"n": {"[" * 900}', False, "are no JSON object"),
-        ('{"n": ' + "[" * 100_000, False, "are no JSON object"),
+        ('{"n": ' + "[" * 100_000, False, "nested too deeply"),
     ],
 )
 def test_of_arguments_that_are_none_it_is_said_why_in_one_short_sentence(text: str, cut: bool, says: str) -> None:

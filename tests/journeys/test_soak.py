@@ -50,7 +50,8 @@ SETTLE = 3.0
 
 
 def asked(body: RawJson) -> str:
-    return str([message["content"] for message in body["messages"] if message["role"] == "user"][-1])
+    """What was asked last; a model that goes on where it broke off is told so in a person's place."""
+    return re.findall(r"please tell (\d+x\d+)", told(body))[-1]
 
 
 def told(body: RawJson) -> str:
@@ -183,11 +184,15 @@ class Soak:
             self.mixed.append(people)
         if "You keep the memory of a conversation" in whole:
             return self.mixer.answer(Reply(f"Something was told to {people.pop()}."))
-        name = asked(body).rsplit(" ", 1)[1]
+        name = asked(body)
         if body["messages"][-1]["role"] != "tool" and int(name.split("x")[1]) % 5 == 0 and body.get("tools"):
             return self.mixer.answer(Reply("I look.", calls=(("search_web", {"query": f"tea {name}"}),)))
         words = " ".join(f"word{number}" for number in range(30))
-        return self.mixer.answer(Reply(f"For {name}: {words} end-{name}.", words_per_second=60))
+        answer = f"For {name}: {words} end-{name}."
+        begun = [message["content"] for message in body["messages"] if message["role"] == "assistant"][-1:]
+        if body["messages"][-1]["role"] == "user" and begun and answer.startswith(str(begun[0]).rstrip() or "-"):
+            answer = answer[len(str(begun[0]).rstrip()) :]
+        return self.mixer.answer(Reply(answer, words_per_second=60))
 
     async def _watch(self) -> None:
         while True:

@@ -286,12 +286,16 @@ def split(text: str, separators: str, most: int = sys.maxsize) -> list[str]:
     parts: list[str] = []
     signs = _signs(separators)
     start = depth = pos = 0
+    value = -1
+    """Where the next value begins."""
     fresh = True
     for _ in range(most):
         found = signs.search(text, pos)
-        value = _VALUE.search(text, pos) if fresh else None
-        if value is not None and value[0] in _CLOSING_QUOTES and (found is None or value.start() < found.start()):
-            pos, fresh = string_end(text, value.start()), False
+        if value < pos:
+            begins = _VALUE.search(text, pos)
+            value = begins.start() if begins is not None else len(text)
+        if fresh and text[value : value + 1] in _CLOSING_QUOTES and (found is None or value < found.start()):
+            pos, fresh = string_end(text, value), False
             continue
         if found is None:
             break

@@ -387,6 +387,9 @@ def too_many(platform: str, wait: str | None, everywhere: bool = False) -> Fault
 @pytest.mark.parametrize("platform", POSTS)
 async def test_a_wait_is_a_number_whatever_the_platform_named(platform: str, named: str | None, waited: float) -> None:
     post, edit, attach = POSTS[platform]
+    if named in ("NaN", "Infinity") and platform != "slack":
+        # Such a body is no JSON: what counts is the header, where there is one.
+        waited = 1.0 if platform == "telegram" else 41.0
     async with SCENES[platform]() as scene:
         told = []
 

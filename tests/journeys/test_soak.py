@@ -51,7 +51,7 @@ SETTLE = 3.0
 
 def asked(body: RawJson) -> str:
     """What was asked last; a model that goes on where it broke off is told so in a person's place."""
-    return re.findall(r"please tell (\d+x\d+)", told(body))[-1]
+    return str(re.findall(r"please tell (\d+x\d+)", told(body))[-1])
 
 
 def told(body: RawJson) -> str:

@@ -14,7 +14,7 @@ from bot.contract.errors import ModelBusy
 from bot.contract.transcript import SystemEntry, UserEntry
 from bot.model.base import Answer, Piece, Request, TextPiece
 from bot.toolchoice import chooser as chooser_module
-from bot.toolchoice import glossary, languages
+from bot.toolchoice import glossary, languages, terms
 from bot.toolchoice.chooser import Choice, Chooser, Room, small_model
 from bot.toolchoice.index import ToolIndex
 from bot.toolchoice.terms import terms_of
@@ -440,3 +440,12 @@ def test_a_name_is_found_at_both_ends_of_a_long_question_and_between_hyphens(six
     long = "use many__pinyin " + "and so on " * 60_000 + " many__geocode: pre-CAL-X__list-events-now"
 
     assert names(index.named(long)) == ["many__pinyin", "many__geocode", "cal-x__list-events"]
+
+
+def test_the_words_of_all_languages_are_read_once_and_always_the_same() -> None:
+    first = terms._glossary()
+    assert terms._glossary() is first
+
+    terms._glossary.cache_clear()
+
+    assert terms._glossary() == first

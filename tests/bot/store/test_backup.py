@@ -7,8 +7,8 @@ import errno
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ import pytest
 from bot.contract.errors import SettingsError, StoreError
 from bot.store import Store, back_up, examine_backup, keep_bots_away, lock_database, look_at, put_back
 from bot.store.beside import path_beside
+from bot.store.copying import write_copy
 from bot.store.schema import STEPS
 from tests.bot.store.conftest import HandClock, Message, Program
 from tests.bot.store.test_upgrading import lay_out
@@ -432,3 +433,56 @@ def test_a_restore_into_another_users_folder_says_as_whom(
 
     with pytest.raises(SettingsError, match=rf"belongs to another user \(id {owner}\).*sudo -u '#{owner}'"):
         restore(backup, path, clock)
+
+
+@contextmanager
+def kept_by_another(file: Path) -> Iterator[None]:
+    """Another program works on the file and lets nobody in; its log shows that it is in use."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        other.execute("CREATE TABLE more (id)")
+        yield
+
+
+def test_a_backup_that_another_program_works_on_is_not_called_damaged(
+    backup: Path, path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.store.backup._PATIENCE", 0.001)
+
+    with kept_by_another(backup), pytest.raises(StoreError, match="Another program is writing to the database"):
+        restore(backup, path, clock)
+
+    assert questions(path) == ["old", "new"]
+
+
+def test_a_database_that_another_program_works_on_is_not_called_damaged_either(
+    backup: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.store.backup._PATIENCE", 0.001)
+    before = backup.read_bytes()
+
+    with kept_by_another(path), pytest.raises(StoreError, match=r"could not be copied \(database is locked\)"):
+        back_up(path, backup, overwrite=True)
+
+    assert backup.read_bytes() == before
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_comes_while_a_backup_is_written_is_left_as_it_is(
+    links: bool, backup: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = backup.with_name("other.db")
+
+    def comes(*_: object) -> None:
+        place.write_text("Dear diary")
+        raise FileExistsError(place) if links else PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr("bot.store.copying.os.link", comes)
+    with pytest.raises(SettingsError, match="exists already"):
+        back_up(path, place)
+
+    with closing(sqlite3.connect(path)) as db, pytest.raises(FileExistsError):
+        write_copy(db, place)
+    assert place.read_text() == "Dear diary" and not list(backup.parent.glob(".*"))

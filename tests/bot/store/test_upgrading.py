@@ -19,6 +19,7 @@ from bot.contract.errors import SettingsError, StoreError
 from bot.contract.messages import ChatId
 from bot.contract.transcript import AssistantEntry, ToolEntry, UserEntry
 from bot.store import Store, inspect, lock_database
+from bot.store.copying import write_copy
 from bot.store.schema import STEPS
 from bot.store.shape import check_shape
 from tests.bot.store.conftest import HandClock, Message, Program
@@ -157,6 +158,29 @@ async def test_without_a_copy_nothing_is_upgraded(
     with closing(sqlite3.connect(file)) as db:
         assert check_shape(db, "It") == 11
     assert [path.name for path in tmp_path.iterdir()] == ["parley.db"]
+
+
+async def test_an_upgrade_waits_for_another_program_that_keeps_the_file(
+    url: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "parley.db"
+    lay_out(11, file)
+    copied = []
+
+    def busy_at_first(db: sqlite3.Connection, place: Path) -> None:
+        copied.append(place)
+        if len(copied) == 1:
+            with closing(sqlite3.connect(file, isolation_level=None)) as other:
+                other.execute("BEGIN EXCLUSIVE")
+                db.execute("PRAGMA busy_timeout = 1")
+                db.execute("UPDATE chats SET turns = turns")
+        write_copy(db, place)
+
+    monkeypatch.setattr("bot.store.upgrading.write_copy", busy_at_first)
+    async with Store.open(url, clock=clock) as store:
+        assert len(await store.history.list_chats(limit=9)) == 3
+
+    assert len(copied) == 2 and len(copies(tmp_path)) == 1
 
 
 async def test_a_damaged_database_of_an_earlier_version_is_not_upgraded(

@@ -26,6 +26,7 @@ from typing import IO, Any, TypeAlias
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import postgres
 from tests.patience import PATIENCE
 
 # How fast texts are drawn says something of the machine and of what runs beside, and nothing of what is tested.
@@ -379,6 +380,7 @@ class Nursery:
 
 
 _NURSERY = pytest.StashKey[Nursery]()
+_POSTGRES = pytest.StashKey[postgres.Shared]()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -386,11 +388,13 @@ def pytest_configure_node(node: Any) -> None:
     """What is done once for all workers, before the first of them starts."""
     if _NURSERY not in node.config.stash:
         node.config.stash[_NURSERY] = Nursery()
+        node.config.stash[_POSTGRES] = postgres.Shared()
         _rewrite([Path(place.partition("::")[0]).resolve() for place in node.config.args])
         # Who only hands out work counts no lines.
         if counting := _counting(node.config):
             counting.pause()
     node.workerinput["nursery"] = node.config.stash[_NURSERY].listen()
+    node.workerinput["postgres"] = str(node.config.stash[_POSTGRES].folder)
 
 
 def _rewrite(places: list[Path]) -> None:
@@ -419,6 +423,29 @@ def _rewrite(places: list[Path]) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if _NURSERY in config.stash:
         config.stash[_NURSERY].close()
+        config.stash[_POSTGRES].close()
+
+
+@pytest.fixture(scope="session")
+def postgres_server(request: pytest.FixtureRequest) -> Iterator[postgres.Postgres]:
+    """The server of the whole test run; skipped where there is none. No test stops it."""
+    if folder := getattr(request.config, "workerinput", {}).get("postgres"):
+        yield postgres.start(Path(folder))
+    else:
+        with postgres.own_server() as server:
+            yield server
+
+
+@pytest.fixture(scope="session")
+def _database(request: pytest.FixtureRequest, postgres_server: postgres.Postgres) -> str:
+    return postgres_server.make_database(getattr(request.config, "workerinput", {}).get("workerid", "alone"))
+
+
+@pytest.fixture
+def postgres_url(_database: str) -> str:
+    """The address of a database whose tables are empty, and which nobody else uses now."""
+    postgres.empty(_database)
+    return _database
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from tests.patience import PATIENCE
-from tests.tools.databases.conftest import Postgres
+from tests.postgres import Postgres
 from tools.base import Json, ToolCall, ToolContext, ToolError, ToolResult
 from tools.findings import Finding
 from tools.query_database import QueryDatabase, open_tool
@@ -165,7 +165,7 @@ async def test_a_role_that_can_become_a_strong_one_is_refused(name: str, inherit
     number = f"{list(POWERS).index(name)}_{inherits.lower()}"
     strong = f"whole_{power.lower()}_{number}" if power.isalpha() else f"between_{number}"
     member = f"member_{number}"
-    await postgres.run(f"CREATE ROLE {strong} {power}; CREATE ROLE {member} LOGIN {inherits} IN ROLE {strong}")
+    postgres.run(f"CREATE ROLE {strong} {power}; CREATE ROLE {member} LOGIN {inherits} IN ROLE {strong}")
 
     found = await ask(named(postgres.address(member)), sql="SELECT 1")
 
@@ -174,8 +174,8 @@ async def test_a_role_that_can_become_a_strong_one_is_refused(name: str, inherit
 
 
 async def test_a_superuser_and_the_owner_of_the_database_are_refused(postgres: Postgres) -> None:
-    await postgres.run("CREATE ROLE landlord LOGIN")
-    await postgres.run("CREATE DATABASE house OWNER landlord")
+    postgres.run("CREATE ROLE landlord LOGIN")
+    postgres.run("CREATE DATABASE house OWNER landlord")
 
     for address in (postgres.address("owner"), postgres.address("landlord", "house")):
         found = await ask(named(address), sql="SELECT 1")
@@ -196,7 +196,7 @@ ATTACKS = [
 
 @pytest.mark.parametrize("sql", ATTACKS)
 async def test_a_member_of_a_strong_role_reaches_nothing_of_the_server(postgres: Postgres, sql: str) -> None:
-    await postgres.run(
+    postgres.run(
         "DO $$ BEGIN CREATE ROLE strong SUPERUSER; CREATE ROLE weak LOGIN NOINHERIT IN ROLE strong; "
         "EXCEPTION WHEN duplicate_object THEN END $$"
     )
@@ -221,7 +221,7 @@ async def test_a_member_of_a_strong_role_reaches_nothing_of_the_server(postgres:
 )
 async def test_a_role_that_may_do_more_than_read_is_refused(right: str, words: str, postgres: Postgres) -> None:
     role = "more_" + "".join(sign if sign.isalnum() else "_" for sign in right.lower())
-    await postgres.run(f"CREATE ROLE {role} LOGIN; GRANT {right} TO {role}")
+    postgres.run(f"CREATE ROLE {role} LOGIN; GRANT {right} TO {role}")
 
     found = await ask(named(postgres.address(role)), sql="SELECT 1")
 
@@ -231,26 +231,26 @@ async def test_a_role_that_may_do_more_than_read_is_refused(right: str, words: s
 
 @pytest.mark.parametrize("role", ["pg_read_all_data", "pg_read_all_stats", "pg_read_all_settings"])
 async def test_a_role_that_may_read_everything_may_ask(role: str, postgres: Postgres) -> None:
-    await postgres.run(f"CREATE ROLE with_{role} LOGIN IN ROLE {role}")
+    postgres.run(f"CREATE ROLE with_{role} LOGIN IN ROLE {role}")
 
     assert (await ask(named(postgres.address(f"with_{role}")), sql="SELECT 1")).ok
 
 
-async def extended(postgres: Postgres, *extensions: str) -> str:
+def extended(postgres: Postgres, *extensions: str) -> str:
     """A database with these extensions; where it is, for the role that may only read."""
-    import asyncpg
+    import psycopg
 
     name = "with_" + "_".join(one.replace("-", "") for one in extensions)
-    await postgres.run(f"CREATE DATABASE {name}")
+    postgres.run(f"CREATE DATABASE {name}")
     try:
-        await postgres.run("; ".join(f'CREATE EXTENSION "{one}"' for one in extensions), name)
-    except asyncpg.FeatureNotSupportedError:
+        postgres.run("; ".join(f'CREATE EXTENSION "{one}"' for one in extensions), name)
+    except psycopg.errors.FeatureNotSupported:
         pytest.skip(f"{', '.join(extensions)} is not installed on this machine (package postgresql-contrib)")
-    return str(postgres.address("reader", name))
+    return postgres.address("reader", name)
 
 
 async def test_where_dblink_is_installed_nobody_dials_out(postgres: Postgres) -> None:
-    tool = named(await extended(postgres, "dblink"))
+    tool = named(extended(postgres, "dblink"))
     sql = (
         f"SELECT * FROM dblink('host=127.0.0.1 port={postgres.port} user=owner dbname=postgres', "
         "'DELETE FROM orders; DELETE FROM customers RETURNING 1') AS gone (x int)"
@@ -265,8 +265,8 @@ async def test_where_dblink_is_installed_nobody_dials_out(postgres: Postgres) ->
 
 
 async def test_a_function_of_a_language_that_nothing_confines_is_refused(postgres: Postgres) -> None:
-    await postgres.run("CREATE DATABASE unconfined")
-    await postgres.run(
+    postgres.run("CREATE DATABASE unconfined")
+    postgres.run(
         "CREATE LANGUAGE plunconfined HANDLER plpgsql_call_handler;"
         "CREATE FUNCTION get_page(text) RETURNS text LANGUAGE plunconfined STABLE AS 'BEGIN RETURN $1; END'",
         "unconfined",
@@ -278,8 +278,8 @@ async def test_a_function_of_a_language_that_nothing_confines_is_refused(postgre
 
 
 async def test_dblink_that_the_role_cannot_call_is_no_reason(postgres: Postgres) -> None:
-    address = await extended(postgres, "dblink", "hstore")
-    await postgres.run("CREATE SCHEMA apart; ALTER EXTENSION dblink SET SCHEMA apart", "with_dblink_hstore")
+    address = extended(postgres, "dblink", "hstore")
+    postgres.run("CREATE SCHEMA apart; ALTER EXTENSION dblink SET SCHEMA apart", "with_dblink_hstore")
 
     assert (await ask(named(address), sql="SELECT 1")).ok
 
@@ -287,7 +287,7 @@ async def test_dblink_that_the_role_cannot_call_is_no_reason(postgres: Postgres)
 async def test_extensions_that_stay_inside_are_no_reason(postgres: Postgres) -> None:
     usual = ("pg_trgm", "pgcrypto", "uuid-ossp", "tablefunc", "hstore", "citext", "unaccent", "pg_stat_statements")
 
-    assert (await ask(named(await extended(postgres, *usual)), sql="SELECT gen_random_uuid()")).ok
+    assert (await ask(named(extended(postgres, *usual)), sql="SELECT gen_random_uuid()")).ok
 
 
 async def test_the_operator_is_told_which_databases_are_asked(postgres: Postgres) -> None:

@@ -35,7 +35,7 @@ def _image() -> bytes:
             image.close()
 
 
-def _copy(db: sqlite3.Connection, steps: tuple[tuple[str, ...], ...] = schema.STEPS) -> None:
+def _copy(db: sqlite3.Connection, steps: tuple[schema.Step, ...] = schema.STEPS) -> None:
     """Do what `upgrade` does."""
     if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] and not db.in_transaction:
         image = sqlite3.connect(":memory:")

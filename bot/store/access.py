@@ -58,6 +58,8 @@ class Access(Queries):
     async def roles_of(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the roles of those `ids` that have one."""
         wanted = list(ids)
+        if not wanted:
+            return {}
         marks = ", ".join("?" * len(wanted))
         return dict(await self._readers.fetch_rows(f"SELECT id, role FROM roles WHERE id IN ({marks})", wanted))
 
@@ -72,7 +74,10 @@ class Access(Queries):
         """Make a pairing code valid until then, in place of an earlier one of who asked for it; None: the console."""
         asker, message = (CONSOLE, None) if asked is None else (asked.sender.id, incoming_to_json(asked))
         await self._writer.execute(
-            "REPLACE INTO pairing VALUES (?, ?, ?, ?, 0)", (asker, code_hash, expires_wall, message)
+            "INSERT INTO pairing (asker, code_hash, expires, asked, wrong) VALUES (?, ?, ?, ?, 0) "
+            "ON CONFLICT (asker) DO UPDATE SET code_hash = excluded.code_hash, expires = excluded.expires, "
+            "asked = excluded.asked, wrong = 0",
+            (asker, code_hash, expires_wall, message),
         )
 
     async def awaits_owner(self) -> bool:
@@ -115,8 +120,8 @@ class Access(Queries):
         def work(db: Connection) -> bool:
             # An end further away than one whole window was set before the clock was put back: it counts as past.
             done = db.execute(
-                "INSERT INTO once VALUES (?, ?) ON CONFLICT DO UPDATE SET until = excluded.until "
-                "WHERE until <= ? OR until > excluded.until",
+                "INSERT INTO once (key, until) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET until = excluded.until "
+                "WHERE once.until <= ? OR once.until > excluded.until",
                 (key, now + seconds, now),
             )
             return done.rowcount > 0
@@ -131,7 +136,11 @@ class Access(Queries):
 
 
 def _give(db: Connection, id: str, role: str, now: float) -> None:
-    db.execute("REPLACE INTO roles VALUES (?, ?, ?)", (id, role, now))
+    db.execute(
+        "INSERT INTO roles (id, role, since) VALUES (?, ?, ?) "
+        "ON CONFLICT (id) DO UPDATE SET role = excluded.role, since = excluded.since",
+        (id, role, now),
+    )
 
 
 def _is_owner(db: Connection, id: str) -> bool:

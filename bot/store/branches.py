@@ -125,8 +125,8 @@ def _find_point(db: Connection, chat: int, since: int, last: int, turn: int, old
 def _find_answer(db: Connection, chat: int, since: int, turn: int) -> int | None:
     """Return the last entry of the answer that a question replies to; None where it replies to none that is told."""
     shown = db.execute(
-        "WITH said (message) AS (SELECT json_extract(incoming, '$.replies_to') FROM inbox "
-        "WHERE id = coalesce((SELECT question FROM turns WHERE id = ?), ?)) "
+        "WITH said (message) AS (SELECT replies_to FROM inbox "
+        "WHERE id = coalesce((SELECT question FROM turns WHERE id = ?), ?) AND replies_to <> '') "
         "SELECT p.turn FROM said JOIN pages p ON p.chat = ? AND p.message = said.message "
         "UNION ALL SELECT a.turn FROM said JOIN attachments a ON a.message = said.message "
         "JOIN turns t ON t.id = a.turn AND t.chat = ? LIMIT 1",

@@ -76,6 +76,8 @@ class StoredFacts(Queries):
 
     async def recall(self, owners: tuple[str, ...], query: str, limit: int) -> list[tuple[int, str, str]]:
         """Return the best matches as (id, owner, text); for an empty query all facts, newest first."""
+        if not owners:
+            return []
         marks = ", ".join("?" * len(owners))
         limit = max(0, min(limit, _LIMIT))
         if not query.strip():
@@ -92,6 +94,8 @@ class StoredFacts(Queries):
 
     async def list_newest(self, owners: tuple[str, ...], limit: int, *, without: str = "") -> list[Fact]:
         """Return the facts of these owners, the newest first, except those of the origin `without`."""
+        if not owners:
+            return []
         marks = ", ".join("?" * len(owners))
         rows = await self._readers.fetch_rows(
             f"SELECT id, text, origin FROM facts WHERE owner IN ({marks}) AND (? = '' OR origin <> ?) "
@@ -102,8 +106,9 @@ class StoredFacts(Queries):
 
     async def forget(self, owners: tuple[str, ...], fact: int) -> bool:
         """Delete a fact of one of these owners; False where they have none of this id."""
+        if not owners:
+            return False
         marks = ", ".join("?" * len(owners))
-
         return await self._writer.execute(f"DELETE FROM facts WHERE id = ? AND owner IN ({marks})", (fact, *owners)) > 0
 
 

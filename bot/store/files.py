@@ -11,7 +11,7 @@ from bot.contract import AssistantEntry, File, MessageRef
 from bot.store.queries import Queries
 from bot.store.records import AttachmentRecord, message_ref
 from bot.store.states import PageState
-from bot.store.text import to_plain
+from bot.store.text import files_from_json, to_plain
 from tools.base import ProducedFile, ToolError
 
 FILE_BYTES = 16 * 1024 * 1024
@@ -60,7 +60,8 @@ class StoredFiles(Queries):
     ) -> None:
         """Store how far the delivery of a file has come."""
         await self._writer.execute(
-            "INSERT INTO attachments SELECT id, ?, ?, ?, ?, ?, ? FROM turns WHERE id = ? ON CONFLICT DO UPDATE SET "
+            "INSERT INTO attachments (turn, number, file, message, form, state, nonce) "
+            "SELECT id, ?, ?, ?, ?, ?, ? FROM turns WHERE id = ? ON CONFLICT (turn, number) DO UPDATE SET "
             "file = excluded.file, message = excluded.message, form = excluded.form, state = excluded.state, "
             "nonce = excluded.nonce",
             (number, file, ref and ref.id, ref and ref.form, state, nonce, turn),
@@ -113,7 +114,10 @@ def keep_file(db: Connection, scope: str, file: ProducedFile, now: float) -> int
         if (bytes(known), known_type) == (digest, media_type):
             db.execute("UPDATE files SET at = ? WHERE id = ?", (now, id))
             return int(id)
-    db.execute("INSERT INTO blobs VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (digest, size, file.content))
+    db.execute(
+        "INSERT INTO blobs (digest, size, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        (digest, size, file.content),
+    )
     [(id,)] = db.execute(
         "INSERT INTO files (scope, name, media_type, digest, size, at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
         (scope, name, media_type, digest, size, now),
@@ -161,13 +165,17 @@ def remove_files(db: Connection, ids: list[int]) -> None:
 
 def produced_files(db: Connection, turn: int, passnumber: int, position: int) -> tuple[ProducedFile, ...]:
     """Return the files that a call produced, as far as they are still stored."""
-    rows = db.execute(
-        "SELECT f.name, f.media_type, b.content FROM calls c, json_each(c.result, '$.files') e "
-        "JOIN files f ON f.id = e.value JOIN blobs b ON b.digest = f.digest "
-        "WHERE c.turn = ? AND c.pass = ? AND c.position = ? ORDER BY e.key",
-        (turn, passnumber, position),
+    key = (turn, passnumber, position)
+    row = db.execute("SELECT result FROM calls WHERE turn = ? AND pass = ? AND position = ?", key).fetchone()
+    ids = list[int]() if row is None or row[0] is None else files_from_json(row[0])
+    found = (
+        db.execute(
+            "SELECT f.name, f.media_type, b.content FROM files f JOIN blobs b ON b.digest = f.digest WHERE f.id = ?",
+            (id,),
+        ).fetchone()
+        for id in ids
     )
-    return tuple(ProducedFile(*row) for row in rows)
+    return tuple(ProducedFile(*file) for file in found if file is not None)
 
 
 def attachments_of(db: Connection, turn: int) -> list[AttachmentRecord]:

@@ -46,7 +46,7 @@ async def forget_chat(writer: Writer, readers: Readers, clock: Clock, chat: Chat
     await remove_unused_blobs(writer)
     turns = 0
     while removed := await writer.execute(
-        "DELETE FROM turns WHERE rowid IN (SELECT id FROM turns WHERE chat = ? AND id <= ? LIMIT ?)", (id, last, _STEP)
+        "DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE chat = ? AND id <= ? LIMIT ?)", (id, last, _STEP)
     ):
         turns += removed
     while await writer.run(lambda db: _delete_inbox(db, key, id, last)):

@@ -249,7 +249,7 @@ def add_entries(
     rows: list[tuple[Any, ...]] = []
     for sequence, (body, tokens) in enumerate(bodies, first):
         if len(body) > _ASIDE:
-            aside = (db.execute("INSERT INTO bodies (body) VALUES (?)", (body,))).lastrowid
+            [(aside,)] = db.execute("INSERT INTO bodies (body) VALUES (?) RETURNING id", (body,)).fetchall()
             rows.append((chat, sequence, turn, tokens, now, None, aside))
         else:
             rows.append((chat, sequence, turn, tokens, now, body, None))

@@ -21,7 +21,7 @@ from bot.contract import (
     Sender,
     TimerDue,
 )
-from bot.store.text import to_json
+from bot.store.text import to_json, to_plain
 
 _KINDS: dict[str, type[Incoming]] = {
     "message": MessageSent,
@@ -52,6 +52,22 @@ def incoming_to_json(incoming: Incoming) -> str:
             case _:
                 value[field.name] = held
     return to_json(value)
+
+
+def columns_of(incoming: Incoming) -> tuple[str | int | None, ...]:
+    """Return a delivery as the inbox keeps it: `incoming`, and what queries look for in it in columns of their own:
+    `message`, `sender`, `name`, `command`, `grouped`, `replies_to`, `replaces`."""
+    return (
+        incoming_to_json(incoming),
+        # By this one a change of a person's message is recognised.
+        (to_plain(incoming.message_id) or None) if isinstance(incoming, MessageSent) else None,
+        to_plain(incoming.sender.id),
+        to_plain(incoming.sender.name),
+        to_plain(getattr(incoming, "command", "")),
+        int(getattr(incoming, "group", False)),
+        to_plain(getattr(incoming, "replies_to", "")),
+        getattr(incoming, "replaces", 0),
+    )
 
 
 def sender_of(value: dict[str, Any]) -> Sender:

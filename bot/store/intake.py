@@ -10,10 +10,9 @@ from sqlite3 import Connection
 from typing import TypeAlias
 
 from bot.contract import ChatId, Incoming, MessageSent
-from bot.store.incoming import incoming_from_json, incoming_to_json
+from bot.store.incoming import columns_of, incoming_from_json, incoming_to_json
 from bot.store.queries import Queries
 from bot.store.states import INBOX_ENDS, UNFINISHED, InboxState
-from bot.store.text import to_plain
 
 Claim: TypeAlias = Callable[[Connection], bool]
 """Takes the source of a delivery away in the transaction that stores it; False: it is gone, and nothing is stored."""
@@ -22,7 +21,18 @@ KEEP_SECONDS = 10 * 86_400.0
 _STEP = 500
 """Rows removed in one transaction, so that no message waits behind a cleaning."""
 
-_TAKE_IN = "INSERT INTO inbox (chat, incoming, received_at, message, sender) VALUES (?, ?, ?, ?, ?)"
+_SEEN = (
+    "INSERT INTO deliveries (platform, account, delivery, seen_at) VALUES (?, ?, ?, ?) "
+    "ON CONFLICT (platform, account, delivery) DO NOTHING"
+)
+_TAKE_IN = (
+    "INSERT INTO inbox (chat, received_at, incoming, message, sender, name, command, grouped, replies_to, replaces) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"
+)
+_CHANGE = (
+    "UPDATE inbox SET incoming = ?, message = ?, sender = ?, name = ?, command = ?, grouped = ?, replies_to = ?, "
+    "replaces = ? WHERE id = ?"
+)
 _QUESTION = "SELECT i.id, i.incoming FROM turns t JOIN inbox i ON i.id = t.question WHERE t.id = ?"
 _log = logging.getLogger(__name__)
 
@@ -54,15 +64,16 @@ class Intake(Queries):
         chat = incoming.chat
         now = self._clock.wall()
         keys = [(chat.platform, chat.account, key, now) for key in dict.fromkeys((incoming.delivery, *incoming.also))]
-        row = (str(chat), incoming_to_json(incoming), now, _message_of(incoming), to_plain(incoming.sender.id))
+        row = (str(chat), now, *columns_of(incoming))
 
         def work(db: Connection) -> int | None:
             if claim is not None and not claim(db):
                 return None
-            added = db.executemany("INSERT OR IGNORE INTO deliveries VALUES (?, ?, ?, ?)", keys)
+            added = db.executemany(_SEEN, keys)
             if added.rowcount < len(keys):
                 return None  # the keys that were new stay: a third delivery may carry only those
-            return db.execute(_TAKE_IN, row).lastrowid
+            [(id,)] = db.execute(_TAKE_IN, row).fetchall()
+            return int(id)
 
         return await self._writer.run(work)
 
@@ -96,10 +107,10 @@ class Intake(Queries):
 
     async def join(self, id: int, incoming: Incoming, other: int) -> None:
         """Have a row ask what another asked as well, and end the other, in one transaction."""
-        row, now = (incoming_to_json(incoming), id), self._clock.wall()
+        row, now = (*columns_of(incoming), id), self._clock.wall()
 
         def work(db: Connection) -> None:
-            db.execute("UPDATE inbox SET incoming = ? WHERE id = ?", row)
+            db.execute(_CHANGE, row)
             end_row(db, other, InboxState.DONE, now)
 
         await self._writer.run(work)
@@ -107,7 +118,9 @@ class Intake(Queries):
     async def pause(self, id: int) -> None:
         """Uncount an attempt that was interrupted in good order: only those that died count."""
         await self._writer.execute(
-            "UPDATE inbox SET attempts = max(0, attempts - 1) WHERE id = ? AND state = ?", (id, InboxState.RUNNING)
+            "UPDATE inbox SET attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END "
+            "WHERE id = ? AND state = ?",
+            (id, InboxState.RUNNING),
         )
 
     async def end(self, id: int, state: InboxState) -> None:
@@ -135,10 +148,10 @@ class Intake(Queries):
     async def revise_question(self, id: int, changed: MessageSent) -> None:
         """Put the changed question in the place of the delivery that told of the change; what it replaces does not
         begin any more, in this process or a later one."""
-        now, row = self._clock.wall(), (incoming_to_json(changed), _message_of(changed), id)
+        now, row = self._clock.wall(), (*columns_of(changed), id)
 
         def work(db: Connection) -> None:
-            db.execute("UPDATE inbox SET incoming = ?, message = ? WHERE id = ?", row)
+            db.execute(_CHANGE, row)
             end_row(db, changed.replaces, InboxState.STOPPED, now)
 
         await self._writer.run(work)
@@ -171,10 +184,6 @@ class Intake(Queries):
             == _STEP
         ):
             pass
-
-
-def _message_of(incoming: Incoming) -> str | None:
-    return (incoming.message_id or None) if isinstance(incoming, MessageSent) else None
 
 
 def count_unfinished(db: Connection) -> Mapping[str, int]:

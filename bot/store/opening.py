@@ -159,8 +159,19 @@ def _set_reader(_: Path, db: sqlite3.Connection) -> None:
 
 
 def _set_both(db: sqlite3.Connection) -> None:
+    add_functions(db)
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA temp_store = MEMORY")
+
+
+def add_functions(db: sqlite3.Connection) -> None:
+    """Give a connection the SQL function of other databases that SQLite has since version 3.43 only."""
+    if sqlite3.sqlite_version_info < (3, 43):
+        db.create_function("octet_length", 1, _octet_length, deterministic=True)
+
+
+def _octet_length(value: str | bytes | None) -> int | None:
+    return len(value.encode() if isinstance(value, str) else value) if value is not None else None
 
 
 async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float) -> None:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from sqlite3 import Connection
 
-from bot.contract import ChatId
+from bot.contract import ChatId, MessageSent
 from bot.store.forgetting import forget_chat, remove_unused_blobs, wipe
+from bot.store.incoming import incoming_from_json
 from bot.store.queries import Queries
 from bot.store.retention import BYTES_OF_TURN, remove_turn, split_portions
+from bot.store.text import to_plain
 
 _HIS_TURNS = "SELECT id FROM turns WHERE person = :person"
 # An answer that somebody else asked for again is an answer to the same question.
@@ -22,21 +24,22 @@ _TURNS = f"""
 _PRIVATE_CHATS = """
     SELECT DISTINCT c.chat FROM chats c JOIN turns t ON t.chat = c.id WHERE t.person = :person AND NOT EXISTS (
         SELECT 1 FROM turns o JOIN inbox i ON i.id = o.id
-        WHERE o.chat = c.id AND (o.person <> :person OR json_extract(i.incoming, '$.group'))
+        WHERE o.chat = c.id AND (o.person <> :person OR i.grouped = 1)
     )
 """
 _FACTS = "FROM facts WHERE owner = :person OR origin = :person"
 _TIMERS = "FROM timers WHERE person = :person"
 _LAST_QUESTIONS = """
-    SELECT substr(json_extract(i.incoming, '$.text'), 1, 500) FROM inbox i JOIN (
-        SELECT id FROM turns WHERE person = :person ORDER BY id DESC LIMIT 10
-    ) newest ON newest.id = i.id WHERE json_extract(i.incoming, '$.command') IS NULL
-    AND json_extract(i.incoming, '$.text') IS NOT NULL ORDER BY i.id DESC
+    SELECT i.incoming FROM inbox i JOIN (
+        SELECT id FROM turns WHERE person = ? ORDER BY id DESC LIMIT 10
+    ) newest ON newest.id = i.id WHERE i.command = '' ORDER BY i.id DESC
 """
 _DELIVERIES = """
     FROM inbox WHERE sender = :person AND ended_at IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id)
 """
+_BEGINNING = 500
+"""Characters of a question in a list of them."""
 _STEP = 500
 """Rows deleted in one transaction: others write in between."""
 
@@ -60,15 +63,17 @@ class People(Queries):
     async def count_held(self, person: str) -> Holding:
         """Return how much is stored of a person."""
         said = {"person": person}
-        counted = (f"SELECT count(*) FROM ({_TURNS})", f"SELECT count(*) {_FACTS}", f"SELECT count(*) {_TIMERS}")
+        counted = (f"SELECT count(*) FROM ({_TURNS}) AS his", f"SELECT count(*) {_FACTS}", f"SELECT count(*) {_TIMERS}")
         counts = [await self._readers.fetch_row(statement, said) for statement in counted]
         return Holding(*(0 if row is None else int(row[0]) for row in counts))
 
     async def names_of(self, people: Iterable[str]) -> dict[str, str]:
         """Return the names under which these people asked last; people who never asked are missing."""
         wanted = list(people)
+        if not wanted:
+            return {}
         rows = await self._readers.fetch_rows(
-            "SELECT t.person, json_extract(i.incoming, '$.sender.name') FROM inbox i JOIN turns t ON t.id = i.id WHERE "
+            "SELECT t.person, i.name FROM inbox i JOIN turns t ON t.id = i.id WHERE "
             f"t.id IN (SELECT max(id) FROM turns WHERE person IN ({', '.join('?' * len(wanted))}) GROUP BY person)",
             wanted,
         )
@@ -77,8 +82,7 @@ class People(Queries):
 
     async def list_questions(self, person: str) -> list[str]:
         """The beginnings of what he asked last, in whatever chat, the newest first; commands are none."""
-        rows = await self._readers.fetch_rows(_LAST_QUESTIONS, {"person": person})
-        return [str(text) for (text,) in rows]
+        return await self._readers.read(lambda db: _last_questions(db, person))
 
     async def forget(self, person: str) -> None:
         """Delete it for good: his private chats whole; in chats with others his questions and the answers to them,
@@ -96,6 +100,11 @@ class People(Queries):
                 pass
         await remove_unused_blobs(self._writer)
         await wipe(self._writer, self._clock)
+
+
+def _last_questions(db: Connection, person: str) -> list[str]:
+    asked = [incoming_from_json(text) for (text,) in db.execute(_LAST_QUESTIONS, (person,)).fetchall()]
+    return [to_plain(one.text[:_BEGINNING]) for one in asked if isinstance(one, MessageSent)]
 
 
 def _remove(db: Connection, ids: Sequence[int]) -> None:

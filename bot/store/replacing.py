@@ -37,11 +37,10 @@ def find_standing_answer(db: Connection, turn: int) -> int:
     while True:
         turn = find_newest_answer(db, turn)
         row = db.execute(
-            "SELECT json_extract(incoming, '$.replaces') FROM inbox WHERE id = ? "
-            "AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id)",
+            "SELECT replaces FROM inbox WHERE id = ? AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id)",
             (turn,),
         ).fetchone()
-        if row is None or row[0] is None:
+        if row is None or not row[0]:
             return turn
         turn = int(row[0])
 
@@ -54,7 +53,8 @@ def supersede(db: Connection, old: int, new: int, now: float, *, messages: bool 
     """
     found = db.execute(
         "SELECT o.chat, o.first_sequence, o.last_sequence, o.ended_at IS NOT NULL FROM turns o "
-        "JOIN turns n ON n.id = ? AND n.chat = o.chat WHERE o.id = ? AND o.id < n.id AND o.superseded_by IS NOT n.id",
+        "JOIN turns n ON n.id = ? AND n.chat = o.chat WHERE o.id = ? AND o.id < n.id "
+        "AND coalesce(o.superseded_by, 0) <> n.id",
         (new, old),
     ).fetchall()
     for chat, first, last, ended in found:
@@ -78,10 +78,12 @@ def _pass_messages(db: Connection, chat: int, old: int, new: int) -> None:
     db.execute("DELETE FROM pages WHERE turn = ? AND state IN (?, ?)", gone)
     db.execute("UPDATE pages SET turn = ?, body = '', ends = 0 WHERE turn = ?", (new, old))
     db.execute(
-        "INSERT INTO pages SELECT ?, a.number + max(?, coalesce((SELECT max(number) + 1 FROM pages "
-        "WHERE turn = ?), 0)), ?, 0, '', a.message, a.form, ?, a.nonce FROM attachments a "
+        "INSERT INTO pages (turn, number, chat, ends, body, message, form, state, nonce) "
+        "SELECT ?, a.number + behind.first, ?, 0, '', a.message, a.form, ?, a.nonce FROM attachments a, "
+        "(SELECT max(free) AS first FROM "
+        "(SELECT ? AS free UNION ALL SELECT max(number) + 1 FROM pages WHERE turn = ?) AS each) AS behind "
         "WHERE a.turn = ? AND a.message IS NOT NULL",
-        (new, _FILES, new, chat, PageState.SHOWN, old),
+        (new, chat, PageState.SHOWN, _FILES, new, old),
     )
     db.execute("DELETE FROM attachments WHERE turn = ?", (old,))
 
@@ -101,7 +103,10 @@ def keep_effects(db: Connection, new: int, calls: list[CallRecord], told: list[E
     # Ids of several passes may be the same ones.
     named = [CallRecord(1, at, _renamed(one, at), True, one.status, one.started_at) for at, one in enumerate(kept)]
     entry = AssistantEntry(text="", calls=tuple(one.call for one in named), provider=BEFORE_FIRST_PASS, origin=origin)
-    db.execute("INSERT INTO passes VALUES (?, 1, ?, '', ?)", (new, entry_json(entry), usage_json(Usage())))
+    db.execute(
+        "INSERT INTO passes (turn, number, entry, model, usage) VALUES (?, 1, ?, '', ?)",
+        (new, entry_json(entry), usage_json(Usage())),
+    )
     for record, one in zip(named, kept, strict=True):
         facts, text, status = None, None, ToolStatus.RUNNING
         if one.result is not None:
@@ -110,7 +115,8 @@ def keep_effects(db: Connection, new: int, calls: list[CallRecord], told: list[E
             text, status = one.result.text, one.status
         call = record.call
         db.execute(
-            "INSERT INTO calls VALUES (?, 1, ?, ?, ?, ?, '', 1, ?, ?, ?, ?, ?)",
+            "INSERT INTO calls (turn, pass, position, call_id, name, arguments, problem, effects, status, result, "
+            "text, started_at, seconds) VALUES (?, 1, ?, ?, ?, ?, '', 1, ?, ?, ?, ?, ?)",
             (
                 new,
                 record.position,

@@ -74,11 +74,11 @@ class Retention(Queries):
 
 
 _ENDED = """
-    SELECT ended_at, id, length(CAST(incoming AS BLOB)), EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id)
+    SELECT ended_at, id, octet_length(incoming), EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id)
     FROM inbox WHERE ended_at < ? AND (ended_at, id) > (?, ?) ORDER BY ended_at, id LIMIT ?
 """
 BYTES_OF_TURN = """
-    SELECT coalesce(sum(length(CAST(coalesce(h.body, b.body) AS BLOB))), 0) FROM history h
+    SELECT coalesce(sum(octet_length(coalesce(h.body, b.body))), 0) FROM history h
     LEFT JOIN bodies b ON b.id = h.aside
     WHERE h.chat = t.chat AND h.sequence BETWEEN t.first_sequence AND t.last_sequence
 """

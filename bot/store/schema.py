@@ -6,10 +6,17 @@ A step that has been released is never changed; a later wish is a later step.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
 from sqlite3 import Connection
+from typing import TypeAlias
 
 from bot.contract import SettingsError, StoreError
 from bot.store.faults import Fault, fault_of, store_error
+from bot.store.incoming import columns_of, incoming_from_json
+
+Step: TypeAlias = tuple[str | Callable[[Connection], None], ...]
+"""Statements, and what no statement does."""
 
 APPLICATION = 0x5041524C
 """Marks the file as ours ("PARL"), so that another program's database is never filled with our tables."""
@@ -267,7 +274,36 @@ _FOUND_BY_INDEX = (
     "DROP TABLE fact_words",
 )
 
-STEPS: tuple[tuple[str, ...], ...] = (
+
+def _fill_columns(db: Connection) -> None:
+    """Put what queries look for in deliveries into its columns; one that cannot be read has nothing there."""
+    last = 0
+    while rows := db.execute("SELECT id, incoming FROM inbox WHERE id > ? ORDER BY id LIMIT 500", (last,)).fetchall():
+        last = rows[-1][0]
+        filled = []
+        for id, text in rows:
+            with suppress(ValueError):
+                filled.append((*columns_of(incoming_from_json(text))[3:], id))
+        db.executemany(
+            "UPDATE inbox SET name = ?, command = ?, grouped = ?, replies_to = ?, replaces = ? WHERE id = ?", filled
+        )
+
+
+_COLUMNS = (
+    # What SQL reads of a delivery or a turn's usage, without a look into JSON; see bot/store/incoming.py.
+    "ALTER TABLE inbox ADD COLUMN name TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE inbox ADD COLUMN command TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE inbox ADD COLUMN grouped INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE inbox ADD COLUMN replies_to TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE inbox ADD COLUMN replaces INTEGER NOT NULL DEFAULT 0",
+    _fill_columns,
+    "ALTER TABLE turns ADD COLUMN prompt INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE turns ADD COLUMN completion INTEGER NOT NULL DEFAULT 0",
+    "UPDATE turns SET prompt = coalesce(json_extract(usage, '$[0]'), 0), "
+    "completion = coalesce(json_extract(usage, '$[1]'), 0)",
+)
+
+STEPS: tuple[Step, ...] = (
     _INTAKE,
     _TURNS,
     _ACCESS,
@@ -290,10 +326,11 @@ STEPS: tuple[tuple[str, ...], ...] = (
     _LINKS,
     _NO_DESCRIPTIONS,
     _FOUND_BY_INDEX,
+    _COLUMNS,
 )
 
 
-def upgrade(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) -> None:
+def upgrade(db: Connection, steps: tuple[Step, ...] = STEPS) -> None:
     """Bring the tables to the newest step, each step in a transaction of its own.
 
     Raises:
@@ -324,7 +361,7 @@ def upgrade(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) -> None:
 
 
 def known_version(
-    db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS, *, name: str = "The database of DATABASE_URL"
+    db: Connection, steps: tuple[Step, ...] = STEPS, *, name: str = "The database of DATABASE_URL"
 ) -> int:
     """The step the file is at; 0 for an empty one. Changes nothing.
 
@@ -347,13 +384,16 @@ def known_version(
     return version
 
 
-def take_step(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) -> bool:
+def take_step(db: Connection, steps: tuple[Step, ...] = STEPS) -> bool:
     """Take the next step in the transaction that is open; True when none is left."""
     version = known_version(db, steps)
     if version == len(steps):
         return True
-    for statement in steps[version]:
-        db.execute(statement)
+    for work in steps[version]:
+        if isinstance(work, str):
+            db.execute(work)
+        else:
+            work(db)
     db.execute(f"PRAGMA user_version = {version + 1}")
     db.execute(f"PRAGMA application_id = {APPLICATION}")
     return version + 1 == len(steps)

@@ -26,4 +26,8 @@ class ChatSettings(Queries):
         if value is None:
             await self._writer.execute("DELETE FROM settings WHERE chat = ? AND name = ?", (str(chat), name))
         else:
-            await self._writer.execute("REPLACE INTO settings VALUES (?, ?, ?)", (str(chat), name, to_plain(value)))
+            await self._writer.execute(
+                "INSERT INTO settings (chat, name, value) VALUES (?, ?, ?) "
+                "ON CONFLICT (chat, name) DO UPDATE SET value = excluded.value",
+                (str(chat), name, to_plain(value)),
+            )

@@ -121,9 +121,9 @@ _SPENT = "SELECT tokens, messages, dollars FROM spending WHERE key = ? AND secon
 
 def _add(db: Connection, windows: Sequence[tuple[str, int, int]], amount: Amount) -> None:
     db.executemany(
-        "INSERT INTO spending VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-        "tokens = tokens + excluded.tokens, messages = messages + excluded.messages, "
-        "dollars = dollars + excluded.dollars",
+        "INSERT INTO spending (key, seconds, start, tokens, messages, dollars) VALUES (?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (key, seconds, start) DO UPDATE SET tokens = spending.tokens + excluded.tokens, "
+        "messages = spending.messages + excluded.messages, dollars = spending.dollars + excluded.dollars",
         [(*window, amount.tokens, amount.messages, amount.dollars) for window in windows],
     )
 

@@ -1,4 +1,4 @@
-"""Convert text for SQLite, whose UTF-8 cannot hold half a surrogate pair.
+"""Convert text for the database, whose UTF-8 cannot hold half a surrogate pair, nor in PostgreSQL a NUL sign.
 
 Platforms and models do send such halves (a JSON escape cut in two), and one of them must not make a turn unstorable.
 """
@@ -13,12 +13,14 @@ from bot.contract import Entry, Usage, entry_to_json
 from tools.base import Json, Source, ToolResult, ToolStatus
 
 _HALF = re.compile("[\ud800-\udfff]")
+_UNPLAIN = re.compile("[\0\ud800-\udfff]")
 
 
 def to_plain(text: str) -> str:
-    """Join adjacent halves of surrogate pairs, and replace single ones by U+FFFD."""
-    if not _HALF.search(text):
+    """Join adjacent halves of surrogate pairs, replace single ones by U+FFFD, and drop NUL signs."""
+    if not _UNPLAIN.search(text):
         return text
+    text = text.replace("\0", "")
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -61,6 +63,11 @@ def result_json(result: ToolResult, files: Sequence[int] = ()) -> str:
             "files": [*files],
         }
     )
+
+
+def files_from_json(document: str) -> list[int]:
+    """Return the ids of the files that `result_json` was given."""
+    return [int(id) for id in json.loads(document).get("files", ())]
 
 
 def result_from_json(document: str, text: str, status: ToolStatus, seconds: float) -> ToolResult:

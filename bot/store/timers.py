@@ -26,7 +26,6 @@ _AT_ONCE = 100
 _MINE = "id = ? AND scope = ? AND person = ?"
 _CLOCK_ERROR = 86_400.0
 """What fired further than this in the future was fired by a clock that was wrong."""
-_OF_PLATFORMS = "substr(chat, 1, instr(chat, ':') - 1) IN (SELECT value FROM json_each(?))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +117,11 @@ class StoredTimers(Queries):
 
     async def list_due(self, now: float, platforms: Collection[str]) -> list[Timer]:
         """Return up to 100 timers of these platforms due by `now` (wall clock), the oldest first."""
+        condition, ends = _of_platforms(platforms)
         rows = await self._readers.fetch_rows(
             "SELECT id, due, text, chat, sender, target, origin, question, grouped, rule, zone, said FROM timers "
-            f"WHERE due <= ? AND NOT paused AND {_OF_PLATFORMS} ORDER BY due, id LIMIT ?",
-            (now, json.dumps([*platforms]), _AT_ONCE),
+            f"WHERE due <= ? AND paused = 0 AND {condition} ORDER BY due, id LIMIT ?",
+            (now, *ends, _AT_ONCE),
         )
         return [
             Timer(
@@ -141,9 +141,8 @@ class StoredTimers(Queries):
 
     async def find_next_due(self, platforms: Collection[str]) -> float | None:
         """Return when the earliest timer of these platforms is due; None without any."""
-        row = await self._readers.fetch_row(
-            f"SELECT min(due) FROM timers WHERE NOT paused AND {_OF_PLATFORMS}", (json.dumps([*platforms]),)
-        )
+        condition, ends = _of_platforms(platforms)
+        row = await self._readers.fetch_row(f"SELECT min(due) FROM timers WHERE paused = 0 AND {condition}", ends)
         return None if row is None or row[0] is None else float(row[0])
 
     def claim(self, timer: Timer) -> Claim:
@@ -151,7 +150,7 @@ class StoredTimers(Queries):
         repeated one to its next time. False: it was cancelled, paused or fired meanwhile."""
         now = self._clock.wall()
         due = timer.find_next(now)
-        this = "id = ? AND due = ? AND NOT paused"
+        this = "id = ? AND due = ? AND paused = 0"
 
         def work(db: Connection) -> bool:
             if due is None:
@@ -165,8 +164,10 @@ class StoredTimers(Queries):
         """Pause the repeated timer that a delivery came from, because its person may not ask any more; None where it
         comes once, is paused already, or is gone."""
         number = delivery.removeprefix("timer:").partition(":")[0]
-        sql = "UPDATE timers SET paused = 1 WHERE id = ? AND rule <> '' AND NOT paused RETURNING id, grouped"
-        rows = await self._writer.run(lambda db: db.execute(sql, (number,)).fetchall())
+        if not number.isdecimal():
+            return None
+        sql = "UPDATE timers SET paused = 1 WHERE id = ? AND rule <> '' AND paused = 0 RETURNING id, grouped"
+        rows = await self._writer.run(lambda db: db.execute(sql, (int(number),)).fetchall())
         return next((Paused(int(id), bool(grouped)) for id, grouped in rows), None)
 
 
@@ -289,6 +290,13 @@ class ChatTimers:
     async def cancel(self, scope: str, person: str, timer: int) -> bool:
         """Remove a timer of this person in this scope; False where there is none of this id."""
         return await self.writer.execute(f"DELETE FROM timers WHERE {_MINE}", (timer, scope, person)) > 0
+
+
+def _of_platforms(platforms: Collection[str]) -> tuple[str, list[str]]:
+    """Return a condition on `timers.chat`, with its values: the chat is one of these platforms."""
+    # A chat's id begins with its platform's name and a colon, behind which a semicolon is the next sign.
+    ends = [end for platform in platforms for end in (f"{platform}:", f"{platform};")]
+    return f"({' OR '.join(['chat > ? AND chat < ?'] * len(platforms)) or '1 = 0'})", ends
 
 
 def next_time(repeat: Repeat, after: float) -> float | None:

@@ -25,19 +25,17 @@ TURN = """
     FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question
 """
 """One row for `turn_record`."""
-_ANSWERS = (
-    "t.superseded_by IS NULL AND t.ended_at IS NOT NULL AND json_extract(i.incoming, '$.command') IS NOT 'export'"
-)
+_ANSWERS = "t.superseded_by IS NULL AND t.ended_at IS NOT NULL AND i.command <> 'export'"
 """What stands as an answer to a question: `/why` tells of it, and `/retry` asks it again."""
 
 
 def open_turn(db: Connection, turn: int, chat: ChatId, person: str, now: float) -> None:
     """Create a turn's row and its chat's, unless they exist; what it continues is found then."""
-    for (incoming,) in db.execute("SELECT incoming FROM inbox WHERE id = ?", (turn,)).fetchall():
+    for (name,) in db.execute("SELECT name FROM inbox WHERE id = ?", (turn,)).fetchall():
         db.execute(
             "INSERT INTO chats (chat, title, last_at) VALUES (?, ?, ?) "
-            "ON CONFLICT DO UPDATE SET title = excluded.title, last_at = excluded.last_at",
-            (str(chat), to_plain(json.loads(incoming)["sender"]["name"]), now),
+            "ON CONFLICT (chat) DO UPDATE SET title = excluded.title, last_at = excluded.last_at",
+            (str(chat), name, now),
         )
     opened = db.execute(
         "INSERT INTO turns (id, chat, person, question, started_at) "
@@ -64,7 +62,7 @@ async def close_turn(
         raise ValueError(f"{state!r} is no end of a turn; those are {', '.join(sorted(TURN_ENDS))}")
     sizes = tokens or [rough_tokens(entry) for entry in entries]
     bodies = [(entry_json(entry), size) for entry, size in zip(entries, sizes, strict=True)]
-    results = json.dumps([to_plain(entry.call_id) for entry in entries if isinstance(entry, ToolEntry)])
+    results = [(turn, to_plain(entry.call_id)) for entry in entries if isinstance(entry, ToolEntry)]
 
     def work(db: Connection) -> None:
         chat = _chat_of_running(db, turn, now)
@@ -95,10 +93,7 @@ async def close_turn(
             "UPDATE calls SET status = ? WHERE turn = ? AND status IN (?, ?)",
             (ToolStatus.CANCELLED, turn, ToolStatus.PENDING, ToolStatus.RUNNING),
         )
-        db.execute(
-            "UPDATE calls SET text = NULL WHERE turn = ? AND call_id IN (SELECT value FROM json_each(?))",
-            (turn, results),
-        )
+        db.executemany("UPDATE calls SET text = NULL WHERE turn = ? AND call_id = ?", results)
 
     await writer.run(work)
 

@@ -95,8 +95,9 @@ class Turns(Queries):
             kept = keep_pictures(db, turn, entry, now) if entry.pictures else entry
             row = (number, entry_json(kept), to_plain(model), usage_json(usage), turn)
             db.execute(
-                "INSERT INTO passes SELECT id, ?, ?, ?, ? FROM turns WHERE id = ? "
-                "ON CONFLICT DO UPDATE SET entry = excluded.entry, model = excluded.model, usage = excluded.usage",
+                "INSERT INTO passes (turn, number, entry, model, usage) SELECT id, ?, ?, ?, ? FROM turns WHERE id = ? "
+                "ON CONFLICT (turn, number) DO UPDATE SET entry = excluded.entry, model = excluded.model, "
+                "usage = excluded.usage",
                 row,
             )
             db.executemany(
@@ -114,7 +115,7 @@ class Turns(Queries):
         await self._writer.execute(
             "INSERT INTO calls (turn, pass, position, call_id, name, arguments, problem, effects, status, started_at) "
             f"SELECT id, ?, ?, ?, ?, ?, ?, ?, '{ToolStatus.RUNNING}', ? FROM turns WHERE id = ? "
-            "ON CONFLICT DO UPDATE SET call_id = excluded.call_id, name = excluded.name, "
+            "ON CONFLICT (turn, pass, position) DO UPDATE SET call_id = excluded.call_id, name = excluded.name, "
             "arguments = excluded.arguments, problem = excluded.problem, effects = excluded.effects, "
             "status = excluded.status, result = NULL, text = NULL, started_at = excluded.started_at, seconds = 0",
             (
@@ -139,8 +140,8 @@ class Turns(Queries):
         def work(db: Connection) -> None:
             files = [id for id in keep_files(db, turn, result.files, now) if id] if result.files else []
             db.execute(
-                "UPDATE calls SET status = ?, result = ?, text = ?, seconds = ? WHERE rowid = "
-                "(SELECT rowid FROM calls WHERE turn = ? AND call_id = ? "
+                "UPDATE calls SET status = ?, result = ?, text = ?, seconds = ? WHERE (turn, pass, position) = "
+                "(SELECT turn, pass, position FROM calls WHERE turn = ? AND call_id = ? "
                 "ORDER BY pass DESC, CASE status WHEN ? THEN 0 WHEN ? THEN 1 ELSE 2 END, position LIMIT 1)",
                 (
                     result.status,
@@ -168,9 +169,10 @@ class Turns(Queries):
     ) -> None:
         """Store a page as it is now."""
         await self._writer.execute(
-            "INSERT INTO pages SELECT id, ?, chat, 0, ?, ?, ?, ?, ? FROM turns WHERE id = ? "
-            "ON CONFLICT DO UPDATE SET body = excluded.body, message = excluded.message, form = excluded.form, "
-            "state = excluded.state, nonce = excluded.nonce",
+            "INSERT INTO pages (turn, number, chat, ends, body, message, form, state, nonce) "
+            "SELECT id, ?, chat, 0, ?, ?, ?, ?, ? FROM turns WHERE id = ? "
+            "ON CONFLICT (turn, number) DO UPDATE SET body = excluded.body, message = excluded.message, "
+            "form = excluded.form, state = excluded.state, nonce = excluded.nonce",
             (number, to_plain(body), ref and ref.id, ref and ref.form, state, nonce, turn),
         )
 
@@ -222,6 +224,8 @@ class Turns(Queries):
                 "reasoning": to_plain(reasoning),
                 "model": to_plain(model),
                 "usage": usage_json(usage),
+                "prompt": usage.prompt,
+                "completion": usage.completion,
                 "dollars": dollars,
                 "error": to_plain(error),
                 "again_at": again_at,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 from sqlite3 import Connection
@@ -12,6 +12,10 @@ from bot.store.queries import Queries
 
 _LATE = 86_400.0
 """Seconds that a turn may begin after those with higher ids: it waited in its chat, or for a decision."""
+
+_FIRST_DAY = datetime.date(1970, 1, 1).toordinal()
+_MARKS = 500
+"""Values in one statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +46,8 @@ class UsedByTurns(Queries):
 
     async def names_at(self, turns: Iterable[int]) -> dict[int, str]:
         """Return the name under which each of these turns was asked, where there is one."""
-        rows = await self._readers.fetch_rows(
-            "SELECT id, json_extract(incoming, '$.sender.name') FROM inbox "
-            "WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(turns)),),
-        )
-        return {int(id): str(name) for id, name in rows if name}
+        wanted = list(turns)
+        return await self._readers.read(lambda db: _names_at(db, wanted))
 
 
 def first_since(db: Connection, wall: float) -> int:
@@ -66,15 +66,28 @@ def first_since(db: Connection, wall: float) -> int:
 
 def _list_since(db: Connection, wall: float) -> list[Used]:
     rows = db.execute(_SUMS, (first_since(db, wall - _LATE), wall)).fetchall()
-    return [Used(day, person, str(ChatId.parse(chat).place), *rest) for day, person, chat, *rest in rows]
+    return [Used(_date(day), person, str(ChatId.parse(chat).place), *rest) for day, person, chat, *rest in rows]
 
 
+def _date(day: int) -> str:
+    return datetime.date.fromordinal(_FIRST_DAY + day).isoformat()
+
+
+def _names_at(db: Connection, turns: list[int]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for at in range(0, len(turns), _MARKS):
+        some = turns[at : at + _MARKS]
+        rows = db.execute(f"SELECT id, name FROM inbox WHERE id IN ({', '.join('?' * len(some))})", some)
+        found |= {int(id): str(name) for id, name in rows if name}
+    return found
+
+
+# The half second is for databases that round a cast instead of cutting it; midnight is an even number of seconds, so it
+# does not matter which way they round a half.
 _SUMS = """
     SELECT s.day, s.person, c.chat, s.model, s.questions, s.prompt, s.completion, s.dollars, s.newest FROM (
-        SELECT date(started_at, 'unixepoch') AS day, person, chat, model, count(*) AS questions,
-            coalesce(sum(json_extract(usage, '$[0]')), 0) AS prompt,
-            coalesce(sum(json_extract(usage, '$[1]')), 0) AS completion,
-            sum(dollars) AS dollars, max(id) AS newest
+        SELECT CAST(round(started_at - 0.5) AS BIGINT) / 86400 AS day, person, chat, model, count(*) AS questions,
+            sum(prompt) AS prompt, sum(completion) AS completion, sum(dollars) AS dollars, max(id) AS newest
         FROM turns WHERE id >= ? AND started_at >= ? GROUP BY 1, 2, 3, 4
     ) s JOIN chats c ON c.id = s.chat ORDER BY s.day
 """

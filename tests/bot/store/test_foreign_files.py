@@ -217,9 +217,9 @@ async def test_a_damaged_database_behind_a_link_is_kept_aside_where_it_is(
 
 NEWEST = len(STEPS)
 _BEFORE_THE_NEWEST = """
-DROP INDEX turns_rated; DROP INDEX turns_asked_again; DROP INDEX facts_by_origin; DROP INDEX timers_by_person;
-DROP INDEX spending_by_window; DROP INDEX inbox_by_sender; ALTER TABLE inbox DROP COLUMN sender;
-CREATE VIRTUAL TABLE fact_words USING fts5 (words, tokenize = 'unicode61 remove_diacritics 2')
+ALTER TABLE inbox DROP COLUMN name; ALTER TABLE inbox DROP COLUMN command; ALTER TABLE inbox DROP COLUMN grouped;
+ALTER TABLE inbox DROP COLUMN replies_to; ALTER TABLE inbox DROP COLUMN replaces;
+ALTER TABLE turns DROP COLUMN prompt; ALTER TABLE turns DROP COLUMN completion
 """
 CHANGES = {
     "PRAGMA user_version = 5": f"has the tables of schema {NEWEST}, but its version number (PRAGMA user_version) is 5",

@@ -167,3 +167,21 @@ async def enclosed_in_row(store: Store) -> list[str]:
     [row] = await store.intake.list_waiting()
     assert isinstance(row.incoming, MessageSent)
     return [one.text for one in row.incoming.enclosed]
+
+
+async def test_a_question_that_is_changed_is_found_by_what_it_says_now(
+    store: Store, chat: ChatId, message: Message
+) -> None:
+    old = await taken_in(store, message("1", "first", message_id="m1"))
+    changed = await taken_in(store, message("2", "later"))
+    ended = await taken_in(store, message("3", "the same"))
+    await store.turns.open(changed, chat, "telegram:1")
+    assert await store.people.list_questions("telegram:1") == ["later"]
+
+    await store.intake.revise_question(changed, message("2", "all", message_id="m1", command="export", replaces=old))
+    assert await store.people.list_questions("telegram:1") == [], "it is a command now"
+    assert (await store.turns.load_standing(changed)).turn == changed
+    await store.intake.join(changed, message("2", "both"), ended)
+
+    assert await store.people.list_questions("telegram:1") == ["both"]
+    assert [row.id for row in await store.intake.list_waiting()] == [changed]

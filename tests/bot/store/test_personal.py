@@ -109,3 +109,16 @@ async def test_people_are_known_by_the_name_under_which_they_asked_last(store: S
 
     assert await store.people.names_of(["telegram:1", "telegram:3"]) == {"telegram:1": "Ada Lovelace"}
     assert await store.people.names_of([]) == {}
+
+
+async def test_what_a_person_asked_last_is_listed_whatever_signs_are_in_it(
+    store: Store, chat: ChatId, message: Message
+) -> None:
+    """Half a surrogate pair and a NUL sign are no reason to show nothing."""
+    for number, (text, command) in enumerate(
+        (("plain", ""), ("torn \ud83d\0", ""), ("all", "export"), ("x" * 900, ""))
+    ):
+        turn = await taken_in(store, message(str(number), text, command=command))
+        await store.turns.open(turn, chat, "telegram:1")
+
+    assert await store.people.list_questions("telegram:1") == ["x" * 500, "torn \ufffd", "plain"]

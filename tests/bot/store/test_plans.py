@@ -12,6 +12,7 @@ import pytest
 from bot.contract.messages import ChatId, ReplyTarget, Sender
 from bot.store import Amount, InboxState, Limit, Store
 from bot.store.database import Database, open_database
+from bot.store.opening import add_functions
 from bot.store.schema import STEPS, upgrade
 from tests.bot.store.conftest import HandClock, Message, taken_in
 
@@ -39,6 +40,7 @@ _OF_ALL_CHATS = (
     "SCAN chats",
     "SCAN newest",
     "SCAN (subquery-",
+    "SCAN his ",
     "SCAN CONSTANT ROW",
     "SCAN blobs USING COVERING INDEX",
 )
@@ -68,6 +70,7 @@ async def test_only_what_was_asked_for_is_read(
 
         statements = [sql for sql in said if sql.lstrip().startswith(("SELECT", "WITH", "UPDATE", "DELETE"))]
     with closing(sqlite3.connect(tmp_path / "parley.db")) as db:
+        add_functions(db)
         plans = {sql: [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {sql}")] for sql in statements}
     assert plans
     whole = {step: sql for sql, plan in plans.items() for step in plan if step.startswith("SCAN")}

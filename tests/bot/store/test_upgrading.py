@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -20,7 +21,7 @@ from bot.contract.messages import ChatId
 from bot.contract.transcript import AssistantEntry, ToolEntry, UserEntry
 from bot.store import Store, inspect, lock_database
 from bot.store.copying import write_copy
-from bot.store.schema import STEPS
+from bot.store.schema import STEPS, upgrade
 from bot.store.shape import check_shape
 from tests.bot.store.conftest import HandClock, Message, Program
 
@@ -73,6 +74,8 @@ async def test_a_database_of_an_earlier_version_is_upgraded_and_its_chats_are_re
             last = await store.turns.find_last(row.chat)
             assert last is not None and "I was told: " in last.visible
             assert [line async for line in store.history.export(row.chat)]
+            assert await store.people.list_questions(last.person)
+            assert await store.used.names_at([last.id]) == {last.id: last.incoming.sender.name}
         turn = await store.intake.take_in(message())
         assert turn is not None
         await store.turns.open(turn, ChatId("telegram", "42", "7"), "telegram:7")
@@ -81,6 +84,42 @@ async def test_a_database_of_an_earlier_version_is_upgraded_and_its_chats_are_re
         assert check_shape(db, "It") == NEWEST
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert db.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+async def test_what_queries_look_for_in_old_deliveries_is_found_after_an_upgrade(tmp_path: Path) -> None:
+    """Also beside a row that nobody can read, and where half a surrogate pair is in the text."""
+    asked = {
+        "kind": "message",
+        "delivery": "1",
+        "chat": ["telegram", "42", "7"],
+        "sender": {"id": "telegram:1", "name": "Ada \ud83d"},
+        "target": {"platform": "telegram", "data": {}},
+        "text": "torn \ud83d",
+    }
+    deliveries = (
+        json.dumps(asked),
+        json.dumps({**asked, "command": "export", "group": True, "replies_to": "m7", "replaces": 1}),
+        "no JSON at all",
+    )
+    with closing(sqlite3.connect(tmp_path / "parley.db", isolation_level=None)) as db:
+        upgrade(db, STEPS[:22])
+        db.executemany(
+            "INSERT INTO inbox (chat, incoming, received_at) VALUES ('telegram:42/7', ?, 0)",
+            [(one,) for one in (*deliveries, *deliveries * 200)],
+        )
+        db.execute("INSERT INTO chats (id, chat, last_at) VALUES (1, 'telegram:42/7', 0)")
+        db.execute(
+            "INSERT INTO turns (id, chat, person, question, started_at, usage) "
+            "VALUES (1, 1, 'telegram:1', 1, 0, '[7, 5]')"
+        )
+
+        upgrade(db)
+
+        found = "SELECT name, command, grouped, replies_to, replaces FROM inbox WHERE id IN ({}) ORDER BY id"
+        expected = [("Ada \ufffd", "", 0, "", 0), ("Ada \ufffd", "export", 1, "m7", 1), ("", "", 0, "", 0)]
+        assert db.execute(found.format("1, 2, 3")).fetchall() == expected
+        assert db.execute(found.format("601, 602, 603")).fetchall() == expected, "in a later portion"
+        assert db.execute("SELECT prompt, completion FROM turns").fetchall() == [(7, 5)]
 
 
 async def test_facts_reminders_and_files_of_earlier_versions_are_still_found(tmp_path: Path, clock: HandClock) -> None:

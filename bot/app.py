@@ -15,7 +15,7 @@ from bot.configuration import Configuration, model_options
 from bot.context import Briefings, ChatBook, Summaries
 from bot.contract import Adapter, Clock, MessageSent, SettingsError, Suggesting, Surface, SystemClock
 from bot.gauges import add_gauges
-from bot.intake import Admission, AdmissionLimits, Dispatcher, Platforms, WaitingSigns
+from bot.intake import Admission, AdmissionLimits, Alone, Dispatcher, Ownership, Platforms, WaitingSigns
 from bot.model import Chain, Model, Models
 from bot.operations import HttpServer, LoopWatch, Metrics, Outlet, WebServer, end_in_order, keep_tidy, writes
 from bot.pacing import Pacer
@@ -68,6 +68,7 @@ class App:
     """Ids that may talk to the bot besides those the settings name: who sits at this terminal."""
     outlet: Outlet = field(default_factory=Outlet)
     """Is told of secrets that are known only once the tools are there."""
+    ownership: Ownership = field(default_factory=Alone)
     _clock: Clock = field(init=False, default_factory=SystemClock)
     _stack: AsyncExitStack = field(init=False, default_factory=AsyncExitStack)
 
@@ -328,6 +329,8 @@ class App:
             clock=self._clock,
             signs=WaitingSigns(self.pacer, self._clock, self._surface),
             pacer=self.pacer,
+            ownership=self.ownership,
+            held=self.registry.held_scopes,
             redact=self._redact,
         )
 
@@ -415,6 +418,7 @@ class App:
         reminding = asyncio.create_task(
             self.reminders.watch(self.dispatcher.deliver, tuple(self.adapters)), name="reminders"
         )
+        owning = asyncio.create_task(self.ownership.run(dispatcher.serve, dispatcher.hint), name="places")
         core = self.configuration.core
         keep = Keep.from_days(core.keep_days, core.keep_files_days)
         pruning = asyncio.create_task(keep_tidy(self.store, self._clock, keep), name="upkeep")
@@ -431,7 +435,8 @@ class App:
                 leave=leave,
                 platforms=running,
             )
-            await asyncio.wait((stopping, reminding, pruning), timeout=1.0)
+            owning.cancel()
+            await asyncio.wait((stopping, reminding, pruning, owning), timeout=1.0)
             # A trial has a program running, and sees to it that nothing of it is left.
             await asyncio.wait((trying,), timeout=END_SECONDS)
         if not running.done():

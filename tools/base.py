@@ -17,7 +17,7 @@ A tool is written as an annotated async function with a docstring, and `@tool` m
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, TypeAlias, runtime_checkable
@@ -334,6 +334,15 @@ class Proven(Protocol):
         Raises:
             Unavailable: it does not work here.
         """
+        ...
+
+
+@runtime_checkable
+class Holding(Protocol):
+    """A tool of which something lives in this process between calls, as an interpreter with its variables does."""
+
+    def held_scopes(self) -> Iterable[str]:
+        """Return the scopes of which something lives."""
         ...
 
 

@@ -16,6 +16,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, TypeAlias
 
 from tools.base import (
+    Holding,
     Json,
     Proven,
     Tool,
@@ -134,6 +135,10 @@ class ToolRegistry:
         for source in self._sources:
             made |= source.faults
         return made
+
+    def held_scopes(self) -> set[str]:
+        """Return the scopes of which something lives in this process between calls."""
+        return {scope for tool in self._tools.values() if isinstance(tool, Holding) for scope in tool.held_scopes()}
 
     @property
     def broken(self) -> Mapping[str, str]:

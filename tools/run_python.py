@@ -208,6 +208,9 @@ class CodeRunner(FunctionTool):
         """
         return "" if "e2b" in self._backends else (await self.check()).text
 
+    def held_scopes(self) -> Iterable[str]:
+        return () if self._choice is None else self._choice.held_scopes()
+
     async def close(self) -> None:
         choice, self._choice = self._choice, None
         if choice is not None:

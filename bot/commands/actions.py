@@ -124,7 +124,17 @@ class CommandActions:
                 await self.notices.tell(message, refused, private=True)
                 await self.store.intake.end(id, InboxState.REFUSED)
             case _:
-                await self.conversation.run(id, message, language, lambda: running.ending, came_at=running.came_at)
+                await self._converse(id, message, language, running)
+
+    async def _converse(self, id: int, question: MessageSent, language: str, running: Running) -> None:
+        await self.conversation.run(
+            id,
+            question,
+            language,
+            lambda: running.ending,
+            came_at=running.came_at,
+            at_stage=running.at_stage,
+        )
 
     async def _refuse_export(self, message: MessageSent, language: str) -> str:
         """Return why nothing is exported; empty where it may be: in a group everybody their own, admins everything."""
@@ -195,7 +205,7 @@ class CommandActions:
         target = asked.target if elsewhere else message.target
         again = replace(asked, target=target, delivery=message.delivery, chat=message.chat, replaces=message.replaces)
         language = await language_for(self.store, again)
-        await self.conversation.run(id, again, language, lambda: running.ending, came_at=running.came_at)
+        await self._converse(id, again, language, running)
 
     async def _refuse_retry(self, message: MessageSent, last: TurnRecord | None, language: str) -> str:
         """Return why the last question is not asked again; empty where it may be."""

@@ -71,6 +71,7 @@ from bot.contract.messages import (
 )
 from bot.contract.newest import Newest
 from bot.contract.origin import OURS, OUTSIDE, is_from_outside, join_origins
+from bot.contract.places import is_within
 from bot.contract.reference import reference_of, turns_of
 from bot.contract.surface import (
     Adapter,

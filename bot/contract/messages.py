@@ -48,7 +48,7 @@ class ChatId:
 
     @property
     def place(self) -> ChatId:
-        """The chat without its thread: what an operator lists, and what settings of a whole chat are kept under."""
+        """The chat without its thread: what one process serves, an operator lists, and settings are kept under."""
         return replace(self, thread="") if self.thread else self
 
     @classmethod

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import assert_never
 
@@ -25,10 +25,14 @@ from bot.contract import (
     MessageSent,
     StoreError,
     TimerDue,
+    is_within,
 )
 from bot.intake.admission import Admission, Answer, Begin, Refuse, Verdict
 from bot.intake.changes import Changes
+from bot.intake.ownership import Ownership
+from bot.intake.serving import Serving
 from bot.intake.waiting import WaitingSigns
+from bot.operations import TURN_SECONDS
 from bot.pacing import Pacer
 from bot.policy import Access, Once, once_in_chat
 from bot.reply import Notices, Settling
@@ -64,10 +68,13 @@ class Dispatcher:
         signs: WaitingSigns,
         joins: Joins,
         pacer: Pacer,
+        ownership: Ownership,
+        held: Callable[[], Iterable[str]] = tuple,
         redact: redacted.Redact = redacted.redact_nothing,
     ) -> None:
         """
         Args:
+            held: returns the chats of which something lives in this process alone.
             redact: takes secrets out of what arrives, before it is stored or told to a model.
         """
         self._redact = redact
@@ -77,6 +84,10 @@ class Dispatcher:
         self._signs = signs
         self._joins = joins
         self._pacer = pacer
+        self._ownership = ownership
+        self._serving = Serving(store, settling, clock, take_up=self._take_up, hand_over=self._hand_over, held=held)
+        self.serve = self._serving.serve
+        self.hint = self._serving.hint
         self._store = store
         self._changes = Changes(store)
         self._access = access
@@ -108,15 +119,20 @@ class Dispatcher:
         if await self._is_among_people(incoming):
             return  # nothing of it is kept
         try:
-            id = await self._store.intake.take_in(incoming, claim)
+            id = await self._store.intake.take_in(incoming, claim, self._ownership.ensure)
         except StoreError:
             await self._regret(incoming)
             raise
         if id is None:
             log.debug("delivered before: %s %s", incoming.chat, incoming.delivery)
             return
+        if self._ownership.shared:
+            # Found and handled by who serves the place, which may be this process.
+            place = str(incoming.chat.place)
+            if not self.hint(place):
+                await self._ownership.tell(place, id)
         # A reminder for a platform that is not logged in yet waits for `resume`.
-        if self._open and (not _comes_by_itself(incoming) or incoming.chat.platform in self._resumed):
+        elif self._open and (not _comes_by_itself(incoming) or incoming.chat.platform in self._resumed):
             self._route(id, incoming)
 
     async def _is_among_people(self, incoming: Incoming) -> bool:
@@ -132,7 +148,9 @@ class Dispatcher:
             return
         self._resumed.add(platform)
         self._queue.enter(platform)
-        now = self._clock.wall()
+        self._serving.enter(platform)
+        if self._ownership.shared:
+            return
         try:
             await self._settling.resume(platform)
             await self._approvals.resume(platform)
@@ -142,20 +160,33 @@ class Dispatcher:
             self._resumed.discard(platform)
             raise
         for row in waiting:
-            if row.chat.platform != platform:
-                continue
-            if row.state == InboxState.NEW and isinstance(row.incoming, MessageSent):
-                self._signs.take_away(row.incoming)
-            late = row.state == InboxState.NEW and now - row.received_at > OFFLINE_AFTER
-            if late and not _comes_by_itself(row.incoming):
-                self._queue_in_chat(row.chat, partial(self._answer_offline, row))
-            else:
-                self._route(row.id, row.incoming, again=True)
+            if row.chat.platform == platform:
+                self._take_up(row, True)
+
+    def _take_up(self, row: InboxRow, again: bool) -> None:
+        """Handle a stored row after what its chat sent before; see `_route`."""
+        if again and row.state == InboxState.NEW and isinstance(row.incoming, MessageSent):
+            self._signs.take_away(row.incoming)
+        late = row.state == InboxState.NEW and self._clock.wall() - row.received_at > OFFLINE_AFTER
+        if late and not _comes_by_itself(row.incoming):
+            self._queue_in_chat(row.chat, partial(self._answer_offline, row))
+        else:
+            self._route(row.id, row.incoming, again=again)
+
+    async def _hand_over(self, place: str) -> None:
+        """End what runs in a place at its next stage, so that another process can go on with it."""
+        routes = [task for chat, task in self._routes.items() if is_within(chat, place)]
+        for task in routes:
+            task.cancel()
+        await asyncio.gather(*routes, return_exceptions=True)
+        await self._queue.hand_over(place, TURN_SECONDS)
+        await self._settling.rest(place)
 
     async def suspend(self, platform: str) -> None:
         """Begin nothing more on a platform that is of no use in this run; what is unfinished there goes on at a start
         that has it, and the attempts that failed for want of it do not count."""
         self._resumed.discard(platform)
+        self._serving.leave(platform)
         await self._approvals.rest(platform)
         await self._settling.rest(platform)
         for turn in await self._queue.leave(platform):
@@ -172,6 +203,7 @@ class Dispatcher:
     async def close(self, grace: float = 8.0) -> None:
         """Take in nothing more, and end what runs; unfinished turns go on at the next start."""
         self._open = False
+        await self._ownership.hand_over()
         await self._queue.close(grace)
         await self._approvals.close()
         await self._settling.close()

@@ -7,7 +7,7 @@ from bot.operations.http import HttpServer
 from bot.operations.logs import about, set_up
 from bot.operations.metrics import Metrics
 from bot.operations.outlet import Outlet
-from bot.operations.stopping import StopRequest, end_in_order
+from bot.operations.stopping import TURN_SECONDS, StopRequest, end_in_order
 from bot.operations.story import Story
 from bot.operations.upkeep import keep_tidy, resident_bytes, writes
 from bot.operations.watchdog import LoopWatch

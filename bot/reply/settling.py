@@ -17,7 +17,7 @@ import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from bot.contract import LONGEST_PAUSE, BotError, ChatId, Clock, ReplyTarget, Surface
+from bot.contract import LONGEST_PAUSE, BotError, ChatId, Clock, ReplyTarget, Surface, is_within
 from bot.reply.opening import Replies
 from bot.reply.stream import ReplyStream
 from bot.store import Store
@@ -95,9 +95,11 @@ class Settling:
             return
         # Replies that were never shown whole are shown in the order of their turns.
         before = [one.task for one in self._tasks.values() if one.chat == chat and not (one.stale or due.stale)]
+        if (waiting := self._tasks.get(turn)) is not None:
+            waiting.task.cancel()
         task = asyncio.create_task(self._settle(turn, due, before), name=f"settle {turn}")
-        self._tasks[turn] = _Waiting(chat, due.stale, task)
-        task.add_done_callback(lambda _: self._tasks.pop(turn, None))
+        now = self._tasks[turn] = _Waiting(chat, due.stale, task)
+        task.add_done_callback(lambda _: self._tasks.pop(turn, None) if self._tasks.get(turn) is now else None)
 
     async def refresh(self, turn: int, chat: ChatId) -> None:
         """Show the reply of an ended turn again now: what stands in it has changed."""
@@ -106,22 +108,31 @@ class Settling:
         stale = waiting is not None and waiting.stale
         self.begin(turn, chat, Due(0.0, stale, self._clock.wall()))
 
-    async def resume(self, platform: str) -> None:
-        """Show the unsettled replies of a former process again; call it once the platform is logged in."""
-        for turn, chat, at, ended in await self._store.turns.list_unsettled():
-            if chat.platform == platform and turn not in self._tasks:
+    async def resume(self, within: str) -> bool:
+        """Show the unsettled replies of a former process again; call it once the platform is logged in.
+
+        Args:
+            within: a platform, or a place.
+
+        Returns:
+            True if a reply is unsettled there.
+        """
+        unsettled = await self._store.turns.list_unsettled(within)
+        for turn, chat, at, ended in unsettled:
+            if turn not in self._tasks:
                 # The clock may have been set meanwhile: nothing waits longer than the longest pause.
                 seconds = min(max(0.0, at - self._clock.wall()), LONGEST_PAUSE)
                 self.begin(turn, chat, Due(seconds, stale=at - ended < SETTLED, at=at))
+        return bool(unsettled)
 
     async def drop(self, turn: int) -> None:
         """Do not show the reply of a turn again: another stands in its place."""
         if (waiting := self._tasks.get(turn)) is not None:
             await self._end([waiting.task])
 
-    async def rest(self, platform: str) -> None:
-        """Show nothing more on a platform; a later start goes on."""
-        await self._end([one.task for one in self._tasks.values() if one.chat.platform == platform])
+    async def rest(self, within: str) -> None:
+        """Show nothing more on a platform, or in a place; a later start, or another process, goes on."""
+        await self._end([one.task for one in self._tasks.values() if is_within(one.chat, within)])
 
     async def close(self) -> None:
         """Show nothing more; the next start goes on."""

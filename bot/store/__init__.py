@@ -16,7 +16,7 @@ from bot.store.facts import Fact, StoredFacts
 from bot.store.files import FILE_BYTES
 from bot.store.history import History
 from bot.store.inspection import Inspection, inspect
-from bot.store.intake import Claim, InboxRow
+from bot.store.intake import Claim, Ensure, InboxRow
 from bot.store.location import database_path, real_path
 from bot.store.lock import lock_database
 from bot.store.privacy import database_files, open_to_all

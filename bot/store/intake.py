@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from sqlite3 import Connection
 from typing import TypeAlias
 
 from bot.contract import ChatId, Incoming, MessageSent
 from bot.store.incoming import columns_of, incoming_from_json, incoming_to_json
-from bot.store.queries import Queries
+from bot.store.queries import Queries, in_place, place_range
+from bot.store.readers import Row
 from bot.store.states import INBOX_ENDS, UNFINISHED, InboxState
 
 Claim: TypeAlias = Callable[[Connection], bool]
 """Takes the source of a delivery away in the transaction that stores it; False: it is gone, and nothing is stored."""
+Ensure: TypeAlias = Callable[[Connection, str, int], object]
+"""See `bot.intake.Ownership.ensure`."""
 KEEP_SECONDS = 10 * 86_400.0
 """How long delivery keys stay: 7 days are promised, and the clock may be wrong by a day or two."""
 _STEP = 500
@@ -33,6 +36,7 @@ _CHANGE = (
     "UPDATE inbox SET incoming = ?, message = ?, sender = ?, name = ?, command = ?, grouped = ?, replies_to = ?, "
     "replaces = ? WHERE id = ?"
 )
+_ROWS = "SELECT id, chat, incoming, received_at, state, attempts FROM inbox"
 _QUESTION = "SELECT i.id, i.incoming FROM turns t JOIN inbox i ON i.id = t.question WHERE t.id = ?"
 _log = logging.getLogger(__name__)
 
@@ -53,10 +57,11 @@ class InboxRow:
 class Intake(Queries):
     """Stores deliveries and their states."""
 
-    async def take_in(self, incoming: Incoming, claim: Claim | None = None) -> int | None:
+    async def take_in(self, incoming: Incoming, claim: Claim | None = None, ensure: Ensure | None = None) -> int | None:
         """Store a delivery and return its inbox id; None if it was seen before under any of its keys, or not claimed.
 
-        Claim, keys and row are one transaction: a key is never marked seen for a message that is not stored.
+        Claim, keys, row and `ensure` are one transaction: a key is never marked seen for a message that is not stored,
+        and no message is stored in a place that nobody serves.
 
         Raises:
             StoreError: it is not stored.
@@ -73,6 +78,8 @@ class Intake(Queries):
             if added.rowcount < len(keys):
                 return None  # the keys that were new stay: a third delivery may carry only those
             [(id,)] = db.execute(_TAKE_IN, row).fetchall()
+            if ensure is not None:
+                ensure(db, str(chat.place), int(id))
             return int(id)
 
         return await self._writer.run(work)
@@ -82,9 +89,9 @@ class Intake(Queries):
 
         A row that cannot be read (written by a later version) is ended as failed, with a line in the log.
         """
-        found = await self._readers.fetch_rows(
-            f"SELECT id, chat, incoming, received_at, state, attempts FROM inbox WHERE {UNFINISHED} ORDER BY id"
-        )
+        return await self._read_rows(await self._readers.fetch_rows(f"{_ROWS} WHERE {UNFINISHED} ORDER BY id"))
+
+    async def _read_rows(self, found: Iterable[Row]) -> list[InboxRow]:
         rows: list[InboxRow] = []
         for id, chat, text, received_at, state, attempts in found:
             try:
@@ -95,6 +102,20 @@ class Intake(Queries):
                 _log.exception("inbox row %d cannot be read and is given up", id)
                 await self.end(id, InboxState.FAILED)
         return rows
+
+    async def look(self, place: str, known: Collection[int]) -> tuple[list[InboxRow], set[int]]:
+        """Return the new and running rows of a place that are not `known`, in the order of intake, and the ids of all
+        that are new or running there; see `list_waiting`."""
+
+        def read(db: Connection) -> tuple[list[Row], set[int]]:
+            condition = f"{UNFINISHED} AND {in_place('chat')}"
+            ids = {int(id) for (id,) in db.execute(f"SELECT id FROM inbox WHERE {condition}", place_range(place))}
+            new = sorted(ids.difference(known))[:_STEP]
+            marks = ", ".join("?" * len(new))
+            return db.execute(f"{_ROWS} WHERE id IN ({marks}) ORDER BY id", new).fetchall() if new else [], ids
+
+        found, ids = await self._readers.read(read)
+        return await self._read_rows(found), ids
 
     async def count_unfinished(self) -> Mapping[str, int]:
         """Return the number of new or running rows by platform."""
@@ -184,6 +205,12 @@ class Intake(Queries):
             == _STEP
         ):
             pass
+
+
+def is_idle(db: Connection, place: str) -> bool:
+    """Return True if no inbox row of the place is new or running."""
+    condition = f"{UNFINISHED} AND {in_place('chat')}"
+    return db.execute(f"SELECT 1 FROM inbox WHERE {condition} LIMIT 1", place_range(place)).fetchone() is None
 
 
 def count_unfinished(db: Connection) -> Mapping[str, int]:

@@ -1,4 +1,5 @@
-"""What every group of queries has: the connection that writes, those that read, and the clock."""
+"""What every group of queries has: the connection that writes, those that read, and the clock; and how a place is
+found."""
 
 from __future__ import annotations
 
@@ -14,3 +15,13 @@ class Queries:
         self._writer = writer
         self._readers = readers
         self._clock = clock
+
+
+def in_place(column: str) -> str:
+    """Return the condition that a column of chat ids names a channel or one of its threads; see `place_range`."""
+    return f"({column} = ? OR {column} > ? AND {column} < ?)"
+
+
+def place_range(place: str) -> tuple[str, str, str]:
+    """Return the values of `in_place`: "/" divides a channel from its threads, and "0" is the sign after it."""
+    return place, f"{place}/", f"{place}0"

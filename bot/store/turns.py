@@ -20,6 +20,7 @@ from bot.contract import (
     ToolEntry,
     Usage,
     entry_from_json,
+    is_within,
     join_origins,
 )
 from bot.store.approvals import load_approval
@@ -27,7 +28,7 @@ from bot.store.branches import find_newest_answer, place_turn
 from bot.store.files import attachments_of, keep_files, keep_pictures, load_pictures, produced_files
 from bot.store.incoming import incoming_from_json
 from bot.store.intake import count_attempt
-from bot.store.queries import Queries
+from bot.store.queries import Queries, in_place, place_range
 from bot.store.records import CallRecord, PageRecord, PassRecord, ReplyRecord, StoredTurn, TurnRecord, message_ref
 from bot.store.replacing import (
     Replaced,
@@ -235,14 +236,17 @@ class Turns(Queries):
             withheld,
         )
 
-    async def list_unsettled(self) -> list[tuple[int, ChatId, float, float]]:
+    async def list_unsettled(self, within: str = "") -> list[tuple[int, ChatId, float, float]]:
         """Ended turns whose reply is to be shown again, oldest first: each with its chat, when that is to be, and when
-        it ended, both in wall-clock time."""
+        it ended, both in wall-clock time; all of them, or those of a platform or a place."""
+        condition, values = ("", ()) if ":" not in within else (f"AND {in_place('c.chat')}", place_range(within))
         rows = await self._readers.fetch_rows(
             "SELECT t.id, c.chat, t.again_at, t.ended_at FROM turns t JOIN chats c ON c.id = t.chat "
-            "WHERE t.again_at IS NOT NULL ORDER BY t.id"
+            f"WHERE t.again_at IS NOT NULL {condition} ORDER BY t.id",
+            values,
         )
-        return [(int(turn), ChatId.parse(chat), float(at), float(ended)) for turn, chat, at, ended in rows]
+        found = [(int(turn), ChatId.parse(chat), float(at), float(ended)) for turn, chat, at, ended in rows]
+        return [one for one in found if not within or is_within(one[1], within)]
 
     async def load_shown(self, turn: int) -> ReplyRecord | None:
         """Return what an ended turn showed; None if its chat was forgotten."""

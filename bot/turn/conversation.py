@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 
 from bot.agent import Agent, Failed, Finished, Task, answer_with, policy_for
@@ -44,8 +44,8 @@ from bot.turn.limits import TurnLimits
 from bot.turn.lookup import Known, Lookup
 from bot.turn.offers import Offers
 from bot.turn.progress import Progress, write_unsent
-from bot.turn.run import Ending, Run, finish, uncancel
-from bot.turn.showing import Showing
+from bot.turn.run import LEFT, Ending, Run, finish, no_wait, uncancel
+from bot.turn.showing import Showing, ends_stage
 from bot.turn.turnoptions import TurnOptions
 from tools.registry import ToolRegistry
 
@@ -111,6 +111,7 @@ class Conversation:
         ending: Callable[[], Ending | None],
         *,
         came_at: float = 0.0,
+        at_stage: Callable[[], Awaitable[None]] = no_wait,
     ) -> None:
         """Answer `question`. Never raises but for cancellation without an `ending`: the edge around a turn.
 
@@ -119,11 +120,12 @@ class Conversation:
             language: that in which the person is spoken to.
             ending: why the task is being cancelled, asked when it is.
             came_at: the monotonic time at which the question came; 0: unknown.
+            at_stage: see `Run`.
         """
         if came_at:
             self._metrics.queue_wait.observe(self._clock.monotonic() - came_at)
         limits = TurnLimits(self._clock.monotonic() + self._options.turn_seconds)
-        run = Run(turn, question, language, ending, limits, came_at)
+        run = Run(turn, question, language, ending, limits, came_at, at_stage)
         try:
             await self._joins.collect(run)
             await self._try_until_answered(run)
@@ -171,6 +173,7 @@ class Conversation:
         backoff = Backoff(self._clock)
         while True:
             try:
+                await run.at_stage()
                 await self._try_once(run)
                 return
             except StoreError as error:
@@ -290,7 +293,7 @@ class Conversation:
                     self._replies.offer(draft.reply, run.turn, run.question, run.language, goes_on=end.goes_on)
                 await finish(draft.reply, run, end.state)
             except asyncio.CancelledError:
-                if run.ending() is Ending.REPLACED:
+                if run.ending() in LEFT:
                     await draft.reply.leave()
                 raise
         made = draft.made
@@ -320,10 +323,11 @@ class Conversation:
         """Show the answer while it is made; how it ended, or None where the process ends before it."""
         run, reply = draft.run, draft.reply
         try:
+            await run.at_stage()
             outcome = await self._follow(draft, task)
         except asyncio.CancelledError:
             why = run.ending()
-            if why in (None, Ending.REPLACED):
+            if why is None or why in LEFT:
                 raise
             uncancel()
             if why is Ending.SHUTDOWN:
@@ -345,4 +349,6 @@ class Conversation:
                 outcome = await self._showing.take(draft, event)
                 if outcome is not None:
                     return outcome
+                if ends_stage(draft.made, event):
+                    await draft.run.at_stage()
         return None

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from bot.contract import ChatId, MessageSent
+from bot.contract import ChatId, MessageSent, is_within
 from bot.operations import about
 from bot.turn.run import Ending
 
@@ -34,6 +34,14 @@ class Running:
     came_at: float = 0.0
     task: asyncio.Task[None] | None = None
     ending: Ending | None = None
+    leaving: bool = False
+    """It ends after its next stored stage, for another process to go on."""
+
+    async def at_stage(self) -> None:
+        """End here if the turn is to be handed over; see `Run.at_stage`."""
+        if self.leaving:
+            self.end(Ending.HANDED_OVER)
+            await asyncio.sleep(0)  # the cancellation comes here, before anything new begins
 
     def end(self, why: Ending) -> None:
         """Ask it to end; it completes what is on screen and stores how far it came."""
@@ -179,7 +187,21 @@ class TurnQueue:
         if not workers:
             return
         _, late = await asyncio.wait(workers, timeout=max(0.0, grace))
-        await _end([box for box in self._boxes.values() if box.worker in late])
+        await _end([box for box in self._boxes.values() if box.worker in late], Ending.SHUTDOWN)
+
+    async def hand_over(self, place: str, grace: float) -> None:
+        """Begin nothing more that waits in a place, and end each of its turns after its next stored stage, or after
+        `grace` seconds in any case: another process goes on with them."""
+        boxes = [box for chat, box in self._boxes.items() if is_within(chat, place)]
+        for box in boxes:
+            box.waiting.clear()
+            if box.running is not None:
+                box.running.leaving = True
+        workers = [box.worker for box in boxes if box.worker is not None]
+        if not workers:
+            return
+        _, late = await asyncio.wait(workers, timeout=grace)
+        await _end([box for box in boxes if box.worker in late], Ending.HANDED_OVER)
 
     async def leave(self, platform: str) -> list[int]:
         """End what runs on a platform and forget what waits there, also what is put from now on until `enter`; return
@@ -189,7 +211,7 @@ class TurnQueue:
         ran = [box.running.id for box in boxes if box.running is not None]
         for box in boxes:
             box.waiting.clear()
-        await _end(boxes)
+        await _end(boxes, Ending.SHUTDOWN)
         return ran
 
     def enter(self, platform: str) -> None:
@@ -219,14 +241,14 @@ class TurnQueue:
             self._boxes.pop(chat, None)
 
 
-async def _end(boxes: Sequence[_Mailbox]) -> None:
-    """End what runs, with a note on screen where that can be written in a moment."""
+async def _end(boxes: Sequence[_Mailbox], why: Ending) -> None:
+    """End what runs, with its last words on screen where they can be written in a moment."""
     workers = [box.worker for box in boxes if box.worker is not None]
     if not workers:
         return
     for box in boxes:
         if box.running is not None:
-            box.running.end(Ending.SHUTDOWN)
+            box.running.end(why)
     _, late = await asyncio.wait(workers, timeout=ENDING_SECONDS)
     for worker in late:
         worker.cancel()

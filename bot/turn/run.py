@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from bot.contract import ChatId, Entry, MessageSent, Usage
@@ -20,6 +20,16 @@ class Ending(enum.Enum):
     SHUTDOWN = "shutdown"
     REPLACED = "replaced"
     """Its question was changed or deleted: what it showed is left to the turn that takes its place."""
+    HANDED_OVER = "handed over"
+    """Another process goes on with it, in the same messages: nothing is said about it."""
+
+
+LEFT = frozenset({Ending.REPLACED, Ending.HANDED_OVER})
+"""Endings after which what was shown is left to a turn that goes on with it."""
+
+
+async def no_wait() -> None:
+    """Return at once."""
 
 
 @dataclass(slots=True)
@@ -35,6 +45,8 @@ class Run:
     limits: TurnLimits
     came_at: float = 0.0
     """The monotonic time at which its question came; 0: unknown."""
+    at_stage: Callable[[], Awaitable[None]] = no_wait
+    """Awaited where everything that was done is stored, and nothing runs: another process may go on from there."""
     shown: dict[int, ShownBefore] = field(default_factory=dict)
     """The pages that earlier tries showed, also those that could not be stored."""
 

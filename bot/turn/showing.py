@@ -25,6 +25,7 @@ from bot.safety import tool_entry
 from bot.sentences import say
 from bot.store import Store
 from bot.turn.draft import Draft
+from bot.turn.progress import Progress
 from tools.registry import ToolRegistry
 
 
@@ -114,3 +115,11 @@ class Showing:
         self._metrics.tool_seconds.add(call.name, amount=result.seconds)
         made.story.called(call, result)
         draft.reply.ended(call.id, result.status)
+
+
+def ends_stage(made: Progress, event: Event) -> bool:
+    """Return True if, after this event, all that was done of an answer is stored, nothing runs, and more is to come."""
+    if not isinstance(event, PassEnded | ToolFinished) or not made.passes:
+        return False
+    results = [(len(made.passes), call.id) in made.results for call in made.passes[-1].calls]
+    return bool(results) and (isinstance(event, PassEnded) or all(results))

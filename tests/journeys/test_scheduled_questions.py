@@ -7,7 +7,7 @@ import time
 from contextlib import closing
 
 from bot.contract import Incoming, StoreError
-from bot.store import Claim
+from bot.store import Claim, Ensure
 from playground.model import Reply
 from tests.journeys.conftest import Start, World
 from tests.journeys.test_tools import ADA, ask
@@ -72,12 +72,14 @@ async def test_a_store_that_fails_is_not_told_of_where_nobody_wrote(world: World
         failures = 0
         take_in = bot.store.intake.take_in
 
-        async def fails_once(incoming: Incoming, claim: Claim | None = None) -> int | None:
+        async def fails_once(
+            incoming: Incoming, claim: Claim | None = None, ensure: Ensure | None = None
+        ) -> int | None:
             nonlocal failures
             if claim is not None and not failures:
                 failures += 1
                 raise StoreError("The disk is full.")
-            return await take_in(incoming, claim)
+            return await take_in(incoming, claim, ensure)
 
         bot.store.intake.take_in = fails_once  # type: ignore[method-assign]
         await ask(world, bot, "please look up in a second what tea is")

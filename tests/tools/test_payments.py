@@ -243,6 +243,9 @@ class Rented:
 
     async def close(self) -> None: ...
 
+    def held_scopes(self) -> tuple[str, ...]:
+        return ()
+
     def paid_seconds(self, scope: str, seconds: float) -> float:
         return 3_600.0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mimetypes
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Protocol
@@ -74,6 +75,10 @@ class Backend(Protocol):
         Raises:
             SandboxFailed: no sandbox could be started.
         """
+        ...
+
+    def held_scopes(self) -> Iterable[str]:
+        """Return the scopes whose state is kept now."""
         ...
 
     async def close(self) -> None:

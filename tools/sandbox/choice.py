@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tools.sandbox.cell import Backend, SandboxFailed
 
@@ -53,6 +53,10 @@ class Choice:
                 return made
             self._reasons = tuple(reasons)
             raise SandboxFailed("; ".join(reasons))
+
+    def held_scopes(self) -> Iterable[str]:
+        """Return the scopes whose state is kept now."""
+        return () if self._chosen is None else self._chosen.held_scopes()
 
     async def close(self) -> None:
         chosen, self._chosen = self._chosen, None

@@ -55,6 +55,9 @@ class Places(ABC, Generic[S]):
         """The number of interpreters."""
         return sum(place.session is not None for place in self._places.values())
 
+    def held_scopes(self) -> list[str]:
+        return [scope for scope, place in self._places.items() if place.session is not None]
+
     def paid_seconds(self, scope: str, seconds: float) -> float:
         return 0.0
 

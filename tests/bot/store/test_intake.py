@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from dataclasses import replace
+from sqlite3 import Connection
 
 import pytest
 
+from bot.contract.errors import StoreError
 from bot.contract.messages import ChatId, Enclosure, EnclosureKind, MessageSent, Quoted
 from bot.store import InboxState, Store
+from bot.store.intake import is_idle
 from bot.store.states import UNFINISHED
 from tests.bot.store.conftest import HandClock, Message, taken_in
 
@@ -185,3 +189,39 @@ async def test_a_question_that_is_changed_is_found_by_what_it_says_now(
 
     assert await store.people.list_questions("telegram:1") == ["both"]
     assert [row.id for row in await store.intake.list_waiting()] == [changed]
+
+
+async def test_a_message_is_stored_only_together_with_who_serves_its_place(store: Store, message: Message) -> None:
+    served: list[tuple[str, int]] = []
+
+    def fails(db: Connection, place: str, row: int) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    topic = message("1", where=ChatId("telegram", "42", "7", "9"))
+    with pytest.raises(StoreError):
+        await store.intake.take_in(topic, None, fails)
+    id = await store.intake.take_in(topic, None, lambda _, place, row: served.append((place, row)))
+    again = await store.intake.take_in(topic, None, lambda _, place, row: served.append((place, row)))
+
+    assert served == [("telegram:42/7", id)] and again is None
+
+
+async def test_what_is_unfinished_in_a_place_is_found_with_its_threads_and_nothing_of_its_neighbours(
+    store: Store, message: Message
+) -> None:
+    channel, thread = ChatId("telegram", "42", "7"), ChatId("telegram", "42", "7", "9")
+    others = [ChatId("telegram", "42", "70"), ChatId("telegram", "42", "7/9"), ChatId("telegram", "4", "2", "7")]
+    ids = [
+        await taken_in(store, message(str(number), where=where))
+        for number, where in enumerate([channel, *others, thread, channel])
+    ]
+    mine = [ids[0], ids[-2], ids[-1]]
+
+    rows, unfinished = await store.intake.look(str(channel), {ids[0]})
+    assert [row.id for row in rows] == mine[1:] and unfinished == set(mine)
+    for id in mine:
+        assert not await store.writer.run(lambda db: is_idle(db, str(channel)))
+        await store.intake.end(id, InboxState.DONE)
+    assert await store.writer.run(lambda db: is_idle(db, str(channel)))
+    assert await store.intake.look(str(channel), {ids[0]}) == ([], set())
+    assert len(await store.intake.list_waiting()) == len(others)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from bot.contract.messages import ChatId
 from bot.turn.queue import Running, TurnQueue, Work
 from bot.turn.run import Ending
+from tests.patience import PATIENCE
 
 TEA = ChatId("telegram", "42", "1")
 MILK = ChatId("telegram", "42", "2")
@@ -216,6 +218,56 @@ async def test_what_has_not_begun_on_a_platform_that_is_left_never_does() -> Non
     queue.put(TEA, 2, "ada", noting(log, "two"))
     await queue.wait_idle()
     assert log == ["begin two", "end two"]
+
+
+async def test_a_turn_that_is_handed_over_ends_at_its_next_stage_and_nothing_more_begins_in_its_place() -> None:
+    queue, log, gates = TurnQueue(), list[str](), [asyncio.Event() for _ in range(2)]
+    topic = replace(TEA, thread="9")
+
+    def staged(name: str, gate: asyncio.Event) -> Work:
+        async def work(running: Running) -> None:
+            try:
+                for stage in range(3):
+                    log.append(f"{name} stage {stage}")
+                    await gate.wait()
+                    await running.at_stage()
+            except asyncio.CancelledError:
+                log.append(f"{name}: {running.ending}")
+                raise
+
+        return work
+
+    queue.put(topic, 1, "ada", staged("one", gates[0]))
+    queue.put(topic, 2, "ada", noting(log, "two"))
+    queue.put(MILK, 3, "ada", staged("three", gates[1]))
+    await settle()
+    handing = asyncio.create_task(queue.hand_over(str(TEA), PATIENCE))
+    await settle()
+    assert not handing.done() and log == ["one stage 0", "three stage 0"]
+    gates[0].set()
+    await handing
+    assert log[2:] == [f"one: {Ending.HANDED_OVER}"] and queue.find_running(topic) is None
+
+    gates[1].set()
+    await queue.wait_idle()
+    assert log[3:] == ["three stage 1", "three stage 2"]
+
+
+async def test_a_turn_that_reaches_no_stage_in_time_is_handed_over_as_it_is() -> None:
+    queue, ended = TurnQueue(), list[Ending | None]()
+
+    async def work(running: Running) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(running.ending)
+
+    queue.put(TEA, 1, "ada", work)
+    await settle()
+    await queue.hand_over(str(TEA), 0.0)
+    await queue.hand_over(str(MILK), PATIENCE)
+
+    assert ended == [Ending.HANDED_OVER] and queue.busy == 0
 
 
 async def test_a_turn_that_takes_longer_is_ended_as_a_shutdown() -> None:

@@ -1,0 +1,92 @@
+"""Which process serves which place: the seam behind which several processes share one database.
+
+A place is a channel with all its threads (`str(chat.place)`). One process at a time serves it, so everything that looks
+at running turns (the queue, joins, `/stop`, presses, edits) finds them in its own memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from sqlite3 import Connection
+from typing import Protocol
+
+LOOK_SECONDS = 1.0
+"""How often a process looks for what another one stored: the most that a lost hint costs."""
+
+
+class Ownership(Protocol):
+    """Gives places to processes; one object for the process."""
+
+    @property
+    def shared(self) -> bool:
+        """Return True if other processes serve places too: what is stored here may be theirs to handle."""
+        ...
+
+    def ensure(self, db: Connection, place: str, row: int) -> bool:
+        """See to it that some process serves the place, in the transaction that stores inbox row `row` of it.
+
+        Returns:
+            True if this process does so already.
+        """
+        ...
+
+    async def run(self, serve: Callable[[str], Awaitable[None]], hint: Callable[[str], object]) -> None:
+        """Serve each place that is given to this process, until `hand_over`.
+
+        Args:
+            serve: serves a place. It returns when the place has been idle for a while; then the place is given up, in
+                a transaction that succeeds only while none of its inbox rows is new or running (`is_idle` of
+                `bot.store.intake`), and served on where that fails: a row stored between the last look and the end
+                would wait for ever. Cancelled, it ends the place's turns, each after its next stored stage; then the
+                place is given to another process.
+            hint: called with a place that this process serves when another one told of something new there.
+        """
+        ...
+
+    async def tell(self, place: str, row: int) -> None:
+        """Hint at a new inbox row to the process that serves the place. Never raises; a hint may be lost."""
+        ...
+
+    def owns(self, place: str) -> bool:
+        """Return True if this process serves the place now, as far as it heard within the last second."""
+        ...
+
+    async def hand_over(self) -> None:
+        """Take no more places, and give those that this process serves to others: before an orderly end."""
+        ...
+
+
+class Locks(Protocol):
+    """Work that one process at a time does."""
+
+    async def while_held(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Wait until no other process holds the lock `name`, hold it, and do `work` until that returns.
+
+        Where the lock is lost (the database was out of reach), the work is cancelled, and begun again when this
+        process has the lock again.
+        """
+        ...
+
+
+class Alone:
+    """The one process on its database: it owns every place and holds every lock, and writes nothing about it."""
+
+    shared = False
+
+    def ensure(self, db: Connection, place: str, row: int) -> bool:
+        return True
+
+    async def run(self, serve: Callable[[str], Awaitable[None]], hint: Callable[[str], object]) -> None:
+        """Return at once: what is stored is handled by who stored it, and the rest at the login of its platform."""
+
+    async def tell(self, place: str, row: int) -> None:
+        """Do nothing: nobody else is there."""
+
+    def owns(self, place: str) -> bool:
+        return True
+
+    async def hand_over(self) -> None:
+        """Do nothing: the next start goes on."""
+
+    async def while_held(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        await work()

@@ -7,8 +7,9 @@ at running turns (the queue, joins, `/stop`, presses, edits) finds them in its o
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from sqlite3 import Connection
 from typing import Protocol
+
+from bot.store import Connection
 
 LOOK_SECONDS = 1.0
 """How often a process looks for what another one stored: the most that a lost hint costs."""

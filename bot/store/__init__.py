@@ -33,6 +33,7 @@ from bot.store.records import (
 from bot.store.retention import Keep
 from bot.store.settings import ChatSettings
 from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
+from bot.store.sql import Connection
 from bot.store.states import ApprovalState, InboxState, PageState, TurnState
 from bot.store.store import Store
 from bot.store.timers import LATE_AFTER, TimerLimits, zone_or_utc

@@ -6,11 +6,11 @@ import hmac
 import logging
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from sqlite3 import Connection
 
 from bot.contract import MessageSent
 from bot.store.incoming import incoming_from_json, incoming_to_json
 from bot.store.queries import Queries
+from bot.store.sql import Connection
 
 ROLES = frozenset({"owner", "admin", "allowed", "blocked"})
 _WRONG_CODES = 20

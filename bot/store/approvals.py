@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from sqlite3 import Connection
 from typing import Final
 
 from bot.contract import MARK_CHARS, ChatId
 from bot.store.queries import Queries
+from bot.store.sql import Connection
 from bot.store.states import ApprovalState
 from bot.store.text import to_json, to_plain
 from tools.base import ToolCall

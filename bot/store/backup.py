@@ -12,7 +12,8 @@ from pathlib import Path
 from bot.contract import Clock, SettingsError, StoreError
 from bot.store.beside import COMPANIONS, free_name, move_aside, path_beside, size_of
 from bot.store.copying import sync_folder, write_copy
-from bot.store.faults import Fault, fault_of, store_error
+from bot.store.database import database_error
+from bot.store.faults import Fault, store_error
 from bot.store.intake import count_unfinished
 from bot.store.lock import lock_files, lock_out
 from bot.store.opening import refuse_foreign, why_foreign
@@ -98,8 +99,8 @@ def examine_backup(file: Path, path: Path) -> Contents:
             contents = _look_into(db, f"The backup {str(file)!r}", file)
             [said] = db.execute("PRAGMA integrity_check(1)").fetchone()
     except sqlite3.Error as error:
-        if fault_of(error) is not Fault.CORRUPT:
-            raise store_error(error) from error
+        if database_error(error).fault is not Fault.CORRUPT:
+            raise store_error(database_error(error)) from error
         said = str(error)
     if said != "ok":
         raise SettingsError(f"The backup {str(file)!r} is damaged ({said.splitlines()[-1]}); take another one.")
@@ -213,7 +214,7 @@ def _open_to_read(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Conn
         try:
             db.execute("PRAGMA schema_version").fetchone()
         except sqlite3.Error as error:
-            if fault_of(error) is not Fault.READONLY:
+            if database_error(error).fault is not Fault.READONLY:
                 raise
             db.close()
             db = _connect(path, "rw")  # a journal is still to be played back
@@ -237,6 +238,6 @@ def _look_into(db: sqlite3.Connection, name: str, path: Path) -> Contents:
 
 
 def _explain(error: sqlite3.Error, path: Path, outcome: str) -> StoreError:
-    if fault_of(error) is Fault.CORRUPT:
+    if database_error(error).fault is Fault.CORRUPT:
         return StoreError(f"{str(path)!r} is damaged ({error}): {outcome}.")
     return StoreError(f"{str(path)!r} could not be copied ({error}): {outcome}.")

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from sqlite3 import Connection
+
+from bot.store.sql import Connection
 
 CHAIN = """
     WITH RECURSIVE chain (id) AS (

@@ -14,10 +14,67 @@ from typing import TypeVar
 
 import aiosqlite
 
+from bot.store.faults import DatabaseError, Fault
+
 T = TypeVar("T")
 
 _ROWS_A_STEP = 64
 """aiosqlite's own default, for cursors that are read step by step."""
+_VACUUM_PAGES = 64
+"""Pages given back to the disk in one step."""
+_FAULTS = {
+    sqlite3.SQLITE_BUSY: Fault.LOCKED,
+    sqlite3.SQLITE_LOCKED: Fault.LOCKED,
+    sqlite3.SQLITE_FULL: Fault.FULL,
+    sqlite3.SQLITE_READONLY: Fault.READONLY,
+    sqlite3.SQLITE_CANTOPEN: Fault.UNREACHABLE,
+    sqlite3.SQLITE_PERM: Fault.UNREACHABLE,
+    sqlite3.SQLITE_IOERR: Fault.IO,
+    sqlite3.SQLITE_CORRUPT: Fault.CORRUPT,
+    sqlite3.SQLITE_NOTADB: Fault.CORRUPT,
+}
+_CHANGED = ("no such table", "no such column", "no such index")
+"""How SQLite begins what it says of a statement about something that is not there; it has no code for it."""
+
+
+def database_error(error: sqlite3.Error) -> DatabaseError:
+    """Classify an error by its primary result code; errors of the Python binding have none."""
+    code = getattr(error, "sqlite_errorcode", None)
+    fault = Fault.OTHER if code is None else _FAULTS.get(code & 0xFF, Fault.OTHER)
+    if str(error).startswith(_CHANGED):
+        fault = Fault.CHANGED
+    told = DatabaseError(fault, str(error), getattr(error, "sqlite_errorname", type(error).__name__))
+    told.__cause__ = error
+    return told
+
+
+class SqliteConnection(sqlite3.Connection):
+    """See `bot.store.sql.Session`."""
+
+    def begin(self) -> None:
+        # A deferred transaction that reads first can fail at its first write, at once and whatever the timeout.
+        self.execute("BEGIN IMMEDIATE")
+
+    def explain(self, error: Exception) -> Exception:
+        return database_error(error) if isinstance(error, sqlite3.Error) else error
+
+    def give_back(self) -> int:
+        self.execute(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})").fetchall()
+        [(left,)] = self.execute("PRAGMA freelist_count").fetchall()
+        return int(left)
+
+    def wipe_log(self) -> bool:
+        """Put the write-ahead log into the file and empty it; False while somebody reads what was there before.
+
+        SQLite would wait for them as long as for a lock, and nobody could write meanwhile.
+        """
+        [(waits,)] = self.execute("PRAGMA busy_timeout").fetchall()
+        self.execute("PRAGMA busy_timeout = 0")
+        try:
+            [(busy, _, _)] = self.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            self.execute(f"PRAGMA busy_timeout = {waits}").fetchall()
+        return not busy
 
 
 class Database:
@@ -33,23 +90,45 @@ class Database:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def run_together(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` on the connection's thread and return what it returned; it raises what `work` raises.
+    async def run_together(self, work: Callable[[SqliteConnection], T]) -> T:
+        """Run `work` on the connection's thread and return what it returned; it raises what `work` raises, errors of
+        SQLite's as `DatabaseError`.
 
         `work` keeps to the connection it is given: nothing of SQLite's may leave the thread, a cursor neither.
         Cancelled, it is done all the same.
         """
-        done: T = await self._db._execute(work, self._db._conn)  # type: ignore[no-untyped-call]  # it has no types
+        try:
+            done: T = await self._db._execute(work, self._db._conn)  # type: ignore[no-untyped-call]  # it has no types
+        except sqlite3.Error as error:
+            raise database_error(error) from error
         return done
 
     async def close(self) -> None:
         """Close the connection behind the work under way, and end its thread; closing twice is no error."""
         if not self._closed:
             self._closed = True
-            await self._db.close()
+            try:
+                await self._db.close()
+            except sqlite3.Error as error:
+                raise database_error(error) from error
 
 
 async def open_database(place: Path | str, *, uri: bool = False, timeout: float) -> Database:
-    """Open a connection that commits when it is told to, and waits `timeout` seconds for a lock."""
-    connect = partial(sqlite3.connect, place, uri=uri, timeout=timeout, isolation_level=None, cached_statements=256)
-    return Database(await aiosqlite.Connection(connect, _ROWS_A_STEP))
+    """Open a connection that commits when it is told to, and waits `timeout` seconds for a lock.
+
+    Raises:
+        DatabaseError: it cannot be opened.
+    """
+    connect = partial(
+        sqlite3.connect,
+        place,
+        uri=uri,
+        timeout=timeout,
+        isolation_level=None,
+        cached_statements=256,
+        factory=SqliteConnection,
+    )
+    try:
+        return Database(await aiosqlite.Connection(connect, _ROWS_A_STEP))
+    except sqlite3.Error as error:
+        raise database_error(error) from error

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from sqlite3 import Connection
 from typing import Any
 
 from bot.contract import ChatId
 from bot.store.readers import Readers
+from bot.store.sql import Connection
 from bot.store.text import to_plain
 
 _AT_ONCE = 50

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
-from sqlite3 import Connection, connect
+from sqlite3 import connect
 
 from bot.contract import OURS, OUTSIDE
 from bot.store.queries import Queries
+from bot.store.sql import Connection
 from bot.store.text import to_plain
 from tools.base import ToolError
 

@@ -1,10 +1,9 @@
-"""Classify SQLite errors by what helps, each with a sentence for the operator."""
+"""Errors of a database, classified by what helps, each with a sentence for the operator."""
 
 from __future__ import annotations
 
 import asyncio
 import enum
-import sqlite3
 from typing import Any
 
 from bot.contract import StoreError
@@ -32,50 +31,35 @@ class Fault(enum.Enum):
     OTHER = "the database refused a statement"
 
 
-_FAULTS = {
-    sqlite3.SQLITE_BUSY: Fault.LOCKED,
-    sqlite3.SQLITE_LOCKED: Fault.LOCKED,
-    sqlite3.SQLITE_FULL: Fault.FULL,
-    sqlite3.SQLITE_READONLY: Fault.READONLY,
-    sqlite3.SQLITE_CANTOPEN: Fault.UNREACHABLE,
-    sqlite3.SQLITE_PERM: Fault.UNREACHABLE,
-    sqlite3.SQLITE_IOERR: Fault.IO,
-    sqlite3.SQLITE_CORRUPT: Fault.CORRUPT,
-    sqlite3.SQLITE_NOTADB: Fault.CORRUPT,
-}
+class DatabaseError(Exception):
+    """What a database said, with why; the text is the database's own."""
+
+    def __init__(self, fault: Fault, said: str, name: str = "") -> None:
+        super().__init__(said)
+        self.fault = fault
+        self.name = name
+        """The database's own name of it."""
 
 
-_CHANGED = ("no such table", "no such column", "no such index")
-"""How SQLite begins what it says of a statement about something that is not there; it has no code for it."""
-
-
-class FileMovedError(sqlite3.OperationalError):
+class FileMovedError(DatabaseError):
     """A file of the database is no longer the one that was opened."""
 
-
-def fault_of(error: sqlite3.Error) -> Fault:
-    """Classify an error by its primary result code; errors of the Python binding have none."""
-    if isinstance(error, FileMovedError):
-        return Fault.MOVED
-    if str(error).startswith(_CHANGED):
-        return Fault.CHANGED
-    code = getattr(error, "sqlite_errorcode", None)
-    return Fault.OTHER if code is None else _FAULTS.get(code & 0xFF, Fault.OTHER)
+    def __init__(self, said: str) -> None:
+        super().__init__(Fault.MOVED, said, type(self).__name__)
 
 
-def store_error(error: sqlite3.Error) -> StoreError:
-    """Translate a SQLite error into a `StoreError`; raise it `from error`."""
-    fault = fault_of(error)
-    name = getattr(error, "sqlite_errorname", type(error).__name__)
-    return StoreError(f"{fault.value[0].upper()}{fault.value[1:]} ({name}: {error}).")
+def store_error(error: DatabaseError) -> StoreError:
+    """Translate a database's error into a `StoreError`; raise it `from error`."""
+    sentence = error.fault.value
+    return StoreError(f"{sentence[0].upper()}{sentence[1:]} ({error.name}: {error}).")
 
 
 def settle(done: asyncio.Future[Any], outcome: Any) -> None:
-    """Resolve a future with a result or an error, SQLite errors translated."""
+    """Resolve a future with a result or an error, those of the database translated."""
     if done.done():  # whoever waited was cancelled meanwhile
         return
     match outcome:
-        case sqlite3.Error():
+        case DatabaseError():
             error = store_error(outcome)
             error.__cause__ = outcome
             done.set_exception(error)

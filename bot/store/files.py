@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
-from sqlite3 import Connection
 
 from bot.contract import AssistantEntry, File, MessageRef
 from bot.store.queries import Queries
 from bot.store.records import AttachmentRecord, message_ref
+from bot.store.sql import Connection
 from bot.store.states import PageState
 from bot.store.text import files_from_json, to_plain
 from tools.base import ProducedFile, ToolError

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-from sqlite3 import Connection
 
 from bot.contract import ChatId, Clock
 from bot.store.readers import Readers
+from bot.store.sql import Connection
 from bot.store.writer import Writer
 
 _STEP = 500
 """Rows deleted in one transaction: other chats write in between."""
-_VACUUM_PAGES = 64
-"""Pages given back to the disk in one step."""
 _PATIENCE = 5.0
 """Seconds a wish waits for others that read what is in the write-ahead log."""
 _RETRY = 0.1
@@ -86,7 +84,7 @@ async def wipe(writer: Writer, clock: Clock) -> None:
 
 async def wipe_traces(writer: Writer) -> bool:
     """Wipe what was deleted and may still be in the write-ahead log, without waiting for anybody; True if all is."""
-    if writer.traces and await writer.run_apart(_empty_log):
+    if writer.traces and await writer.run_apart(lambda db: db.wipe_log()):
         writer.traces = False
         if writer.traces_told:
             writer.traces_told = False
@@ -122,26 +120,6 @@ def _delete_inbox(db: Connection, key: str, id: int, last: int) -> int:
 
 async def give_back(writer: Writer) -> None:
     """Return free pages to the disk, a few at a time."""
-
-    def vacuum(db: Connection) -> int:
-        db.execute(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})").fetchall()
-        [(left,)] = db.execute("PRAGMA freelist_count").fetchall()
-        return int(left)
-
-    left = await writer.run(vacuum)
-    while left and (now := await writer.run(vacuum)) < left:
+    left = await writer.run(lambda db: db.give_back())
+    while left and (now := await writer.run(lambda db: db.give_back())) < left:
         left = now
-
-
-def _empty_log(db: Connection) -> bool:
-    """Put the write-ahead log into the file and empty it; False while somebody reads what was there before.
-
-    SQLite would wait for them as long as for a lock, and nobody could write meanwhile.
-    """
-    [(waits,)] = db.execute("PRAGMA busy_timeout").fetchall()
-    db.execute("PRAGMA busy_timeout = 0")
-    try:
-        [(busy, _, _)] = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    finally:
-        db.execute(f"PRAGMA busy_timeout = {waits}").fetchall()
-    return not busy

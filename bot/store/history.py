@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from sqlite3 import Connection
 from typing import Any
 
 from bot.contract import OUTSIDE, ChatId, Entry, ToolEntry, entry_from_json, entry_to_json
@@ -12,6 +11,7 @@ from bot.store.export import Extent, count_exported, export_chat
 from bot.store.forgetting import forget_chat
 from bot.store.queries import Queries
 from bot.store.records import ChatRow, HistoryRow, Summary
+from bot.store.sql import Connection
 from bot.store.text import to_plain
 
 _ASIDE = 2048

@@ -11,7 +11,7 @@ from pathlib import Path
 from bot.contract import Clock
 from bot.store.beside import path_beside, size_of
 from bot.store.database import open_database
-from bot.store.faults import store_error
+from bot.store.faults import DatabaseError, store_error
 from bot.store.intake import count_unfinished
 from bot.store.opening import damage_of, refuse_foreign, refuse_missing_folder
 from bot.store.privacy import kept_files
@@ -64,7 +64,7 @@ async def inspect(path: Path, clock: Clock) -> Inspection | None:
         try:
             async with await open_database(f"{path.as_uri()}?mode=ro", uri=True, timeout=_PATIENCE) as opened:
                 journal, schema, unfinished = await opened.run_together(_look)
-        except sqlite3.Error as error:
+        except DatabaseError as error:
             raise store_error(error) from error
     return Inspection(
         bytes=sizes[0],

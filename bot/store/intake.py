@@ -6,13 +6,12 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from sqlite3 import Connection
 from typing import TypeAlias
 
 from bot.contract import ChatId, Incoming, MessageSent
 from bot.store.incoming import columns_of, incoming_from_json, incoming_to_json
 from bot.store.queries import Queries, in_place, place_range
-from bot.store.readers import Row
+from bot.store.sql import Connection, Row
 from bot.store.states import INBOX_ENDS, UNFINISHED, InboxState
 
 Claim: TypeAlias = Callable[[Connection], bool]

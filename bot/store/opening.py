@@ -13,7 +13,7 @@ from pathlib import Path
 from bot.contract import Clock, SettingsError, StoreError
 from bot.store.beside import free_name, move_aside, path_beside, size_of
 from bot.store.database import Database, open_database
-from bot.store.faults import Fault, fault_of, store_error
+from bot.store.faults import DatabaseError, Fault, store_error
 from bot.store.schema import APPLICATION
 from bot.store.shape import check_shape
 from tools.nearness import nearest_file
@@ -224,7 +224,7 @@ async def damage_of(path: Path, clock: Clock, busy_timeout: float) -> str:
 async def _find_damage_without_log(path: Path, busy_timeout: float) -> str:
     try:
         return await _quick_check(path, "ro&immutable=1", busy_timeout)
-    except (sqlite3.Error, SettingsError) as error:
+    except (DatabaseError, SettingsError) as error:
         return str(error)
 
 
@@ -236,8 +236,8 @@ async def _find_damage(path: Path, clock: Clock, busy_timeout: float) -> str:
     while True:
         try:
             return await _quick_check(path, mode, busy_timeout)
-        except sqlite3.Error as error:
-            match fault_of(error):
+        except DatabaseError as error:
+            match error.fault:
                 case Fault.CORRUPT:
                     return str(error)
                 case Fault.LOCKED if clock.monotonic() < give_up:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from sqlite3 import Connection
 
 from bot.contract import ChatId, MessageSent
 from bot.store.forgetting import forget_chat, remove_unused_blobs, wipe
 from bot.store.incoming import incoming_from_json
 from bot.store.queries import Queries
 from bot.store.retention import BYTES_OF_TURN, remove_turn, split_portions
+from bot.store.sql import Connection
 from bot.store.text import to_plain
 
 _HIS_TURNS = "SELECT id FROM turns WHERE person = :person"

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic
 
 from bot.contract import StoreError
-from bot.store.database import Database
-from bot.store.faults import settle
-
-T = TypeVar("T")
-Row: TypeAlias = tuple[Any, ...]
-Parameters: TypeAlias = Iterable[Any] | Mapping[str, Any]
-"""Values for `?`, or values by name for `:name`."""
+from bot.store.faults import DatabaseError, settle
+from bot.store.sql import OpenDatabase, Row, Session, T, Values
 
 COUNT = 2
 """A read takes well under a millisecond, and each connection is a thread."""
@@ -29,7 +23,7 @@ takes long holds up no more than these."""
 
 @dataclass(slots=True, eq=False)
 class _Read(Generic[T]):
-    work: Callable[[sqlite3.Connection], T]
+    work: Callable[[Session], T]
     done: asyncio.Future[T]
     outcome: Any = None
     """What it returned, or the exception it raised."""
@@ -38,7 +32,7 @@ class _Read(Generic[T]):
 class Readers:
     """A small pool of read-only connections, each lent only for the reads waiting at one moment."""
 
-    def __init__(self, connections: Iterable[Database]) -> None:
+    def __init__(self, connections: Iterable[OpenDatabase]) -> None:
         self._all = tuple(connections)
         self._free = list(self._all)
         self._waiting: deque[_Read[Any]] = deque()
@@ -46,7 +40,7 @@ class Readers:
         self._soon = False
         self._closed = False
 
-    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def read(self, work: Callable[[Session], T]) -> T:
         """Do what only reads, in one go, and return what it returned. What is asked for side by side, as with
         `asyncio.gather`, is read one after the other by the same connection.
 
@@ -60,12 +54,12 @@ class Readers:
         self._lend_soon()
         return await done
 
-    async def fetch_rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+    async def fetch_rows(self, sql: str, parameters: Iterable[Any] | Mapping[str, Any] = ()) -> list[Row]:
         """Return all rows of a query. Raises as `read`."""
-        values = dict(parameters) if isinstance(parameters, Mapping) else tuple(parameters)
+        values: Values = dict(parameters) if isinstance(parameters, Mapping) else tuple(parameters)
         return await self.read(lambda db: db.execute(sql, values).fetchall())
 
-    async def fetch_row(self, sql: str, parameters: Parameters = ()) -> Row | None:
+    async def fetch_row(self, sql: str, parameters: Iterable[Any] | Mapping[str, Any] = ()) -> Row | None:
         """Return the first row of a query, or None. Raises as `read`."""
         rows = await self.fetch_rows(sql, parameters)
         return rows[0] if rows else None
@@ -76,7 +70,7 @@ class Readers:
         while self._waiting or self._lent:
             await (asyncio.wait(self._lent) if self._lent else asyncio.sleep(0))
         for connection in self._all:
-            with suppress(sqlite3.Error):
+            with suppress(DatabaseError):
                 await connection.close()
 
     def _lend_soon(self) -> None:
@@ -94,7 +88,7 @@ class Readers:
                 self._lent.add(lent)
                 lent.add_done_callback(self._lent.discard)
 
-    async def _read(self, connection: Database, group: list[_Read[Any]]) -> None:
+    async def _read(self, connection: OpenDatabase, group: list[_Read[Any]]) -> None:
         try:
             await connection.run_together(partial(_all, group))
         except BaseException:
@@ -110,10 +104,10 @@ class Readers:
             self._lend_soon()
 
 
-def _all(group: Sequence[_Read[Any]], db: sqlite3.Connection) -> None:
+def _all(group: Sequence[_Read[Any]], db: Session) -> None:
     """Runs on the connection's thread."""
     for read in group:
         try:
             read.outcome = read.work(db)
         except Exception as error:  # noqa: BLE001 - it goes to whoever waits for this read
-            read.outcome = error
+            read.outcome = db.explain(error)

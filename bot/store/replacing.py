@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from sqlite3 import Connection
 
 from bot.contract import BEFORE_FIRST_PASS, OUTSIDE, AssistantEntry, ChatId, Entry, MessageSent, Usage, join_origins
 from bot.store.approvals import DECIDED, withdraw_replaced
@@ -11,6 +10,7 @@ from bot.store.branches import CHAIN, find_newest_answer
 from bot.store.incoming import incoming_from_json
 from bot.store.records import CallRecord
 from bot.store.retention import BYTES_OF_TURN, remove_turn
+from bot.store.sql import Connection
 from bot.store.states import PageState, TurnState
 from bot.store.text import entry_json, result_json, to_json, usage_json
 from tools.base import ToolCall, ToolResult, ToolStatus

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from sqlite3 import Connection
 
 from bot.contract import Clock
 from bot.store.branches import leave_out
 from bot.store.queries import Queries
 from bot.store.readers import Readers
+from bot.store.sql import Connection
 from bot.store.writer import Writer
 
 DAY = 86_400.0

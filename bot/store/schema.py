@@ -8,12 +8,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
-from sqlite3 import Connection
 from typing import TypeAlias
 
 from bot.contract import SettingsError, StoreError
-from bot.store.faults import Fault, fault_of, store_error
+from bot.store.database import database_error
+from bot.store.faults import Fault, store_error
 from bot.store.incoming import columns_of, incoming_from_json
+from bot.store.sql import Connection
 
 Step: TypeAlias = tuple[str | Callable[[Connection], None], ...]
 """Statements, and what no statement does."""
@@ -330,7 +331,7 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-def upgrade(db: Connection, steps: tuple[Step, ...] = STEPS) -> None:
+def upgrade(db: sqlite3.Connection, steps: tuple[Step, ...] = STEPS) -> None:
     """Bring the tables to the newest step, each step in a transaction of its own.
 
     Raises:
@@ -346,7 +347,8 @@ def upgrade(db: Connection, steps: tuple[Step, ...] = STEPS) -> None:
             db.commit()
         except sqlite3.Error as error:
             db.rollback()
-            match fault_of(error):
+            told = database_error(error)
+            match told.fault:
                 case Fault.LOCKED:
                     raise
                 case Fault.READONLY | Fault.UNREACHABLE:
@@ -354,14 +356,14 @@ def upgrade(db: Connection, steps: tuple[Step, ...] = STEPS) -> None:
                 case _ if "fts5" in str(error):
                     raise SettingsError("Python's SQLite was built without FTS5, which the store needs.") from error
                 case _:
-                    raise store_error(error) from error
+                    raise store_error(told) from error
         except (SettingsError, StoreError):
             db.rollback()
             raise
 
 
 def known_version(
-    db: Connection, steps: tuple[Step, ...] = STEPS, *, name: str = "The database of DATABASE_URL"
+    db: sqlite3.Connection, steps: tuple[Step, ...] = STEPS, *, name: str = "The database of DATABASE_URL"
 ) -> int:
     """The step the file is at; 0 for an empty one. Changes nothing.
 
@@ -384,7 +386,7 @@ def known_version(
     return version
 
 
-def take_step(db: Connection, steps: tuple[Step, ...] = STEPS) -> bool:
+def take_step(db: sqlite3.Connection, steps: tuple[Step, ...] = STEPS) -> bool:
     """Take the next step in the transaction that is open; True when none is left."""
     version = known_version(db, steps)
     if version == len(steps):
@@ -399,5 +401,5 @@ def take_step(db: Connection, steps: tuple[Step, ...] = STEPS) -> bool:
     return version + 1 == len(steps)
 
 
-def _value(db: Connection, sql: str) -> int:
+def _value(db: sqlite3.Connection, sql: str) -> int:
     return int(db.execute(sql).fetchone()[0])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from sqlite3 import Connection
 
 from bot.store.queries import Queries
+from bot.store.sql import Connection
 
 
 @dataclass(frozen=True, slots=True)

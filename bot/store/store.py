@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 
@@ -12,7 +11,7 @@ from bot.store.access import Access
 from bot.store.approvals import Approvals
 from bot.store.database import Database
 from bot.store.facts import StoredFacts
-from bot.store.faults import Fault, fault_of, store_error
+from bot.store.faults import DatabaseError, Fault, store_error
 from bot.store.files import StoredFiles
 from bot.store.forgetting import give_back, wipe_traces
 from bot.store.history import History
@@ -87,9 +86,9 @@ class Store:
                         await bring_up_to_date(db, path, clock)
                         await db.run_together(lambda _: presence.check())
                         break
-                    except sqlite3.Error as error:
+                    except DatabaseError as error:
                         await stack.aclose()
-                        if fault_of(error) is not Fault.LOCKED or clock.monotonic() >= give_up:
+                        if error.fault is not Fault.LOCKED or clock.monotonic() >= give_up:
                             raise store_error(error) from error
                         await clock.sleep(0.05)
                 stack.pop_all()
@@ -100,7 +99,7 @@ class Store:
                     for _ in range(COUNT):
                         connections.append(await connect(path, busy_timeout=busy_timeout, write=False))
                         stack.push_async_callback(connections[-1].close)
-                except sqlite3.Error as error:
+                except DatabaseError as error:
                     raise store_error(error) from error
                 readers = Readers(connections)
                 stack.push_async_callback(readers.close)

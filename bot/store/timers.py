@@ -7,13 +7,13 @@ import datetime
 import json
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
-from sqlite3 import Connection
 
 from bot.contract import OUTSIDE, ChatId, Clock, MessageSent, ReplyTarget, Sender, TimerDue
 from bot.store.incoming import sender_of
 from bot.store.intake import Claim
 from bot.store.queries import Queries
 from bot.store.readers import Readers
+from bot.store.sql import Connection
 from bot.store.text import escape_halves, to_json, to_plain
 from bot.store.writer import Writer
 from tools import cron, zones

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from sqlite3 import Connection
 from typing import Any
 
 from bot.contract import ChatId, Entry, ToolEntry
@@ -12,8 +11,9 @@ from bot.store.branches import place_turn
 from bot.store.history import add_entries, rough_tokens
 from bot.store.incoming import incoming_from_json
 from bot.store.intake import end_row
-from bot.store.readers import Readers, Row
+from bot.store.readers import Readers
 from bot.store.records import TurnRecord
+from bot.store.sql import Connection, Row
 from bot.store.states import TURN_ENDS, ApprovalState, InboxState, TurnState
 from bot.store.text import entry_json, to_plain, usage_from_json
 from bot.store.writer import Writer

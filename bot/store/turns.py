@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from sqlite3 import Connection
 from typing import Any
 
 from bot.contract import (
@@ -38,6 +37,7 @@ from bot.store.replacing import (
     load_replaced,
     supersede,
 )
+from bot.store.sql import Connection
 from bot.store.states import PageState, TurnState
 from bot.store.text import entry_json, result_from_json, result_json, to_json, to_plain, usage_from_json, usage_json
 from bot.store.turnrecords import (

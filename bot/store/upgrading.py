@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 from pathlib import Path
 
 from bot.contract import Clock, SettingsError, StoreError
 from bot.store.beside import free_name
 from bot.store.copying import write_copy
 from bot.store.database import Database
-from bot.store.faults import Fault, fault_of, store_error
+from bot.store.faults import DatabaseError, Fault, store_error
 from bot.store.lock import running_elsewhere
 from bot.store.schema import STEPS, known_version, upgrade
 
@@ -23,7 +22,7 @@ async def bring_up_to_date(db: Database, path: Path, clock: Clock) -> None:
     Raises:
         SettingsError: another process answers from it, of the version that it has.
         StoreError: the copy cannot be made, or a step failed; the database is as it was.
-        sqlite3.OperationalError: another program keeps the file locked; try again.
+        DatabaseError: another program keeps the file locked; try again.
     """
     version = await db.run_together(known_version)
     kept = None
@@ -35,10 +34,10 @@ async def bring_up_to_date(db: Database, path: Path, clock: Clock) -> None:
         kept = free_name(path, "before-upgrade", clock)
         try:
             await db.run_together(lambda opened: write_copy(opened, kept))
-        except (OSError, sqlite3.Error) as error:
-            if isinstance(error, sqlite3.Error) and fault_of(error) is Fault.LOCKED:
+        except (OSError, DatabaseError) as error:
+            if isinstance(error, DatabaseError) and error.fault is Fault.LOCKED:
                 raise
-            why = store_error(error) if isinstance(error, sqlite3.Error) else f"{error.strerror}."
+            why = store_error(error) if isinstance(error, DatabaseError) else f"{error.strerror}."
             raise StoreError(f"{wanted}, but the copy of it that is kept beside it cannot be made: {why}") from error
     await db.run_together(upgrade)
     if kept is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
-from sqlite3 import Connection
 
 from bot.contract import ChatId
 from bot.store.queries import Queries
+from bot.store.sql import Connection
 
 _LATE = 86_400.0
 """Seconds that a turn may begin after those with higher ids: it waited in its chat, or for a decision."""

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias
 
 from bot.contract import Clock, StoreError
-from bot.store.database import Database
-from bot.store.faults import Fault, fault_of, settle, store_error
+from bot.store.faults import DatabaseError, Fault, settle, store_error
+from bot.store.sql import OpenDatabase, Session, T
 
-T = TypeVar("T")
-Operation: TypeAlias = Callable[[sqlite3.Connection], T]
+Operation: TypeAlias = Callable[[Session], T]
 """Statements that belong together, run on the connection's thread. May run again after a failure, so it keeps nothing
 outside the database."""
 
@@ -59,7 +57,7 @@ _Outcomes: TypeAlias = list[tuple[_Job[Any], Any]]
 class _LockedOutError(Exception):
     """Another program holds the write lock; nothing was written yet."""
 
-    def __init__(self, error: sqlite3.Error) -> None:
+    def __init__(self, error: DatabaseError) -> None:
         super().__init__(error)
         self.error = error
 
@@ -69,8 +67,8 @@ class Writer:
 
     def __init__(
         self,
-        db: Database,
-        connect: Callable[[], Awaitable[Database]],
+        db: OpenDatabase,
+        connect: Callable[[], Awaitable[OpenDatabase]],
         *,
         clock: Clock,
         check: Callable[[], None] = lambda: None,
@@ -78,12 +76,12 @@ class Writer:
         """Write through `db`, and through what `connect` opens when that one fails.
 
         Args:
-            check: raises an error of SQLite's where what is written would be lost.
+            check: raises a `DatabaseError` where what is written would be lost.
         """
         self._connect = connect
         self._check = check
         self._clock = clock
-        self._db: Database | None = db
+        self._db: OpenDatabase | None = db
         self._waiting: deque[_Job[Any]] = deque()
         self._room = asyncio.Semaphore(_WAITING)
         self._wake = asyncio.Event()
@@ -180,7 +178,7 @@ class Writer:
         """Write a group and answer its awaiters."""
         try:
             outcomes = await self._commit(group)
-        except sqlite3.Error as error:
+        except DatabaseError as error:
             await self._clean_up(error)
             if len(group) > 1:
                 # The whole transaction is gone, maybe for one operation's sake: each gets its own.
@@ -193,9 +191,9 @@ class Writer:
                 settle(job.done, StoreError("The store stopped before this could be written."))
             raise
         else:
-            failed = [outcome for _, outcome in outcomes if isinstance(outcome, sqlite3.Error)]
+            failed = [outcome for _, outcome in outcomes if isinstance(outcome, DatabaseError)]
             for one in failed:
-                if fault_of(one) is not Fault.OTHER:
+                if one.fault is not Fault.OTHER:
                     self._complain(one)
             if outcomes and not failed:
                 self._report_recovery()
@@ -222,31 +220,33 @@ class Writer:
                 return outcomes
         return []
 
-    async def _reconnect(self) -> Database:
+    async def _reconnect(self) -> OpenDatabase:
         if self._db is None:
             self._check()  # or a new file would be made where the database was
-            with _locks_told_apart():
+            try:
                 self._db = await self._connect()
+            except DatabaseError as error:
+                raise _told_apart(error) from error
         return self._db
 
-    async def _clean_up(self, error: sqlite3.Error) -> None:
+    async def _clean_up(self, error: DatabaseError) -> None:
         """Leave the connection usable after a transaction that failed."""
         self._complain(error)
-        if self._db is None or fault_of(error) in _REOPEN:
+        if self._db is None or error.fault in _REOPEN:
             await self._drop()
             return
         try:
-            await self._db.run_together(sqlite3.Connection.rollback)
-        except sqlite3.Error:
+            await self._db.run_together(lambda db: db.rollback())
+        except DatabaseError:
             await self._drop()
 
     async def _drop(self) -> None:
         db, self._db = self._db, None
         if db is not None:
-            with suppress(sqlite3.Error):
+            with suppress(DatabaseError):
                 await db.close()
 
-    def _complain(self, error: sqlite3.Error) -> None:
+    def _complain(self, error: DatabaseError) -> None:
         self._in_trouble = True
         now = self._clock.monotonic()
         if now - self._complained_at >= _COMPLAINT:
@@ -264,17 +264,18 @@ class Writer:
 # What follows runs on the connection's thread.
 
 
-def _alone(job: _Job[Any], check: Callable[[], None], db: sqlite3.Connection) -> _Outcomes:
+def _alone(job: _Job[Any], check: Callable[[], None], db: Session) -> _Outcomes:
     check()
     try:
         return [(job, job.operation(db))]
-    except sqlite3.Error:
-        raise
-    except Exception as error:  # noqa: BLE001 - it goes to whoever waits for this operation
+    except Exception as error:
+        told = db.explain(error)
+        if isinstance(told, DatabaseError):
+            raise told from error
         return [(job, error)]
 
 
-def _transaction(group: Sequence[_Job[Any]], check: Callable[[], None], db: sqlite3.Connection) -> _Outcomes:
+def _transaction(group: Sequence[_Job[Any]], check: Callable[[], None], db: Session) -> _Outcomes:
     _begin(db)
     begun: list[_Job[Any]] = []
     outcomes: _Outcomes = []
@@ -284,8 +285,8 @@ def _transaction(group: Sequence[_Job[Any]], check: Callable[[], None], db: sqli
                 begun.append(job)
                 outcomes.append((job, job.operation(db)))
     except Exception as error:
-        if isinstance(error, sqlite3.Error) and not db.in_transaction:
-            raise  # SQLite took back the whole transaction (disk full, I/O error)
+        if not db.in_transaction and isinstance(told := db.explain(error), DatabaseError):
+            raise told from error  # SQLite took back the whole transaction (disk full, I/O error)
         # One of them failed: all are taken back and done again, each in a savepoint, so that the others keep
         # theirs. Savepoints from the start would double what every write costs, for what hardly ever happens.
         db.rollback()
@@ -296,34 +297,29 @@ def _transaction(group: Sequence[_Job[Any]], check: Callable[[], None], db: sqli
     return outcomes
 
 
-def _begin(db: sqlite3.Connection) -> None:
-    with _locks_told_apart():
-        # A deferred transaction that reads first can fail at its first write, at once and whatever the timeout.
-        db.execute("BEGIN IMMEDIATE")
-
-
-@contextmanager
-def _locks_told_apart() -> Iterator[None]:
-    """Raise `_LockedOutError` for another program's lock."""
+def _begin(db: Session) -> None:
     try:
-        yield
-    except sqlite3.OperationalError as error:
-        if fault_of(error) is not Fault.LOCKED:
-            raise
-        raise _LockedOutError(error) from error
+        db.begin()
+    except Exception as error:
+        raise _told_apart(db.explain(error)) from error
 
 
-def _one(job: _Job[Any], db: sqlite3.Connection) -> Any:
+def _told_apart(error: Exception) -> Exception:
+    """Return `_LockedOutError` for another program's lock."""
+    return _LockedOutError(error) if isinstance(error, DatabaseError) and error.fault is Fault.LOCKED else error
+
+
+def _one(job: _Job[Any], db: Session) -> Any:
     """Run one operation in a savepoint; return its result, or its exception with its work undone."""
     db.execute("SAVEPOINT operation")
     try:
         outcome = job.operation(db)
     except Exception as error:  # it goes to whoever waits for this operation
         if not db.in_transaction:  # SQLite took back the whole transaction (disk full, I/O error)
-            if isinstance(error, sqlite3.Error):
-                raise
-            raise sqlite3.OperationalError("the transaction was taken back") from error
+            if isinstance(told := db.explain(error), DatabaseError):
+                raise told from error
+            raise DatabaseError(Fault.OTHER, "the transaction was taken back") from error
         db.execute("ROLLBACK TO operation")
-        outcome = error
+        outcome = db.explain(error)
     db.execute("RELEASE operation")
     return outcome

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.store.database import Database
+from bot.store.sql import OpenDatabase
 from playground.model import Reply
 from tests.conftest import RawJson
 from tests.journeys.conftest import Process, Start, World
@@ -168,7 +168,7 @@ async def test_a_read_only_database_is_told_once_and_everything_goes_on_when_it_
         await chats.until(lambda: chats.texts("telegram"))
         connect = bot.store.writer._connect
 
-        async def connect_read_only() -> Database:
+        async def connect_read_only() -> OpenDatabase:
             db = await connect()
             await db.run_together(lambda connection: connection.execute("PRAGMA query_only = ON").fetchall())
             return db

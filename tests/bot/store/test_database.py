@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.store.database import open_database
+from bot.store.faults import DatabaseError
 
 
 def threads() -> set[threading.Thread]:
@@ -46,7 +47,7 @@ async def test_a_connection_is_closed_behind_the_work_under_way_and_its_thread_e
 async def test_a_database_that_cannot_be_opened_leaves_no_thread(tmp_path: Path) -> None:
     before = threads()
 
-    with pytest.raises(sqlite3.OperationalError):
+    with pytest.raises(DatabaseError, match="unable to open"):
         await open_database(tmp_path / "none" / "parley.db", timeout=1.0)
 
     for own in threads() - before:

@@ -15,8 +15,10 @@ import pytest
 from bot.contract.errors import StoreError
 from bot.contract.messages import ChatId
 from bot.store import Store
-from bot.store.database import Database
+from bot.store.database import Database, SqliteConnection
+from bot.store.faults import DatabaseError
 from bot.store.schema import upgrade
+from bot.store.sql import Session
 from tests.bot.store.conftest import HandClock, Message, Program, taken_in
 from tests.databases import SET_BOTH
 
@@ -111,7 +113,7 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     gone: list[None] = []
     together = Database.run_together
 
-    async def counted(self: Database, work: Callable[[sqlite3.Connection], object]) -> object:
+    async def counted(self: Database, work: Callable[[SqliteConnection], object]) -> object:
         gone.append(None)
         return await together(self, work)
 
@@ -131,11 +133,11 @@ async def test_what_belongs_together_goes_to_the_database_at_once(
 
 
 async def test_an_operation_that_fails_takes_back_only_its_own_work(store: Store, message: Message) -> None:
-    def broken(db: sqlite3.Connection) -> None:
+    def broken(db: Session) -> None:
         db.execute("INSERT INTO roles VALUES ('telegram:1', 'owner', 0)")
         raise KeyError("a mistake")
 
-    def refused(db: sqlite3.Connection) -> None:
+    def refused(db: Session) -> None:
         db.execute("INSERT INTO roles VALUES ('telegram:2', 'owner', 0)")
         db.execute("INSERT INTO roles VALUES ('telegram:2', 'owner', 0)")
 
@@ -175,7 +177,7 @@ async def test_who_gives_up_while_it_is_written_holds_up_nobody(store: Store, me
             task.cancel()
         ended.set()
 
-    def write(db: sqlite3.Connection) -> None:
+    def write(db: Session) -> None:
         db.execute("INSERT INTO roles VALUES ('telegram:1', 'owner', 0)")
         loop.call_soon_threadsafe(give_up)
         ended.wait(10)
@@ -383,10 +385,10 @@ def test_a_file_that_may_not_grow_recovers_without_a_restart(url: str, program: 
 
 
 async def test_beside_a_mistake_what_does_not_fit_on_the_disk_fails_alone(store: Store, message: Message) -> None:
-    def mistaken(db: sqlite3.Connection) -> None:
+    def mistaken(db: Session) -> None:
         raise KeyError("a mistake")
 
-    def ended(db: sqlite3.Connection) -> None:
+    def ended(db: Session) -> None:
         db.execute("ROLLBACK")
         raise KeyError("a mistake")
 
@@ -424,11 +426,11 @@ async def test_damage_that_one_statement_meets_is_told_and_the_others_are_writte
 
 
 async def test_what_needs_no_transaction_runs_alone_and_in_its_turn(store: Store, message: Message) -> None:
-    def look(db: sqlite3.Connection) -> tuple[bool, int]:
+    def look(db: Session) -> tuple[bool, int]:
         [(rows,)] = db.execute("SELECT count(*) FROM inbox").fetchall()
         return db.in_transaction, rows
 
-    def mistaken(db: sqlite3.Connection) -> None:
+    def mistaken(db: Session) -> None:
         raise KeyError("a mistake")
 
     first, seen, failed, second = await asyncio.gather(
@@ -548,7 +550,7 @@ def as_the_program_opens_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_every_connection_is_as_durable_as_promised(as_the_program_opens_it: None, store: Store) -> None:
-    def settings(db: sqlite3.Connection) -> list[int | str]:
+    def settings(db: Session) -> list[int | str]:
         names = ("journal_mode", "synchronous", "foreign_keys", "secure_delete", "auto_vacuum")
         return [db.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
 
@@ -577,7 +579,7 @@ async def test_what_is_read_side_by_side_is_one_way_to_the_database(
 
 
 async def test_a_read_that_fails_fails_alone(store: Store, chat: ChatId, message: Message) -> None:
-    def broken(db: sqlite3.Connection) -> None:
+    def broken(db: Session) -> None:
         raise RuntimeError("a mistake of ours")
 
     reads = store.history._readers
@@ -593,7 +595,8 @@ async def test_a_read_that_fails_fails_alone(store: Store, chat: ChatId, message
 
     assert first == {} and isinstance(fourth, list) and len(fourth) == 1
     assert isinstance(second, RuntimeError)
-    assert isinstance(third, StoreError) and isinstance(third.__cause__, sqlite3.Error)
+    assert isinstance(third, StoreError) and isinstance(third.__cause__, DatabaseError)
+    assert isinstance(third.__cause__.__cause__, sqlite3.Error)
 
 
 async def test_a_read_that_nobody_waits_for_any_more_is_left_out(store: Store) -> None:
@@ -625,7 +628,7 @@ async def test_reads_that_all_were_given_up_cost_no_way_to_the_database(store: S
 async def test_who_reads_is_told_when_the_process_ends_at_once(store: Store) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
-    def slow(db: sqlite3.Connection) -> None:
+    def slow(db: Session) -> None:
         begun.set()
         go_on.wait(10)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from dataclasses import replace
-from sqlite3 import Connection
 
 import pytest
 
 from bot.contract.errors import StoreError
 from bot.contract.messages import ChatId, Enclosure, EnclosureKind, MessageSent, Quoted
-from bot.store import InboxState, Store
+from bot.store import Connection, InboxState, Store
 from bot.store.intake import is_idle
 from bot.store.states import UNFINISHED
 from tests.bot.store.conftest import HandClock, Message, taken_in

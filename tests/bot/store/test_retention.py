@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from bot.contract.messages import ChatId, MessageRef, MessageSent, ReplyTarget, 
 from bot.contract.transcript import AssistantEntry, ToolEntry, Usage, UserEntry
 from bot.store import InboxState, Keep, PageState, Store, TurnState
 from bot.store.retention import _ANSWERED, _ENDED, _STEP_BYTES, _STEP_ROWS, DAY, split_portions
+from bot.store.sql import Session
 from tests.bot.store.conftest import HandClock, Message, ask_again, taken_in
 from tools.base import ToolCall, ToolResult
 
@@ -73,7 +73,7 @@ async def count(store: Store) -> dict[str, int]:
         "blobs",
     )
 
-    def counted(db: sqlite3.Connection) -> dict[str, int]:
+    def counted(db: Session) -> dict[str, int]:
         return {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables}
 
     found = await store.writer.run(counted)

@@ -1,0 +1,69 @@
+"""What the store uses of a database, whichever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+T = TypeVar("T")
+Row: TypeAlias = tuple[Any, ...]
+Values: TypeAlias = Sequence[Any] | Mapping[str, Any]
+"""Values for `?`, or values by name for `:name`."""
+
+
+class Cursor(Protocol):
+    """What a statement came to."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows it changed."""
+
+    def fetchone(self) -> Any:
+        """Return the next row, or None."""
+
+    def fetchall(self) -> list[Any]: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    """What operations use of an open connection, on its own thread. Statements are written once for every database."""
+
+    def execute(self, sql: str, values: Values = ..., /) -> Cursor: ...
+
+    def executemany(self, sql: str, values: Iterable[Sequence[Any]], /) -> Cursor:
+        """Run a statement for each row of values; `rowcount` is the sum."""
+
+
+class Session(Connection, Protocol):
+    """An open connection as the writer and the readers use it."""
+
+    @property
+    def in_transaction(self) -> bool: ...
+
+    def begin(self) -> None:
+        """Begin a transaction that may write."""
+
+    def commit(self) -> None: ...
+
+    def rollback(self) -> None: ...
+
+    def explain(self, error: Exception) -> Exception:
+        """Return an error of the database as a `DatabaseError`, and any other as it is."""
+
+    def give_back(self) -> int:
+        """Return some free pages to the disk, inside a transaction; the number of those that are left."""
+
+    def wipe_log(self) -> bool:
+        """Empty the log of what was written, outside of any transaction; False while somebody reads what it holds."""
+
+
+class OpenDatabase(Protocol):
+    """A connection on a thread of its own."""
+
+    async def run_together(self, work: Callable[[Session], T], /) -> T:
+        """Run `work` on the connection's thread and return what it returned; it raises what `work` raises, errors of
+        the database as `DatabaseError`."""
+
+    async def close(self) -> None:
+        """Close the connection behind the work under way, and end its thread; closing twice is no error."""

@@ -161,13 +161,15 @@ def test_where_nothing_confines_the_tool_is_not_offered(
 async def test_without_bubblewrap_code_runs_in_monty(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pydantic_monty")
     monkeypatch.setenv("PATH", "/nowhere")
-    tool = open_tool(_settings())
+    registry = ToolRegistry([open_tool(_settings())])
     try:
-        result = await tool.cell(ToolContext(), "6 * 7")
+        assert registry.held_scopes() == set()
+        result = await _run(registry, "6 * 7", scope="one")
+        assert registry.held_scopes() == {"one"}
     finally:
-        await tool.close()
+        await registry.close()
 
-    assert result.text == "Value:\n42"
+    assert result.text == "Value:\n42" and registry.held_scopes() == set()
 
 
 async def test_a_backend_that_fails_its_self_test_is_passed_over_and_the_reason_told(

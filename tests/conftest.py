@@ -42,6 +42,8 @@ ALONE = ("__main__", "kernel", "worker")
 UNCOUNTED = [Path(__file__).with_name(name) for name in ("bench", "journeys", "linear", "playground")]
 """Where no lines are counted: the whole bot and shapes of text pass nearly all on their way, and the emulators and the
 bench are not measured."""
+WALKED = Path(__file__).with_name("walked.txt")
+"""Names the tests in which nothing is walked that another does not walk; `.ci/walked.py` writes it."""
 COUNTED_JOURNEY = Path(__file__).parent / "journeys" / "test_platforms.py"
 """One is enough: its people walk on every platform."""
 
@@ -88,19 +90,38 @@ def own_garbage() -> Iterator[None]:
     gc.freeze()  # what is left was imported or is kept for good: no later look goes through it again
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--count-all", action="store_true", help="count the branches of the tests in walked.txt, too")
+    parser.addoption("--leave-walked", action="store_true", help="leave the tests in walked.txt out")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        config.option.leave_walked = True  # as an option, since workers are told what is to be run
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes longest starts first: at the end everybody else would wait for it.
 
-    Lines are not counted where that proves little and costs half as much time again: random texts walk the same lines
-    over and over, and so do the journeys.
+    Lines are not counted where that proves little and costs as much time again: random texts walk the same lines over
+    and over, so do the journeys, and so do the tests in `walked.txt`. The latter are left out where nothing is named.
     """
-    items.sort(key=lambda item: item.get_closest_marker("first") is None)
-    walked: dict[Path, bool] = {}
+    walked = frozenset(WALKED.read_text(encoding="utf-8").split())
     for item in items:
-        if item.path not in walked:
+        if item.nodeid.partition("[")[0] in walked:
+            item.add_marker(pytest.mark.walked)
+    if config.getoption("leave_walked"):
+        left_out = [item for item in items if item.get_closest_marker("walked")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("walked")]
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)
+    places: dict[Path, bool] = {}
+    for item in items:
+        if item.path not in places:
             inside = any(item.path.is_relative_to(place) for place in UNCOUNTED)
-            walked[item.path] = inside and item.path != COUNTED_JOURNEY
-        if walked[item.path] or getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            places[item.path] = inside and item.path != COUNTED_JOURNEY
+        again = item.get_closest_marker("walked") and not config.getoption("count_all")
+        if again or places[item.path] or getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker(pytest.mark.no_cover)
 
 

@@ -84,10 +84,8 @@ async def forget(database_url: str, id: str, *, sure: bool) -> int:
 
 async def _count_turns(store: Store, chat: ChatId) -> int | None:
     """How many turns of a chat are stored; None where nothing of it is."""
-    for row in await store.history.list_chats(limit=MOST_CHATS):
-        if row.chat == chat:
-            return row.turns
-    return 0 if await store.settings.list_of(chat) else None
+    turns = await store.history.count_turns(chat)
+    return turns if turns or await store.settings.list_of(chat) else None
 
 
 async def forget_person(database_url: str, id: str, *, sure: bool) -> int:

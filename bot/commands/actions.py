@@ -174,7 +174,8 @@ class CommandActions:
         await self.store.history.forget(message.chat, id)
         await self.earlier.begin_anew(message)
         log.info("%s forgot %s: %d turns", message.sender.id, message.chat, turns)
-        return say("forgotten", language, turns=turns)
+        said = say("forgotten", language, turns=turns)
+        return f"{said} {say('forgotten_soon', language)}" if self.store.holds_traces else said
 
     async def _retry(self, id: int, message: MessageSent, language: str, running: Running) -> None:
         """Ask the last question again; its former answer leaves the history, and with a button the screen as well."""

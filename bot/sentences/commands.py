@@ -220,6 +220,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "此聊天的全部记录已删除：共 {turns} 轮对话。",
         "這個聊天室的所有紀錄已刪除：共 {turns} 輪對話。",
     ),
+    "forgotten_soon": (
+        "Another program is reading it just now: from the files it goes as soon as that ends.",
+        "另一个程序正在读取这些数据，读取结束后，文件中的内容也会立即清除。",
+        "另一個程式正在讀取這些資料，讀取結束後，檔案中的內容也會立即清除。",
+    ),
     "command_start": ("say hello", "打招呼", "打招呼"),
     "command_help": ("show what I understand", "显示可用命令", "顯示可用的指令"),
     "command_new": ("begin a new conversation", "开始新的对话", "開始新的對話"),

@@ -92,7 +92,7 @@ class StoredFiles(Queries):
         count = 0
         while removed := await self._writer.run(work):
             count += removed
-        # A process that died while it forgot a chat leaves content behind.
+        # An earlier version that died while it forgot a chat left content behind.
         for (digest,) in await self._readers.fetch_rows(
             "SELECT digest FROM blobs WHERE NOT EXISTS (SELECT 1 FROM files WHERE files.digest = blobs.digest)"
         ):

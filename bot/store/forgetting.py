@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 
 from bot.contract import ChatId, Clock
+from bot.store.files import remove_files
 from bot.store.readers import Readers
 from bot.store.sql import Connection
 from bot.store.writer import Writer
 
 _STEP = 500
 """Rows deleted in one transaction: other chats write in between."""
+_FILES = 4
+"""Files deleted in one transaction: each may be 16 MiB."""
 _PATIENCE = 5.0
 """Seconds a wish waits for others that read what is in the write-ahead log."""
 _RETRY = 0.1
@@ -38,10 +41,10 @@ async def forget_chat(writer: Writer, readers: Readers, clock: Clock, chat: Chat
         ("DELETE FROM timers WHERE chat = ?", key),
         ("DELETE FROM settings WHERE chat = ?", key),
         ("DELETE FROM facts WHERE owner = ?", key),
-        ("DELETE FROM files WHERE scope = ?", key),
     ):
         await writer.execute(statement, (parameter,))
-    await remove_unused_blobs(writer)
+    while await writer.run(lambda db: _delete_files(db, key)):
+        pass
     turns = 0
     while removed := await writer.execute(
         "DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE chat = ? AND id <= ? LIMIT ?)", (id, last, _STEP)
@@ -51,15 +54,6 @@ async def forget_chat(writer: Writer, readers: Readers, clock: Clock, chat: Chat
         pass
     await wipe(writer, clock)
     return turns
-
-
-async def remove_unused_blobs(writer: Writer) -> None:
-    """Delete the content that no file refers to any more."""
-    while await writer.execute(
-        "DELETE FROM blobs WHERE digest IN (SELECT digest FROM blobs WHERE NOT EXISTS "
-        "(SELECT 1 FROM files WHERE files.digest = blobs.digest) LIMIT 4)"
-    ):
-        pass
 
 
 async def wipe(writer: Writer, clock: Clock) -> None:
@@ -102,6 +96,12 @@ def _delete_history(db: Connection, id: int) -> int:
         db.executemany("DELETE FROM bodies WHERE id = ?", [(row[1],) for row in rows if row[1] is not None])
         db.execute("DELETE FROM history WHERE chat = ? AND sequence <= ?", (id, rows[-1][0]))
     return len(rows)
+
+
+def _delete_files(db: Connection, scope: str) -> int:
+    ids = [int(id) for (id,) in db.execute("SELECT id FROM files WHERE scope = ? LIMIT ?", (scope, _FILES)).fetchall()]
+    remove_files(db, ids)
+    return len(ids)
 
 
 def _delete_inbox(db: Connection, key: str, id: int, last: int) -> int:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from bot.contract import ChatId, MessageSent
-from bot.store.forgetting import forget_chat, remove_unused_blobs, wipe
+from bot.store.files import remove_files
+from bot.store.forgetting import forget_chat, wipe
 from bot.store.incoming import incoming_from_json
 from bot.store.queries import Queries
 from bot.store.retention import BYTES_OF_TURN, remove_turn, split_portions
@@ -28,6 +29,7 @@ _PRIVATE_CHATS = """
     )
 """
 _FACTS = "FROM facts WHERE owner = :person OR origin = :person"
+_FILES = "SELECT file FROM attachments WHERE turn = ? AND file IS NOT NULL"
 _TIMERS = "FROM timers WHERE person = :person"
 _LAST_QUESTIONS = """
     SELECT i.incoming FROM inbox i JOIN (
@@ -98,7 +100,6 @@ class People(Queries):
         for rows in (_FACTS, _TIMERS, _DELIVERIES):
             while await self._writer.run(partial(_remove_some, rows=rows, person=person)):
                 pass
-        await remove_unused_blobs(self._writer)
         await wipe(self._writer, self._clock)
 
 
@@ -113,7 +114,7 @@ def _remove(db: Connection, ids: Sequence[int]) -> None:
             f"SELECT t.chat, t.first_sequence, t.last_sequence, ({BYTES_OF_TURN}) FROM turns t WHERE t.id = ?", (turn,)
         ).fetchall()
         for chat, first, last, size in found:
-            db.execute("DELETE FROM files WHERE id IN (SELECT file FROM attachments WHERE turn = ?)", (turn,))
+            remove_files(db, [int(id) for (id,) in db.execute(_FILES, (turn,)).fetchall()])
             remove_turn(db, turn, chat, (first, last), True, size)
 
 

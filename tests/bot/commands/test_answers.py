@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
 
 from bot.contract import Quoted, Usage
 from bot.contract.origin import OUTSIDE
@@ -131,6 +136,23 @@ async def test_forget_asks_first_and_deletes_then(rig: OpenRig) -> None:
         assert ": 1 turn, reminders" in asked and "`/forget yes`" in asked
         assert (before, await it.bot.store.history.count_turns(chat)) == (1, 0)
         assert "1" in done
+
+
+async def test_what_another_program_reads_is_said_to_go_later(
+    rig: OpenRig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.store.forgetting._PATIENCE", 0.0)
+    async with rig() as it:
+        it.model.reply(Reply("Tea is a leaf."))
+        await it.say("What is tea?")
+        with closing(sqlite3.connect(tmp_path / "parley.db", isolation_level=None)) as other:
+            other.execute("BEGIN")
+            other.execute("SELECT count(*) FROM history").fetchall()
+            [done] = await it.say("/forget yes")
+
+        assert done.endswith(
+            "1 turn. Another program is reading it just now: from the files it goes as soon as that ends."
+        )
 
 
 async def test_a_question_right_behind_forget_is_answered(rig: OpenRig) -> None:

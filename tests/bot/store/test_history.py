@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -14,11 +14,10 @@ import pytest
 from bot.contract.errors import StoreError
 from bot.contract.messages import ChatId, MessageRef, ReplyTarget, Sender
 from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
-from bot.store import HistoryRow, PageRecord, PageState, Store, Summary, TurnState, forgetting
+from bot.store import HistoryRow, PageRecord, PageState, Store, Summary, TurnState
 from bot.store.export import Extent
 from bot.store.history import NEWEST
 from bot.store.schema import STEPS, upgrade
-from bot.store.writer import Writer
 from tests.bot.store.conftest import HandClock, Message, taken_in
 from tests.patience import PATIENCE
 from tools.base import ToolCall
@@ -368,18 +367,34 @@ async def test_a_turn_that_ends_while_its_chat_is_forgotten_leaves_no_text(
 ) -> None:
     turn = await taken_in(store, message("1"))
     await store.turns.open(turn, chat, "telegram:1")
-    unused = forgetting.remove_unused_blobs
+    execute = store.writer.execute
 
-    async def end(writer: Writer) -> None:
-        long = [UserEntry("x" * 5_000)]
-        await store.turns.close(turn, TurnState.DONE, long, visible="", reasoning="", model="", usage=Usage())
-        await unused(writer)
+    async def end_meanwhile(sql: str, parameters: Iterable[object] = ()) -> int:
+        if sql.startswith("DELETE FROM timers"):
+            long = [UserEntry("x" * 5_000)]
+            await store.turns.close(turn, TurnState.DONE, long, visible="", reasoning="", model="", usage=Usage())
+        return await execute(sql, parameters)
 
-    monkeypatch.setattr(forgetting, "remove_unused_blobs", end)
+    monkeypatch.setattr(store.writer, "execute", end_meanwhile)
     await store.history.forget(chat)
 
     left = await store.writer.run(lambda db: db.execute("SELECT id FROM bodies").fetchall())
     assert left == []
+
+
+async def test_the_files_of_a_forgotten_chat_go_and_what_others_keep_of_them_stays(
+    store: Store, chat: ChatId, message: Message
+) -> None:
+    await say(store, message, 1)
+    for number in range(9):
+        await store.files.put(str(chat), f"{number}.txt", "text/plain", f"own {number}".encode())
+    for scope in (str(chat), str(OTHER)):
+        await store.files.put(scope, "shared.txt", "text/plain", b"shared")
+
+    await store.history.forget(chat)
+
+    left = await store.writer.run(lambda db: db.execute("SELECT content FROM blobs").fetchall())
+    assert [bytes(content) for (content,) in left] == [b"shared"]
 
 
 async def test_a_message_that_was_forgotten_is_not_answered_when_it_is_delivered_again(

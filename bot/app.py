@@ -399,8 +399,10 @@ class App:
         Raises:
             SettingsError: not one platform can be used as configured.
         """
-        code = await self.access.new_pairing_code()
-        if code is not None:
+        code = await self.access.new_pairing_code(keep=self.ownership.shared)
+        if code == "":
+            log.warning("nobody may write yet: use the pairing code that another process showed when it started")
+        elif code is not None:
             how = (
                 "Write /pair %s to your bot (in Slack: pair %s) to make yourself its owner (it works once, 15 minutes)"
             )

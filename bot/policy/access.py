@@ -70,7 +70,9 @@ class Roles(Protocol):
 
     async def has_owner(self) -> bool: ...
 
-    async def set_pairing(self, code_hash: str, expires_wall: float, asked: MessageSent | None = None) -> None: ...
+    async def set_pairing(
+        self, code_hash: str, expires_wall: float, asked: MessageSent | None = None, *, keep: bool = False
+    ) -> bool: ...
 
     async def awaits_owner(self) -> bool: ...
 
@@ -147,11 +149,15 @@ class Access:
         named = self._allow_all or self._users or self._chats or self._groups or self._channels.opens
         return not (named or await self._roles.has_owner())
 
-    async def new_pairing_code(self) -> str | None:
-        """Return a new pairing code if nobody could use the bot otherwise; else None."""
+    async def new_pairing_code(self, *, keep: bool = False) -> str | None:
+        """Return a new pairing code if nobody could use the bot otherwise; else None.
+
+        Args:
+            keep: a code that another process showed stays valid, and "" is returned.
+        """
         if not await self.is_closed():
             return None
-        return await self._new_code(None)
+        return await self._new_code(None, keep=keep)
 
     async def link(self, message: MessageSent) -> tuple[str, dict[str, str]]:
         """Make a code that lets an owner's other account in; the last one that this owner asked for is worth nothing.
@@ -165,10 +171,11 @@ class Access:
             return "in_private", {}
         return "link_code", {"code": await self._new_code(message)}
 
-    async def _new_code(self, asked: MessageSent | None) -> str:
+    async def _new_code(self, asked: MessageSent | None, *, keep: bool = False) -> str:
         digits = f"{secrets.randbelow(1_000_000):06d}"
-        await self._roles.set_pairing(_digest(digits), self._clock.wall() + PAIRING_SECONDS, asked)
-        return f"{digits[:4]}-{digits[4:]}"
+        until = self._clock.wall() + PAIRING_SECONDS
+        new = await self._roles.set_pairing(_digest(digits), until, asked, keep=keep)
+        return f"{digits[:4]}-{digits[4:]}" if new else ""
 
     async def pair(self, message: MessageSent, code: str) -> Paired:
         """Make the sender an owner if the code is right; a code works once, and few guesses are heard."""

@@ -70,15 +70,25 @@ class Access(Queries):
     async def has_owner(self) -> bool:
         return await self._readers.fetch_row("SELECT 1 FROM roles WHERE role = 'owner' LIMIT 1") is not None
 
-    async def set_pairing(self, code_hash: str, expires_wall: float, asked: MessageSent | None = None) -> None:
-        """Make a pairing code valid until then, in place of an earlier one of who asked for it; None: the console."""
+    async def set_pairing(
+        self, code_hash: str, expires_wall: float, asked: MessageSent | None = None, *, keep: bool = False
+    ) -> bool:
+        """Make a pairing code valid until then, in place of an earlier one of who asked for it; None: the console.
+
+        Args:
+            keep: leave an earlier one that is valid still.
+
+        Returns:
+            False if an earlier one is left.
+        """
         asker, message = (CONSOLE, None) if asked is None else (asked.sender.id, incoming_to_json(asked))
-        await self._writer.execute(
+        changed = await self._writer.execute(
             "INSERT INTO pairing (asker, code_hash, expires, asked, wrong) VALUES (?, ?, ?, ?, 0) "
             "ON CONFLICT (asker) DO UPDATE SET code_hash = excluded.code_hash, expires = excluded.expires, "
-            "asked = excluded.asked, wrong = 0",
-            (asker, code_hash, expires_wall, message),
+            "asked = excluded.asked, wrong = 0 WHERE ? = 0 OR pairing.expires <= ?",
+            (asker, code_hash, expires_wall, message, int(keep), self._clock.wall()),
         )
+        return changed > 0
 
     async def awaits_owner(self) -> bool:
         """Return True while the code that the console showed can still be used."""
@@ -99,13 +109,11 @@ class Access(Queries):
 
         def work(db: Connection) -> Pairing | None:
             db.execute("DELETE FROM pairing WHERE expires <= ?", (now,))
-            for asker, right, asked in db.execute("SELECT asker, code_hash, asked FROM pairing").fetchall():
-                if hmac.compare_digest(right.encode(), code_hash.encode()):
-                    db.execute("DELETE FROM pairing WHERE asker = ?", (asker,))
-                    if asker not in (CONSOLE, *admins) and not _is_owner(db, asker):
-                        return None
-                    _give(db, person, "owner", now)
-                    return Pairing(asker, _message(asked))
+            if (used := take_code(db, code_hash)) is not None:
+                if used.asker not in (CONSOLE, *admins) and not _is_owner(db, used.asker):
+                    return None
+                _give(db, person, "owner", now)
+                return used
             db.execute("UPDATE pairing SET wrong = wrong + 1")
             if db.execute("DELETE FROM pairing WHERE wrong >= ?", (_WRONG_CODES,)).rowcount:
                 _log.warning("a pairing code is void: it was guessed wrong too often")
@@ -133,6 +141,16 @@ class Access(Queries):
         now = self._clock.wall()
         await self._writer.execute("DELETE FROM once WHERE until <= ?", (now,))
         await self._writer.execute("DELETE FROM pairing WHERE expires <= ?", (now,))
+
+
+def take_code(db: Connection, code_hash: str) -> Pairing | None:
+    """Take a code out by its hash; None where there is none, or another process takes it out at the same time."""
+    for asker, right in db.execute("SELECT asker, code_hash FROM pairing").fetchall():
+        if hmac.compare_digest(right.encode(), code_hash.encode()):
+            taken = "DELETE FROM pairing WHERE asker = ? AND code_hash = ? RETURNING asked"
+            for (asked,) in db.execute(taken, (asker, right)).fetchall():
+                return Pairing(asker, _message(asked))
+    return None
 
 
 def _give(db: Connection, id: str, role: str, now: float) -> None:

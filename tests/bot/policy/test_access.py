@@ -195,6 +195,13 @@ async def test_a_pairing_code_is_offered_only_while_nobody_could_write(make: Mak
         assert await make(**{"admins": (), **lists}).new_pairing_code() is None
 
 
+async def test_a_second_process_leaves_the_code_that_the_first_one_showed(make: Make, clock: FakeClock) -> None:
+    code = await make(admins=()).new_pairing_code(keep=True)
+
+    assert code and await make(admins=()).new_pairing_code(keep=True) == ""
+    assert await paired(make(admins=()), OWNER, code) == "paired"
+
+
 OWNER, ELSEWHERE, STRANGER = "telegram:7", "slack:T1/U7", "telegram:666"
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Sequence
 
 import pytest
 
 from bot.contract.messages import ChatId
-from bot.store import Amount, Limit, Refused, Reserved, Store
+from bot.store import CONSOLE, Amount, Connection, Limit, Pairing, Refused, Reserved, Store
+from bot.store.access import take_code
+from bot.store.sql import Cursor, Values
 from tests.bot.store.conftest import HandClock
 
 
@@ -45,6 +48,39 @@ async def test_a_pairing_code_is_worth_nothing_wrong_late_or_replaced(store: Sto
 
     assert not await store.access.use_pairing("hash", "telegram:1")
     assert not await store.access.has_owner()
+
+
+async def test_two_processes_that_start_at_once_show_one_code(store: Store, clock: HandClock) -> None:
+    set_pairing = store.access.set_pairing
+
+    shown = await asyncio.gather(*(set_pairing(code, clock.wall() + 900, keep=True) for code in ("first", "second")))
+    assert shown == [True, False] and not await store.access.use_pairing("second", "telegram:1")
+    clock.day += 901
+    assert await set_pairing("third", clock.wall() + 900, keep=True)
+    assert await store.access.use_pairing("third", "telegram:1")
+
+
+async def test_a_code_that_two_processes_find_right_at_once_makes_one_owner(store: Store, clock: HandClock) -> None:
+    await store.access.set_pairing("hash", clock.wall() + 900)
+    taken: list[Pairing | None] = []
+
+    class OvertakenConnection:
+        """Another process takes the code between the look at it and its use."""
+
+        def __init__(self, db: Connection) -> None:
+            self._db = db
+
+        def execute(self, sql: str, values: Values = ()) -> Cursor:
+            if sql.startswith("DELETE") and not taken:
+                taken.append(None)
+                taken[0] = take_code(self._db, "hash")
+            return self._db.execute(sql, values)
+
+        def executemany(self, sql: str, values: Iterable[Sequence[object]]) -> Cursor:
+            raise AssertionError
+
+    assert await store.writer.run(lambda db: take_code(OvertakenConnection(db), "hash")) is None
+    assert taken == [Pairing(CONSOLE)]
 
 
 async def test_a_guesser_makes_a_pairing_code_void(store: Store, clock: HandClock) -> None:

@@ -15,12 +15,21 @@ from bot.configuration import Configuration, model_options
 from bot.context import Briefings, ChatBook, Summaries
 from bot.contract import Adapter, Clock, MessageSent, SettingsError, Suggesting, Surface, SystemClock
 from bot.gauges import add_gauges
-from bot.intake import Admission, AdmissionLimits, Alone, Dispatcher, Ownership, Platforms, WaitingSigns
+from bot.intake import (
+    Admission,
+    AdmissionLimits,
+    Alone,
+    Dispatcher,
+    Locks,
+    Ownership,
+    Platforms,
+    WaitingSigns,
+    watch_due,
+)
 from bot.model import Chain, Model, Models
 from bot.operations import HttpServer, LoopWatch, Metrics, Outlet, WebServer, end_in_order, keep_tidy, writes
 from bot.pacing import Pacer
 from bot.policy import (
-    SERVERS_SECONDS,
     Access,
     DayPurse,
     Once,
@@ -29,10 +38,10 @@ from bot.policy import (
     Quotas,
     ToolRights,
     check_tools,
-    find_misnamed,
     meter,
     read_channels,
     read_prices,
+    try_tools,
 )
 from bot.reply import Notices, Replies, Settling
 from bot.safety import Redactor, wrapper_length
@@ -69,6 +78,7 @@ class App:
     outlet: Outlet = field(default_factory=Outlet)
     """Is told of secrets that are known only once the tools are there."""
     ownership: Ownership = field(default_factory=Alone)
+    locks: Locks = field(default_factory=Alone)
     _clock: Clock = field(init=False, default_factory=SystemClock)
     _stack: AsyncExitStack = field(init=False, default_factory=AsyncExitStack)
 
@@ -386,27 +396,13 @@ class App:
             "computed_by": self.watch.where,
         }
 
-    async def _try_tools(self) -> None:
-        """Try the tools of which only a trial tells whether they work, and name those that settings call wrongly."""
-        await self.registry.prove()
-        named = [*self.rights.named, *self._call_policy.named]
-        for sentence in await find_misnamed(self.registry, named, SERVERS_SECONDS):
-            log.warning("%s", sentence)
-
     async def serve(self, stop: asyncio.Event) -> None:
         """Take messages in and answer them until `stop` is set.
 
         Raises:
             SettingsError: not one platform can be used as configured.
         """
-        code = await self.access.new_pairing_code(keep=self.ownership.shared)
-        if code == "":
-            log.warning("nobody may write yet: use the pairing code that another process showed when it started")
-        elif code is not None:
-            how = (
-                "Write /pair %s to your bot (in Slack: pair %s) to make yourself its owner (it works once, 15 minutes)"
-            )
-            log.warning(how, code, code)
+        await self.access.show_pairing_code(keep=self.ownership.shared)
         log.info("starting with %s for %s", self.models.name, ", ".join(self.adapters))
         for line in self.rights.lines:
             log.info("%s", line)
@@ -417,18 +413,19 @@ class App:
             self.platforms.run(dispatcher.deliver, dispatcher.resume, leave, dispatcher.suspend), name="platforms"
         )
         stopping = asyncio.create_task(stop.wait(), name="stop")
-        reminding = asyncio.create_task(
-            self.reminders.watch(self.dispatcher.deliver, tuple(self.adapters)), name="reminders"
-        )
         owning = asyncio.create_task(self.ownership.run(dispatcher.serve, dispatcher.hint), name="places")
+        due = watch_due(dispatcher, self.reminders, self.ownership, self.locks, tuple(self.adapters))
+        watching = asyncio.create_task(due, name="due")
         core = self.configuration.core
         keep = Keep.from_days(core.keep_days, core.keep_files_days)
-        pruning = asyncio.create_task(keep_tidy(self.store, self._clock, keep), name="upkeep")
-        trying = asyncio.create_task(self._try_tools(), name="tool trials")
+        tidying = self.locks.while_held("upkeep", lambda: keep_tidy(self.store, self._clock, keep))
+        pruning = asyncio.create_task(tidying, name="upkeep")
+        named = [*self.rights.named, *self._call_policy.named]
+        trying = asyncio.create_task(try_tools(self.registry, named), name="tool trials")
         try:
             await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (stopping, reminding, pruning, trying):
+            for task in (stopping, watching, pruning, trying):
                 task.cancel()
             await end_in_order(
                 turns=dispatcher.close,
@@ -438,7 +435,7 @@ class App:
                 platforms=running,
             )
             owning.cancel()
-            await asyncio.wait((stopping, reminding, pruning, owning), timeout=1.0)
+            await asyncio.wait((stopping, watching, pruning, owning), timeout=1.0)
             # A trial has a program running, and sees to it that nothing of it is left.
             await asyncio.wait((trying,), timeout=END_SECONDS)
         if not running.done():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
 from typing import assert_never
 
@@ -127,10 +127,7 @@ class Dispatcher:
             log.debug("delivered before: %s %s", incoming.chat, incoming.delivery)
             return
         if self._ownership.shared:
-            # Found and handled by who serves the place, which may be this process.
-            place = str(incoming.chat.place)
-            if not self.hint(place):
-                await self._ownership.tell(place, id)
+            await self._hint(str(incoming.chat.place), id)
         # A reminder for a platform that is not logged in yet waits for `resume`.
         elif self._open and (not _comes_by_itself(incoming) or incoming.chat.platform in self._resumed):
             self._route(id, incoming)
@@ -153,7 +150,6 @@ class Dispatcher:
             return
         try:
             await self._settling.resume(platform)
-            await self._approvals.resume(platform)
             waiting = await self._store.intake.list_waiting()
         except BaseException:
             # Asked again, it has all of it to do.
@@ -162,6 +158,23 @@ class Dispatcher:
         for row in waiting:
             if row.chat.platform == platform:
                 self._take_up(row, True)
+        self._store.timers.changed.set()  # what is asked there may be over
+
+    async def end_asked(self, platforms: Collection[str]) -> float | None:
+        """End what people were asked on these platforms and did not decide in time; see `Approvals.end_due`."""
+        logged_in = self._resumed.intersection(platforms)
+        return await self._approvals.end_due(logged_in, self._ownership.ensure, self._show_again)
+
+    async def _show_again(self, turn: int, chat: ChatId) -> None:
+        if self._ownership.shared:
+            await self._hint(str(chat.place), turn)
+        else:
+            await self._settling.refresh(turn, chat)
+
+    async def _hint(self, place: str, row: int) -> None:
+        """Have something new found by who serves the place, which may be this process."""
+        if not self.hint(place):
+            await self._ownership.tell(place, row)
 
     def _take_up(self, row: InboxRow, again: bool) -> None:
         """Handle a stored row after what its chat sent before; see `_route`."""
@@ -187,7 +200,6 @@ class Dispatcher:
         that has it, and the attempts that failed for want of it do not count."""
         self._resumed.discard(platform)
         self._serving.leave(platform)
-        await self._approvals.rest(platform)
         await self._settling.rest(platform)
         for turn in await self._queue.leave(platform):
             await self._retry_patiently(platform, partial(self._store.intake.pause, turn))
@@ -205,7 +217,6 @@ class Dispatcher:
         self._open = False
         await self._ownership.hand_over()
         await self._queue.close(grace)
-        await self._approvals.close()
         await self._settling.close()
         await self._signs.close()
         for task in (routes := list(self._routes.values())):

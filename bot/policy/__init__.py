@@ -10,7 +10,6 @@ from bot.policy.prices import Prices, read_prices
 from bot.policy.purse import DayPurse
 from bot.policy.quotas import DAY, MINUTE, Day, Payer, QuotaLimits, Quotas, Report, charge, once_per_window, payer_of
 from bot.policy.toolrights import (
-    SERVERS_SECONDS,
     Permit,
     Permits,
     ToolRights,
@@ -18,4 +17,5 @@ from bot.policy.toolrights import (
     check_tools,
     find_misnamed,
     matches,
+    try_tools,
 )

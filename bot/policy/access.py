@@ -159,6 +159,17 @@ class Access:
             return None
         return await self._new_code(None, keep=keep)
 
+    async def show_pairing_code(self, *, keep: bool = False) -> None:
+        """Show the operator a new pairing code, if nobody could use the bot otherwise; see `new_pairing_code`."""
+        code = await self.new_pairing_code(keep=keep)
+        if code:
+            how = (
+                "Write /pair %s to your bot (in Slack: pair %s) to make yourself its owner (it works once, 15 minutes)"
+            )
+            log.warning(how, code, code)
+        elif code is not None:
+            log.warning("nobody may write yet: use the pairing code that another process showed when it started")
+
     async def link(self, message: MessageSent) -> tuple[str, dict[str, str]]:
         """Make a code that lets an owner's other account in; the last one that this owner asked for is worth nothing.
 

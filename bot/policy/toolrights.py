@@ -8,6 +8,7 @@ chat, and what a model makes of it, changes nothing about them.
 from __future__ import annotations
 
 import difflib
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -18,6 +19,8 @@ from bot.policy.access import ids_of
 from bot.policy.channelsfile import ChannelsFile
 from bot.sentences import say
 from tools.registry import ToolRegistry
+
+log = logging.getLogger(__name__)
 
 SERVERS_SECONDS: Final = 30.0
 """How long MCP servers may take to name their tools before names are called wrong."""
@@ -134,6 +137,13 @@ async def check_tools(registry: ToolRegistry, named: Iterable[tuple[str, str]]) 
     faults = [f"{name} cannot be used: {why}" for name, why in registry.faults.items()]
     if wrong := [*faults, *await find_misnamed(registry, named, 0.0)]:
         raise SettingsError(*wrong)
+
+
+async def try_tools(registry: ToolRegistry, named: Iterable[tuple[str, str]]) -> None:
+    """Try the tools of which only a trial tells whether they work, and log those that settings call wrongly."""
+    await registry.prove()
+    for sentence in await find_misnamed(registry, named, SERVERS_SECONDS):
+        log.warning("%s", sentence)
 
 
 async def find_misnamed(registry: ToolRegistry, named: Iterable[tuple[str, str]], seconds: float) -> list[str]:

@@ -6,16 +6,20 @@ it: only the turn of that press runs the call.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from dataclasses import dataclass
 from typing import Final
 
-from bot.contract import MARK_CHARS, ChatId
+from bot.contract import MARK_CHARS, ChatId, Clock
+from bot.store.intake import Ensure
 from bot.store.queries import Queries
+from bot.store.readers import Readers
 from bot.store.sql import Connection
 from bot.store.states import ApprovalState
 from bot.store.text import to_json, to_plain
+from bot.store.writer import Writer
 from tools.base import ToolCall
 
 DECIDED: Final = "decided"
@@ -67,6 +71,11 @@ def digest_of(call: ToolCall) -> str:
 class Approvals(Queries):
     """Stores what is asked, and what is decided."""
 
+    def __init__(self, writer: Writer, readers: Readers, clock: Clock, changed: asyncio.Event) -> None:
+        """`changed` is set when something is asked: its time may be over before that of others."""
+        super().__init__(writer, readers, clock)
+        self._changed = changed
+
     async def open(self, asked: Approval) -> tuple[Approval, list[int]]:
         """Store what a turn asks, unless it is stored, and return how it stands; with it the turns whose own question
         to this person in this chat is withdrawn for it."""
@@ -85,7 +94,9 @@ class Approvals(Queries):
             others = _waiting(db, stored.chat, stored.person, asked.turn)
             return stored, [turn for turn in others if _end(db, turn, ApprovalState.WITHDRAWN, now)]
 
-        return await self._writer.run(work)
+        opened = await self._writer.run(work)
+        self._changed.set()
+        return opened
 
     async def load(self, turn: int) -> Approval | None:
         """Return what a turn asked; None if it asked nothing."""
@@ -113,10 +124,21 @@ class Approvals(Queries):
 
         return await self._writer.run(work)
 
-    async def expire(self, turn: int) -> bool:
-        """End the waiting of a turn whose time is over; return whether it waited."""
+    async def expire(self, turn: int, ensure: Ensure) -> bool:
+        """End the waiting of a turn whose time is over; return whether it waited.
+
+        Args:
+            ensure: has the turn's place served in the same transaction, so that its reply is shown again there.
+        """
         now = self._clock.wall()
-        return await self._writer.run(lambda db: _end(db, turn, ApprovalState.EXPIRED, now))
+
+        def work(db: Connection) -> bool:
+            ended = _end(db, turn, ApprovalState.EXPIRED, now)
+            if ended and (stored := load_approval(db, turn)) is not None:
+                ensure(db, str(stored.chat.place), turn)
+            return ended
+
+        return await self._writer.run(work)
 
     async def withdraw(self, chat: ChatId, person: str = "") -> list[int]:
         """End all waiting in a chat, or all of one person there; return the turns that asked."""

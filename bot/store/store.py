@@ -44,12 +44,12 @@ class Store:
         self.writer = writer
         self.intake = Intake(writer, readers, clock)
         self.turns = Turns(writer, readers, clock)
-        self.approvals = Approvals(writer, readers, clock)
         self.history = History(writer, readers, clock)
         self.access = Access(writer, readers, clock)
         self.settings = ChatSettings(writer, readers, clock)
         self.facts = StoredFacts(writer, readers, clock)
         self.timers = StoredTimers(writer, readers, clock)
+        self.approvals = Approvals(writer, readers, clock, self.timers.changed)
         self.files = StoredFiles(writer, readers, clock)
         self.spending = Spending(writer, readers, clock)
         self.retention = Retention(writer, readers, clock)

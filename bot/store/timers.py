@@ -96,7 +96,7 @@ class StoredTimers(Queries):
     def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
         super().__init__(writer, readers, clock)
         self.changed = asyncio.Event()
-        """Set when a timer is set: the next one may be due earlier than it was."""
+        """Set when a timer is set, or a person is asked to allow a call: something may be due earlier than it was."""
 
     def bind(
         self,

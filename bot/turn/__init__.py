@@ -13,7 +13,7 @@ from bot.turn.listening import Listener
 from bot.turn.lookup import STARTS_AT_ONCE
 from bot.turn.offers import Offers
 from bot.turn.queue import Running, TurnQueue
-from bot.turn.reminders import Reminders
+from bot.turn.reminders import LONGEST_SLEEP, Reminders
 from bot.turn.run import Ending
 from bot.turn.turnoptions import TurnOptions
 from bot.turn.workings import call_lines, describe_reasoning, format_seconds

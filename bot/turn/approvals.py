@@ -9,29 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from bot.agent import Asked, Decision
-from bot.contract import (
-    LONGEST_PAUSE,
-    Backoff,
-    ChatId,
-    Clock,
-    Control,
-    ControlPressed,
-    File,
-    MessageSent,
-    StoreError,
-)
+from bot.contract import ChatId, Clock, Control, ControlPressed, File, MessageSent
 from bot.reply import FILE, Settling, outcome_of, write_card
 from bot.safety import tool_entry
 from bot.settings import CoreSettings
-from bot.store import DECIDED, Approval, ApprovalState, Store, digest_of
+from bot.store import DECIDED, Approval, ApprovalState, Ensure, Store, digest_of
 from bot.turn.draft import Draft
 from tools.base import ToolResult, ToolStatus
 
 log = logging.getLogger(__name__)
+
+Show: TypeAlias = Callable[[int, ChatId], Awaitable[None]]
+"""Shows the reply of an ended turn again."""
 
 _WAITS = (
     "Not run yet: the person is shown this call and asked to allow it. If the person allows it, a later call with the "
@@ -60,8 +54,6 @@ class Approvals:
         self._settling = settling
         self._clock = clock
         self.options = options
-        self._expiring: dict[int, tuple[ChatId, asyncio.Task[None]]] = {}
-        """By the turn that asks."""
 
     async def ask(self, draft: Draft, asked: Asked) -> Approval:
         """Write under an answer what a person is asked, store it before anybody sees it, and return it.
@@ -98,7 +90,7 @@ class Approvals:
         )
         log.info("turn %s asks whether %s may run", run.turn, call.name)
         for turn in withdrawn:
-            await self._show(turn, approval.chat)
+            await self._settling.refresh(turn, approval.chat)
         made = draft.made
         result = ToolResult(text=_WAITS, ok=False, status=ToolStatus.CANCELLED, own_words=True)
         made.results[len(made.passes), call.id] = tool_entry(call, result, made.marker, made.passes[-1].origin)
@@ -109,17 +101,13 @@ class Approvals:
         return approval
 
     async def follow(self, asked: Approval) -> None:
-        """See to a question whose turn has ended: it ends in time, and shows what was decided meanwhile.
+        """Show what was decided about a question until its turn ended.
 
         Raises:
             StoreError: it cannot be looked up now.
         """
         stored = await self._store.approvals.load(asked.turn)
-        if stored is None:
-            return
-        if stored.state is ApprovalState.WAITING:
-            self._watch(stored.turn, stored.chat, stored.expires_at)
-        elif stored.state is not asked.state:
+        if stored is not None and stored.state is not asked.state:
             await self._settling.refresh(stored.turn, stored.chat)
 
     async def decide(self, press: int, pressed: ControlPressed) -> Approval | None:
@@ -135,14 +123,14 @@ class Approvals:
         approval = await self._store.approvals.decide(pressed.turn, pressed.mark, press, allowed=allowed)
         if approval is not None and approval.state is not ApprovalState.WAITING:
             log.info("turn %s: what it asked is %s", approval.turn, approval.state)
-            await self._show(approval.turn, approval.chat)
+            await self._settling.refresh(approval.turn, approval.chat)
         return approval
 
     async def withdraw(self, chat: ChatId, person: str = "") -> bool:
         """Ask nothing more in a chat, or of what one person wanted there; return whether something was asked."""
         turns = await self._store.approvals.withdraw(chat, person)
         for turn in turns:
-            await self._show(turn, chat)
+            await self._settling.refresh(turn, chat)
         return bool(turns)
 
     async def decision_of(self, turn: int, question: MessageSent) -> Decision | None:
@@ -163,52 +151,22 @@ class Approvals:
     async def show(self, turn: int, chat: ChatId) -> None:
         """Show what became of the question of a turn whose place another one takes."""
         if await self._store.approvals.load(turn) is not None:
-            await self._show(turn, chat)
+            await self._settling.refresh(turn, chat)
 
-    async def resume(self, platform: str) -> None:
-        """Go on waiting for what former processes asked on a platform, and end what is over.
+    async def end_due(self, platforms: Collection[str], ensure: Ensure, show: Show) -> float | None:
+        """End the questions on these platforms whose time is over, and return when the next one's is (wall clock).
+
+        Args:
+            ensure: has their places served, in the same transaction.
+            show: shows the reply of a turn again.
 
         Raises:
-            StoreError: it cannot be looked up now.
+            StoreError: they cannot be ended now.
         """
-        for turn, chat, expires_at in await self._store.approvals.list_waiting():
-            if chat.platform == platform:
-                self._watch(turn, chat, expires_at)
-
-    async def rest(self, platform: str) -> None:
-        """End nothing more on a platform; a later start goes on."""
-        await self._cancel([turn for turn, (chat, _) in self._expiring.items() if chat.platform == platform])
-
-    async def close(self) -> None:
-        """End nothing more; the next start goes on."""
-        await self._cancel(self._expiring)
-
-    async def _show(self, turn: int, chat: ChatId) -> None:
-        await self._cancel([turn])
-        await self._settling.refresh(turn, chat)
-
-    def _watch(self, turn: int, chat: ChatId, expires_at: float) -> None:
-        if turn not in self._expiring:
-            task = asyncio.create_task(self._expire(turn, chat, expires_at), name=f"approval {turn}")
-            self._expiring[turn] = chat, task
-            task.add_done_callback(lambda _: self._expiring.pop(turn, None))
-
-    async def _expire(self, turn: int, chat: ChatId, expires_at: float) -> None:
-        while (left := expires_at - self._clock.wall()) > 0:
-            await self._clock.sleep(min(left, LONGEST_PAUSE))
-        backoff = Backoff(self._clock)
-        while True:
-            try:
-                if await self._store.approvals.expire(turn):
-                    log.info("turn %s: nobody decided in time about what it asked", turn)
-                    await self._settling.refresh(turn, chat)
-                return
-            except StoreError as error:
-                log.error("turn %s: what it asked cannot be ended now: %s", turn, error)
-            await backoff.wait()
-
-    async def _cancel(self, turns: Collection[int]) -> None:
-        tasks = [self._expiring[turn][1] for turn in list(turns) if turn in self._expiring]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        now = self._clock.wall()
+        waiting = [one for one in await self._store.approvals.list_waiting() if one[1].platform in platforms]
+        for turn, chat, expires_at in waiting:
+            if expires_at <= now and await self._store.approvals.expire(turn, ensure):
+                log.info("turn %s: nobody decided in time about what it asked", turn)
+                await show(turn, chat)
+        return min((expires_at for *_, expires_at in waiting if expires_at > now), default=None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
+import math
 from collections.abc import Awaitable, Callable, Collection
 from typing import TypeAlias
 
@@ -41,6 +42,10 @@ Fire: TypeAlias = Callable[[TimerDue | MessageSent, Claim], Awaitable[None]]
 """Stores the delivery of a timer that is due, together with its claim. Raises StoreError: nothing of it was stored."""
 
 
+async def nothing_due() -> None:
+    """Return that nothing is due."""
+
+
 class Reminders:
     """Watches the stored timers, and shows those that are due."""
 
@@ -63,10 +68,20 @@ class Reminders:
         self._zone = zone
         self._unknown_links: Unknown = unknown_links
 
-    async def watch(self, fire: Fire, platforms: Collection[str]) -> None:
+    async def watch(
+        self,
+        fire: Fire,
+        platforms: Collection[str],
+        also: Callable[[], Awaitable[float | None]] = nothing_due,
+        longest: float = LONGEST_SLEEP,
+    ) -> None:
         """Fire every timer of these platforms when it is due, until cancelled.
 
         Another process may serve other platforms from the same database: it watches their timers.
+
+        Args:
+            also: does what else is due, and returns when it has to be called again at the latest (wall clock).
+            longest: seconds after which it is looked at the clock again, and at what other processes have set.
         """
         timers = self._store.timers
         while True:
@@ -74,12 +89,12 @@ class Reminders:
             try:
                 for timer in await timers.list_due(self._clock.wall(), platforms):
                     await fire(timer.to_delivery(self._clock.wall()), timers.claim(timer))
-                due = await timers.find_next_due(platforms)
-                left = LONGEST_SLEEP if due is None else due - self._clock.wall()
+                due = [one for one in (await timers.find_next_due(platforms), await also()) if one is not None]
+                left = min(due, default=math.inf) - self._clock.wall()
             except StoreError as error:
                 log.error("reminders wait: %s", error)
                 left = 5.0
-            await self._sleep(min(max(left, 0.0), LONGEST_SLEEP))
+            await self._sleep(min(max(left, 0.0), longest))
 
     async def show(self, turn: int, due: TimerDue) -> None:
         """Write a reminder into its chat; the edge around this turn. Its row ends only after it stands there."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 
 from bot.contract import AssistantEntry, ChatId, MessageSent, ReplyTarget, Sender, Usage
-from bot.store import DECIDED, Approval, ApprovalState, Store, TurnState, digest_of
+from bot.store import DECIDED, Approval, ApprovalState, Connection, Store, TurnState, digest_of
 from tests.bot.store.conftest import HandClock
 from tools.base import ProducedFile, ToolCall, ToolResult, ToolStatus
 
 CHAT = ChatId("telegram", "42", "7")
 CALL = ToolCall("c1", "send", {"to": "Bob", "text": "hi"})
+
+
+def unserved(db: Connection, place: str, row: int) -> None:
+    raise AssertionError("nothing is to be shown")
 
 
 async def turn_of(store: Store, delivery: str, person: str = "telegram:7", chat: ChatId = CHAT) -> int:
@@ -61,7 +65,7 @@ async def test_the_first_decision_counts_and_is_kept(store: Store, clock: HandCl
     assert allowed is not None and (allowed.state, allowed.press) == (ApprovalState.ALLOWED, 9)
     for press, word in ((10, True), (11, False)):
         assert await store.approvals.decide(turn, asked.mark, press, allowed=word) == allowed
-    assert not await store.approvals.expire(turn) and await store.approvals.withdraw(CHAT) == []
+    assert not await store.approvals.expire(turn, unserved) and await store.approvals.withdraw(CHAT) == []
     # A turn that is resumed asks the same again, and finds the decision.
     assert await store.approvals.open(question(store, turn, clock)) == (allowed, [])
 
@@ -105,7 +109,9 @@ async def test_a_newer_question_of_the_same_person_withdraws_the_older(store: St
     assert await store.approvals.withdraw(CHAT, "telegram:8") == [other]
     assert await store.approvals.withdraw(CHAT) == [newer]
     assert [turn for turn, *_ in await store.approvals.list_waiting()] == [elsewhere]
-    assert await store.approvals.expire(elsewhere) and await store.approvals.list_waiting() == []
+    served: list[tuple[str, int]] = []
+    assert await store.approvals.expire(elsewhere, lambda _, place, row: served.append((place, row)))
+    assert await store.approvals.list_waiting() == [] and served == [("telegram:42/9", elsewhere)]
 
 
 async def test_a_question_whose_turn_is_replaced_is_withdrawn(store: Store, clock: HandClock) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from bot.contract import Button, ChatId, Control, ControlPressed, MessageSent, ReplyTarget, Sender, StoreError
+from bot.contract import Button, ChatId, Control, ControlPressed, MessageSent, ReplyTarget, Sender
 from bot.reply import Settling
 from bot.store import Approval, ApprovalState, Store, digest_of
 from bot.turn import ApprovalOptions, Approvals
@@ -258,10 +257,8 @@ def shown() -> Shown:
 
 
 @pytest.fixture
-async def approvals(store: Store, clock: FakeClock, shown: Shown) -> AsyncIterator[Approvals]:
-    made = Approvals(store, shown, clock, ApprovalOptions(seconds=60.0))
-    yield made
-    await made.close()
+def approvals(store: Store, clock: FakeClock, shown: Shown) -> Approvals:
+    return Approvals(store, shown, clock, ApprovalOptions(seconds=60.0))
 
 
 async def asked_by(store: Store, clock: FakeClock, delivery: str = "d1") -> Approval:
@@ -286,42 +283,25 @@ async def asked_by(store: Store, clock: FakeClock, delivery: str = "d1") -> Appr
     return approval
 
 
-async def test_a_question_is_ended_when_the_store_can_write_it_again(
-    approvals: Approvals, store: Store, clock: FakeClock, shown: Shown, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = await asked_by(store, clock)
-    expire, failures = store.approvals.expire, [StoreError("locked"), StoreError("locked")]
-
-    async def fail_twice(turn: int) -> bool:
-        if failures:
-            raise failures.pop()
-        return await expire(turn)
-
-    monkeypatch.setattr(store.approvals, "expire", fail_twice)
-    await approvals.follow(asked)
-    await approvals.resume("slack")
-    await approvals.resume("telegram")  # of what it waits for already it takes no notice
-    await clock.advance(59)
-    assert len(failures) == 2 and shown.turns == []
-    await clock.advance(60)
-
-    stored = await store.approvals.load(asked.turn)
-    assert stored is not None and stored.state is ApprovalState.EXPIRED and shown.turns == [asked.turn]
-
-
-async def test_a_platform_that_rests_ends_nothing_and_goes_on_where_it_comes_back(
+async def test_a_question_is_ended_when_its_time_is_over_where_its_platform_is_in_use(
     approvals: Approvals, store: Store, clock: FakeClock, shown: Shown
 ) -> None:
-    asked = await asked_by(store, clock)
-    await approvals.resume("telegram")
-    await approvals.rest("slack")
-    await approvals.rest("telegram")
-    await clock.advance(100)
-    assert await store.approvals.list_waiting() != [] and shown.turns == []
+    asked, served = await asked_by(store, clock), list[tuple[str, int]]()
 
-    await approvals.resume("telegram")
-    await clock.advance(0)
-    assert await store.approvals.list_waiting() == [] and shown.turns == [asked.turn]
+    async def end_due(*platforms: str) -> float | None:
+        return await approvals.end_due(platforms, lambda _, place, row: served.append((place, row)), shown.refresh)
+
+    clock.now += 59
+    assert await end_due("slack") is None
+    assert await end_due("slack", "telegram") == asked.expires_at and shown.turns == []
+    clock.now += 1
+    assert await end_due("slack") is None and len(await store.approvals.list_waiting()) == 1
+    assert await end_due("telegram") is None
+
+    stored = await store.approvals.load(asked.turn)
+    assert stored is not None and stored.state is ApprovalState.EXPIRED
+    assert shown.turns == [asked.turn] and served == [(str(CHAT), asked.turn)]
+    assert await end_due("telegram") is None and len(shown.turns) == 1
 
 
 async def test_what_was_decided_before_a_turn_ended_is_shown_and_what_ended_meanwhile_is_left(

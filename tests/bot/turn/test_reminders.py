@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.contract.errors import Unreachable
+from bot.contract.errors import StoreError, Unreachable
 from bot.contract.messages import ChatId, Incoming, MessageRef, ReplyTarget, Sender, TimerDue
 from bot.contract.surface import Drawn, Surface, SurfaceLimits
 from bot.contract.transcript import UserEntry
@@ -151,6 +151,29 @@ async def test_a_reminder_of_a_platform_that_another_process_serves_is_left_to_i
     assert [due.text for _, due in inbox.rows] == ["Tea!"]
     assert [timer.text for timer in await store.timers.list_due(clock.wall(), ["console"])] == ["Now!"]
     assert await store.timers.find_next_due(["telegram", "slack"]) is None
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_what_else_falls_due_is_done_at_its_time_and_what_others_have_set_is_seen_soon(
+    fails: bool, reminders: Reminders, inbox: Inbox, clock: FakeClock
+) -> None:
+    looked: list[float] = []
+
+    async def also() -> float | None:
+        looked.append(clock.monotonic())
+        if fails:
+            raise StoreError("The disk is full.")
+        return clock.wall() + 30.0
+
+    for longest, next_look in ((60.0, 5.0 if fails else 30.0), (1.0, 1.0)):
+        looked.clear()
+        task = asyncio.create_task(reminders.watch(inbox.deliver, ["telegram"], also, longest))
+        await until(lambda: looked and clock._sleepers)
+        await clock.advance(next_look)
+        await until(lambda: len(looked) == 2)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert looked[1] - looked[0] == next_look
 
 
 async def test_what_an_earlier_version_took_in_without_removing_it_is_not_doubled(

@@ -315,6 +315,7 @@ class App:
             clock=self._clock,
             limits=AdmissionLimits.from_settings(self.configuration.core),
             metrics=self.metrics,
+            shared=self.ownership.shared,
         )
         self.dispatcher = Dispatcher(
             store=self.store,

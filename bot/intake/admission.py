@@ -94,7 +94,12 @@ class Admission:
         clock: Clock,
         limits: AdmissionLimits | None = None,
         metrics: Metrics | None = None,
+        shared: bool = False,
     ) -> None:
+        """
+        Args:
+            shared: other processes have turns, too: those of a person are counted in the store.
+        """
         self._store = store
         self._access = access
         self._quotas = quotas
@@ -104,6 +109,7 @@ class Admission:
         self._strangers = LogThrottle(log, clock, logging.INFO)
         self._limits = limits or AdmissionLimits()
         self._newest = NewestAnswer(store, queue)
+        self._shared = shared
 
     async def decide(self, id: int, message: MessageSent, *, again: bool = False) -> Verdict:
         """Count the message against the quotas and return the verdict.
@@ -129,7 +135,9 @@ class Admission:
         if message.command and not (command is not None and command.queued):
             return Answer(message, language)
         refused = (
-            None if again else self._refuse_excess(message, language) or await self._refuse_spent(message, language)
+            None
+            if again
+            else await self._refuse_excess(message, language) or await self._refuse_spent(message, language)
         )
         return refused or Begin(message, language)
 
@@ -137,7 +145,7 @@ class Admission:
         count = self._quotas.count_question if message.command in _ASKS_A_MODEL else self._quotas.count_command
         return await count(payer_of(message))
 
-    def _refuse_excess(self, message: MessageSent, language: Language) -> Refuse | None:
+    async def _refuse_excess(self, message: MessageSent, language: Language) -> Refuse | None:
         """Refuse what is too long, empty, or one too many of those that wait."""
         most, sentence = self._limits, ""
         if len(message.text) > most.message_chars:
@@ -150,14 +158,16 @@ class Admission:
             sentence = say("queue_full_chat", language)
         elif 0 < most.waiting <= self._queue.count_waiting(
             message.chat, message.sender.id
-        ) or 0 < most.turns <= self._count_elsewhere(message):
+        ) or 0 < most.turns <= await self._count_elsewhere(message):
             sentence = say("queue_full_person", language)
         if not sentence:
             return None
         return Refuse(sentence, None if message.awaited else once_in_chat(message.chat, sentence))
 
-    def _count_elsewhere(self, message: MessageSent) -> int:
+    async def _count_elsewhere(self, message: MessageSent) -> int:
         """Return the number of the sender's running turns in other chats."""
+        if self._shared:
+            return await self._store.intake.count_running(message.sender.id, message.chat)
         here, person = self._queue.find_running(message.chat), message.sender.id
         return self._queue.count_of(person) - (here is not None and here.person == person)
 

@@ -116,6 +116,12 @@ class Intake(Queries):
         found, ids = await self._readers.read(read)
         return await self._read_rows(found), ids
 
+    async def count_running(self, person: str, but: ChatId) -> int:
+        """Return the number of a person's deliveries that run now, in all chats but one."""
+        sql = f"SELECT count(*) FROM inbox WHERE {UNFINISHED} AND state = ? AND sender = ? AND chat <> ?"
+        row = await self._readers.fetch_row(sql, (InboxState.RUNNING, person, str(but)))
+        return 0 if row is None else int(row[0])
+
     async def count_unfinished(self) -> Mapping[str, int]:
         """Return the number of new or running rows by platform."""
         return await self._readers.read(count_unfinished)

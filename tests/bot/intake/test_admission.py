@@ -24,7 +24,7 @@ from bot.policy import (
     payer_of,
 )
 from bot.sentences import say
-from bot.store import Amount, Limit, Store, TurnState
+from bot.store import Amount, InboxState, Limit, Store, TurnState
 from bot.turn import Running, TurnQueue
 from tests.bot.conftest import MessageFields
 from tests.conftest import FakeClock
@@ -54,7 +54,7 @@ Make = Callable[..., Admission]
 
 @pytest.fixture
 def make(store: Store, queue: TurnQueue, clock: FakeClock) -> Make:
-    def make(limits: AdmissionLimits | None = None, **quotas: Any) -> Admission:
+    def make(limits: AdmissionLimits | None = None, *, shared: bool = False, **quotas: Any) -> Admission:
         none: dict[str, Any] = {"messages_per_minute": 0, "tokens_person": 0, "tokens_all": 0}
         return Admission(
             store=store,
@@ -63,6 +63,7 @@ def make(store: Store, queue: TurnQueue, clock: FakeClock) -> Make:
             queue=queue,
             clock=clock,
             limits=limits,
+            shared=shared,
         )
 
     return make
@@ -145,6 +146,25 @@ async def test_a_person_has_so_many_messages_waiting_here_and_so_many_turns_else
     one = make(AdmissionLimits(turns=1))
     assert await one.decide(1, message(chat=ELSEWHERE)) == Refuse(full, once_in_chat(ELSEWHERE, full))
     assert isinstance(await make(AdmissionLimits(waiting=0, turns=1)).decide(1, message()), Begin)
+
+
+async def test_a_persons_turns_in_other_processes_count_as_well(make: Make, store: Store) -> None:
+    rows = [
+        await store.intake.take_in(replace(message(person=person, chat=chat), delivery=f"{person} in {chat}"))
+        for person, chat in ((ADA, HERE), (ADA, ELSEWHERE), (BOB, ELSEWHERE))
+    ]
+    alone, shared = make(AdmissionLimits(turns=1)), make(AdmissionLimits(turns=1), shared=True)
+    assert isinstance(await shared.decide(9, message()), Begin)
+    for row in rows:
+        assert row is not None and await store.intake.begin(row)
+
+    assert await shared.decide(9, message()) == Refuse(
+        say("queue_full_person", "en"), once_in_chat(HERE, say("queue_full_person", "en"))
+    )
+    assert isinstance(await alone.decide(9, message()), Begin), "a process that is alone knows its turns"
+    assert rows[1] is not None
+    await store.intake.end(rows[1], InboxState.DONE)
+    assert isinstance(await shared.decide(9, message()), Begin)
 
 
 async def test_a_chat_has_so_many_messages_waiting_of_everybody(

@@ -26,6 +26,10 @@ UNPROMISED = {
     "adapters/telegram/compat.py": {
         "_post": "tests/adapters/telegram/test_adapter.py::test_an_update_that_cannot_be_read_is_left_out_alone",
     },
+    "bot/intake/engine.py": {
+        "self._started.background_thread_stop_events": "tests/bot/intake/test_fleet.py::"
+        "test_a_process_that_ends_in_order_hands_over_within_a_second",
+    },
     "bot/model/transport.py": {
         "content.set_exception": "tests/bot/model/test_transport.py::"
         "test_what_arrived_before_the_connection_broke_is_read_also_by_who_gathers",
@@ -53,7 +57,11 @@ UNPROMISED = {
 """By file, what is used, and the test that fails where a new version of the library does it otherwise."""
 DOCUMENTED = {"_replace", "_getframe", "_current_frames", "_exit", "_Decompress"}
 """Names with an underscore that Python's own documentation describes, or mypy's description of its types."""
-NAMED = {"set_exception": "content", "ws_connect": "client.http"}
+NAMED = {
+    "background_thread_stop_events": "self._started",
+    "set_exception": "content",
+    "ws_connect": "client.http",
+}
 """Names without an underscore that are used in a way that nobody promises, and of what."""
 
 

@@ -1,0 +1,141 @@
+"""The engine that gives places to processes: DBOS Transact, with one workflow for each time that a place is busy.
+
+What is used of it is its queue, partitioned by place with one workflow at a time in a partition: it is spread over the
+processes, and is added to in the transaction that stores a delivery. Its journal of steps is not used: the stages of a
+turn are stored by the turn. It is loaded only for a `postgresql://` URL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from bot.intake.membership import Membership
+
+if TYPE_CHECKING:
+    from dbos import DBOS
+    from psycopg import Connection
+
+POLL_SECONDS = 0.1
+"""How often a process asks for places to serve. Half of it is what the first message of a busy time waits."""
+LOST_SECONDS = 10.0
+"""After so long a workflow that the engine gave to this process, but never began (the server fell between two of the
+engine's statements), is given away again."""
+_KEPT_SECONDS = 3_600.0
+"""How long rows of ended workflows stay."""
+_CONNECTIONS = 4
+
+ENQUEUE = (
+    "SELECT dbos.enqueue_workflow('serve', 'places', ARRAY[to_json(CAST(? AS text))], "
+    "workflow_id => ?, queue_partition_key => ?, app_version => '1')"
+)
+"""Has some process serve a place: the values are the place, the id of its busy time, and the place again. The version
+is one for all releases: while a new one takes over from the one before, either may serve any place."""
+_REQUEUE = """
+UPDATE dbos.workflow_status
+SET status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL, updated_at = %(now)s
+WHERE workflow_uuid IN (
+    SELECT workflow_uuid FROM dbos.workflow_status WHERE queue_name = 'places' AND status = 'PENDING' AND (
+        NOT EXISTS (SELECT FROM workers WHERE CAST(id AS text) = executor_id)
+        OR executor_id = %(me)s AND started_at_epoch_ms < %(lost)s AND NOT workflow_uuid = ANY(%(begun)s)
+    ) FOR UPDATE SKIP LOCKED)
+"""
+_PRUNE = """
+DELETE FROM dbos.workflow_status
+WHERE queue_name = 'places' AND status NOT IN ('ENQUEUED', 'PENDING', 'DELAYED') AND updated_at < %(old)s
+"""
+
+
+def give_away(db: Connection[Any], me: int, begun: Iterable[str]) -> None:
+    """Have what dead processes served, and what this one was given and never began, served by whoever is free.
+
+    One change of rows in the transaction that removes the dead process, as the engine's own recovery does it; but that
+    one is private, looks at a single release, and leaves a row for ever where it meets an error.
+    """
+    now = int(time.time() * 1000)
+    values = {"me": str(me), "now": now, "lost": now - int(LOST_SECONDS * 1000), "begun": list(begun)}
+    db.execute(_REQUEUE, values)
+
+
+def prune(db: Connection[Any]) -> None:
+    """Remove the rows of ended workflows."""
+    db.execute(_PRUNE, {"old": int((time.time() - _KEPT_SECONDS) * 1000)})
+
+
+class Engine:
+    """The engine of this process."""
+
+    def __init__(self, member: Membership, serve: Callable[[str, str], Awaitable[None]]) -> None:
+        self._member = member
+        self._serve = serve
+        self._loop = asyncio.get_running_loop()
+        self._started: DBOS | None = None
+
+    @classmethod
+    @asynccontextmanager
+    async def start(
+        cls, url: str, member: Membership, serve: Callable[[str, str], Awaitable[None]]
+    ) -> AsyncIterator[Engine]:
+        """Make or update the engine's tables; `serve(place, id)` is called for what it gives to this process."""
+        engine = cls(member, serve)
+        try:
+            # Not in the event loop: it waits for the database, and then takes a loop of its own.
+            await asyncio.to_thread(engine._launch, url)
+            yield engine
+        finally:
+            await asyncio.to_thread(engine._end)
+
+    def rest(self) -> None:
+        """Take nothing more; what is served goes on. Returns at once."""
+        # What it says of the workflows that end with this process is of use to nobody.
+        logging.getLogger("dbos").setLevel(logging.ERROR)
+        if self._started is not None:
+            for event in self._started.background_thread_stop_events:
+                event.set()
+
+    def _launch(self, url: str) -> None:
+        from dbos import DBOS
+
+        async def serve(place: str) -> None:
+            job = DBOS.workflow_id
+            assert job is not None  # each workflow has one
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._call(place, job), self._loop))
+
+        self._started = DBOS(
+            config={
+                "name": "parley",
+                "system_database_url": url,
+                "application_version": "1",
+                "executor_id": str(self._member.id),
+                "sys_db_pool_size": _CONNECTIONS,
+                "db_engine_kwargs": {"connect_args": self._member.connecting()},
+                "log_level": "WARNING",
+            }
+        )
+        # What it says goes where everything else goes, which holds secrets back.
+        logger = logging.getLogger("dbos")
+        logger.handlers.clear()
+        logger.propagate = True
+        # A place may outlive any number of processes; what a turn may cost is counted by the turn.
+        DBOS.workflow(name="serve", max_recovery_attempts=None)(serve)
+        with self._member.connect() as db:
+            # One after another: its steps are not made for several processes that start at once. Whoever waited for the
+            # lock in a statement would be waited for by a step that makes an index.
+            while db.execute("SELECT pg_try_advisory_lock(hashtextextended('parley engine', 0))").fetchone() != (True,):
+                time.sleep(0.05)
+            DBOS.launch()
+            DBOS.register_queue(
+                "places", partition_concurrency=1, polling_interval_sec=POLL_SECONDS, on_conflict="always_update"
+            )
+
+    async def _call(self, place: str, job: str) -> None:
+        await self._serve(place, job)
+
+    def _end(self) -> None:
+        from dbos import DBOS
+
+        DBOS.destroy(destroy_registry=True)

@@ -1,0 +1,261 @@
+"""Several processes that share one PostgreSQL: which of them serves which place.
+
+A busy place has a row in `places`, made in the transaction that stores a delivery there, with the id of its busy time,
+for which the engine has one workflow (`bot/intake/engine.py`). The process that is given it writes itself down as the
+owner, which only one can do and only while its own row in `workers` stands (`bot/intake/membership.py`), and serves the
+place until it is idle. Then the row goes, in a statement that succeeds only while nothing is unfinished there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bot.contract import Backoff, Clock, StoreError
+from bot.intake.engine import ENQUEUE, Engine, give_away, prune
+from bot.intake.membership import Membership
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+log = logging.getLogger(__name__)
+
+PRUNE_SECONDS = 600.0
+MORE_PLACES = 4
+"""So many more places than others have on average a process keeps of what it is given. The engine gives everything that
+waits to whoever asks first: a hundred chats that begin in the same instant would all be served by one process."""
+PASSED = 2
+"""How often a place is passed on for that: it waits for the engine each time."""
+
+SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS places (
+        place TEXT COLLATE "C" PRIMARY KEY, job TEXT NOT NULL, passed BIGINT NOT NULL DEFAULT 0,
+        owner BIGINT REFERENCES workers ON DELETE SET NULL)""",
+    "CREATE INDEX IF NOT EXISTS places_owner ON places (owner)",
+)
+# Whoever stores holds the row so that nobody gives the place up meanwhile; others may store, and an owner may come.
+_FIND = "SELECT owner FROM places WHERE place = ? FOR KEY SHARE"
+_MAKE = "INSERT INTO places (place, job) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING job"
+_FENCE = "SELECT id FROM workers WHERE id = ? FOR KEY SHARE"
+_COUNT = """
+SELECT count(*) FILTER (WHERE owner = %s), count(*), (SELECT count(*) FROM workers)
+FROM places WHERE owner IS NOT NULL"""
+_OWN = """
+UPDATE places SET owner = %(me)s WHERE place = %(place)s AND job = %(job)s AND (owner IS NULL OR owner = %(me)s)
+RETURNING passed"""
+_HOLD = "SELECT FROM places WHERE place = %s AND job = %s AND owner = %s FOR UPDATE SKIP LOCKED"
+_TELL = "SELECT pg_notify('parley_' || owner, job) FROM places WHERE place = %s AND owner IS NOT NULL"
+_UNSERVED = """
+SELECT place FROM places WHERE owner IS NULL AND NOT EXISTS (
+    SELECT FROM dbos.workflow_status WHERE workflow_uuid = job AND status IN ('ENQUEUED', 'PENDING')
+) FOR UPDATE SKIP LOCKED"""
+
+
+class Fleet:
+    """Gives places to the processes that share a database; `Ownership` and `Locks` of this process."""
+
+    shared: ClassVar[bool] = True
+
+    def __init__(self, member: Membership, clock: Clock, is_idle: Callable[[Connection[Any], str], bool]) -> None:
+        """
+        Args:
+            is_idle: returns True if no inbox row of a place is new or running.
+        """
+        self._member = member
+        self._clock = clock
+        self._is_idle = is_idle
+        self._serve: asyncio.Future[Callable[[str], Awaitable[None]]] = asyncio.get_running_loop().create_future()
+        self._hint: Callable[[str], object] = lambda _: None
+        self._served: dict[str, str] = {}
+        """Place → the id of its busy time; `_places` has it the other way round."""
+        self._places: dict[str, str] = {}
+        self._jobs: dict[str, asyncio.Task[None]] = {}
+        """By the id of a busy time, also those that are just begun."""
+        self._engine: Engine | None = None
+        self._leaving = asyncio.Event()
+        self._pruned_at = clock.monotonic()
+        member.on_hint = self._hear
+        self.is_heard = member.is_heard
+        self.while_held = member.while_held
+        self.connect = member.connect
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        url: str,
+        *,
+        clock: Clock,
+        name: str,
+        is_idle: Callable[[Connection[Any], str], bool],
+        version: str = "",
+        configuration: str = "",
+    ) -> AsyncIterator[Fleet]:
+        """Be one of the processes that share a database, which holds the tables of the store.
+
+        Raises:
+            SettingsError, StoreError: as `Membership.enter`.
+        """
+        async with Membership.enter(url, clock, name=name, version=version, configuration=configuration) as member:
+            fleet = cls(member, clock, is_idle)
+            async with Engine.start(url, member, fleet._begin) as fleet._engine:
+                member.on_sweep = fleet._sweep
+                try:
+                    yield fleet
+                finally:
+                    await fleet.hand_over()
+
+    def fence(self, db: Any) -> None:
+        """Let the transaction write; call it at its beginning. Where another process has taken over, this one ends.
+
+        Until the transaction ends, nobody takes over.
+        """
+        if db.execute(_FENCE, (self._member.id,)).fetchone() is None:
+            self._member.end("another process has taken over what this one served, so it writes nothing more and ends")
+
+    def ensure(self, db: Any, place: str, row: int) -> bool:
+        """See `Ownership.ensure`."""
+        while (found := db.execute(_FIND, (place,)).fetchone()) is None:
+            job = _new_job()
+            if db.execute(_MAKE, (place, job)).fetchone() is not None:
+                db.execute(ENQUEUE, (place, job, place))
+                return False
+            # Another process made it at the same time.
+        return found[0] == self._member.id and self.owns(place)
+
+    async def run(self, serve: Callable[[str], Awaitable[None]], hint: Callable[[str], object]) -> None:
+        """See `Ownership.run`."""
+        self._hint = hint
+        self._serve.set_result(serve)
+        await self._leaving.wait()
+
+    async def tell(self, place: str, row: int) -> None:
+        """See `Ownership.tell`. What is sent says nothing of the message."""
+        with suppress(StoreError):
+            await self._member.do(lambda db: db.execute(_TELL, [place]))
+
+    def owns(self, place: str) -> bool:
+        """See `Ownership.owns`."""
+        return place in self._served and self._member.is_heard()
+
+    async def hand_over(self) -> None:
+        """See `Ownership.hand_over`."""
+        self._leaving.set()
+        if self._engine is not None:
+            self._engine.rest()
+        for task in self._jobs.values():
+            task.cancel()
+        await asyncio.gather(*self._jobs.values(), return_exceptions=True)
+
+    async def _begin(self, place: str, job: str) -> None:
+        """Serve a place that the engine has given to this process; return when it is given up or passed on."""
+        while (before := self._jobs.get(job)) is not None:
+            await asyncio.wait((before,))
+        if self._leaving.is_set():
+            await self._pass_on(place, job)
+            return
+        task = self._jobs[job] = asyncio.create_task(self._serve_place(place, job), name=f"place {place}")
+        try:
+            await asyncio.wait((task,))
+        finally:
+            del self._jobs[job]
+
+    async def _serve_place(self, place: str, job: str) -> None:
+        """Own the place and serve it, until it is given up; cancelled, pass it on."""
+        try:
+            await self._serve_until_idle(place, job)
+        except asyncio.CancelledError:
+            await self._pass_on(place, job)
+
+    async def _serve_until_idle(self, place: str, job: str) -> None:
+        serve = await asyncio.shield(self._serve)
+        if not await self._insist(lambda db: self._own(db, place, job)):
+            return
+        self._served[place] = job
+        self._places[job] = place
+        try:
+            while True:
+                try:
+                    await serve(place)
+                except Exception:
+                    log.exception("%s could not be served, and is tried again", place)
+                    await self._clock.sleep(1.0)
+                if await self._insist(lambda db: self._give_up(db, place, job)):
+                    return
+        finally:
+            del self._served[place], self._places[job]
+
+    async def _pass_on(self, place: str, job: str) -> None:
+        """Have another process serve the place."""
+
+        def pass_on(db: Connection[Any]) -> None:
+            if db.execute(_OWN, {"me": self._member.id, "place": place, "job": job}).rowcount:
+                self._enqueue_anew(db, place)
+
+        # Out of reach now, it is found when this process is known to have ended.
+        with suppress(StoreError):
+            await self._member.do(pass_on)
+
+    async def _insist(self, work: Callable[[Connection[Any]], bool]) -> bool:
+        """Have something done on the direct connection however long it is out of reach."""
+        backoff = Backoff(self._clock)
+        while True:
+            try:
+                return await self._member.do(work)
+            except StoreError as error:
+                log.warning("%s", error)
+            await backoff.wait()
+
+    def _own(self, db: Connection[Any], place: str, job: str) -> bool:
+        """Own a place, unless somebody else does, or others have fewer to serve."""
+        found = db.execute(_OWN, {"me": self._member.id, "place": place, "job": job}).fetchone()
+        if found is None:
+            return False
+        counted = db.execute(_COUNT, [self._member.id]).fetchone()
+        assert counted is not None
+        mine, served, processes = counted
+        if mine <= served / processes + MORE_PLACES or found[0] >= PASSED:
+            return True
+        self._enqueue_anew(db, place, 1)
+        return False
+
+    def _give_up(self, db: Connection[Any], place: str, job: str) -> bool:
+        """Give up an idle place; False if something is unfinished there, or is just being stored."""
+        if db.execute(_HOLD, (place, job, self._member.id)).fetchone() is None:
+            # Stored by somebody this instant, or ended before the answer to this question was lost.
+            found = db.execute("SELECT job FROM places WHERE place = %s", [place]).fetchone()
+            return found is None or found[0] != job
+        # A statement after the one that holds the row: it sees all that was stored before.
+        if not self._is_idle(db, place):
+            return False
+        db.execute("DELETE FROM places WHERE place = %s", [place])
+        return True
+
+    def _enqueue_anew(self, db: Connection[Any], place: str, passed: int = 0) -> None:
+        job = _new_job()
+        db.execute(
+            "UPDATE places SET owner = NULL, job = %s, passed = passed + %s WHERE place = %s", (job, passed, place)
+        )
+        db.execute(ENQUEUE.replace("?", "%s").encode(), (place, job, place))
+
+    def _sweep(self, db: Connection[Any]) -> None:
+        """Have what nobody serves served by somebody. Runs in the thread of the direct connection."""
+        give_away(db, self._member.id, list(self._jobs))
+        for (place,) in db.execute(_UNSERVED).fetchall():
+            log.warning("%s was served by nobody, and is given to a process again", place)
+            self._enqueue_anew(db, place)
+        if self._clock.monotonic() - self._pruned_at > PRUNE_SECONDS:
+            self._pruned_at = self._clock.monotonic()
+            prune(db)
+
+    def _hear(self, job: str) -> None:
+        if (place := self._places.get(job)) is not None:
+            self._hint(place)
+
+
+def _new_job() -> str:
+    return secrets.token_hex(16)

@@ -1,0 +1,406 @@
+"""This process among those that share one PostgreSQL: known to be alive, and finding out who is not.
+
+Each process has a row in `workers` and one direct connection, served by a thread of its own: a blocked event loop is no
+dead process. The connection holds an advisory lock on the row's id, which the server frees when the process dies, and
+writes `seen_at` three times a second, which stops when it is frozen or cut off. Whoever finds the lock free, or the
+time too old, removes the row; a process without its row has been replaced, writes nothing more, and ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import select
+import selectors
+import socket
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from bot.contract import Clock, SettingsError, StoreError
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_Result = TypeVar("_Result")
+log = logging.getLogger(__name__)
+
+BEAT_SECONDS = 0.3
+"""How often a process writes that it is alive, and looks at the others."""
+UNHEARD_SECONDS = 1.0
+"""Without an answer for so long a process sends nothing, and judges nobody: it may be the one that is cut off."""
+FROZEN_SECONDS = 3.0
+"""A process that wrote nothing for so long is frozen or cut off, though its connection stands."""
+SWEEP_SECONDS = 1.0
+"""How often what nobody serves is looked for."""
+ENDED = 70
+"""Exit code of a process that has been replaced. What started it may start it again."""
+
+SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS workers (
+        id BIGINT PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL, configuration TEXT NOT NULL,
+        started_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+        seen_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp())""",
+)
+_ENTER = "INSERT INTO workers (id, name, version, configuration) VALUES (%s, %s, %s, %s)"
+_BEAT = "UPDATE workers SET seen_at = clock_timestamp() WHERE id = %s"
+_OTHERS = f"""
+SELECT id, name, pg_try_advisory_lock(id), seen_at < clock_timestamp() - interval '{FROZEN_SECONDS} s'
+FROM workers WHERE id <> %s"""
+_KEY = "hashtextextended('parley ' || %s, 0)"
+
+
+def end_at_once(sentence: str) -> NoReturn:
+    """End the process before it does anything more: another one does its work now."""
+    log.critical("%s", sentence)
+    logging.shutdown()
+    os._exit(ENDED)
+
+
+class Membership:
+    """The process's row, direct connection and locks."""
+
+    def __init__(self, url: str, clock: Clock, *, name: str, version: str, configuration: str) -> None:
+        """
+        Args:
+            name: what an operator knows the process by.
+            configuration: a digest of what must be the same in all processes.
+        """
+        self.id = secrets.randbits(62)
+        self.application = f"parley {self.id}"
+        """Name of this process's connections, by which the others end them when it is frozen."""
+        self._url = url
+        self._clock = clock
+        self._row = (self.id, name, version, configuration)
+        self._loop = asyncio.get_running_loop()
+        self._work: deque[tuple[Callable[[Connection[Any]], Any], Future[Any]]] = deque()
+        self._woken, self._wakes = socket.socketpair()
+        for end in (self._woken, self._wakes):
+            end.setblocking(False)
+        self._answered = self._steady_since = float("-inf")
+        self._leaving = False
+        self._locks: list[_Lock] = []
+        self._first: Connection[Any] | None = None
+        self._thread = threading.Thread(target=self._attend, name="direct connection", daemon=True)
+        self.on_hint: Callable[[str], None] = lambda _: None
+        """Called in the event loop with what another process sent by `tell`."""
+        self.on_sweep: Callable[[Connection[Any]], None] = lambda _: None
+        """Called within a transaction of the direct connection after the row of a dead process is removed, and each
+        second: gives what nobody serves to others."""
+        self.end: Callable[[str], NoReturn] = end_at_once
+
+    @classmethod
+    @asynccontextmanager
+    async def enter(
+        cls, url: str, clock: Clock, *, name: str, version: str = "", configuration: str = ""
+    ) -> AsyncIterator[Membership]:
+        """Be one of the processes; leaving removes the row, and gives what this process served to the others.
+
+        Raises:
+            SettingsError: the URL leads to a pooler, or to a place where no table can be made.
+            StoreError: the server cannot be reached.
+        """
+        member = cls(url, clock, name=name, version=version, configuration=configuration)
+        try:
+            member._first = await asyncio.to_thread(member._begin)
+        except BaseException:
+            member._woken.close()
+            member._wakes.close()
+            raise
+        member._answered = member._steady_since = clock.monotonic()
+        member._thread.start()
+        try:
+            yield member
+        finally:
+            member._leaving = True
+            member._wake()
+            await asyncio.to_thread(member._thread.join)
+            member._woken.close()
+            member._wakes.close()
+
+    def is_heard(self) -> bool:
+        """Return True if the database answered within the last second: until then nobody can have replaced this
+        process. Nothing is sent to a platform, and no paid call is made, while it is False."""
+        return self._clock.monotonic() - self._answered < UNHEARD_SECONDS
+
+    async def do(self, work: Callable[[Connection[Any]], _Result]) -> _Result:
+        """Do `work` in a transaction on the direct connection; it is short, and waits for no lock.
+
+        Raises:
+            StoreError: the server is out of reach, or the work failed. It may have been done.
+        """
+        done: Future[_Result] = Future()
+        self._work.append((work, done))
+        self._wake()
+        return await asyncio.wrap_future(done)
+
+    async def while_held(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Do `work` while this process alone holds a lock; see `Locks`."""
+        while True:
+            lock = _Lock(name)
+            self._locks.append(lock)
+            self._wake()
+            try:
+                await lock.held.wait()
+                log.info("this process has %s now", name)
+                working = asyncio.ensure_future(work())
+                losing = asyncio.create_task(lock.lost.wait(), name=f"lock {name}")
+                try:
+                    await asyncio.wait((working, losing), return_when=asyncio.FIRST_COMPLETED)
+                    if working.done():
+                        return await working
+                finally:
+                    losing.cancel()
+                    working.cancel()
+                    await asyncio.gather(working, losing, return_exceptions=True)
+                log.warning("this process has lost %s: the database was out of reach", name)
+            finally:
+                self._locks.remove(lock)
+                self._work.append((lock.give_back, Future()))
+                self._wake()
+
+    def connecting(self) -> dict[str, str | int]:
+        """How every connection of this process is made: the other processes end it together with this process."""
+        return {
+            "application_name": self.application,
+            "connect_timeout": 2,
+            "keepalives_idle": 1,
+            "keepalives_interval": 1,
+            "keepalives_count": 3,
+            "tcp_user_timeout": 3000,
+        }
+
+    def connect(self, options: str = "") -> Connection[Any]:
+        import psycopg
+
+        address = psycopg.conninfo.make_conninfo(self._url, options=options, **self.connecting())
+        return psycopg.connect(address, autocommit=True)
+
+    # All below runs in the thread, or before it.
+
+    def _begin(self) -> Connection[Any]:
+        import psycopg
+
+        try:
+            db = self._open()
+            try:
+                if db.execute("SELECT pg_backend_pid()").fetchone() != (db.info.backend_pid,):
+                    raise SettingsError(
+                        "DATABASE_URL must lead to PostgreSQL itself, not to a pooler: "
+                        "several processes know each other by what one connection holds"
+                    )
+                with db.transaction():
+                    db.execute(f"SELECT pg_advisory_xact_lock({_KEY})", ["steps"])
+                    for statement in SCHEMA:
+                        db.execute(statement.encode())
+                db.execute(_ENTER, self._row)
+            except BaseException:
+                db.close()
+                raise
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise SettingsError(f"DATABASE_URL names a role that may make no table: {error}") from error
+        except psycopg.Error as error:
+            raise StoreError(f"PostgreSQL cannot be reached: {error}") from error
+        return db
+
+    def _open(self) -> Connection[Any]:
+        """The direct connection, with its lock."""
+        # A frozen process leaves nothing that others wait for: what it began is rolled back.
+        limits = "-c lock_timeout=300 -c statement_timeout=2000 -c idle_in_transaction_session_timeout=2000"
+        # Whether it was alive in the last instant before the server fell is not worth waiting for a disk.
+        db = self.connect(options=f"{limits} -c synchronous_commit=off")
+        try:
+            # Where the network was cut, the server may still keep the connection before this one, with its lock.
+            db.execute(
+                "SELECT pg_terminate_backend(pid, 1000) FROM pg_locks "
+                "WHERE locktype = 'advisory' AND (classid::bigint << 32 | objid::bigint) = %s AND objsubid = 1 "
+                "AND pid IN (SELECT pid FROM pg_stat_activity WHERE application_name = %s) AND pid <> pg_backend_pid()",
+                [self.id, self.application],
+            )
+            db.execute("SELECT pg_advisory_lock(%s)", [self.id])
+            db.execute(f'LISTEN "parley_{self.id}"'.encode())
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _attend(self) -> None:
+        """Keep the direct connection, until `_leaving`."""
+        import psycopg
+
+        db = self._first
+        while not self._leaving:
+            try:
+                db = db or self._open()
+                self._keep(db)
+            except psycopg.Error as error:
+                if db is not None and not db.broken:
+                    log.exception("PostgreSQL refused something to the direct connection")
+                    select.select([self._woken], [], [], BEAT_SECONDS)
+                    continue
+                log.warning("the direct connection to PostgreSQL is lost, and made again: %s", str(error).strip())
+                self._lose(error)
+                db = None
+                select.select([self._woken], [], [], 0.1)
+                self._drain()
+        self._leave(db)
+
+    def _keep(self, db: Connection[Any]) -> None:
+        """Beat, look at the others, and do what is asked for, until `_leaving`."""
+        beat_at = swept_at = float("-inf")
+        with selectors.DefaultSelector() as selector:
+            selector.register(db, selectors.EVENT_READ)
+            selector.register(self._woken, selectors.EVENT_READ)
+            while not self._leaving:
+                if (now := self._clock.monotonic()) >= beat_at + BEAT_SECONDS:
+                    beat_at = now
+                    self._beat(db)
+                    if self._judge(db) or now >= swept_at + SWEEP_SECONDS:
+                        swept_at = now
+                        self._sweep(db)
+                self._take_locks(db)
+                self._do_work(db)
+                selector.select(max(0.0, beat_at + BEAT_SECONDS - self._clock.monotonic()))
+                self._drain()
+                for note in db.notifies(timeout=0):
+                    self._tell_loop(self.on_hint, note.payload)
+
+    def _beat(self, db: Connection[Any]) -> None:
+        if not db.execute(_BEAT, [self.id]).rowcount:
+            self.end("another process has taken over what this one served, as it was not heard of: this one ends")
+        now = self._clock.monotonic()
+        if now - self._answered >= UNHEARD_SECONDS:
+            self._steady_since = now
+        self._answered = now
+
+    def _judge(self, db: Connection[Any]) -> bool:
+        """Remove the rows of the dead; True if there were any.
+
+        Nobody is judged by a process that was itself unheard a second ago: after a restart of the server all come
+        back, each at its time.
+        """
+        if self._answered - self._steady_since < UNHEARD_SECONDS:
+            return False
+        buried = False
+        for id, name, dead, frozen in db.execute(_OTHERS, [self.id]).fetchall():
+            if frozen and not dead:
+                log.warning("process %s is frozen or cut off; its connections are ended", name)
+                self._end_connections(db, id)
+                dead = db.execute("SELECT pg_try_advisory_lock(%s)", [id]).fetchone() == (True,)
+            if dead:
+                try:
+                    self._bury(db, id, name)
+                finally:
+                    db.execute("SELECT pg_advisory_unlock(%s)", [id])
+                buried = True
+        return buried
+
+    def _bury(self, db: Connection[Any], id: int, name: str) -> None:
+        """Remove the row of a dead process whose lock is held, and give what it served to others."""
+        import psycopg
+
+        try:
+            self._end_connections(db, id)
+            with db.transaction():
+                db.execute("SET LOCAL synchronous_commit = on")
+                # What that process is just storing is stored first: it holds its row until then.
+                if db.execute("DELETE FROM workers WHERE id = %s", [id]).rowcount:
+                    log.warning("process %s has died; others go on with what it served", name)
+                self.on_sweep(db)
+        except psycopg.Error:
+            if db.broken:
+                raise
+            log.exception("process %s has died, and what it served waits for the next look", name)
+
+    def _sweep(self, db: Connection[Any]) -> None:
+        with db.transaction():
+            db.execute("SET LOCAL synchronous_commit = on")
+            self.on_sweep(db)
+
+    def _end_connections(self, db: Connection[Any], id: int) -> None:
+        db.execute(
+            "SELECT pg_terminate_backend(pid, 200) FROM pg_stat_activity WHERE application_name = %s", [f"parley {id}"]
+        )
+
+    def _take_locks(self, db: Connection[Any]) -> None:
+        for lock in list(self._locks):
+            if not lock.taken and lock.try_to_take(db):
+                self._tell_loop(lock.held.set)
+
+    def _do_work(self, db: Connection[Any]) -> None:
+        import psycopg
+
+        while self._work:
+            work, done = self._work.popleft()
+            if not done.set_running_or_notify_cancel():
+                continue
+            try:
+                with db.transaction():
+                    db.execute("SET LOCAL synchronous_commit = on")
+                    result = work(db)
+            except psycopg.OperationalError as error:
+                done.set_exception(StoreError(f"PostgreSQL: {error}"))
+                if db.broken:
+                    raise
+            except Exception as error:  # noqa: BLE001  # handed to who asked
+                done.set_exception(error)
+            else:
+                done.set_result(result)
+
+    def _lose(self, error: Exception) -> None:
+        """Nothing is known any more of what this process holds."""
+        self._answered = float("-inf")
+        while self._work:
+            _, done = self._work.popleft()
+            if done.set_running_or_notify_cancel():
+                done.set_exception(StoreError(f"PostgreSQL is out of reach: {error}"))
+        for lock in list(self._locks):
+            if lock.taken:
+                self._tell_loop(lock.lost.set)
+
+    def _leave(self, db: Connection[Any] | None) -> None:
+        import psycopg
+
+        try:
+            if db is not None:
+                with db, db.transaction():
+                    db.execute("DELETE FROM workers WHERE id = %s", [self.id])
+                    self.on_sweep(db)
+        except psycopg.Error as error:
+            log.warning("the other processes will find out that this one has ended: %s", str(error).strip())
+        self._lose(StoreError("this process has left"))
+
+    def _tell_loop(self, call: Callable[..., object], *values: object) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(call, *values)
+
+    def _wake(self) -> None:
+        with suppress(BlockingIOError):  # it is woken already
+            self._wakes.send(b".")
+
+    def _drain(self) -> None:
+        with suppress(BlockingIOError):
+            self._woken.recv(4096)
+
+
+class _Lock:
+    """One lock that this process holds or waits for; the connection's thread takes it and gives it back."""
+
+    def __init__(self, name: str) -> None:
+        self.taken = False
+        self.held = asyncio.Event()
+        self.lost = asyncio.Event()
+        self._name = name
+
+    def try_to_take(self, db: Connection[Any]) -> bool:
+        self.taken = db.execute(f"SELECT pg_try_advisory_lock({_KEY})", [self._name]).fetchone() == (True,)
+        return self.taken
+
+    def give_back(self, db: Connection[Any]) -> None:
+        if self.taken:
+            db.execute(f"SELECT pg_advisory_unlock({_KEY})", [self._name])

@@ -1,0 +1,199 @@
+"""A process among others: known to be alive, and replaced when it is not."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+
+import psycopg
+import pytest
+
+from bot.contract import SettingsError, StoreError, SystemClock
+from bot.intake import membership
+from bot.intake.membership import Membership
+from tests.conftest import RawJson
+from tests.patience import PATIENCE
+
+
+def enter(url: str, name: str) -> RawJson:
+    return Membership.enter(url, SystemClock(), name=name)
+
+
+async def until(found: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not found():
+            await asyncio.sleep(0.01)
+
+
+def run(url: str, sql: str, *values: RawJson) -> list[RawJson]:
+    with psycopg.connect(url, autocommit=True) as db:
+        found = db.execute(sql.encode(), values)
+        return found.fetchall() if found.description else []
+
+
+NAMES = "SELECT name FROM workers ORDER BY name"
+CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
+
+
+async def test_a_process_is_known_while_it_is_there(postgres_url: str) -> None:
+    async with enter(postgres_url, "one") as one, enter(postgres_url, "two") as two:
+        assert run(postgres_url, NAMES) == [("one",), ("two",)]
+        assert one.is_heard() and two.is_heard() and one.id != two.id
+    assert run(postgres_url, NAMES) == []
+
+
+async def test_a_hint_reaches_the_process_it_is_meant_for(postgres_url: str) -> None:
+    async with enter(postgres_url, "one") as one, enter(postgres_url, "two") as two:
+        heard: asyncio.Queue[str] = asyncio.Queue()
+        two.on_hint = heard.put_nowait
+        one.on_hint = lambda hint: heard.put_nowait(f"to one: {hint}")
+
+        await one.do(lambda db: db.execute(f"SELECT pg_notify('parley_{two.id}', '17')".encode()))
+
+        async with asyncio.timeout(PATIENCE):
+            assert await heard.get() == "17"
+
+
+async def test_what_fails_on_the_direct_connection_is_told_to_who_asked(postgres_url: str) -> None:
+    async with enter(postgres_url, "one") as one:
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            await one.do(lambda db: db.execute("SELECT * FROM nowhere"))
+        with pytest.raises(ZeroDivisionError):
+            await one.do(lambda _: 1 // 0)
+        with pytest.raises(StoreError, match="lock timeout"), psycopg.connect(postgres_url) as other:
+            other.execute("LOCK TABLE workers")
+            await one.do(lambda db: db.execute("LOCK TABLE workers"))
+        assert await one.do(lambda db: db.execute("SELECT 1").fetchone()) == (1,)
+
+
+async def test_work_that_was_not_begun_is_not_done_when_who_asked_is_gone(postgres_url: str) -> None:
+    async with enter(postgres_url, "one") as one:
+        run(postgres_url, "CREATE TABLE IF NOT EXISTS done (what TEXT)")
+        slow = asyncio.create_task(one.do(lambda db: db.execute("SELECT pg_sleep(0.2)")))
+        gone = asyncio.create_task(one.do(lambda db: db.execute("INSERT INTO done VALUES ('gone')")))
+        await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.gather(slow, gone, return_exceptions=True)
+        await one.do(lambda _: None)
+    assert run(postgres_url, "SELECT * FROM done") == []
+
+
+async def test_a_lock_goes_to_the_next_process_when_its_holder_is_done(postgres_url: str) -> None:
+    async with enter(postgres_url, "one") as one, enter(postgres_url, "two") as two:
+        held: asyncio.Queue[str] = asyncio.Queue()
+
+        async def hold(name: str) -> None:
+            held.put_nowait(name)
+            await asyncio.Future()
+
+        first = asyncio.create_task(one.while_held("telegram 17", lambda: hold("one")))
+        assert await held.get() == "one"
+        second = asyncio.create_task(two.while_held("telegram 17", lambda: hold("two")))
+        other = asyncio.create_task(two.while_held("slack", lambda: hold("slack")))
+        assert await held.get() == "slack"
+
+        first.cancel()
+
+        async with asyncio.timeout(PATIENCE):
+            assert await held.get() == "two"
+        for task in (first, second, other):
+            task.cancel()
+        await asyncio.gather(first, second, other, return_exceptions=True)
+
+
+async def test_what_is_done_under_a_lock_ends_or_fails_as_it_does_alone(postgres_url: str) -> None:
+    async def return_at_once() -> None: ...
+
+    async def fail() -> None:
+        raise ZeroDivisionError
+
+    async with enter(postgres_url, "one") as one:
+        async with asyncio.timeout(PATIENCE):
+            await one.while_held("x", return_at_once)
+            with pytest.raises(ZeroDivisionError):
+                await one.while_held("x", fail)
+
+
+async def test_a_lost_connection_is_made_again_and_what_was_done_under_a_lock_begins_again(postgres_url: str) -> None:
+    async with enter(postgres_url, "one") as one:
+        events: asyncio.Queue[str] = asyncio.Queue()
+
+        async def listen() -> None:
+            events.put_nowait("begun")
+            try:
+                await asyncio.Future()
+            finally:
+                events.put_nowait("ended")
+
+        listening = asyncio.create_task(one.while_held("telegram", listen))
+        async with asyncio.timeout(PATIENCE):
+            assert await events.get() == "begun"
+
+            run(postgres_url, CUT, one.application)
+
+            assert [await events.get(), await events.get()] == ["ended", "begun"]
+        await until(one.is_heard)
+        assert run(postgres_url, NAMES) == [("one",)]
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+
+
+async def test_a_process_that_writes_nothing_any_more_is_replaced_and_ends(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(membership, "UNHEARD_SECONDS", 0.5)
+    async with enter(postgres_url, "frozen") as frozen, enter(postgres_url, "other") as other:
+        told: list[str] = []
+
+        def end(sentence: str) -> None:
+            told.append(sentence)
+            frozen._leaving = True
+
+        frozen.end = end
+        swept: list[object] = []
+        other.on_sweep = lambda db: swept.append(db.execute(NAMES.encode()).fetchall())
+        # What it writes arrives too late.
+        late = "$$ BEGIN NEW.seen_at = OLD.seen_at - interval '10 s'; RETURN NEW; END $$"
+        run(postgres_url, f"CREATE OR REPLACE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS {late}")
+        when = "BEFORE UPDATE ON workers FOR EACH ROW WHEN (NEW.name = 'frozen')"
+        run(postgres_url, f"CREATE TRIGGER late {when} EXECUTE FUNCTION late()")
+        try:
+            await until(lambda: bool(told))
+        finally:
+            run(postgres_url, "DROP TRIGGER late ON workers")
+
+        assert "another process has taken over" in told[0]
+        assert run(postgres_url, NAMES) == [("other",)]
+        assert [("other",)] in swept
+        assert other.is_heard()
+
+
+async def test_a_server_that_cannot_be_reached_or_used_is_named(postgres_url: str) -> None:
+    with pytest.raises(StoreError, match="PostgreSQL cannot be reached"):
+        async with enter("postgresql://nobody@127.0.0.1:1/none", "one"):
+            pass
+    make = "DO $$ BEGIN CREATE ROLE weak LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$"
+    run(postgres_url, f"DROP TABLE IF EXISTS places, workers; {make}")
+    with pytest.raises(SettingsError, match="may make no table"):
+        async with enter(postgres_url.replace("owner:", "weak:"), "one"):
+            pass
+
+
+async def test_a_pooler_is_refused(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It names a process of its own where it is asked for the server's."""
+    monkeypatch.setattr("psycopg.ConnectionInfo.backend_pid", 1)
+
+    with pytest.raises(SettingsError, match="not to a pooler"):
+        async with enter(postgres_url, "one"):
+            pass
+
+
+def test_a_process_that_is_replaced_ends_at_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("os._exit", sys.exit)
+    monkeypatch.setattr("logging.shutdown", lambda: None)
+    with pytest.raises(SystemExit, match="70"):
+        membership.end_at_once("another process has taken over")
+    assert "another process has taken over" in caplog.text

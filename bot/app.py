@@ -424,7 +424,8 @@ class App:
         named = [*self.rights.named, *self._call_policy.named]
         trying = asyncio.create_task(try_tools(self.registry, named), name="tool trials")
         try:
-            await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            ends = {running, stopping, owning} if self.ownership.shared else {running, stopping}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in (stopping, watching, pruning, trying):
                 task.cancel()
@@ -439,6 +440,8 @@ class App:
             await asyncio.wait((stopping, watching, pruning, owning), timeout=1.0)
             # A trial has a program running, and sees to it that nothing of it is left.
             await asyncio.wait((trying,), timeout=END_SECONDS)
+        if owning.done() and not owning.cancelled():
+            owning.result()  # without places nothing is answered: a supervisor starts the program anew
         if not running.done():
             return
         try:

@@ -32,7 +32,7 @@ class Ownership(Protocol):
         ...
 
     async def run(self, serve: Callable[[str], Awaitable[None]], hint: Callable[[str], object]) -> None:
-        """Serve each place that is given to this process, until `hand_over`.
+        """Serve each place that is given to this process, until `hand_over`. What it raises ends the program.
 
         Args:
             serve: serves a place. It returns when the place has been idle for a while; then the place is given up, in
@@ -53,7 +53,8 @@ class Ownership(Protocol):
         ...
 
     async def hand_over(self) -> None:
-        """Take no more places, and give those that this process serves to others: before an orderly end."""
+        """Take no more places, and give those that this process serves to others, each as soon as `serve` has ended
+        there: a turn in the midst of a long pass keeps no other place. Before an orderly end."""
         ...
 
 

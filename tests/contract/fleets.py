@@ -6,6 +6,7 @@ An ownership joins with a fleet, and its line in `FLEETS`.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,8 +19,8 @@ from bot import app
 from bot.configuration import configure
 from bot.contract.errors import StoreError, Unreachable
 from bot.contract.messages import ChatId, Incoming, MessageSent, ReplyTarget, Sender
-from bot.intake import Alone, Ownership
-from bot.store import Connection, InboxRow
+from bot.intake import Alone
+from bot.store import Connection, Store
 from bot.store.intake import is_idle
 from playground.model import ModelServer
 from tests.bot.conftest import Memory, Place
@@ -29,8 +30,10 @@ from tests.patience import PATIENCE
 class Member(Protocol):
     """A process of the program."""
 
-    ending: bool
-    """It was asked to end, and knows."""
+    @property
+    def ending(self) -> bool:
+        """It was asked to end, and its turns know."""
+        ...
 
     async def deliver(self, *incoming: Incoming) -> None:
         """Hand it what the platform sent, in this order; returns when it is stored."""
@@ -60,22 +63,24 @@ class Fleet(Protocol):
         """The messages of the bot that stand in a chat."""
         ...
 
-    async def list_unfinished(self) -> list[InboxRow]:
-        """The inbox rows that are new or running."""
+    @property
+    def store(self) -> Store:
+        """The store, as the newest of its processes has it open."""
         ...
 
 
 OpenFleet = Callable[[Path, pytest.MonkeyPatch], AbstractAsyncContextManager[Fleet]]
 
 
-def message(text: str, *, chat: str = "7", thread: str = "", delivery: str = "", person: str = "7") -> MessageSent:
-    """A question of somebody in a private chat, or in a topic of it."""
+def message(text: str, *, chat: str = "7", thread: str = "", command: str = "") -> MessageSent:
+    """A question or command of somebody in a private chat, or in a topic of it."""
     return MessageSent(
-        delivery=delivery or f"{chat}/{thread}: {text}",
+        delivery=f"{chat}/{thread}: {command} {text}",
         chat=ChatId("telegram", "42", chat, thread),
-        sender=Sender(id=f"telegram:{person}", name="Ada"),
+        sender=Sender(id="telegram:7", name="Ada"),
         target=ReplyTarget("telegram", {"chat": f"{chat}/{thread}" if thread else chat}),
         text=text,
+        command=command,
     )
 
 
@@ -101,6 +106,7 @@ class Board:
         """None: it waits for a process."""
         self.members: list[OnBoard] = []
         self.changed = asyncio.Event()
+        self.locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._loop = asyncio.get_running_loop()
 
     def want(self, place: str) -> OnBoard | None:
@@ -109,14 +115,13 @@ class Board:
         self._loop.call_soon_threadsafe(self.changed.set)
         return owner
 
-    def give_back(self, owner: OnBoard) -> None:
-        for place in [place for place, one in self.places.items() if one is owner]:
-            self.places[place] = None
+    def give_back(self, place: str) -> None:
+        self.places[place] = None
         self.changed.set()
 
 
 class OnBoard:
-    """A member of a board: it serves what nobody else does, at most so many places more than any other."""
+    """A member of a board: it takes what nobody serves, unless it has more places than another."""
 
     shared = True
 
@@ -155,11 +160,16 @@ class OnBoard:
             await asyncio.sleep(0)
 
     async def _keep(self, place: str, serve: Callable[[str], Awaitable[None]]) -> None:
-        while True:
-            await serve(place)
-            if await self._release(place):
-                del self._tasks[place]
-                return
+        try:
+            while True:
+                await serve(place)
+                if await self._release(place):
+                    return
+        except BaseException:
+            self._board.give_back(place)
+            raise
+        finally:
+            del self._tasks[place]
 
     async def tell(self, place: str, row: int) -> None:
         owner = self._board.places.get(place)
@@ -176,14 +186,17 @@ class OnBoard:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._board.give_back(self)
+
+    async def while_held(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        async with self._board.locks[name]:
+            await work()
 
 
 class InProcess:
     """A process of the program inside of the test's."""
 
     def __init__(self, bot: app.App, memory: Shared) -> None:
-        self.bot, self._memory, self.ending = bot, memory, False
+        self.bot, self._memory = bot, memory
         self._stop = asyncio.Event()
         self._serving = asyncio.create_task(bot.serve(self._stop))
 
@@ -209,12 +222,15 @@ class InProcess:
         await self.end()
 
     async def end(self) -> None:
-        closing = asyncio.create_task(self.bot.dispatcher.close(0.0))
-        await asyncio.sleep(0)
-        self.ending = True
-        await closing
+        if not self.bot.ownership.shared:
+            await self.bot.dispatcher.close(0.0)  # without the seconds that turns have
         self._stop.set()
         await self._serving
+
+    @property
+    def ending(self) -> bool:
+        running = [box.running for box in self.bot.dispatcher.queue._boxes.values() if box.running is not None]
+        return not self.bot.dispatcher._open and all(one.leaving or one.ending for one in running)
 
 
 @dataclass
@@ -230,7 +246,8 @@ class InProcesses:
 
     async def start(self) -> InProcess:
         memory = Shared(self._everywhere)
-        bot = app.App(configure(), {"telegram": memory}, ownership=self._ownership())
+        ownership = OnBoard(self._board) if self.together else Alone()
+        bot = app.App(configure(), {"telegram": memory}, ownership=ownership, locks=ownership)
         await self._stack.enter_async_context(bot)
         if isinstance(bot.ownership, OnBoard):
             bot.ownership.release_by(bot.store.writer.run)
@@ -239,14 +256,12 @@ class InProcesses:
         await self._members[-1].ready()
         return self._members[-1]
 
-    def _ownership(self) -> Ownership:
-        return OnBoard(self._board) if self.together else Alone()
-
     def shown(self, chat: str) -> list[str]:
         return [page.body for page in self._everywhere.pages.get(chat, {}).values()]
 
-    async def list_unfinished(self) -> list[InboxRow]:
-        return await self._members[-1].bot.store.intake.list_waiting()
+    @property
+    def store(self) -> Store:
+        return self._members[-1].bot.store
 
 
 def in_processes(*, together: bool) -> OpenFleet:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.contract.messages import MessageSent
+from bot.contract.messages import ChatId, MessageSent, ReplyTarget
 from bot.sentences import say
 from playground.faults import Fault
 from playground.model import Reply
@@ -43,7 +43,7 @@ async def start_all(fleet: Fleet) -> list[Member]:
 async def answered(fleet: Fleet) -> None:
     """Wait until nothing is unfinished."""
     async with asyncio.timeout(PATIENCE):
-        while await fleet.list_unfinished():
+        while await fleet.store.intake.list_waiting():
             await asyncio.sleep(0.01)
 
 
@@ -169,3 +169,59 @@ async def test_an_orderly_end_hands_a_turn_over_which_another_process_completes_
     [text] = fleet.shown("7")
     assert [text.count(f"Step {step}.") for step in range(steps)] == [1] * steps and text.endswith("That is all.")
     assert not fleet.together or len(fleet.model.requests) == steps + 1
+
+
+async def test_a_turn_that_reaches_no_stage_keeps_no_other_place_from_being_handed_over(fleet: Fleet) -> None:
+    if not fleet.together:
+        pytest.skip("nobody is there to take it")
+    gates = {"slow": asyncio.Event(), "quick": asyncio.Event()}
+    reached = {name: asyncio.Event() for name in gates}
+
+    def script(body: RawJson) -> Reply:
+        if body["messages"][-1]["role"] == "tool":
+            return Reply("Done.")
+        name = asked(body)
+        reached[name].set()
+        return Reply("I add.", calls=(("calculator", {"expression": "1+1"}),), until=gates[name], hang_after=2)
+
+    fleet.model.script = script
+    first = await fleet.start()
+    for chat, name in (("7", "slow"), ("8", "quick")):
+        await first.deliver(message(name, chat=chat))
+        await reached[name].wait()
+    await fleet.start()
+    ending = asyncio.create_task(first.end())
+    while not first.ending:
+        await asyncio.sleep(0)
+    gates["quick"].set()
+
+    async with asyncio.timeout(PATIENCE):
+        while not any("Done." in text for text in fleet.shown("8")):
+            await asyncio.sleep(0.01)
+    assert not ending.done() and not any("Done." in text for text in fleet.shown("7"))
+    gates["slow"].set()
+    await ending
+    await answered(fleet)
+    assert [len(fleet.shown(chat)) for chat in "78"] == [1, 1] and len(fleet.model.requests) == 4
+
+
+async def test_a_reminder_comes_once_whoever_watches(fleet: Fleet) -> None:
+    members = await start_all(fleet)
+    ada = message("").sender
+
+    async def remind(text: str) -> None:
+        timers = fleet.store.timers.bind(ChatId("telegram", "42", "7"), ada, ReplyTarget("telegram", {"chat": "7"}))
+        await timers.set("me", "me", 0.0, text)
+        async with asyncio.timeout(PATIENCE):
+            while not any(text in one for one in fleet.shown("7")):
+                await asyncio.sleep(0.01)
+
+    await remind("Tea!")
+    for member in members:
+        now = await fleet.start() if fleet.together else None
+        await member.kill()
+        assert now or await fleet.start()
+        await remind(f"Milk {members.index(member)}!")
+    await answered(fleet)
+
+    assert len(fleet.shown("7")) == 1 + len(members)

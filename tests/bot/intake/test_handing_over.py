@@ -1,0 +1,119 @@
+"""Several processes on one store: what one of them ends, another goes on with, and nobody reads of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from bot.app import App
+from bot.configuration import configure
+from bot.intake import Alone
+from bot.sentences import say
+from playground.faults import Fault
+from playground.model import Reply
+from tests.bot.conftest import Memory
+from tests.conftest import RawJson
+from tests.contract.fleets import Fleet, in_processes, message
+from tests.patience import PATIENCE
+
+
+@pytest.fixture
+async def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Fleet]:
+    monkeypatch.setenv("CONFIRM_TOOLS", "calculator")
+    async with in_processes(together=True)(tmp_path, monkeypatch) as fleet:
+        yield fleet
+
+
+async def until(seen: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not seen():
+            await asyncio.sleep(0.01)
+
+
+def reads(fleet: Fleet, chat: str, words: str) -> bool:
+    return any(words in text for text in fleet.shown(chat))
+
+
+def asked_more(fleet: Fleet, requests: int) -> bool:
+    return len(fleet.model.requests) > requests
+
+
+def asked(body: RawJson) -> str:
+    return str([one["content"] for one in body["messages"] if one["role"] == "user"][-1])
+
+
+async def test_a_turn_that_reaches_no_stage_in_time_is_begun_anew_elsewhere_in_the_same_message(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.intake.dispatcher.TURN_SECONDS", 0.0)
+    never = asyncio.Event()
+    words = [f"word{number}" for number in range(80)]
+
+    def script(body: RawJson) -> Reply:
+        broken_off = len(fleet.model.requests) <= 3 and asked(body) == "Tell me"
+        return Reply(" ".join(words), hang_after=300, until=never) if broken_off else Reply(" ".join(words))
+
+    fleet.model.script = script
+    now = await fleet.start()
+    await now.deliver(message("Tell me"), message("And then?"))
+    for _ in range(3):
+        await until(lambda: any("word20" in text for text in fleet.shown("7")))
+        assert len(fleet.shown("7")) == 1
+        following, requests = await fleet.start(), len(fleet.model.requests)
+        await now.end()
+        assert not any(say("shutdown", "en") in text for text in fleet.shown("7"))
+        await until(partial(asked_more, fleet, requests))
+        now = following
+    await until(lambda: len(fleet.shown("7")) == 2 and all(text.endswith("word79") for text in fleet.shown("7")))
+
+    assert len(fleet.model.requests) == 5
+    assert [text.count("word5 ") for text in fleet.shown("7")] == [1, 1]
+
+
+async def test_a_question_that_nobody_decides_ends_where_its_place_is_served(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.intake.due.LOOK_SECONDS", 0.01)
+    fleet.model.script = lambda body: Reply("I add.", calls=(("calculator", {"expression": "1+1"}),))
+    members = [await fleet.start() for _ in range(2)]
+    for chat in "78":
+        await members[0].deliver(message("Add", chat=chat))
+        await until(partial(reads, fleet, chat, "Until then nothing is done"))
+    while await fleet.store.intake.list_waiting():
+        await asyncio.sleep(0)
+
+    await fleet.store.writer.execute("UPDATE approvals SET expires_at = 1")
+
+    for chat in "78":
+        await until(partial(reads, fleet, chat, "Nobody decided in time"))
+    assert len(fleet.model.requests) == 2
+
+
+async def test_stop_and_what_waits_reach_the_turn_wherever_they_are_received(fleet: Fleet) -> None:
+    fleet.model.script = lambda body: Reply(f"You said {asked(body)}.")
+    held = fleet.model.faults.add("*", Fault(hold=asyncio.Event()))
+    first, second, third = [await fleet.start() for _ in range(3)]
+    await first.deliver(message("one"))
+    await held.reached.wait()
+    await second.deliver(message("two"))
+    await third.deliver(message("", command="stop"))
+
+    await until(lambda: "You said two." in fleet.shown("7"))
+    assert len(fleet.model.requests) == 2
+    assert [text for text in fleet.shown("7") if text.startswith("You said")] == ["You said two."]
+
+
+async def test_a_process_that_is_given_no_places_any_more_ends_with_an_error(fleet: Fleet) -> None:
+    class Broken(Alone):
+        shared = True
+
+        async def run(self, serve: Callable[[str], Awaitable[None]], hint: Callable[[str], object]) -> None:
+            raise RuntimeError("the queue is gone")
+
+    async with App(configure(), {"telegram": Memory()}, ownership=Broken()) as bot:
+        with pytest.raises(RuntimeError, match="the queue is gone"):
+            await bot.serve(asyncio.Event())

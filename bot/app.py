@@ -162,7 +162,8 @@ class App:
         """Build what decides when a platform is called, and who holds the platforms."""
         self.pacer = Pacer(self._clock, self.metrics)
         stack.push_async_callback(self.pacer.close)
-        self.platforms = Platforms(self.adapters, self._clock, self.metrics)
+        locks = self.locks if self.ownership.shared else None
+        self.platforms = Platforms(self.adapters, self._clock, self.metrics, locks)
 
     def _join_context(self, stack: AsyncExitStack) -> None:
         """Build what the model is told."""
@@ -377,11 +378,10 @@ class App:
 
     async def state(self) -> Mapping[str, Json]:
         """How the program is, for `/ready` and `/state`."""
-        states = dict(self.platforms.state)
         stores = await writes(self.store)
         return {
-            "ready": stores and bool(states) and all(state == "listening" for state in states.values()),
-            "platforms": dict(states),
+            "ready": stores and self.platforms.ready,
+            "platforms": dict(self.platforms.state),
             "shards": {name: dict(shards) for name, shards in self.platforms.shards.items()},
             "conflicts": dict(self.platforms.conflicts),
             "store": "writes" if stores else "cannot be written to",

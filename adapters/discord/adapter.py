@@ -170,6 +170,14 @@ class DiscordAdapter:
     def conflicts(self) -> int:
         return self._rivals.recent
 
+    @property
+    def account(self) -> str:
+        """All shards are kept by one process; see `Sole`."""
+        return str(self._client.user.id) if self._client.user is not None else ""
+
+    def take_over(self) -> None:
+        """Do nothing: the gateway greets a new session whatever became of the one before."""
+
     async def listen(self, deliver: Deliver) -> None:
         """Keep the gateway connected; the library resumes a broken connection and misses nothing."""
         intake = Intake(deliver, self._clock, self._slots, self._rivals)

@@ -53,6 +53,9 @@ log = logging.getLogger(__name__)
 
 _STORE_PAUSE: Final = 1.0
 """Seconds before updates that could not be stored are fetched again."""
+_FORMER_SECONDS: Final = 60.0
+"""How long the long poll of a process of ours that is gone may stay known to Telegram, which refuses ours meanwhile."""
+_FORMER_PAUSE: Final = 1.0
 _WATCH_SECONDS: Final = 60.0
 """How often Telegram is asked what became of our webhook."""
 
@@ -87,6 +90,7 @@ class TelegramAdapter:
         self._secret = settings.telegram_webhook_secret.get_secret_value() or secret_of(self._token)
         self.entrance: Entrance | None = None
         self.listening = False
+        self._taken_over_at = float("-inf")
         self._rivals = LogThrottle(log, self._clock)
         self._troubles = LogThrottle(log, self._clock)
 
@@ -130,6 +134,14 @@ class TelegramAdapter:
     @property
     def conflicts(self) -> int:
         return self._rivals.recent
+
+    @property
+    def account(self) -> str:
+        """Any number of processes may be posted to; see `Sole`."""
+        return "" if self._webhook else str(self._bot.id)
+
+    def take_over(self) -> None:
+        self._taken_over_at = self._clock.monotonic()
 
     async def listen(self, deliver: Deliver) -> None:
         """Take updates in, as they are polled for or posted; one is confirmed only after it was stored."""
@@ -197,6 +209,10 @@ class TelegramAdapter:
             try:
                 updates = await self._bot.raw_updates(offset)
             except Conflict as error:
+                if self._clock.monotonic() - self._taken_over_at < _FORMER_SECONDS:
+                    self.listening = False
+                    await self._clock.sleep(_FORMER_PAUSE)
+                    continue
                 # Telegram ends the older of two long polls, or a webhook was set: never our own former process.
                 self._rivals.warn(
                     "telegram: another program receives with the same TELEGRAM_BOT_TOKEN, and answers part of what "

@@ -81,6 +81,7 @@ from bot.contract.surface import (
     Earlier,
     RateBudget,
     Sharded,
+    Sole,
     Suggest,
     Suggesting,
     Surface,

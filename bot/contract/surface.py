@@ -272,6 +272,20 @@ class Sharded(Protocol):
 
 
 @runtime_checkable
+class Sole(Protocol):
+    """An adapter whose platform lets one program at a time receive with the same account."""
+
+    @property
+    def account(self) -> str:
+        """The account, once it is logged in; empty where any number of programs may receive, as by web."""
+        ...
+
+    def take_over(self) -> None:
+        """Receive in place of another process of ours, whose connection the platform may know for a while."""
+        ...
+
+
+@runtime_checkable
 class Suggesting(Protocol):
     """An adapter whose platform asks for suggestions while somebody writes a command."""
 

@@ -21,10 +21,12 @@ from bot.contract import (
     ReplyTarget,
     SettingsError,
     Sharded,
+    Sole,
     Surface,
     Unreachable,
     origin_of,
 )
+from bot.intake.ownership import Locks
 from bot.operations import Metrics
 
 log = logging.getLogger(__name__)
@@ -36,7 +38,18 @@ STEADY_SECONDS = 60.0
 class Platforms:
     """All adapters of this process and how they are."""
 
-    def __init__(self, adapters: Mapping[str, Adapter], clock: Clock, metrics: Metrics | None = None) -> None:
+    def __init__(
+        self,
+        adapters: Mapping[str, Adapter],
+        clock: Clock,
+        metrics: Metrics | None = None,
+        locks: Locks | None = None,
+    ) -> None:
+        """
+        Args:
+            locks: of the processes that share a database, one of which receives for an account; None: there is one.
+        """
+        self._locks = locks
         self._adapters = dict(adapters)
         self._clock = clock
         self._metrics = metrics or Metrics()
@@ -50,7 +63,10 @@ class Platforms:
 
     @property
     def state(self) -> dict[str, str]:
-        """Platform → `starting`, `connecting`, `listening`, `unreachable: …` or `off: …`."""
+        """Platform → `starting`, `connecting`, `listening`, `standing by`, `unreachable: …` or `off: …`.
+
+        It stands by where another process receives: it takes over within seconds of that one's end.
+        """
         return {
             name: "connecting" if state == "listening" and not self._adapters[name].listening else state
             for name, state in self._state.items()
@@ -60,6 +76,11 @@ class Platforms:
     def listening(self) -> bool:
         """Whether messages come in from any platform."""
         return "listening" in self.state.values()
+
+    @property
+    def ready(self) -> bool:
+        """Whether messages come in from each platform, here or in another process that this one stands by."""
+        return bool(self.state) and all(state in ("listening", "standing by") for state in self.state.values())
 
     @property
     def conflicts(self) -> dict[str, int]:
@@ -208,8 +229,9 @@ class Platforms:
         """Listen until that comes to its end in order, or is not wanted any more."""
         if self._quiet:
             return
-        self._state[name] = "listening"
-        task = self._listening[name] = asyncio.create_task(adapter.listen(deliver), name=f"listen {name}")
+        task = self._listening[name] = asyncio.create_task(
+            self._listen_alone(name, adapter, deliver), name=f"listen {name}"
+        )
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -217,6 +239,24 @@ class Platforms:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
                 raise
+
+    async def _listen_alone(self, name: str, adapter: Adapter, deliver: Deliver) -> None:
+        """Listen, where the platform lets one program do so when no other process does."""
+        if self._locks is None or not isinstance(adapter, Sole) or not adapter.account:
+            self._state[name] = "listening"
+            await adapter.listen(deliver)
+            return
+
+        async def take_over() -> None:
+            adapter.take_over()
+            self._state[name] = "listening"
+            try:
+                await adapter.listen(deliver)
+            finally:
+                self._state[name] = "standing by"
+
+        self._state[name] = "standing by"
+        await self._locks.while_held(f"listening to {name} as {adapter.account}", take_over)
 
     def _failed(self, name: str, error: Exception) -> None:
         """Note and log why a platform does not receive now."""

@@ -166,6 +166,7 @@ async def test_another_program_with_the_token_is_named_at_once_and_counted(
     stage: Stage, wait: Wait, caplog: pytest.LogCaptureFixture
 ) -> None:
     one, other = await stage.listen(), await stage.listen()
+    assert one.account == other.account == str(stage.server.bot.id), "of which one process of ours listens"
     await stage.server.gateway.until_ready(2)
     for _ in range(2):
         stage.server.slash("ask", {"question": "why?"}, stage.place, 1)

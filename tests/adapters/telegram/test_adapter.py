@@ -683,6 +683,32 @@ async def test_another_poller_is_named_at_once_and_counted(
     assert server.token not in caplog.text
 
 
+async def test_the_former_poll_of_a_process_of_ours_is_waited_for(
+    server: TelegramServer, adapter: TelegramAdapter, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """For a minute; after that it is another program."""
+    for _ in range(3):
+        server.faults.add("getUpdates", Fault(status=409))
+    adapter.take_over()
+    inbox = Inbox()
+    async with listening(adapter, inbox):
+        server.say(ADA, "hello", person=ADA)
+        await clock.sleeper()
+        assert not adapter.listening
+        for _ in range(3):
+            await clock.sleeper()
+            await clock.advance(1.0)
+        await inbox.until(1)
+
+        assert adapter.listening and adapter.conflicts == 0 and "another program" not in caplog.text
+    assert adapter.account == server.token.partition(":")[0]
+
+    await clock.advance(60.0)
+    server.faults.add("getUpdates", Fault(status=409))
+    with pytest.raises(Contested):
+        await adapter.listen(Inbox())
+
+
 async def test_a_webhook_that_another_program_sets_is_named_and_removed(
     server: TelegramServer, adapter: TelegramAdapter, caplog: pytest.LogCaptureFixture
 ) -> None:

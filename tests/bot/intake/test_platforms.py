@@ -13,6 +13,7 @@ import pytest
 from bot.contract.errors import Contested, DeliveryError, SettingsError, StoreError, Unreachable
 from bot.contract.messages import MessageRef, MessageSent, ReplyTarget
 from bot.contract.surface import Deliver, Drawn, SurfaceLimits
+from bot.intake.ownership import Locks
 from bot.intake.platforms import STEADY_SECONDS, Platforms
 from bot.operations.metrics import Metrics
 from tests.bot.conftest import BareSurface
@@ -91,11 +92,12 @@ async def running(
     resume: Callable[[str], Awaitable[None]] | None = None,
     off: Callable[[str], Awaitable[None]] | None = None,
     metrics: Metrics | None = None,
+    locks: Locks | None = None,
 ) -> AsyncIterator[tuple[Platforms, asyncio.Event, asyncio.Task[None]]]:
     async def nothing(_: object) -> None:
         return None
 
-    platforms = Platforms({fake.platform: fake for fake in fakes}, clock, metrics)
+    platforms = Platforms({fake.platform: fake for fake in fakes}, clock, metrics, locks)
     leave = asyncio.Event()
     task = asyncio.create_task(platforms.run(nothing, resume or nothing, leave, off or nothing))
     await clock.settle()
@@ -337,3 +339,92 @@ async def test_whoever_cancels_the_whole_leaves_no_connection_open(clock: FakeCl
 
         assert task.cancelled()
         assert not fake.listening and fake.log == ["login", "listen", "left"]
+
+
+class SoleFake(Fake):
+    """A platform to which one program at a time may listen."""
+
+    account = "17"
+
+    def take_over(self) -> None:
+        self.log.append("take over")
+
+
+class HeldElsewhere:
+    """Locks of which each is another process's until that lets go; cancelled, they are given back."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.free = asyncio.Event()
+        self.lost = asyncio.Event()
+
+    async def while_held(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        self.names.append(name)
+        while True:
+            await self.free.wait()
+            working, losing = asyncio.ensure_future(work()), asyncio.create_task(self.lost.wait())
+            try:
+                await asyncio.wait((working, losing), return_when=asyncio.FIRST_COMPLETED)
+                if working.done():
+                    return await working
+            finally:
+                working.cancel()
+                losing.cancel()
+                await asyncio.gather(working, losing, return_exceptions=True)
+            self.free.clear()
+            self.lost.clear()
+
+
+async def test_a_process_stands_by_while_another_one_listens_and_takes_over(clock: FakeClock) -> None:
+    """It is logged in meanwhile, and may show answers; where the other comes back first, it stands by again."""
+    locks, resumed = HeldElsewhere(), list[str]()
+
+    async def resume(name: str) -> None:
+        resumed.append(name)
+
+    sole, free = SoleFake("telegram"), Fake("slack")
+    async with running(clock, sole, free, locks=locks, resume=resume) as (platforms, _, _):
+        assert platforms.state == {"telegram": "standing by", "slack": "listening"} and platforms.ready
+        assert sorted(resumed) == ["slack", "telegram"] and locks.names == ["listening to telegram as 17"]
+        assert platforms.surface(ReplyTarget("telegram")) == SurfaceOf("telegram")
+
+        locks.free.set()
+        await clock.settle()
+        assert platforms.state["telegram"] == "listening" and sole.log == ["login", "take over", "listen"]
+
+        locks.lost.set()
+        await clock.settle()
+        assert platforms.state["telegram"] == "standing by" and not sole.listening
+
+
+async def test_a_platform_out_of_reach_is_left_to_the_other_processes_meanwhile(clock: FakeClock) -> None:
+    locks = HeldElsewhere()
+    locks.free.set()
+    sole = SoleFake("telegram", listens=[Unreachable("no network")])
+
+    async with running(clock, sole, locks=locks) as (platforms, _, _):
+        assert platforms.state == {"telegram": "unreachable: no network"} and not platforms.ready
+        locks.free.clear()
+        await clock.advance(60.0)
+        assert platforms.state == {"telegram": "standing by"} and len(locks.names) == 2
+
+
+async def test_who_stands_by_when_receiving_stops_takes_nothing_over(clock: FakeClock) -> None:
+    locks, sole = HeldElsewhere(), SoleFake("telegram")
+
+    async with running(clock, sole, locks=locks) as (platforms, leave, task):
+        await platforms.stop_receiving()
+        locks.free.set()
+        await clock.settle()
+        assert sole.log == ["login"]
+        leave.set()
+        await task
+    assert sole.log == ["login", "left"]
+
+
+async def test_where_any_number_may_receive_no_lock_is_asked_for(clock: FakeClock) -> None:
+    locks, by_web = HeldElsewhere(), SoleFake("telegram")
+    by_web.account = ""
+
+    async with running(clock, by_web, locks=locks) as (platforms, _, _):
+        assert platforms.state == {"telegram": "listening"} and locks.names == []

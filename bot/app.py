@@ -160,7 +160,7 @@ class App:
 
     def _join_platforms(self, stack: AsyncExitStack) -> None:
         """Build what decides when a platform is called, and who holds the platforms."""
-        self.pacer = Pacer(self._clock, self.metrics)
+        self.pacer = Pacer(self._clock, self.metrics, self.ownership.is_heard)
         stack.push_async_callback(self.pacer.close)
         locks = self.locks if self.ownership.shared else None
         self.platforms = Platforms(self.adapters, self._clock, self.metrics, locks)

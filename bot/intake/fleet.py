@@ -79,7 +79,6 @@ class Fleet:
         self._leaving = asyncio.Event()
         self._pruned_at = clock.monotonic()
         member.on_hint = self._hear
-        self.is_heard = member.is_heard
         self.while_held = member.while_held
         self.connect = member.connect
 
@@ -140,7 +139,11 @@ class Fleet:
 
     def owns(self, place: str) -> bool:
         """See `Ownership.owns`."""
-        return place in self._served and self._member.is_heard()
+        return place in self._served and self.is_heard()
+
+    def is_heard(self) -> bool:
+        """See `Ownership.is_heard`."""
+        return self._member.is_heard()
 
     async def hand_over(self) -> None:
         """See `Ownership.hand_over`."""

@@ -52,6 +52,10 @@ class Ownership(Protocol):
         """Return True if this process serves the place now, as far as it heard within the last second."""
         ...
 
+    def is_heard(self) -> bool:
+        """Return True if no other process can have replaced this one: while it is False, no platform is called."""
+        ...
+
     async def hand_over(self) -> None:
         """Take no more places, and give those that this process serves to others, each as soon as `serve` has ended
         there: a turn in the midst of a long pass keeps no other place. Before an orderly end."""
@@ -85,6 +89,9 @@ class Alone:
         """Do nothing: nobody else is there."""
 
     def owns(self, place: str) -> bool:
+        return True
+
+    def is_heard(self) -> bool:
         return True
 
     async def hand_over(self) -> None:

@@ -13,7 +13,7 @@ import asyncio
 import datetime
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from bot.contract import CallCost, Clock, Closed, RateBudget, SystemClock
@@ -28,12 +28,21 @@ PATIENCE = 300.0
 """Seconds a call may wait for a budget that its platform closed; a longer wait raises `Closed` at once."""
 ENDS_WITHIN = 5.0
 """Seconds the end of a reply may wait for its call, else it is not begun: about as long as writing one takes."""
+_UNHEARD_PAUSE = 0.1
+"""Seconds after which is looked again whether calls may be made."""
 
 
 class Pacer:
     """Grants calls within every platform's rate budgets, the one that is waited for longest first."""
 
-    def __init__(self, clock: Clock | None = None, metrics: Metrics | None = None) -> None:
+    def __init__(
+        self, clock: Clock | None = None, metrics: Metrics | None = None, may_call: Callable[[], bool] = lambda: True
+    ) -> None:
+        """
+        Args:
+            may_call: False: this process may have been replaced by another one. Nothing is granted then.
+        """
+        self._may_call = may_call
         self._clock = clock or SystemClock()
         self._metrics = metrics or Metrics()
         self.live = 0
@@ -112,6 +121,8 @@ class Pacer:
 
     def take(self, cost: CallCost, purpose: Purpose = Purpose.TYPING) -> bool:
         """Take a call at once if the budgets allow it, else return False; call `answered` when its answer came."""
+        if not self._may_call():
+            return False
         now = self._clock.monotonic()
         for budget in cost.budgets:
             scope = self._scope_of(budget)
@@ -322,6 +333,9 @@ class Pacer:
     def pump(self) -> None:
         """Grant every call that may be made now, the longest awaited first, and set the timer for the next one."""
         now = self._clock.monotonic()
+        if not self._may_call():
+            self._wake_at(now + _UNHEARD_PAUSE)
+            return
         wake = float("inf")
         full: set[str] = set()
         for grant in self._waiting.in_order(full):

@@ -176,6 +176,9 @@ class OnBoard:
         if owner is not None:
             owner._hint(place)
 
+    def is_heard(self) -> bool:
+        return True
+
     def owns(self, place: str) -> bool:
         return self._board.places.get(place) is self
 

@@ -17,7 +17,7 @@ from tests.conftest import RawJson
 from tests.patience import PATIENCE, slowed
 from tests.postgres import own_server
 
-pytestmark = pytest.mark.first
+pytestmark = [pytest.mark.first, pytest.mark.real]
 PLACES = [f"telegram:{number}" for number in range(12)]
 TEN_IN_EACH = [(place, f"{place} {number}") for number in range(10) for place in PLACES]
 """The same that come to several processes are one."""

@@ -11,6 +11,8 @@ from bot.intake import engine, fleet, membership
 from tests.bot.intake.members import Looks, Marks, Member, looks
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture
 def seen(postgres_url: str) -> Iterator[Looks]:

@@ -708,3 +708,19 @@ async def test_what_nobody_will_be_able_to_complete_does_not_begin(pacer: Pacer,
     pacer.refused(CallCost((edits,)), edits.scope, 86_400.0)
 
     assert not pacer.admits(reader)
+
+
+async def test_nothing_is_granted_while_another_process_may_have_replaced_this_one(clock: FakeClock) -> None:
+    heard = False
+    pacer = Pacer(clock, may_call=lambda: heard)
+    calls = Calls(pacer, clock)
+
+    calls.ask("words", CallCost((CHAT,)), Purpose.FIRST)
+    await clock.advance(5.0)
+    assert calls.granted == [] and not pacer.take(CallCost((CHAT,)))
+
+    heard = True
+    await clock.advance(0.1)
+    assert calls.names == ["words"] and pacer.take(CallCost((CHAT,)))
+    await asyncio.gather(*calls.tasks)
+    await pacer.close()

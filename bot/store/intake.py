@@ -22,6 +22,8 @@ KEEP_SECONDS = 10 * 86_400.0
 """How long delivery keys stay: 7 days are promised, and the clock may be wrong by a day or two."""
 _STEP = 500
 """Rows removed in one transaction, so that no message waits behind a cleaning."""
+_AT_ONCE = 100
+"""Rows of a place that are read at once."""
 
 _SEEN = (
     "INSERT INTO deliveries (platform, account, delivery, seen_at) VALUES (?, ?, ?, ?) "
@@ -88,33 +90,31 @@ class Intake(Queries):
 
         A row that cannot be read (written by a later version) is ended as failed, with a line in the log.
         """
-        return await self._read_rows(await self._readers.fetch_rows(f"{_ROWS} WHERE {UNFINISHED} ORDER BY id"))
-
-    async def _read_rows(self, found: Iterable[Row]) -> list[InboxRow]:
-        rows: list[InboxRow] = []
-        for id, chat, text, received_at, state, attempts in found:
-            try:
-                rows.append(
-                    InboxRow(id, ChatId.parse(chat), incoming_from_json(text), received_at, InboxState(state), attempts)
-                )
-            except ValueError:
-                _log.exception("inbox row %d cannot be read and is given up", id)
-                await self.end(id, InboxState.FAILED)
+        rows, unreadable = await self._readers.read(
+            lambda db: _read_rows(db.execute(f"{_ROWS} WHERE {UNFINISHED} ORDER BY id"))
+        )
+        await self._give_up(unreadable)
         return rows
 
     async def look(self, place: str, known: Collection[int]) -> tuple[list[InboxRow], set[int]]:
-        """Return the new and running rows of a place that are not `known`, in the order of intake, and the ids of all
-        that are new or running there; see `list_waiting`."""
+        """Return the new and running rows of a place that are not `known`, the first hundred in the order of intake,
+        and the ids of all that are new or running there; see `list_waiting`."""
 
-        def read(db: Connection) -> tuple[list[Row], set[int]]:
+        def read(db: Connection) -> tuple[list[InboxRow], list[int], set[int]]:
             condition = f"{UNFINISHED} AND {in_place('chat')}"
             ids = {int(id) for (id,) in db.execute(f"SELECT id FROM inbox WHERE {condition}", place_range(place))}
-            new = sorted(ids.difference(known))[:_STEP]
+            new = sorted(ids.difference(known))[:_AT_ONCE]
             marks = ", ".join("?" * len(new))
-            return db.execute(f"{_ROWS} WHERE id IN ({marks}) ORDER BY id", new).fetchall() if new else [], ids
+            found = db.execute(f"{_ROWS} WHERE id IN ({marks}) ORDER BY id", new) if new else ()
+            return *_read_rows(found), ids
 
-        found, ids = await self._readers.read(read)
-        return await self._read_rows(found), ids
+        rows, unreadable, ids = await self._readers.read(read)
+        await self._give_up(unreadable)
+        return rows, ids
+
+    async def _give_up(self, unreadable: Iterable[int]) -> None:
+        for id in unreadable:
+            await self.end(id, InboxState.FAILED)
 
     async def count_running(self, person: str, but: ChatId) -> int:
         """Return the number of a person's deliveries that run now, in all chats but one."""
@@ -210,6 +210,20 @@ class Intake(Queries):
             == _STEP
         ):
             pass
+
+
+def _read_rows(found: Iterable[Row]) -> tuple[list[InboxRow], list[int]]:
+    """Return the rows that can be read, and the ids of the others; in the reader's thread, as texts may be long."""
+    rows, unreadable = list[InboxRow](), list[int]()
+    for id, chat, text, received_at, state, attempts in found:
+        try:
+            rows.append(
+                InboxRow(id, ChatId.parse(chat), incoming_from_json(text), received_at, InboxState(state), attempts)
+            )
+        except ValueError:
+            _log.exception("inbox row %d cannot be read and is given up", id)
+            unreadable.append(id)
+    return rows, unreadable
 
 
 def is_idle(db: Connection, place: str) -> bool:

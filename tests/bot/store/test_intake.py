@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from dataclasses import replace
 
 import pytest
 
 from bot.contract.errors import StoreError
-from bot.contract.messages import ChatId, Enclosure, EnclosureKind, MessageSent, Quoted
+from bot.contract.messages import ChatId, Enclosure, EnclosureKind, Incoming, MessageSent, Quoted
 from bot.store import Connection, InboxState, Store
+from bot.store.incoming import incoming_from_json
 from bot.store.intake import is_idle
 from bot.store.states import UNFINISHED
 from tests.bot.store.conftest import HandClock, Message, taken_in
@@ -101,6 +103,23 @@ async def test_a_row_of_a_later_version_is_given_up_and_the_others_go_on(
     assert [row.id for row in await store.intake.list_waiting()] == [2]
     assert await states(store) == ["failed", "new"]
     assert "inbox row 1 cannot be read" in caplog.text
+
+
+async def test_long_texts_that_wait_are_read_beside_the_event_loop(
+    store: Store, message: Message, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A start with a hundred texts of a megabyte held up every chat for half a second."""
+    read: list[threading.Thread] = []
+
+    def read_noted(text: str) -> Incoming:
+        read.append(threading.current_thread())
+        return incoming_from_json(text)
+
+    monkeypatch.setattr("bot.store.intake.incoming_from_json", read_noted)
+    await store.intake.take_in(message())
+
+    assert len(await store.intake.list_waiting()) == len((await store.intake.look("telegram:42/7", set()))[0]) == 1
+    assert len(read) == 2 and threading.current_thread() not in read
 
 
 async def test_delivery_keys_are_kept_for_a_week_and_not_for_ever(

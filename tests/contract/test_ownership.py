@@ -78,20 +78,42 @@ async def test_the_same_delivery_to_every_process_begins_one_turn(fleet: Fleet) 
     assert fleet.shown("7") == ["You said What is tea?."] and len(fleet.model.requests) == 1
 
 
-async def test_when_a_process_is_killed_another_goes_on_in_order(fleet: Fleet) -> None:
-    [first, *others] = await start_all(fleet)
-    held = fleet.model.faults.add("*", Fault(hold=asyncio.Event()))
-    await first.deliver(message("a"))
-    await held.reached.wait()
-    for word in "bcd":
-        await first.deliver(message(word))
+async def test_when_a_process_is_killed_another_goes_on_in_order_and_in_the_same_message(fleet: Fleet) -> None:
+    members, never = await start_all(fleet), asyncio.Event()
 
-    await asyncio.gather(*(member.kill() for member in (first, *others)))
+    def script(body: RawJson) -> Reply:
+        return Reply(f"You said {asked(body)}.", hang_after=8 if len(fleet.model.requests) == 1 else None, until=never)
+
+    fleet.model.script = script
+    for word in "abcd":
+        await members[0].deliver(message(word))
+    async with asyncio.timeout(PATIENCE):
+        while not fleet.shown("7"):
+            await asyncio.sleep(0.01)
+
+    await asyncio.gather(*(member.kill() for member in members))
     await fleet.start()
     await answered(fleet)
 
     assert fleet.shown("7") == [f"You said {word}." for word in "abcd"]
     assert len(fleet.model.requests) == 5
+
+
+async def test_a_message_that_kills_each_process_is_given_up_and_its_chat_goes_on(fleet: Fleet) -> None:
+    never = asyncio.Event()
+    fleet.model.script = lambda body: Reply("I say it.", hang_before_headers=asked(body) == "poison", until=never)
+    now = await fleet.start()
+    await now.deliver(message("poison"), message("tea"))
+    for deaths in (1, 2):
+        async with asyncio.timeout(PATIENCE):
+            while len(fleet.model.requests) < deaths:
+                await asyncio.sleep(0.01)
+        await now.kill()
+        now = await fleet.start()
+    await answered(fleet)
+
+    [apology, answer] = fleet.shown("7")
+    assert "Something went wrong" in apology and answer == "I say it." and len(fleet.model.requests) == 3
 
 
 @pytest.mark.parametrize("number", [60, pytest.param(1_000, marks=pytest.mark.soak)])

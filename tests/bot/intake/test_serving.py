@@ -109,6 +109,16 @@ async def test_what_is_stored_in_a_place_is_taken_up_once_and_in_order(desk: Des
     assert len(desk.taken) == 4
 
 
+async def test_more_than_is_read_at_once_is_taken_up_at_once(desk: Desk) -> None:
+    for number in range(205):
+        await desk.put(f"{number}")
+    await desk.store.intake.begin(1)
+
+    await desk.serve()
+
+    assert desk.taken == [(f"{number}", True) for number in range(205)]
+
+
 async def test_what_a_former_process_was_busy_with_and_what_waited_behind_it_was_let_in_by_it(desk: Desk) -> None:
     for text, chat in (("running", CHANNEL), ("waiting", CHANNEL), ("elsewhere", TOPIC)):
         await desk.put(text, chat)

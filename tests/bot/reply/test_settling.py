@@ -16,7 +16,7 @@ from bot.contract.transcript import Usage
 from bot.pacing.pacer import Pacer
 from bot.reply.opening import Replies
 from bot.reply.record import Recorded
-from bot.reply.settling import Settling
+from bot.reply.settling import Due, Settling
 from bot.reply.stream import ReplyStream
 from bot.store import Store, TurnState
 from tests.bot.conftest import BareSurface
@@ -198,6 +198,21 @@ async def test_the_next_process_goes_on_with_what_is_not_settled(desk: Desk, clo
 
     assert soon == [ALL]
     assert screen.texts == [ALL] and await desk.store.turns.list_unsettled() == []
+
+
+async def test_what_is_not_settled_in_a_place_is_found_there_and_shown_by_one_task(
+    desk: Desk, clock: FakeClock, screen: Screen
+) -> None:
+    """Found by who serves the place in the moment in which the turn ends there, it was shown again by two."""
+    turn = await desk.answer(*RAIN, faults=(None, LOST))
+    place = str(CHAT.place)
+
+    assert not await desk.settling.resume(f"{place}0") and await desk.settling.resume(place)
+    desk.settling.begin(turn, CHAT, Due(2.0, stale=True, at=clock.wall() + 2.0))
+    assert desk.settling.waiting == 1
+    await desk.clock.advance(151.0)
+    assert desk.times == [2.0, 15.0, 150.0] and not await desk.settling.resume(place)
+    assert desk.settling.waiting == 0
 
 
 async def test_the_last_edit_of_a_former_process_may_be_late_too(desk: Desk) -> None:

@@ -17,7 +17,7 @@ MOST_ATTEMPTS = 2
 """Processes that may die while they answer one question: a message that kills the process is not begun for ever. Tries
 within a process are limited by the time of the turn alone."""
 MOST_REMINDER_ATTEMPTS = 5
-"""Processes that may begin to show one reminder: those that could not reach its platform count as well."""
+"""Processes that may die while they show one reminder."""
 
 
 @dataclass(slots=True)

@@ -12,10 +12,12 @@ import datetime
 import logging
 import math
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from typing import TypeAlias
 
 from bot.contract import (
     AssistantEntry,
+    Backoff,
     Clock,
     Entry,
     MessageSent,
@@ -29,7 +31,7 @@ from bot.reply import Replies, Settling
 from bot.safety import LinkPolicy, Unknown
 from bot.sentences import language_of, say
 from bot.store import LATE_AFTER, Claim, InboxState, Store, zone_or_utc
-from bot.turn.limits import MOST_REMINDER_ATTEMPTS
+from bot.turn.limits import MOST_REMINDER_ATTEMPTS, TurnLimits
 from bot.turn.run import close_told
 
 log = logging.getLogger(__name__)
@@ -97,22 +99,32 @@ class Reminders:
             await self._sleep(min(max(left, 0.0), longest))
 
     async def show(self, turn: int, due: TimerDue) -> None:
-        """Write a reminder into its chat; the edge around this turn. Its row ends only after it stands there."""
+        """Write a reminder into its chat, as soon as the store and the platform let it; the edge around this turn. Its
+        row ends only after it stands there."""
+        limits, backoff = TurnLimits(math.inf), Backoff(self._clock)
         try:
-            attempts = await self._store.turns.begin(turn, due.chat, due.sender.id)
-            if not attempts:
-                return
-            if attempts > MOST_REMINDER_ATTEMPTS:
-                await self._store.intake.end(turn, InboxState.FAILED)
-                log.error("turn %s: a reminder is given up after %d attempts", turn, attempts - 1)
-                return
-            await self._show(turn, due)
-        except Unreachable as error:
-            log.warning("turn %s: the reminder waits for the next start: %s", turn, error)
-        except StoreError as error:
-            log.error("turn %s: %s", turn, error)
+            while not await self._try_to_show(turn, due, limits):
+                await backoff.wait()
+        except asyncio.CancelledError:
+            with suppress(StoreError):
+                await limits.take_back(lambda: self._store.intake.pause(turn))
+            raise
         except Exception:
             log.exception("turn %s: a reminder could not be shown", turn)
+
+    async def _try_to_show(self, turn: int, due: TimerDue, limits: TurnLimits) -> bool:
+        """Show a reminder if that can be done now; False: it is to be tried again."""
+        try:
+            await limits.count(lambda: self._store.turns.begin(turn, due.chat, due.sender.id))
+            if limits.attempts > MOST_REMINDER_ATTEMPTS:
+                await self._store.intake.end(turn, InboxState.FAILED)
+                log.error("turn %s: a reminder is given up after %d attempts", turn, limits.attempts - 1)
+            elif limits.attempts:
+                await self._show(turn, due)
+        except (StoreError, Unreachable) as error:
+            log.warning("turn %s: the reminder waits: %s", turn, error)
+            return False
+        return True
 
     async def _show(self, turn: int, due: TimerDue) -> None:
         store = self._store

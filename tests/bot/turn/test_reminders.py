@@ -282,8 +282,56 @@ async def test_a_reminder_that_kills_its_process_is_given_up(
     assert f"given up after {MOST_REMINDER_ATTEMPTS} attempts" in caplog.text
 
 
-async def test_where_the_bot_was_blocked_it_ends_and_where_nobody_is_connected_it_waits(
+async def test_where_the_bot_was_blocked_it_ends(
     store: Store, inbox: Inbox, reminders: Reminders, screen: Screen, clock: FakeClock
+) -> None:
+    id, due = await taken_in(store, inbox, clock.wall())
+    screen.blocked = True
+
+    await reminders.show(id, due)
+
+    assert await store.intake.list_waiting() == []
+
+
+@pytest.mark.parametrize("trouble", ["the store counts no attempt", "nobody is connected"])
+async def test_where_it_cannot_be_shown_now_it_comes_when_that_is_over(
+    trouble: str, store: Store, inbox: Inbox, screen: Screen, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id, due = await taken_in(store, inbox, clock.wall())
+    begin, troubled, tries = store.turns.begin, True, 0
+
+    def surface(target: object) -> Surface:
+        nonlocal tries
+        tries += 1
+        if troubled and trouble == "nobody is connected":
+            raise Unreachable("telegram is not connected")
+        return screen
+
+    async def begin_failing(turn: int, chat: ChatId, person: str) -> int:
+        nonlocal tries
+        tries += 1
+        if troubled and trouble == "the store counts no attempt":
+            raise StoreError("The disk is full.")
+        return await begin(turn, chat, person)
+
+    monkeypatch.setattr(store.turns, "begin", begin_failing)
+    pacer = Pacer(clock)
+    showing = asyncio.create_task(reminding(store, pacer, clock, surface, zone="UTC").show(id, due))
+    for _ in range(3):
+        await until(lambda: clock._sleepers)
+        await clock.advance(30.0)
+    assert tries >= 3 and screen.pages == []
+    troubled = False
+    while not showing.done():
+        await until(partial(ended_or_asleep, showing, clock))
+        await clock.advance(30.0)
+    await pacer.close()
+
+    assert screen.pages[0].startswith("⏰ Tea!") and await store.intake.list_waiting() == []
+
+
+async def test_a_process_that_ends_in_order_costs_a_reminder_no_attempt(
+    store: Store, inbox: Inbox, clock: FakeClock
 ) -> None:
     id, due = await taken_in(store, inbox, clock.wall())
 
@@ -291,11 +339,13 @@ async def test_where_the_bot_was_blocked_it_ends_and_where_nobody_is_connected_i
         raise Unreachable("telegram is not connected")
 
     pacer = Pacer(clock)
-    offline = reminding(store, pacer, clock, nobody, zone="UTC")
-    await offline.show(id, due)
+    showing = asyncio.create_task(reminding(store, pacer, clock, nobody, zone="UTC").show(id, due))
+    await until(lambda: clock._sleepers)
+    [waiting] = await store.intake.list_waiting()
+    assert waiting.attempts == 1
+    showing.cancel()
+    await asyncio.wait([showing])
     await pacer.close()
-    assert [row.id for row in await store.intake.list_waiting()] == [id]
 
-    screen.blocked = True
-    await reminders.show(id, due)
-    assert await store.intake.list_waiting() == []
+    [waiting] = await store.intake.list_waiting()
+    assert waiting.attempts == 0

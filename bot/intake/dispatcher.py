@@ -192,7 +192,7 @@ class Dispatcher:
         for task in routes:
             task.cancel()
         await asyncio.gather(*routes, return_exceptions=True)
-        await self._queue.hand_over(place, TURN_SECONDS)
+        await asyncio.gather(self._queue.hand_over(place, TURN_SECONDS), self._signs.rest(place))
         await self._settling.rest(place)
 
     async def suspend(self, platform: str) -> None:
@@ -216,9 +216,8 @@ class Dispatcher:
         """Take in nothing more, and end what runs; unfinished turns go on at the next start."""
         self._open = False
         await self._ownership.hand_over()
-        await self._queue.close(grace)
+        await asyncio.gather(self._queue.close(grace), self._signs.close())
         await self._settling.close()
-        await self._signs.close()
         for task in (routes := list(self._routes.values())):
             task.cancel()
         await asyncio.gather(*routes, return_exceptions=True)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 
 from bot.contract import (
     CallCost,
+    ChatId,
     Clock,
     DeliveryError,
     MessageRef,
@@ -19,6 +20,7 @@ from bot.contract import (
     RateLimited,
     SettingsError,
     Surface,
+    is_within,
     post_cost,
 )
 from bot.markdown import escape
@@ -32,6 +34,8 @@ LOOK_AGAIN = 0.5
 """Seconds until it is tried again where others need the calls."""
 PATIENCE = 300.0
 """Seconds after which a receipt that could not be taken away stays."""
+MOMENT = 1.0
+"""Seconds that lines have to go when a process ends."""
 MOST_AT_ONCE = 500
 """Receipts in all chats; who waits beyond that waits without one."""
 _SHOWN = 60
@@ -45,28 +49,45 @@ class WaitingSigns:
         self._pacer = pacer
         self._clock = clock
         self._surface = surface
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], ChatId] = {}
+        self._lines: dict[asyncio.Task[None], Callable[[], None]] = {}
+        """Those that keep a line, each with what has it taken away."""
 
     def show(self, message: MessageSent, language: str) -> Callable[[], None]:
         """Show that `message` waits, soon; call what is returned when its turn begins."""
         begun = asyncio.Event()
         # Where the platform shows by itself that an answer is on its way, that is the receipt.
         if not message.awaited and len(self._tasks) < MOST_AT_ONCE:
-            self._start(self._keep(message, language, begun))
+            task = self._start(message.chat, self._keep(message, language, begun))
+            if not message.message_id:
+                self._lines[task] = begun.set
         return begun.set
 
     def take_away(self, message: MessageSent) -> None:
         """Take away what a former process may have shown on a message."""
         if message.message_id and len(self._tasks) < MOST_AT_ONCE:
-            self._start(self._sign(message, False, lambda: True))
+            self._start(message.chat, self._sign(message, False, lambda: True))
+
+    async def rest(self, within: str) -> None:
+        """Show nothing more on a platform or in a place. Lines go, where that can be done in a moment: nobody else
+        knows them. Signs on messages stay, which a next process takes away."""
+        await self._end([task for task, chat in self._tasks.items() if is_within(chat, within)])
 
     async def close(self) -> None:
-        """Leave what is shown as it is; a next process takes it away."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Do the same everywhere."""
+        await self._end(list(self._tasks))
 
-    def _start(self, work: Awaitable[object]) -> None:
+    async def _end(self, tasks: Collection[asyncio.Task[None]]) -> None:
+        lines = [task for task in tasks if task in self._lines]
+        for task in lines:
+            self._lines[task]()
+        if lines:
+            await asyncio.wait(lines, timeout=MOMENT)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _start(self, chat: ChatId, work: Awaitable[object]) -> asyncio.Task[None]:
         async def showing() -> None:
             try:
                 await work
@@ -76,8 +97,13 @@ class WaitingSigns:
                 log.exception("a receipt was not shown")
 
         task = asyncio.create_task(showing(), name="receipt")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = chat
+        task.add_done_callback(self._forget)
+        return task
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        del self._tasks[task]
+        self._lines.pop(task, None)
 
     async def _keep(self, message: MessageSent, language: str, begun: asyncio.Event) -> None:
         if message.message_id:

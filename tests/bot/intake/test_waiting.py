@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -119,6 +120,37 @@ async def test_a_command_that_nobody_else_sees_gets_a_line_that_names_it_and_goe
     (shown, line), gone = surface.done
     assert shown == "line" and r"why is \*this\* so so" in str(line) and "…" in str(line)
     assert gone == ("no line", "m1")
+
+
+async def test_a_line_goes_with_its_process_and_a_sign_is_left_to_the_next(
+    signs: WaitingSigns, surface: Watched, clock: FakeClock
+) -> None:
+    """The next process shows a line of its own, and knows nothing of this one."""
+    elsewhere = replace(message("", command=True), chat=ChatId("slack", "T", "D"))
+    for one in (message("", command=True), message("5.1"), elsewhere):
+        signs.show(one, "en")
+        await clock.advance(1.0)
+    assert [what for what, _ in surface.done] == ["line", "sign", "line"]
+
+    for count, resting in ((1, signs.rest("slack:T/C")), (1, signs.rest("discord")), (2, signs.close())):
+        ending = asyncio.create_task(resting)
+        await clock.advance(2.0)
+        await ending
+        assert surface.done[3:] == [("no line", "m1")] * count
+
+
+async def test_a_line_that_cannot_go_at_once_keeps_no_process(
+    signs: WaitingSigns, surface: Watched, pacer: Pacer, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.intake.waiting.MOMENT", 0.01)
+    signs.show(message("", command=True), "en")
+    await clock.settle()
+    while pacer.take(POSTS):
+        pass
+
+    await signs.close()
+
+    assert [what for what, _ in surface.done] == ["line"]
 
 
 @pytest.mark.parametrize("quiet", [message("5.1", awaited=True), message("", command=False)], ids=["awaited", "button"])

@@ -19,7 +19,7 @@ from tests.postgres import own_server
 
 pytestmark = [pytest.mark.first, pytest.mark.real]
 PLACES = [f"telegram:{number}" for number in range(12)]
-TEN_IN_EACH = [(place, f"{place} {number}") for number in range(10) for place in PLACES]
+DELIVERIES = [(place, f"{place} {number}") for number in range(6) for place in PLACES]
 """The same that come to several processes are one."""
 
 
@@ -37,8 +37,9 @@ def processes(seen: Looks, postgres_url: str) -> Iterator[Processes]:
 
 def start_three(processes: Processes, seen: Looks) -> tuple[list[ForkServerProcess], ForkServerProcess, list[str]]:
     """Three processes in the midst of their work: all, that which serves most places, and those."""
-    running = processes.start("one", "two", "three", deliveries=TEN_IN_EACH, seconds=0.1)
-    seen.wait_until(f"SELECT FROM inbox HAVING count(*) = {len(TEN_IN_EACH)}")
+    running = processes.start("one", "two", "three", deliveries=DELIVERIES, seconds=0.3)
+    seen.wait_until(f"SELECT FROM inbox HAVING count(*) = {len(DELIVERIES)}")
+    seen.wait_until(f"SELECT FROM answers HAVING count(*) >= {len(PLACES)}")
     name, places = next(iter(seen.owners().items()))
     (busiest,) = (process for process in running if process.name == name)
     return running, busiest, places
@@ -53,11 +54,11 @@ def seconds_until_served_elsewhere(seen: Looks, places: Sequence[str], name: str
 
 def test_what_comes_to_three_processes_at_once_is_answered_once_in_order(processes: Processes, seen: Looks) -> None:
     # Nobody looks for anything: each delivery is found at the beginning of a busy time, or by a hint.
-    processes.start("one", "two", "three", deliveries=TEN_IN_EACH, look=PATIENCE, idle=PATIENCE)
-    seen.wait_until(f"SELECT FROM answers HAVING count(*) = {len(TEN_IN_EACH)}")
+    processes.start("one", "two", "three", deliveries=DELIVERIES, look=PATIENCE, idle=PATIENCE)
+    seen.wait_until(f"SELECT FROM answers HAVING count(*) = {len(DELIVERIES)}")
 
     seen.check_order()
-    assert seen.rows("SELECT count(*) FROM inbox") == [(len(TEN_IN_EACH),)]
+    assert seen.rows("SELECT count(*) FROM inbox") == [(len(DELIVERIES),)]
 
 
 def test_the_places_of_a_killed_process_are_served_within_a_second(processes: Processes, seen: Looks) -> None:
@@ -143,3 +144,24 @@ def test_a_restart_of_the_server_while_a_process_is_replaced_loses_nothing() -> 
 
                 seen.check_order()
             assert [process.exitcode for process in running if process is not busiest] == [None, None]
+
+
+@pytest.mark.soak
+def test_after_twenty_kills_nothing_is_lost_and_nobody_waited_for_a_second(processes: Processes, seen: Looks) -> None:
+    running = {process.name: process for process in processes.start("0", "1", "2", seconds=0.05, idle=PATIENCE)}
+    waited = []
+    for number in range(20):
+        deliveries = [(place, None) for place in PLACES] * 10
+        (new,) = processes.start(f"new {number}", deliveries=deliveries, seconds=0.05, idle=PATIENCE)
+        running[new.name] = new
+        seen.wait_until("SELECT FROM places JOIN inbox USING (place) WHERE state = 'new' AND owner IS NOT NULL")
+        name, places = next((name, places) for name, places in seen.owners().items())
+        running.pop(name).kill()
+        killed_at = seen.rows("SELECT clock_timestamp()")[0][0]
+        seen.wait_for_answers()
+        waited.append(seconds_until_served_elsewhere(seen, places, name, killed_at))
+
+    seen.check_order()
+    waited.sort()
+    print(f"served again after {waited[9]:.2f} s (median), {waited[18]:.2f} s (p95), {waited[-1]:.2f} s at most")
+    assert waited[18] < slowed(1.0)

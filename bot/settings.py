@@ -186,7 +186,9 @@ class CoreSettings(Settings):
     summary_model: str = Field(
         "", description="A small model that writes summaries, as provider:name; empty: the one that answers."
     )
-    database_url: str = Field("sqlite:///data/parley.db", description="Where conversations are kept.")
+    database_url: str = Field(
+        "sqlite:///data/parley.db", description="Where conversations are kept: a SQLite file, or postgresql://…"
+    )
     keep_days: int = Field(
         0, ge=0, description="Days after which what was said and answered is deleted; 0: it is kept until /forget."
     )

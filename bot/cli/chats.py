@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from bot.cli.counts import count_of
 from bot.contract import ChatId, SettingsError, SystemClock, identity, turns_of
 from bot.safety import redact_nothing
-from bot.store import Store, database_path
+from bot.store import Store, explain_absence
 from bot.turn import ChatWriter, Form
 
 MOST_CHATS = 1_000_000
@@ -26,7 +26,7 @@ async def list_chats(database_url: str) -> int:
     Raises:
         StoreError: the database cannot be used.
     """
-    if absent := _explain_absence(database_url):
+    if absent := explain_absence(database_url):
         print(f"no chats yet: {absent}")  # noqa: T201
         return 0
     async with Store.open(database_url, clock=SystemClock()) as store:
@@ -50,7 +50,7 @@ async def export(database_url: str, id: str, *, markdown: bool = False) -> int:
         StoreError: the database cannot be used.
     """
     chat = _parse_chat("export", id)
-    if absent := _explain_absence(database_url):
+    if absent := explain_absence(database_url):
         return _print_refusal(f"no chat {str(chat)!r} is stored: {absent}")
     async with Store.open(database_url, clock=SystemClock()) as store:
         if await _count_turns(store, chat) is None:
@@ -69,7 +69,7 @@ async def forget(database_url: str, id: str, *, sure: bool) -> int:
         StoreError: the database cannot be used.
     """
     chat = _parse_chat("forget", id)
-    if absent := _explain_absence(database_url):
+    if absent := explain_absence(database_url):
         return _print_refusal(f"no chat {str(chat)!r} is stored: {absent}")
     async with Store.open(database_url, clock=SystemClock()) as store:
         turns = await _count_turns(store, chat)
@@ -99,7 +99,7 @@ async def forget_person(database_url: str, id: str, *, sure: bool) -> int:
         person = identity.person(id)
     except ValueError as error:
         raise SettingsError(f"--person: {error}") from None
-    if absent := _explain_absence(database_url):
+    if absent := explain_absence(database_url):
         return _print_refusal(f"nothing is kept of {person}: {absent}")
     async with Store.open(database_url, clock=SystemClock()) as store:
         held = await store.people.count_held(person)
@@ -132,7 +132,7 @@ async def trace(database_url: str, reference: str) -> int:
         StoreError: the database cannot be used.
     """
     unknown = f"no turn has the reference {reference!r}"
-    if absent := _explain_absence(database_url):
+    if absent := explain_absence(database_url):
         return _print_refusal(f"{unknown}: {absent}")
     told = False
     async with Store.open(database_url, clock=SystemClock()) as store:
@@ -179,12 +179,6 @@ async def _describe_turns(store: Store, reference: str) -> AsyncIterator[str]:
 def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "…"
-
-
-def _explain_absence(database_url: str) -> str:
-    """Return that there is no database, and where; empty where there is one. Looking does not create it."""
-    path = database_path(database_url).absolute()
-    return "" if path.exists() else f"there is no {path}"
 
 
 def _parse_chat(action: str, id: str) -> ChatId:

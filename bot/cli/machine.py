@@ -8,14 +8,14 @@ import os
 import shutil
 import socket
 import urllib.request
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from bot.contract import BotError, Clock, SettingsError
 from bot.policy import Prices, read_prices
 from bot.settings import CoreSettings
-from bot.store import Inspection, database_files, inspect, open_to_all, real_path
+from bot.store import database_files, inspect, inspect_server, is_server, open_to_all, real_path
 from tools.findings import Finding
 from tools.network import find_proxy_faults
 
@@ -85,7 +85,23 @@ def _explain_unpriced(model: str) -> str:
     return f"nobody knows what {model} costs, so no limit in money holds for it: add it to PRICES"
 
 
+async def _examine_server(url: str, platforms: Collection[str]) -> list[Result]:
+    try:
+        found = await asyncio.to_thread(inspect_server, url)
+    except BotError as error:
+        return [("database", Finding.bad(str(error)))]
+    named = f"PostgreSQL {found.version}"
+    if not found.schema:
+        return [("database", Finding.ok(f"{named} answers, and its tables are made at the first start"))]
+    results = [("database", Finding.ok(f"{named} answers, {_format_size(found.bytes)}"))]
+    if found.older:
+        results.append(("database", Finding.note("its tables are of an earlier version; the next start upgrades them")))
+    return results + _list_unfinished(found.unfinished, platforms)
+
+
 async def _examine_database(core: CoreSettings, clock: Clock, platforms: Collection[str]) -> list[Result]:
+    if is_server(core.database_url):
+        return await _examine_server(core.database_url, platforms)
     try:
         path = real_path(core.database_url)
         found = await inspect(path, clock)
@@ -118,7 +134,7 @@ async def _examine_database(core: CoreSettings, clock: Clock, platforms: Collect
     space = f"{_format_size(free)} free at {home}{few}"
     results.append(("disk", Finding.bad(space) if few else Finding.ok(space)))
     if found is not None and all(finding.well for _, finding in results):
-        results += _list_unfinished(found, platforms)
+        results += _list_unfinished(found.unfinished, platforms)
     return results
 
 
@@ -129,10 +145,10 @@ def _explain_kept(path: Path, count: int) -> str:
     )
 
 
-def _list_unfinished(found: Inspection, platforms: Collection[str]) -> list[Result]:
+def _list_unfinished(unfinished: Mapping[str, int], platforms: Collection[str]) -> list[Result]:
     """List unfinished questions: what the next start answers, and what waits for a platform no longer configured."""
     results = []
-    for platform, count in found.unfinished.items():
+    for platform, count in unfinished.items():
         text = f"{count} on {platform}: answered at the next start"
         wanting = Finding.note(f"{text}, for which {platform} has to be configured again")
         results.append(("unfinished", Finding.ok(text) if platform in platforms else wanting))

@@ -10,7 +10,7 @@ from bot.contract import Clock, SettingsError, SystemClock
 from bot.policy import DAY, Prices, read_prices
 from bot.safety import clean_name
 from bot.settings import CoreSettings
-from bot.store import Store, Used, database_path
+from bot.store import Store, Used, explain_absence
 
 MOST_ROWS = 20
 """People, chats and models that the table shows; the rest is one row."""
@@ -55,9 +55,8 @@ async def print_usage(core: CoreSettings, days: int, *, as_json: bool, clock: Cl
     if not 1 <= days <= _MOST_DAYS:
         raise SettingsError(f"--days must be a number from 1 to {_MOST_DAYS}, and is {days}")
     clock = clock or SystemClock()
-    path = database_path(core.database_url).absolute()
-    if not path.exists():
-        print(json.dumps(_as_json(days, [], {}, set())) if as_json else f"nothing was asked yet: there is no {path}")  # noqa: T201
+    if absent := explain_absence(core.database_url):
+        print(json.dumps(_as_json(days, [], {}, set())) if as_json else f"nothing was asked yet: {absent}")  # noqa: T201
         return 0
     since = (clock.wall() // DAY - (days - 1)) * DAY
     async with Store.open(core.database_url, clock=clock) as store:

@@ -17,7 +17,7 @@ from bot.store.files import FILE_BYTES
 from bot.store.history import History
 from bot.store.inspection import Inspection, inspect
 from bot.store.intake import Claim, Ensure, InboxRow
-from bot.store.location import database_path, real_path
+from bot.store.location import explain_absence, is_server, real_path
 from bot.store.lock import lock_database
 from bot.store.privacy import database_files, open_to_all
 from bot.store.records import (
@@ -31,6 +31,7 @@ from bot.store.records import (
     TurnRecord,
 )
 from bot.store.retention import Keep
+from bot.store.server import inspect_server
 from bot.store.settings import ChatSettings
 from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
 from bot.store.sql import Connection

@@ -12,6 +12,7 @@ from bot.contract import StoreError
 class Fault(enum.Enum):
     """Why a statement failed; the value is the sentence for the operator."""
 
+    AGAIN = "other processes keep writing to the same rows"
     LOCKED = "another program is writing to the database and does not let go; close it, or wait"
     FULL = "the disk is full; free some space, and the bot goes on by itself"
     READONLY = "the database cannot be written; give its file and folder back to the bot's user"
@@ -34,11 +35,18 @@ class Fault(enum.Enum):
 class DatabaseError(Exception):
     """What a database said, with why; the text is the database's own."""
 
-    def __init__(self, fault: Fault, said: str, name: str = "") -> None:
+    def __init__(self, fault: Fault, said: str, name: str = "", *, sentence: str = "") -> None:
+        """
+        Args:
+            name: the database's own name of it.
+            sentence: for the operator, where the fault's own is not right for this database.
+        """
         super().__init__(said)
         self.fault = fault
         self.name = name
-        """The database's own name of it."""
+        self.sentence = sentence or fault.value
+        self.again = False
+        """Surely nothing was written, and it may go well the next time."""
 
 
 class FileMovedError(DatabaseError):
@@ -50,8 +58,7 @@ class FileMovedError(DatabaseError):
 
 def store_error(error: DatabaseError) -> StoreError:
     """Translate a database's error into a `StoreError`; raise it `from error`."""
-    sentence = error.fault.value
-    return StoreError(f"{sentence[0].upper()}{sentence[1:]} ({error.name}: {error}).")
+    return StoreError(f"{error.sentence[0].upper()}{error.sentence[1:]} ({error.name}: {error}).")
 
 
 def settle(done: asyncio.Future[Any], outcome: Any) -> None:

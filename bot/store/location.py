@@ -10,6 +10,11 @@ from bot.contract import SettingsError
 _FORMS = "write sqlite:///data/parley.db for a file below the working directory, or sqlite:////var/lib/parley.db"
 
 
+def is_server(url: str) -> bool:
+    """Return True if a `DATABASE_URL` names a PostgreSQL server."""
+    return url.strip().partition("://")[0] in ("postgresql", "postgres")
+
+
 def database_path(url: str) -> Path:
     """Return the file path in a `DATABASE_URL`.
 
@@ -20,8 +25,14 @@ def database_path(url: str) -> Path:
     """
     # None of these sentences shows the value: it may be another database's address, with its password.
     scheme, separator, rest = url.strip().partition("://")
+    if is_server(url):
+        raise SettingsError(
+            "DATABASE_URL names a PostgreSQL server and no file: its own programs (pg_dump, pg_restore) copy it."
+        )
     if not separator or scheme != "sqlite":
-        raise SettingsError(f"DATABASE_URL does not name a SQLite file, and only these are supported: {_FORMS}.")
+        raise SettingsError(
+            f"DATABASE_URL names neither a SQLite file nor a PostgreSQL server: {_FORMS}, or postgresql://…."
+        )
     if rest.startswith("/:memory:") or rest in ("", "/"):
         raise SettingsError(
             f"DATABASE_URL names a database in memory, which would forget every chat at the end: {_FORMS}."
@@ -40,3 +51,15 @@ def real_path(url: str) -> Path:
         SettingsError: as `database_path`.
     """
     return Path(os.path.realpath(database_path(url)))
+
+
+def explain_absence(url: str) -> str:
+    """Return that there is no database, and where; empty where there is one, or a server. Looking does not create it.
+
+    Raises:
+        SettingsError: as `database_path`.
+    """
+    if is_server(url):
+        return ""
+    path = database_path(url).absolute()
+    return "" if path.exists() else f"there is no {path}"

@@ -11,8 +11,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bot.contract import SettingsError
-from bot.store.location import real_path
+from bot.store.location import is_server, real_path
 from bot.store.opening import make_place
+from bot.store.server import lock_server
 
 _HOLDER = re.compile(rb"(\d{1,10}) ([\w.-]{1,200})\n")
 _COMMANDS = ("run", "chat")
@@ -32,6 +33,10 @@ def lock_database(url: str, command: str) -> Iterator[None]:
     Raises:
         SettingsError: another process has it, or there can be no such file.
     """
+    if is_server(url):
+        with lock_server(url, command):
+            yield
+        return
     path = real_path(url)
     make_place(path)
     advice = ", and both would answer everything. End that one, or give this one a DATABASE_URL of its own."

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic
 
-from bot.contract import StoreError
+from bot.contract import Clock, StoreError
 from bot.store.faults import DatabaseError, settle
 from bot.store.sql import OpenDatabase, Row, Session, T, Values
 
+_PATIENCE = 60.0
+"""Seconds a read waits for a server that is away."""
+_RETRY = 0.05
 COUNT = 2
 """A read takes well under a millisecond, and each connection is a thread."""
 _TOGETHER = 8
@@ -25,6 +28,7 @@ takes long holds up no more than these."""
 class _Read(Generic[T]):
     work: Callable[[Session], T]
     done: asyncio.Future[T]
+    asked_at: float
     outcome: Any = None
     """What it returned, or the exception it raised."""
 
@@ -32,7 +36,8 @@ class _Read(Generic[T]):
 class Readers:
     """A small pool of read-only connections, each lent only for the reads waiting at one moment."""
 
-    def __init__(self, connections: Iterable[OpenDatabase]) -> None:
+    def __init__(self, connections: Iterable[OpenDatabase], clock: Clock) -> None:
+        self._clock = clock
         self._all = tuple(connections)
         self._free = list(self._all)
         self._waiting: deque[_Read[Any]] = deque()
@@ -50,7 +55,7 @@ class Readers:
         if self._closed:
             raise StoreError("The store is closed, so nothing more can be read.")
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Read(work, done))
+        self._waiting.append(_Read(work, done, self._clock.monotonic()))
         self._lend_soon()
         return await done
 
@@ -90,7 +95,11 @@ class Readers:
 
     async def _read(self, connection: OpenDatabase, group: list[_Read[Any]]) -> None:
         try:
-            await connection.run_together(partial(_all, group))
+            left = group
+            while left:
+                await connection.run_together(partial(_all, left))
+                if left := [read for read in left if self._may_go_well(read)]:
+                    await self._clock.sleep(_RETRY)
         except BaseException:
             for read in group:
                 read.outcome = StoreError("The store stopped before this could be read.")
@@ -102,6 +111,12 @@ class Readers:
             # The thread remembers its last work until it is given another: what was read of a chat is not held by it.
             group.clear()
             self._lend_soon()
+
+    def _may_go_well(self, read: _Read[Any]) -> bool:
+        """Return True for a read that failed because the server was away, until nobody waits for it any more."""
+        again = isinstance(read.outcome, DatabaseError) and read.outcome.again
+        late = self._clock.monotonic() - read.asked_at >= _PATIENCE
+        return again and not (late or self._closed or read.done.done())
 
 
 def _all(group: Sequence[_Read[Any]], db: Session) -> None:

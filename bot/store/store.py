@@ -16,13 +16,14 @@ from bot.store.files import StoredFiles
 from bot.store.forgetting import give_back, wipe_traces
 from bot.store.history import History
 from bot.store.intake import Intake
-from bot.store.location import real_path
+from bot.store.location import is_server, real_path
 from bot.store.opening import BUSY_TIMEOUT, connect, make_place, move_aside_if_damaged
 from bot.store.personal import People
 from bot.store.presence import Presence
 from bot.store.privacy import make_private
 from bot.store.readers import COUNT, Readers
 from bot.store.retention import Keep, Retention
+from bot.store.server import open_server
 from bot.store.settings import ChatSettings
 from bot.store.spending import Spending
 from bot.store.timers import StoredTimers
@@ -68,42 +69,9 @@ class Store:
             SettingsError: the URL names no usable place, or a file that is not ours, of a later version or changed.
             StoreError: the database cannot be opened now.
         """
-        path = real_path(url)
-        make_place(path)
-        await move_aside_if_damaged(path, clock=clock, busy_timeout=busy_timeout)
-        make_private(path)
-
-        async def connect_writer() -> Database:
-            return await connect(path, busy_timeout=busy_timeout, write=True)
-
-        with closing(Presence(path)) as presence:
-            async with AsyncExitStack() as stack:
-                give_up = clock.monotonic() + _PATIENCE
-                while True:
-                    try:
-                        db = await connect_writer()
-                        stack.push_async_callback(db.close)
-                        await bring_up_to_date(db, path, clock)
-                        await db.run_together(lambda _: presence.check())
-                        break
-                    except DatabaseError as error:
-                        await stack.aclose()
-                        if error.fault is not Fault.LOCKED or clock.monotonic() >= give_up:
-                            raise store_error(error) from error
-                        await clock.sleep(0.05)
-                stack.pop_all()
-                writer = Writer(db, connect_writer, clock=clock, check=presence.check)
-                stack.push_async_callback(writer.close)
-                connections = []
-                try:
-                    for _ in range(COUNT):
-                        connections.append(await connect(path, busy_timeout=busy_timeout, write=False))
-                        stack.push_async_callback(connections[-1].close)
-                except DatabaseError as error:
-                    raise store_error(error) from error
-                readers = Readers(connections)
-                stack.push_async_callback(readers.close)
-                yield cls(writer, readers, clock)
+        opened = open_server(url, clock=clock) if is_server(url) else _open_file(url, clock, busy_timeout)
+        async with opened as (writer, readers):
+            yield cls(writer, readers, clock)
 
     async def probe(self) -> None:
         """Write something that means nothing.
@@ -136,3 +104,43 @@ class Store:
             _log.info("%d turns and %d files were kept long enough and are deleted", turns, files)
             await give_back(self.writer)
         self.writer.traces = True  # also what `parley chats forget` deleted beside the running bot
+
+
+@asynccontextmanager
+async def _open_file(url: str, clock: Clock, busy_timeout: float) -> AsyncIterator[tuple[Writer, Readers]]:
+    path = real_path(url)
+    make_place(path)
+    await move_aside_if_damaged(path, clock=clock, busy_timeout=busy_timeout)
+    make_private(path)
+
+    async def connect_writer() -> Database:
+        return await connect(path, busy_timeout=busy_timeout, write=True)
+
+    with closing(Presence(path)) as presence:
+        async with AsyncExitStack() as stack:
+            give_up = clock.monotonic() + _PATIENCE
+            while True:
+                try:
+                    db = await connect_writer()
+                    stack.push_async_callback(db.close)
+                    await bring_up_to_date(db, path, clock)
+                    await db.run_together(lambda _: presence.check())
+                    break
+                except DatabaseError as error:
+                    await stack.aclose()
+                    if error.fault is not Fault.LOCKED or clock.monotonic() >= give_up:
+                        raise store_error(error) from error
+                    await clock.sleep(0.05)
+            stack.pop_all()
+            writer = Writer(db, connect_writer, clock=clock, check=presence.check)
+            stack.push_async_callback(writer.close)
+            connections = []
+            try:
+                for _ in range(COUNT):
+                    connections.append(await connect(path, busy_timeout=busy_timeout, write=False))
+                    stack.push_async_callback(connections[-1].close)
+            except DatabaseError as error:
+                raise store_error(error) from error
+            readers = Readers(connections, clock)
+            stack.push_async_callback(readers.close)
+            yield writer, readers

@@ -37,7 +37,7 @@ _COMPLAINT = 60.0
 """Seconds between two lines about the same trouble in the operator's log."""
 
 _REOPEN = frozenset({Fault.READONLY, Fault.UNREACHABLE, Fault.IO, Fault.CORRUPT})
-"""After these the connection may be at fault: SQLite decides at its opening whether a file is writable."""
+"""After these the connection may be at fault, or is lost: SQLite decides at its opening whether a file is writable."""
 
 _log = logging.getLogger(__name__)
 
@@ -54,8 +54,8 @@ _Outcomes: TypeAlias = list[tuple[_Job[Any], Any]]
 """What each operation returned, or the exception it raised with its work undone."""
 
 
-class _LockedOutError(Exception):
-    """Another program holds the write lock; nothing was written yet."""
+class _NotYetError(Exception):
+    """Another program holds the write lock, or the server is away; nothing was written yet."""
 
     def __init__(self, error: DatabaseError) -> None:
         super().__init__(error)
@@ -208,12 +208,15 @@ class Writer:
                 if group[0].apart:
                     return await db.run_together(partial(_alone, group[0], self._check))
                 outcomes = await db.run_together(partial(_transaction, group, self._check))
-            except _LockedOutError as locked:
-                self._complain(locked.error)
+            except _NotYetError as late:
+                if late.error.fault is not Fault.AGAIN:
+                    self._complain(late.error)
+                if late.error.fault in _REOPEN:
+                    await self._drop()
                 now = self._clock.monotonic()
                 for job in (*group, *self._waiting):
                     if now - job.queued_at >= (_PATIENCE_CLOSING if self._closing else _PATIENCE):
-                        settle(job.done, locked.error)
+                        settle(job.done, late.error)
                 await self._clock.sleep(_RETRY)
             else:
                 self.commits += 1
@@ -285,7 +288,9 @@ def _transaction(group: Sequence[_Job[Any]], check: Callable[[], None], db: Sess
                 begun.append(job)
                 outcomes.append((job, job.operation(db)))
     except Exception as error:
-        if not db.in_transaction and isinstance(told := db.explain(error), DatabaseError):
+        told = db.explain(error)
+        _raise_if_again(told, db)
+        if not db.in_transaction and isinstance(told, DatabaseError):
             raise told from error  # SQLite took back the whole transaction (disk full, I/O error)
         # One of them failed: all are taken back and done again, each in a savepoint, so that the others keep
         # theirs. Savepoints from the start would double what every write costs, for what hardly ever happens.
@@ -293,7 +298,12 @@ def _transaction(group: Sequence[_Job[Any]], check: Callable[[], None], db: Sess
         _begin(db)
         outcomes = [(job, _one(job, db)) for job in group if job in begun or not job.done.done()]
     check()
-    db.commit()
+    try:
+        db.commit()
+    except Exception as error:
+        told = db.explain(error)
+        _raise_if_again(told, db)
+        raise told from error
     return outcomes
 
 
@@ -305,8 +315,18 @@ def _begin(db: Session) -> None:
 
 
 def _told_apart(error: Exception) -> Exception:
-    """Return `_LockedOutError` for another program's lock."""
-    return _LockedOutError(error) if isinstance(error, DatabaseError) and error.fault is Fault.LOCKED else error
+    """Return `_NotYetError` for another program's lock, and for whatever may go well the next time."""
+    if isinstance(error, DatabaseError) and (error.again or error.fault is Fault.LOCKED):
+        return _NotYetError(error)
+    return error
+
+
+def _raise_if_again(error: Exception, db: Session) -> None:
+    """Take the whole transaction back if another may go well, and raise `_NotYetError`."""
+    if isinstance(error, DatabaseError) and error.again:
+        with suppress(Exception):  # the connection may be lost, and the transaction with it
+            db.rollback()
+        raise _NotYetError(error)
 
 
 def _one(job: _Job[Any], db: Session) -> Any:
@@ -315,11 +335,13 @@ def _one(job: _Job[Any], db: Session) -> Any:
     try:
         outcome = job.operation(db)
     except Exception as error:  # it goes to whoever waits for this operation
+        told = db.explain(error)
+        _raise_if_again(told, db)
         if not db.in_transaction:  # SQLite took back the whole transaction (disk full, I/O error)
-            if isinstance(told := db.explain(error), DatabaseError):
+            if isinstance(told, DatabaseError):
                 raise told from error
             raise DatabaseError(Fault.OTHER, "the transaction was taken back") from error
         db.execute("ROLLBACK TO operation")
-        outcome = db.explain(error)
+        outcome = told
     db.execute("RELEASE operation")
     return outcome

@@ -16,6 +16,8 @@ from bot.contract.messages import ChatId, Incoming, MessageSent, ReplyTarget, Se
 from bot.store import Store
 from tests.bot.conftest import MessageDetails
 
+Held = Callable[[], dict[str, bytes]]
+
 
 class HandClock:
     """Time that stands still, except while somebody sleeps."""
@@ -48,9 +50,44 @@ def clock() -> HandClock:
     return HandClock()
 
 
+OF_THE_FILE = pytest.mark.of_the_file
+"""For tests of what SQLite's file is, holds or meets; all others run on every database."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test of the store on every database."""
+    if "database" in metafunc.fixturenames:
+        of_the_file = metafunc.definition.get_closest_marker(OF_THE_FILE.name) is not None
+        metafunc.parametrize("database", ["sqlite"] if of_the_file else ["sqlite", "postgres"])
+
+
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/parley.db"
+def database() -> str:
+    """Which database the store is on."""
+    raise AssertionError("every test is given one")
+
+
+@pytest.fixture
+def url(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """The address of an empty database."""
+    return f"sqlite:///{tmp_path}/parley.db" if database == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def held(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Held:
+    """All that is kept: the bytes of SQLite's files by name, or the rows of PostgreSQL's tables."""
+
+    def of_files() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def of_tables() -> dict[str, bytes]:
+        import psycopg
+
+        with psycopg.connect(request.getfixturevalue("postgres_url")) as db:
+            tables = db.execute("SELECT relname FROM pg_stat_user_tables ORDER BY relname").fetchall()
+            return {name: str(db.execute(f"SELECT * FROM {name}").fetchall()).encode() for (name,) in tables}
+
+    return of_files if database == "sqlite" else of_tables
 
 
 @pytest.fixture

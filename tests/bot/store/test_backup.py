@@ -18,8 +18,10 @@ from bot.store import Store, back_up, examine_backup, keep_bots_away, lock_datab
 from bot.store.beside import path_beside
 from bot.store.copying import write_copy
 from bot.store.schema import STEPS
-from tests.bot.store.conftest import HandClock, Message, Program
+from tests.bot.store.conftest import OF_THE_FILE, HandClock, Message, Program
 from tests.bot.store.test_upgrading import lay_out
+
+pytestmark = OF_THE_FILE
 
 HOLDS = """
 import sys

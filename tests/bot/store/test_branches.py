@@ -14,7 +14,7 @@ from bot.contract.messages import ChatId, MessageRef
 from bot.contract.transcript import AssistantEntry, Usage, UserEntry
 from bot.store import PageState, Store, Summary, TurnState
 from bot.store.branches import NEWEST_BRANCHED
-from tests.bot.store.conftest import HandClock, Message, ask_again, taken_in
+from tests.bot.store.conftest import OF_THE_FILE, HandClock, Message, ask_again, taken_in
 
 ADA, BOB = "telegram:1", "telegram:2"
 
@@ -293,6 +293,7 @@ async def test_a_branch_is_kept_over_a_restart(url: str, clock: HandClock, chat:
         assert exported == [None, None, talk.turns["A"], talk.turns["B"], talk.turns["C"]]
 
 
+@OF_THE_FILE
 async def test_the_way_back_is_found_by_its_index(talk: Talk, tmp_path: Path) -> None:
     await talk.ask("A")
     with closing(sqlite3.connect(tmp_path / "parley.db")) as db:

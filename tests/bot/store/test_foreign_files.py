@@ -14,7 +14,9 @@ import pytest
 from bot.contract.errors import SettingsError
 from bot.store import Store, inspect, lock_database
 from bot.store.schema import STEPS
-from tests.bot.store.conftest import HandClock, Message
+from tests.bot.store.conftest import OF_THE_FILE, HandClock, Message
+
+pytestmark = OF_THE_FILE
 
 THEIRS = 0x54484549
 

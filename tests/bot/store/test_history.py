@@ -18,7 +18,7 @@ from bot.store import HistoryRow, PageRecord, PageState, Store, Summary, TurnSta
 from bot.store.export import Extent
 from bot.store.history import NEWEST
 from bot.store.schema import STEPS, upgrade
-from tests.bot.store.conftest import HandClock, Message, taken_in
+from tests.bot.store.conftest import OF_THE_FILE, HandClock, Held, Message, taken_in
 from tests.patience import PATIENCE
 from tools.base import ToolCall
 
@@ -181,7 +181,7 @@ async def test_a_part_of_a_chat_is_exported_the_newest_first(store: Store, chat:
 
 
 async def test_a_forgotten_chat_is_gone_from_every_table_and_from_the_file(
-    store: Store, chat: ChatId, message: Message, tmp_path: Path
+    store: Store, chat: ChatId, message: Message, held: Held
 ) -> None:
     for number in range(30):
         await say(store, message, number, UserEntry(SECRET), AssistantEntry(SECRET * 500))
@@ -197,7 +197,7 @@ async def test_a_forgotten_chat_is_gone_from_every_table_and_from_the_file(
     timers = store.timers.bind(chat, Sender(id="telegram:1", name=SECRET), ReplyTarget("telegram"))
     await timers.set(str(chat), "telegram:1", 5.0, SECRET)
     await store.files.put(str(chat), "notes.txt", "text/plain", SECRET.encode())
-    assert any(SECRET.encode() in path.read_bytes() for path in tmp_path.iterdir()), "the test can fail"
+    assert any(SECRET.encode() in content for content in held().values()), "the test can fail"
 
     turns = await store.history.forget(chat)
 
@@ -206,15 +206,14 @@ async def test_a_forgotten_chat_is_gone_from_every_table_and_from_the_file(
     assert await store.intake.list_waiting() == []
     assert texts(await store.history.list_entries(OTHER)) == ["Their own words"]
     assert await store.facts.recall(("telegram:1",), "cats", 5)
-    for path in tmp_path.iterdir():
-        content = path.read_bytes()
-        assert b"rosebud" not in content, f"a word of the search index in {path.name}"
-        assert content.count(SECRET.encode()) == others_secrets(content), f"traces in {path.name}"
+    for name, content in held().items():
+        assert b"rosebud" not in content, f"a word of the search index in {name}"
+        assert content.count(SECRET.encode()) == others_secrets(name), f"traces in {name}"
 
 
-def others_secrets(content: bytes) -> int:
+def others_secrets(name: str) -> int:
     """The other chat's question, answer and reasoning hold the same words, and stay."""
-    return 3 if content.startswith(b"SQLite format 3") else 0
+    return {"parley.db": 3, "inbox": 1, "turns": 2}.get(name, 0)
 
 
 def reading(file: Path) -> sqlite3.Connection:
@@ -229,6 +228,7 @@ def holds_secret(folder: Path) -> bool:
     return any(SECRET.encode() in path.read_bytes() for path in folder.iterdir())
 
 
+@OF_THE_FILE
 async def test_what_is_forgotten_while_another_program_reads_is_wiped_when_that_lets_go(
     url: str, clock: HandClock, chat: ChatId, message: Message, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -254,6 +254,7 @@ async def test_what_is_forgotten_while_another_program_reads_is_wiped_when_that_
         assert "is wiped from the files of the database now" in caplog.text
 
 
+@OF_THE_FILE
 async def test_what_a_killed_process_had_not_wiped_yet_is_wiped_after_the_next_start(
     url: str, clock: HandClock, chat: ChatId, message: Message, tmp_path: Path
 ) -> None:
@@ -407,6 +408,7 @@ async def test_a_message_that_was_forgotten_is_not_answered_when_it_is_delivered
     assert await store.intake.take_in(message("m1")) is None
 
 
+@OF_THE_FILE
 async def test_the_file_shrinks_when_a_large_chat_is_forgotten(
     store: Store, chat: ChatId, message: Message, tmp_path: Path
 ) -> None:
@@ -420,6 +422,7 @@ async def test_the_file_shrinks_when_a_large_chat_is_forgotten(
     assert (tmp_path / "parley.db").stat().st_size < before / 5
 
 
+@OF_THE_FILE
 async def test_the_newest_rows_are_read_by_their_place_however_much_history_there_is(
     store: Store, chat: ChatId, message: Message
 ) -> None:
@@ -431,6 +434,7 @@ async def test_the_newest_rows_are_read_by_their_place_however_much_history_ther
     assert [step[3] for step in plan if "SCAN" in step[3] or "TEMP" in step[3]] == []
 
 
+@OF_THE_FILE
 @pytest.mark.parametrize("step", range(1, len(STEPS) + 1))
 async def test_a_database_of_every_earlier_step_is_brought_up_to_date(
     url: str, tmp_path: Path, clock: HandClock, chat: ChatId, message: Message, step: int
@@ -459,6 +463,7 @@ async def test_a_database_of_every_earlier_step_is_brought_up_to_date(
     connection.close()
 
 
+@OF_THE_FILE
 async def test_the_pages_of_a_running_turn_outlive_an_upgrade(
     url: str, tmp_path: Path, clock: HandClock, chat: ChatId
 ) -> None:
@@ -478,6 +483,7 @@ async def test_the_pages_of_a_running_turn_outlive_an_upgrade(
     assert state.pages == (PageRecord(0, 4, "It r", MessageRef("99", "draft"), PageState.SHOWN, "n-0"),)
 
 
+@OF_THE_FILE
 async def test_a_step_that_fails_leaves_the_file_at_the_step_before(url: str, tmp_path: Path, clock: HandClock) -> None:
     with closing(sqlite3.connect(tmp_path / "parley.db", isolation_level=None)) as db:
         with pytest.raises(StoreError):

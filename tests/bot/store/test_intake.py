@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import threading
 from dataclasses import replace
 
@@ -12,10 +11,11 @@ import pytest
 from bot.contract.errors import StoreError
 from bot.contract.messages import ChatId, Enclosure, EnclosureKind, Incoming, MessageSent, Quoted
 from bot.store import Connection, InboxState, Store
+from bot.store.faults import DatabaseError, Fault
 from bot.store.incoming import incoming_from_json
 from bot.store.intake import is_idle
 from bot.store.states import UNFINISHED
-from tests.bot.store.conftest import HandClock, Message, taken_in
+from tests.bot.store.conftest import OF_THE_FILE, HandClock, Message, taken_in
 
 DAY = 86_400.0
 
@@ -156,6 +156,7 @@ async def test_old_delivery_keys_go_a_few_at_a_time(store: Store) -> None:
     assert await store.writer.run(lambda db: db.execute("SELECT count(*) FROM deliveries").fetchone()) == (0,)
 
 
+@OF_THE_FILE
 async def test_unfinished_rows_are_found_by_their_index(store: Store) -> None:
     plan = await store.writer.run(
         lambda db: db.execute(f"EXPLAIN QUERY PLAN SELECT id FROM inbox WHERE {UNFINISHED} ORDER BY id").fetchall()
@@ -213,7 +214,7 @@ async def test_a_message_is_stored_only_together_with_who_serves_its_place(store
     served: list[tuple[str, int]] = []
 
     def fails(db: Connection, place: str, row: int) -> None:
-        raise sqlite3.OperationalError("database or disk is full")
+        raise DatabaseError(Fault.FULL, "database or disk is full")
 
     topic = message("1", where=ChatId("telegram", "42", "7", "9"))
     with pytest.raises(StoreError):

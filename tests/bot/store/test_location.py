@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from bot.contract.errors import SettingsError
-from bot.store import database_path
+from bot.store.location import database_path
+from tests.bot.store.conftest import OF_THE_FILE
+
+pytestmark = OF_THE_FILE
 
 
 @pytest.mark.parametrize(

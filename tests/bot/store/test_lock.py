@@ -19,6 +19,9 @@ ROOT = Path(__file__).parent.parent.parent.parent
 HOLDER = """
 import subprocess, sys
 from bot.store import lock_database
+from tests.bot.store.conftest import OF_THE_FILE
+
+pytestmark = OF_THE_FILE
 with lock_database(sys.argv[1], "run"):
     child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=int(sys.argv[2]))
     print(child.pid, flush=True)

@@ -15,8 +15,10 @@ from bot.contract.errors import SettingsError, StoreError
 from bot.store import Inspection, Store, inspect, open_to_all
 from bot.store.opening import connect, damage_of
 from bot.store.schema import STEPS, upgrade
-from tests.bot.store.conftest import HandClock, Message
+from tests.bot.store.conftest import OF_THE_FILE, HandClock, Message
 from tests.patience import PATIENCE
+
+pytestmark = OF_THE_FILE
 
 
 @pytest.fixture

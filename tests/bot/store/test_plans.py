@@ -14,7 +14,9 @@ from bot.store import Amount, InboxState, Limit, Store
 from bot.store.database import Database, open_database
 from bot.store.opening import add_functions
 from bot.store.schema import STEPS, upgrade
-from tests.bot.store.conftest import HandClock, Message, taken_in
+from tests.bot.store.conftest import OF_THE_FILE, HandClock, Message, taken_in
+
+pytestmark = OF_THE_FILE
 
 ADA = Sender(id="telegram:1", name="Ada")
 CHAT = ChatId("telegram", "42", "7")

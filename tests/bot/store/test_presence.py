@@ -12,7 +12,9 @@ import pytest
 
 from bot.contract.errors import StoreError
 from bot.store import Store, back_up
-from tests.bot.store.conftest import HandClock, Message
+from tests.bot.store.conftest import OF_THE_FILE, HandClock, Message
+
+pytestmark = OF_THE_FILE
 
 
 def moved_away(file: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,7 +15,7 @@ from bot.contract.transcript import AssistantEntry, ToolEntry, Usage, UserEntry
 from bot.store import InboxState, Keep, PageState, Store, TurnState
 from bot.store.retention import _ANSWERED, _ENDED, _STEP_BYTES, _STEP_ROWS, DAY, split_portions
 from bot.store.sql import Session
-from tests.bot.store.conftest import HandClock, Message, ask_again, taken_in
+from tests.bot.store.conftest import OF_THE_FILE, HandClock, Held, Message, ask_again, taken_in
 from tools.base import ToolCall, ToolResult
 
 OTHER = ChatId("telegram", "42", "8")
@@ -90,9 +89,7 @@ async def test_what_was_said_is_kept_until_somebody_says_otherwise(store: Store,
     assert (await count(store))["turns"] == 1
 
 
-async def test_after_its_time_nothing_of_a_turn_is_left(
-    url: str, tmp_path: Path, store: Store, say: Say, clock: HandClock
-) -> None:
+async def test_after_its_time_nothing_of_a_turn_is_left(store: Store, say: Say, clock: HandClock) -> None:
     await say()
     await say(where=OTHER)
     clock.day += 5 * DAY
@@ -117,7 +114,7 @@ async def test_after_its_time_nothing_of_a_turn_is_left(
     assert await count(store) == {}
 
 
-async def test_its_words_are_in_no_file_any_more(tmp_path: Path, clock: HandClock, url: str) -> None:
+async def test_its_words_are_kept_nowhere_any_more(held: Held, clock: HandClock, url: str) -> None:
     async with Store.open(url, clock=clock) as store:
         sender, target = Sender(id="telegram:1", name=SECRET), ReplyTarget("telegram", {})
         sent = MessageSent(delivery="1", chat=OTHER, sender=sender, target=target, text=SECRET)
@@ -130,7 +127,7 @@ async def test_its_words_are_in_no_file_any_more(tmp_path: Path, clock: HandCloc
         clock.day += 8 * DAY
         await store.prune(WEEK)
 
-    assert [file.name for file in tmp_path.iterdir() if SECRET.encode() in file.read_bytes()] == []
+    assert not any(SECRET.encode() in content for content in held().values())
 
 
 async def test_days_are_whole_so_that_a_summary_is_made_anew_at_most_once_a_day(
@@ -251,6 +248,7 @@ def test_a_step_is_small_unless_a_single_row_is_large(sizes: list[int]) -> None:
     assert all(len(step) == 1 or sum(sizes[id] for id in step) <= _STEP_BYTES for step in steps)
 
 
+@OF_THE_FILE
 @pytest.mark.parametrize("query", [_ENDED, _ANSWERED])
 async def test_what_is_old_is_found_without_looking_at_the_rest(store: Store, say: Say, query: str) -> None:
     await say()

@@ -23,7 +23,9 @@ from bot.store import Store, inspect, lock_database
 from bot.store.copying import write_copy
 from bot.store.schema import STEPS, upgrade
 from bot.store.shape import check_shape
-from tests.bot.store.conftest import HandClock, Message, Program
+from tests.bot.store.conftest import OF_THE_FILE, HandClock, Message, Program
+
+pytestmark = OF_THE_FILE
 
 SAMPLES = Path(__file__).with_name("samples")
 VERSIONS = (5, 11, 16)

@@ -1,0 +1,273 @@
+"""A PostgreSQL connection behind the same protocol as SQLite's, on a thread of its own (psycopg, the extra `postgres`).
+
+Statements are those of SQLite; what differs between the two is here: marks, kinds of values, errors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from functools import lru_cache, partial
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import conninfo, pq
+from psycopg.adapt import Dumper, Loader
+from psycopg.types.numeric import Int8Dumper
+from psycopg.types.string import StrDumperUnknown
+
+from bot.contract import SettingsError
+from bot.store.faults import DatabaseError, Fault
+
+T = TypeVar("T")
+_Buffer = bytes | bytearray | memoryview
+
+_CONNECTING = {
+    "application_name": "parley",
+    "client_encoding": "UTF8",
+    "connect_timeout": "10",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "30000",
+}
+"""What a `DATABASE_URL` may say otherwise. A server that is gone without a word is noticed within half a minute."""
+_LOCK_TIMEOUT = "SET lock_timeout = '5s'"
+_READ_ONLY = "SET default_transaction_read_only = on"
+_MARKS = re.compile(r"'(?:[^']|'')*'|\?|:([a-z_]+)")
+"""What is quoted, `?`, and a name behind a colon."""
+
+_AGAIN = {"40001", "40P01", "55P03"}
+_FAULTS = {
+    **dict.fromkeys(_AGAIN, Fault.AGAIN),
+    "25006": Fault.READONLY,
+    "42501": Fault.READONLY,
+    "42P01": Fault.CHANGED,
+    "42703": Fault.CHANGED,
+    "57014": Fault.OTHER,  # an operator, or a limit of the server's, ended this statement alone
+    "58030": Fault.IO,
+}
+_CLASSES = {"08": Fault.UNREACHABLE, "57": Fault.UNREACHABLE, "53": Fault.FULL, "58": Fault.IO, "XX": Fault.CORRUPT}
+"""Faults by the first two signs of SQLSTATE."""
+_SENTENCES = {
+    Fault.AGAIN: "other processes keep writing to the same rows of the database, so nothing was written",
+    Fault.FULL: "the database server has no disk, memory or connection left; free some, and the bot goes on by itself",
+    Fault.READONLY: "the database is read-only for the bot's role; give it the right to write, or name another server",
+    Fault.UNREACHABLE: "the database server does not answer; the bot goes on by itself as soon as it does",
+    Fault.IO: "the database server reported an error of its disk or files; look into its log",
+    Fault.CORRUPT: "the database server reported damage; look into its log, and restore a backup",
+    Fault.CHANGED: "another program changed the tables of the database; restore them, or a backup",
+}
+
+
+class _Int8(Int8Dumper):
+    """Whole numbers of one kind, whatever their size; a truth is 0 or 1."""
+
+    def dump(self, obj: Any) -> _Buffer:
+        return str(int(obj)).encode()
+
+
+class _Text(StrDumperUnknown):
+    """Text without NUL signs, which PostgreSQL refuses; also what `to_plain` does not go over, like ids."""
+
+    def dump(self, obj: str) -> _Buffer:
+        return str(obj).replace("\0", "").encode()
+
+
+class _Whole(Loader):
+    """Sums of whole numbers, the only numbers of this kind that statements come to."""
+
+    def load(self, data: _Buffer) -> int:
+        return int(bytes(data))
+
+
+_DUMPERS: dict[type, type[Dumper]] = {int: _Int8, bool: _Int8, str: _Text, StrEnum: _Text}
+
+
+@lru_cache(1024)
+def translate(sql: str) -> tuple[bytes, tuple[str, ...]]:
+    """Return a statement with the marks of PostgreSQL, and the names of its values in their order; none for `?`."""
+    names: dict[str, int] = {}
+    count = 0
+
+    def number(found: re.Match[str]) -> str:
+        nonlocal count
+        if found[0] == "?":
+            count += 1
+            return f"${count}"
+        return f"${names.setdefault(found[1], len(names) + 1)}" if found[1] else found[0]
+
+    return _MARKS.sub(number, sql).encode(), tuple(names)
+
+
+def postgres_error(error: psycopg.Error, *, lost: bool = False) -> DatabaseError:
+    """Classify an error by its SQLSTATE; one without is the connection's own.
+
+    Args:
+        lost: the connection is broken.
+    """
+    state = error.sqlstate or ""
+    fault = _FAULTS.get(state) or _CLASSES.get(state[:2], Fault.OTHER)
+    if lost or (not state and isinstance(error, psycopg.OperationalError)):
+        fault = Fault.UNREACHABLE
+    said = " ".join(str(error).split())
+    told = DatabaseError(fault, said, state or type(error).__name__, sentence=_SENTENCES.get(fault, ""))
+    told.again = fault in (Fault.AGAIN, Fault.UNREACHABLE)
+    told.__cause__ = error
+    return told
+
+
+class PostgresConnection:
+    """See `bot.store.sql.Session`. One that only reads is opened anew when it was lost, at the next statement."""
+
+    def __init__(self, address: str, *, write: bool) -> None:
+        """
+        Raises:
+            psycopg.Error: it cannot be opened.
+        """
+        self._address = address
+        self._write = write
+        self._db = self._open()
+
+    def _open(self) -> psycopg.Connection[Any]:
+        db = psycopg.connect(self._address, autocommit=True, cursor_factory=psycopg.RawCursor)
+        for kind, dumper in _DUMPERS.items():
+            db.adapters.register_dumper(kind, dumper)
+        db.adapters.register_loader("numeric", _Whole)
+        db.execute(_LOCK_TIMEOUT if self._write else _READ_ONLY)
+        return db
+
+    @property
+    def info(self) -> psycopg.ConnectionInfo:
+        return self._db.info
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._db.info.transaction_status in (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
+
+    def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = (), /) -> psycopg.Cursor[Any]:
+        if self._db.closed and not self._write:
+            self._db = self._open()
+        statement, names = translate(sql)
+        # With an empty list of values a statement is sent like one that has some.
+        return self._db.execute(statement, _in_order(values, names) or None)
+
+    def executemany(self, sql: str, values: Iterable[Sequence[Any]], /) -> psycopg.Cursor[Any]:
+        statement, _ = translate(sql)
+        cursor = self._db.cursor()
+        rows = list(values)
+        if len(rows) == 1:  # without the pipeline, which is dearer than one statement
+            return cursor.execute(statement, rows[0])
+        cursor.executemany(statement, rows)
+        return cursor
+
+    def begin(self) -> None:
+        self._db.execute("BEGIN")
+
+    def commit(self) -> None:
+        """
+        Raises:
+            DatabaseError: it is not committed; or where the connection was lost meanwhile, nobody knows.
+        """
+        if self._db.info.transaction_status is pq.TransactionStatus.INERROR:
+            self.rollback()  # PostgreSQL would call it committed
+            raise DatabaseError(Fault.OTHER, "the transaction was taken back", "InFailedSqlTransaction")
+        try:
+            self._db.execute("COMMIT")
+        except psycopg.Error as error:
+            told = postgres_error(error, lost=self._db.closed)
+            told.again = error.sqlstate in _AGAIN
+            raise told from error
+
+    def rollback(self) -> None:
+        if self.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def explain(self, error: Exception) -> Exception:
+        return postgres_error(error, lost=self._db.closed) if isinstance(error, psycopg.Error) else error
+
+    def give_back(self) -> int:
+        return 0  # its own vacuum does it
+
+    def wipe_log(self) -> bool:
+        return True  # its log is its operator's
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _in_order(values: Sequence[Any] | Mapping[str, Any], names: tuple[str, ...]) -> Sequence[Any]:
+    return [values[name] for name in names] if isinstance(values, Mapping) else values
+
+
+class PostgresDatabase:
+    """See `bot.store.sql.OpenDatabase`."""
+
+    def __init__(self, connection: PostgresConnection, thread: ThreadPoolExecutor) -> None:
+        self._connection = connection
+        self._thread = thread
+        self._closed = False
+
+    async def run_together(self, work: Callable[[PostgresConnection], T], /) -> T:
+        """Run `work` on the connection's thread; see `OpenDatabase`. Cancelled, it is done all the same."""
+        loop = asyncio.get_running_loop()
+        return await asyncio.shield(loop.run_in_executor(self._thread, _run, work, self._connection))
+
+    async def close(self) -> None:
+        """Close the connection behind the work under way, and end its thread; closing twice is no error."""
+        if not self._closed:
+            self._closed = True
+            try:
+                await self.run_together(PostgresConnection.close)
+            finally:
+                self._thread.shutdown(wait=False)
+
+
+def _run(work: Callable[[PostgresConnection], T], connection: PostgresConnection) -> T:
+    try:
+        return work(connection)
+    except psycopg.Error as error:
+        raise postgres_error(error, lost=connection.info.status is pq.ConnStatus.BAD) from error
+
+
+async def open_postgres(url: str, *, write: bool) -> PostgresDatabase:
+    """Open one connection to the database of a `DATABASE_URL`.
+
+    Raises:
+        DatabaseError: it cannot be opened.
+    """
+    thread = ThreadPoolExecutor(1, thread_name_prefix="store postgres")
+    opening = asyncio.get_running_loop().run_in_executor(thread, partial(connect_postgres, url, write=write))
+    try:
+        return PostgresDatabase(await asyncio.shield(opening), thread)
+    except asyncio.CancelledError:
+        opening.add_done_callback(lambda done: None if done.exception() else done.result().close())
+        raise
+    finally:
+        if not opening.done() or opening.exception() is not None:
+            thread.shutdown(wait=False)
+
+
+def connect_postgres(url: str, *, write: bool) -> PostgresConnection:
+    """Open a connection to the database of a `DATABASE_URL`, on this thread.
+
+    Raises:
+        SettingsError: the address is none.
+        DatabaseError: it cannot be opened.
+    """
+    try:
+        said = {name: str(value) for name, value in conninfo.conninfo_to_dict(url).items() if value is not None}
+        address = conninfo.make_conninfo(**{**_CONNECTING, **said})
+    except psycopg.Error:
+        # What libpq says of an address may repeat it, with the password.
+        raise SettingsError(
+            "DATABASE_URL is no address of a PostgreSQL database: write postgresql://ROLE:PASSWORD@HOST:PORT/DATABASE, "
+            "with %XX for signs of a password that mean something in an address."
+        ) from None
+    try:
+        return PostgresConnection(address, write=write)
+    except psycopg.Error as error:
+        raise postgres_error(error) from error

@@ -1,0 +1,137 @@
+"""Open a store on a PostgreSQL server, keep a second bot from it, and look at it for `parley doctor`."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.contract import BotError, Clock, SettingsError
+from bot.store.faults import DatabaseError, Fault, store_error
+from bot.store.intake import count_unfinished
+from bot.store.readers import COUNT, Readers
+from bot.store.writer import Writer
+
+if TYPE_CHECKING:
+    from bot.store.postgres import PostgresConnection, PostgresDatabase
+
+_COMMANDS = {"run": 1, "chat": 2}
+"""What answers from a database, with the number of its lock."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInspection:
+    """The findings about a database on a server."""
+
+    version: str
+    bytes: int
+    schema: int
+    """Its version; 0 while it is empty."""
+    older: bool
+    """The next start upgrades it."""
+    unfinished: Mapping[str, int]
+    """Platform → how many deliveries wait or are being answered there."""
+
+
+@asynccontextmanager
+async def open_server(url: str, *, clock: Clock) -> AsyncIterator[tuple[Writer, Readers]]:
+    """Open the database of a `postgresql://` address, its tables made or brought up to date where needed.
+
+    Raises:
+        SettingsError: psycopg is missing, or the server or its database cannot be used as they are.
+        StoreError: it cannot be used now.
+    """
+    _refuse_without_driver()
+    from bot.store.postgres import open_postgres
+    from bot.store.postgres_schema import bring_up_to_date
+
+    async def connect() -> PostgresDatabase:
+        return await open_postgres(url, write=True)
+
+    async with AsyncExitStack() as stack:
+        try:
+            db = await connect()
+            stack.push_async_callback(db.close)
+            await db.run_together(lambda opened: bring_up_to_date(opened, clock.wall()))
+            connections = []
+            for _ in range(COUNT):
+                connections.append(await open_postgres(url, write=False))
+                stack.push_async_callback(connections[-1].close)
+        except DatabaseError as error:
+            raise _explain(error) from error
+        writer, readers = Writer(db, connect, clock=clock), Readers(connections, clock)
+        stack.push_async_callback(writer.close)
+        stack.push_async_callback(readers.close)
+        yield writer, readers
+
+
+@contextmanager
+def lock_server(url: str, command: str) -> Iterator[None]:
+    """Keep every other process from running `parley COMMAND` on the database of a `postgresql://` address.
+
+    The server frees the lock when the process ends, however it does.
+
+    Raises:
+        SettingsError: another process has it, or the database cannot be used.
+    """
+    with _connected(url) as db:
+        from bot.store.postgres_schema import LOCK
+
+        if db.execute("SELECT pg_try_advisory_lock(?)", (LOCK + _COMMANDS[command],)).fetchone() != (True,):
+            raise SettingsError(
+                f"The database of DATABASE_URL is in use by another `parley {command}`, and both would answer "
+                "everything. End that one, or give this one a DATABASE_URL of its own."
+            )
+        yield
+
+
+def inspect_server(url: str) -> ServerInspection:
+    """Look at the database of a `postgresql://` address, and change nothing.
+
+    Raises:
+        SettingsError: it cannot be used as it is.
+        StoreError: it cannot be used now.
+    """
+    with _connected(url) as db:
+        from bot.store.postgres_schema import find_version, steps
+
+        schema = find_version(db)
+        [(version, size)] = db.execute(
+            "SELECT current_setting('server_version'), pg_database_size(current_database())"
+        ).fetchall()
+        unfinished = count_unfinished(db) if schema else {}
+        return ServerInspection(version, int(size), schema, 0 < schema < len(steps()), unfinished)
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[PostgresConnection]:
+    _refuse_without_driver()
+    from bot.store.postgres import connect_postgres
+
+    try:
+        opened = connect_postgres(url, write=False)
+    except DatabaseError as error:
+        raise _explain(error) from error
+    with closing(opened):
+        yield opened
+
+
+def _refuse_without_driver() -> None:
+    if importlib.util.find_spec("psycopg") is None:
+        raise SettingsError(
+            "DATABASE_URL names a PostgreSQL server, for which psycopg is missing: install the extra `postgres` "
+            "(pip install 'parley-chat[postgres]')."
+        )
+
+
+def _explain(error: DatabaseError) -> BotError:
+    """Return what a start says that cannot go on: what is no passing trouble is the setting's."""
+    match error.fault:
+        case Fault.UNREACHABLE | Fault.OTHER:
+            return SettingsError(f"The PostgreSQL database of DATABASE_URL cannot be used: {error}.")
+        case Fault.READONLY:
+            return SettingsError(f"The role of DATABASE_URL may not make or change tables in its database: {error}.")
+        case _:
+            return store_error(error)

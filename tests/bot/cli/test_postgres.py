@@ -1,0 +1,61 @@
+"""Commands on a PostgreSQL database."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bot.contract.clock import SystemClock
+from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.contract.transcript import Usage
+from bot.store import Store, TurnState
+from tests.bot.cli.conftest import Inside
+
+CHAT = ChatId("telegram", "42", "7")
+
+
+async def ask(url: str) -> None:
+    """One answered question and one that waits."""
+    async with Store.open(url, clock=SystemClock()) as store:
+        for number in range(2):
+            sender, target = Sender(id="telegram:7", name="Ada"), ReplyTarget("telegram", {})
+            sent = MessageSent(delivery=str(number), chat=CHAT, sender=sender, target=target, text="Hello")
+            turn = await store.intake.take_in(sent)
+            assert turn is not None
+            if not number:
+                await store.turns.open(turn, CHAT, "telegram:7")
+                await store.turns.close(
+                    turn, TurnState.DONE, (), visible="Hi", reasoning="", model="openai:m", usage=Usage(1000, 200)
+                )
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        (("doctor", "--offline"), 1, ("PostgreSQL 1", "1 on telegram: answered at the next start")),
+        (("chats",), 0, ("telegram:42/7", "1 turn")),
+        (("usage",), 0, ("1,200", "telegram:7")),
+        (("backup", "copy.db"), 2, ("names a PostgreSQL server and no file: its own programs (pg_dump",)),
+        (("restore", "copy.db"), 2, ("names a PostgreSQL server and no file",)),
+    ],
+)
+def test_commands_work_on_a_server_or_say_what_does(
+    command: tuple[str, ...], code: int, said: tuple[str, ...], inside: Inside, tmp_path: Path, postgres_url: str
+) -> None:
+    asyncio.run(ask(postgres_url))
+
+    told = inside.run(*command, folder=tmp_path, environment={"PARLEY_ENV_FILE": "", "DATABASE_URL": postgres_url})
+
+    assert [part for part in said if part not in told.out + told.err] == [] and told.code == code
+    assert "sesame" not in told.out + told.err
+
+
+@pytest.mark.parametrize("command", [("doctor", "--offline"), ("chats",), ("usage",)])
+def test_an_empty_database_has_nothing_to_show(
+    command: tuple[str, ...], inside: Inside, tmp_path: Path, postgres_url: str
+) -> None:
+    told = inside.run(*command, folder=tmp_path, environment={"PARLEY_ENV_FILE": "", "DATABASE_URL": postgres_url})
+
+    assert told.code in (0, 1) and "Traceback" not in told.err

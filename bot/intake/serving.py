@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from bot.contract import Backoff, ChatId, Clock, StoreError, time_limit
 from bot.intake.ownership import LOOK_SECONDS
@@ -22,6 +23,18 @@ IDLE_SECONDS = 30.0
 """How long a place is kept without anything to do there: the next question of a conversation finds its process."""
 HELD_SECONDS = 600.0
 """The same while something of the place lives in this process alone, as the variables of `run_python` do."""
+
+
+@dataclass(slots=True)
+class _Served:
+    """A place that is served here."""
+
+    busy_at: float
+    """The monotonic time at which something was to be done there last."""
+    came: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when there may be something new."""
+    taken: set[int] = field(default_factory=set)
+    """Rows that were taken up and have not ended."""
 
 
 class Serving:
@@ -49,15 +62,15 @@ class Serving:
         self._take_up = take_up
         self._hand_over = hand_over
         self._held = held
-        self._hints: dict[str, asyncio.Event] = {}
-        """By place that is served now."""
+        self._places: dict[str, _Served] = {}
+        self._watching: asyncio.Task[None] | None = None
         self._platforms: set[str] = set()
 
     def enter(self, platform: str) -> None:
         """Serve places of a platform: it is logged in."""
         self._platforms.add(platform)
-        for place in self._hints:
-            self.hint(place)
+        for here in self._places.values():
+            here.came.set()
 
     def leave(self, platform: str) -> None:
         """Handle nothing more in places of a platform."""
@@ -65,34 +78,38 @@ class Serving:
 
     def hint(self, place: str) -> bool:
         """Look for something new in a place now; False if it is not served here."""
-        if (came := self._hints.get(place)) is None:
+        if (here := self._places.get(place)) is None:
             return False
-        came.set()
+        here.came.set()
         return True
 
     async def serve(self, place: str) -> None:
         """Handle what is stored of a place, in its order, until it has been idle; see `Ownership.run`."""
-        came = self._hints[place] = asyncio.Event()
+        here = self._places[place] = _Served(self._clock.monotonic())
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch(), name="places")
         try:
-            await self._serve(place, came)
+            await self._serve(place, here)
         except asyncio.CancelledError:
             await self._hand_over(place)
             raise
         finally:
-            del self._hints[place]
+            del self._places[place]
+            if not self._places:
+                self._watching.cancel()
+                self._watching = None
 
-    async def _serve(self, place: str, came: asyncio.Event) -> None:
+    async def _serve(self, place: str, here: _Served) -> None:
         platform = ChatId.parse(place).platform
-        taken, left = set[int](), set[ChatId]()
-        busy_at = self._clock.monotonic()
-        backoff, first = Backoff(self._clock), True
+        left, first = set[ChatId](), True
+        backoff = Backoff(self._clock)
         while True:
-            came.clear()
+            here.came.clear()
             if platform not in self._platforms:
-                await came.wait()
+                await here.came.wait()
                 continue
             try:
-                rows, unfinished = await self._store.intake.look(place, taken)
+                rows, unfinished = await self._store.intake.look(place, here.taken)
                 unsettled = await self._settling.resume(place)
             except StoreError as error:
                 log.error("%s waits: %s", place, error)
@@ -103,18 +120,41 @@ class Serving:
             left |= {row.chat for row in rows if first and row.state == InboxState.RUNNING}
             for row in rows:
                 self._take_up(row, first and row.chat in left)
-            taken = (taken & unfinished) | {row.id for row in rows}
-            if unfinished - taken:
+            here.taken = (here.taken & unfinished) | {row.id for row in rows}
+            if unfinished - here.taken:
                 continue
             first, now = False, self._clock.monotonic()
             if unfinished or unsettled:
-                busy_at = now
-            elif now - busy_at >= self._patience(place):
+                here.busy_at = now
+            elif now - here.busy_at >= self._patience(place):
                 return
+            await self._wait(place, here)
+
+    async def _wait(self, place: str, here: _Served) -> None:
+        """Wait until there may be something new in a place, or it has been idle."""
+        while (left := here.busy_at + self._patience(place) - self._clock.monotonic()) > 0:
             with suppress(TimeoutError):
-                async with time_limit(self._clock, LOOK_SECONDS):
-                    await came.wait()
+                async with time_limit(self._clock, left):
+                    await here.came.wait()
+                    return
 
     def _patience(self, place: str) -> float:
         held = any(str(ChatId.parse(chat).place) == place for chat in self._held())
         return HELD_SECONDS if held else IDLE_SECONDS
+
+    async def _watch(self) -> None:
+        """Look for what no hint told of: for all places at once, as thousands may be served."""
+        while True:
+            await self._clock.sleep(LOOK_SECONDS)
+            try:
+                unfinished = await self._store.intake.map_unfinished()
+                unsettled = [(turn, str(chat.place)) for turn, chat, *_ in await self._store.turns.list_unsettled()]
+            except StoreError:
+                continue  # they are found when it works again
+            busy = {*unfinished, *(place for _, place in unsettled)}
+            new = {place for turn, place in unsettled if not self._settling.shows(turn)}
+            for place, here in self._places.items():
+                if place in busy:
+                    here.busy_at = self._clock.monotonic()
+                if place in new or unfinished.get(place, frozenset()) - here.taken:
+                    here.came.set()

@@ -72,6 +72,10 @@ class Settling:
         """Replies that are to be shown again."""
         return len(self._tasks)
 
+    def shows(self, turn: int) -> bool:
+        """Return True if the reply of a turn is to be shown again by this process."""
+        return turn in self._tasks
+
     def due(self, reply: ReplyStream, *, resumed: bool) -> Due | None:
         """Return when a reply that just ended is to be shown again; None if it stands, or if nobody can see it.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from bot.contract import ChatId, Incoming, MessageSent
 from bot.store.incoming import columns_of, incoming_from_json, incoming_to_json
-from bot.store.queries import Queries, in_place, place_range
+from bot.store.queries import Queries, in_place, place_of, place_range
 from bot.store.sql import Connection, Row
 from bot.store.states import INBOX_ENDS, UNFINISHED, InboxState
 
@@ -111,6 +111,17 @@ class Intake(Queries):
         rows, unreadable, ids = await self._readers.read(read)
         await self._give_up(unreadable)
         return rows, ids
+
+    async def map_unfinished(self) -> Mapping[str, Set[int]]:
+        """Return the ids of all rows that are new or running, by place."""
+
+        def read(db: Connection) -> Mapping[str, Set[int]]:
+            found: defaultdict[str, set[int]] = defaultdict(set)
+            for id, chat in db.execute(f"SELECT id, chat FROM inbox WHERE {UNFINISHED}"):
+                found[place_of(chat)].add(int(id))
+            return found
+
+        return await self._readers.read(read)
 
     async def _give_up(self, unreadable: Iterable[int]) -> None:
         for id in unreadable:

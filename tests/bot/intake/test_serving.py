@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 import pytest
 
@@ -12,12 +13,13 @@ from bot.contract.errors import StoreError
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.intake.serving import HELD_SECONDS, IDLE_SECONDS, Serving
 from bot.reply import Settling
-from bot.store import InboxRow, InboxState, Store
+from bot.store import Connection, InboxRow, InboxState, Store
 from tests.conftest import FakeClock
 
 CHANNEL = ChatId("telegram", "42", "7")
 PLACE = str(CHANNEL)
 TOPIC = replace(CHANNEL, thread="9")
+T = TypeVar("T")
 
 
 class Desk:
@@ -38,8 +40,7 @@ class Desk:
         self.task: asyncio.Task[None] | None = None
 
     async def _resume(self, within: str) -> bool:
-        assert within == PLACE
-        return self.unsettled
+        return self.unsettled and within == PLACE
 
     def _take_up(self, row: InboxRow, again: bool) -> None:
         assert isinstance(row.incoming, MessageSent)
@@ -179,6 +180,62 @@ async def test_a_place_waits_for_the_login_of_its_platform_and_for_the_store(
     await desk.put("two")
     await desk.clock.advance(IDLE_SECONDS)
     assert len(desk.taken) == 1
+
+
+async def test_what_is_to_be_shown_again_is_found_without_a_hint_and_after_a_fault_of_the_store(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resumed: list[str] = []
+    fails, unsettled = True, list[tuple[int, ChatId, float, float]]()
+
+    async def resume(within: str) -> bool:
+        resumed.append(within)
+        return False
+
+    async def list_unsettled() -> list[tuple[int, ChatId, float, float]]:
+        if fails:
+            raise StoreError("The disk is full.")
+        return unsettled
+
+    monkeypatch.setattr(desk.serving._settling, "resume", resume)
+    monkeypatch.setattr(desk.store.turns, "list_unsettled", list_unsettled)
+    await desk.serve()
+    unsettled.append((1, TOPIC, 0.0, 0.0))
+    await desk.clock.advance(3.0)
+    assert resumed == [PLACE]
+    fails = False
+    await desk.clock.advance(1.0)
+    assert resumed == [PLACE, PLACE]
+    monkeypatch.setattr(desk.serving._settling, "shows", (1).__eq__)
+    await desk.clock.advance(10 * IDLE_SECONDS)
+    assert desk.task is not None and not desk.task.done()
+    unsettled.clear()
+    assert await desk.serves_for(IDLE_SECONDS - 2.0)
+
+
+async def test_a_hundred_places_that_are_kept_cost_two_reads_a_second(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.serving.enter("telegram")
+    serving = [asyncio.create_task(desk.serving.serve(f"telegram:42/{number}")) for number in range(100)]
+    await desk.clock.settle()
+    reads, read = 0, desk.store.intake._readers.read
+
+    async def counted(work: Callable[[Connection], T]) -> T:
+        nonlocal reads
+        reads += 1
+        return await read(work)
+
+    monkeypatch.setattr(desk.store.intake._readers, "read", counted)
+    await desk.clock.advance(10.0)
+    seen = reads
+    await desk.put("one")
+    await desk.clock.advance(1.0)
+    for task in serving:
+        task.cancel()
+    await asyncio.wait(serving)
+
+    assert seen == 20 and desk.taken == [("one", False)]
 
 
 async def test_a_place_that_is_taken_away_is_handed_over(desk: Desk) -> None:

@@ -225,6 +225,22 @@ async def test_a_message_is_stored_only_together_with_who_serves_its_place(store
     assert served == [("telegram:42/7", id)] and again is None
 
 
+async def test_what_is_unfinished_is_found_by_place_whatever_names_chats_have(store: Store, message: Message) -> None:
+    chats = [
+        ChatId("telegram", "42", chat, thread) for chat in ("7", "7/9", "", "%2F") for thread in ("", "9", "9/9", "%")
+    ]
+    ids = [await taken_in(store, message(str(number), where=chat)) for number, chat in enumerate(chats)]
+    await store.intake.end(ids[0], InboxState.DONE)
+
+    found = await store.intake.map_unfinished()
+
+    places = {
+        str(chat.place): {id for id, one in zip(ids, chats, strict=True) if one.place == chat.place} for chat in chats
+    }
+    places[str(chats[0])].remove(ids[0])
+    assert found == places
+
+
 async def test_what_is_unfinished_in_a_place_is_found_with_its_threads_and_nothing_of_its_neighbours(
     store: Store, message: Message
 ) -> None:

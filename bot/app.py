@@ -14,7 +14,7 @@ from bot.commands import CommandActions, CommandAnswers, Presses, ReminderList
 from bot.configuration import Configuration, model_options
 from bot.context import Briefings, ChatBook, Summaries
 from bot.contract import Adapter, Clock, MessageSent, SettingsError, Suggesting, Surface, SystemClock
-from bot.gauges import add_gauges
+from bot.gauges import add_gauges, describe
 from bot.intake import (
     Admission,
     AdmissionLimits,
@@ -79,6 +79,8 @@ class App:
     """Is told of secrets that are known only once the tools are there."""
     ownership: Ownership = field(default_factory=Alone)
     locks: Locks = field(default_factory=Alone)
+    worker: str = "run"
+    """This process's name for what it holds in the store; no other one that runs has it."""
     _clock: Clock = field(init=False, default_factory=SystemClock)
     _stack: AsyncExitStack = field(init=False, default_factory=AsyncExitStack)
 
@@ -104,7 +106,9 @@ class App:
         options = model_options(core)
         self._channels = read_channels(core.channels_file)
         self.metrics = Metrics()
-        self.store = await stack.enter_async_context(Store.open(core.database_url, clock=self._clock))
+        self.store = await stack.enter_async_context(
+            Store.open(core.database_url, clock=self._clock, worker=self.worker)
+        )
         self.models = await stack.enter_async_context(Models(options, self._clock))
         self.models.check()
         self.may_answer = (*self.models.names, *self._channels.models)
@@ -381,20 +385,10 @@ class App:
         stores = await writes(self.store)
         return {
             "ready": stores and self.platforms.ready,
-            "platforms": dict(self.platforms.state),
-            "shards": {name: dict(shards) for name, shards in self.platforms.shards.items()},
-            "conflicts": dict(self.platforms.conflicts),
             "store": "writes" if stores else "cannot be written to",
             "model": self.models.name,
-            "busy": self.dispatcher.queue.busy,
-            "waiting": self.dispatcher.queue.length,
-            "resting": dict(self.dispatcher.resting),
-            "replies": self.pacer.live,
             "settling": self.settling.waiting,
-            "tasks": len(asyncio.all_tasks()),
-            "longest_block": round(self.watch.longest, 3),
-            "longest_computing": round(self.watch.longest_computing, 3),
-            "computed_by": self.watch.where,
+            **describe(self.dispatcher, self.pacer, self.platforms, self.watch),
         }
 
     async def serve(self, stop: asyncio.Event) -> None:
@@ -403,6 +397,7 @@ class App:
         Raises:
             SettingsError: not one platform can be used as configured.
         """
+        await self.quotas.settle_killed()
         await self.access.show_pairing_code(keep=self.ownership.shared)
         log.info("starting with %s for %s", self.models.name, ", ".join(self.adapters))
         for line in self.rights.lines:

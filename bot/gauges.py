@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
-from bot.intake import Platforms
+from bot.intake import Dispatcher, Platforms
 from bot.operations import LoopWatch, Metrics, resident_bytes
 from bot.pacing import Pacer
 from bot.store import Store
 from bot.turn import TurnQueue
+from tools.base import Json
+
+
+def describe(dispatcher: Dispatcher, pacer: Pacer, platforms: Platforms, watch: LoopWatch) -> dict[str, Json]:
+    """What `/state` tells of the work under way."""
+    return {
+        "platforms": dict(platforms.state),
+        "shards": {name: dict(shards) for name, shards in platforms.shards.items()},
+        "conflicts": dict(platforms.conflicts),
+        "busy": dispatcher.queue.busy,
+        "waiting": dispatcher.queue.length,
+        "resting": dict(dispatcher.resting),
+        "replies": pacer.live,
+        "tasks": len(asyncio.all_tasks()),
+        "longest_block": round(watch.longest, 3),
+        "longest_computing": round(watch.longest_computing, 3),
+        "computed_by": watch.where,
+    }
 
 
 def add_gauges(

@@ -43,7 +43,9 @@ async def _chat(configuration: Configuration, outlet: Outlet, name: str) -> bool
     adapter: Terminal = importlib.import_module("adapters.console").ConsoleAdapter(name, out=outlet.terminal())
     stop = asyncio.Event()
     alone = dataclasses.replace(configuration, core=core)
-    async with App(alone, {adapter.platform: adapter}, people=(adapter.sender.id,), outlet=outlet) as app:
+    async with App(
+        alone, {adapter.platform: adapter}, people=(adapter.sender.id,), outlet=outlet, worker="chat"
+    ) as app:
         for sentence in standing_faults(core, ()):
             print(f"parley: {sentence}", file=sys.stderr)  # noqa: T201
         causes = _Causes(app, adapter.platform)

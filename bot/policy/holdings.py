@@ -1,4 +1,4 @@
-"""Track what running calls have reserved of each quota; they may give most of it back."""
+"""Which calls of this process share a quota, and when one of them gives some of it back."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from bot.contract import Clock
-from bot.store import Amount, Reserved
+from bot.store import Reserved
 from tools.cancelling import end_tasks
 
 
 class Holdings:
-    """Counts, per quota, the calls that hold a part of it or ask for one. For one process."""
+    """Counts, per quota, the calls that hold a part of it or ask for one, and tells when one ends."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._calls: Counter[str] = Counter()
         self._asking: Counter[str] = Counter()
-        self._amounts: dict[str, Amount] = {}
         self._ending = asyncio.Event()
         """Set when the next call ends."""
         self.ended = 0
@@ -38,33 +37,19 @@ class Holdings:
         """For each of these quotas, how many calls besides the one that asks here hold a part or ask for one."""
         return [max(0, self._calls[key] + self._asking[key] - 1) for key in keys]
 
-    def count_calls(self, key: str) -> int:
-        """Return the number of calls that hold a part of this quota."""
-        return self._calls[key]
-
-    def amount_of(self, key: str) -> Amount:
-        """Return what running calls have reserved of this quota."""
-        return self._amounts.get(key, Amount())
-
     def take(self, reserved: Reserved) -> None:
         """A call has set this aside."""
-        for key, _, _ in reserved.windows:
-            self._calls[key] += 1
-            self._amounts[key] = self.amount_of(key) + reserved.amount
+        self._calls.update(key for key, _, _ in reserved.windows)
 
     def end(self, reserved: Reserved) -> None:
         """The call ended, and what it used has replaced what it had set aside."""
-        for key, _, _ in reserved.windows:
-            self._calls[key] -= 1
-            self._amounts[key] = self.amount_of(key) - reserved.amount
-            if not self._calls[key]:
-                del self._calls[key], self._amounts[key]
+        self._calls -= Counter(key for key, _, _ in reserved.windows)
         self.ended += 1
         self._ending.set()
         self._ending = asyncio.Event()
 
-    async def wait_for_end(self, until: float) -> bool:
-        """Wait until a call ends; False when none does before `until`, in monotonic time."""
+    async def wait_for_end(self, until: float) -> None:
+        """Wait until a call ends, or for `until`, in monotonic time."""
         ending = self._ending
         waits = [
             asyncio.create_task(ending.wait(), name="until a call ends"),
@@ -74,4 +59,3 @@ class Holdings:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
             await end_tasks(*waits)
-        return ending.is_set()

@@ -3,15 +3,15 @@
 A quota is somebody's (a person's, a chat's, everybody's), for a minute or a day (UTC), in messages, tokens or money.
 Every model call goes through a `MeteredModel`: the most that it can use is set aside first and the model is allowed no
 more, so that a hundred calls at once cannot spend the same rest; what it really used replaces that afterwards, also
-when it failed or was stopped. Where what is left is only set aside and not spent, a call waits for others to end. What
-a killed process had set aside counts as spent: it may have been.
+when it failed or was stopped. Where what is left is only set aside and not spent, a call waits for others to end. Of
+what a killed process had set aside, the prompts count as spent: they may have been read.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -35,6 +35,8 @@ PROMPT_MARGIN = 1.25
 """How far an estimate of a prompt may be from the server's count."""
 WAIT_SECONDS = 20.0
 """How long a call waits for others to give back what they do not need."""
+LOOK_SECONDS = 1.0
+"""How often it looks whether those of other processes have; those of its own tell it."""
 EVERYBODY = "*"
 OTHERS = "* but admins"
 MOST_TOLD = 5
@@ -159,6 +161,21 @@ class Quotas:
         self._admin = admin
         self._settling: set[asyncio.Task[None]] = set()
         self._holdings = Holdings(clock)
+        self._owed: list[tuple[Reserved, Amount]] = []
+        """What could not be settled yet."""
+
+    async def settle_killed(self) -> None:
+        """Give back what a former process of this one's name held when it was killed.
+
+        Raises:
+            StoreError: the store cannot be written to now.
+        """
+        if calls := await self._spending.settle_killed():
+            log.info(
+                "%d model calls of the process before were cut off: of what was set aside for them, the prompts "
+                "count as spent",
+                calls,
+            )
 
     async def close(self) -> None:
         """Wait until everything is settled."""
@@ -177,7 +194,7 @@ class Quotas:
         A person has as many of them as of questions, and apart: who has asked too much is still shown `/usage`.
         """
         limit = Limit(f"commands {payer.person}", MINUTE, Amount(messages=self._limits.messages_per_minute))
-        return self._allowed("commands_per_minute", await self._spending.reserve([limit], Amount(messages=1)))
+        return self._allowed("commands_per_minute", await self._spending.count([limit], Amount(messages=1)))
 
     async def count_question(self, payer: Payer) -> bool:
         """Count a question; False when it is one too many of this minute."""
@@ -186,7 +203,7 @@ class Quotas:
             Limit(person, MINUTE, Amount(messages=self._limits.messages_per_minute)),
             *(Limit(key, DAY, Amount()) for key in (person, chat, everybody)),
         ]
-        return self._allowed("messages_per_minute", await self._spending.reserve(limits, Amount(messages=1)))
+        return self._allowed("messages_per_minute", await self._spending.count(limits, Amount(messages=1)))
 
     async def count_scheduled(self, payer: Payer) -> int:
         """Count a question that a reminder asks; return how many a person may have in a day where it is one too many,
@@ -196,7 +213,7 @@ class Quotas:
             Limit(f"scheduled {payer.person}", DAY, Amount(messages=most)),
             *(Limit(key, DAY, Amount()) for key in payer.keys),
         ]
-        return 0 if self._allowed("scheduled", await self._spending.reserve(limits, Amount(messages=1))) else most
+        return 0 if self._allowed("scheduled", await self._spending.count(limits, Amount(messages=1))) else most
 
     def _allowed(self, quota: str, result: Reserved | Refused) -> bool:
         """Return whether a quota allowed it, and count that it did not."""
@@ -231,36 +248,41 @@ class Quotas:
             top=tuple((key.removeprefix("person "), amount) for key, amount in top),
         )
 
-    async def reserve(self, model: str, least: Usage, most: Usage | None = None) -> Reserved:
+    async def reserve(self, model: str, least: Usage, most: Usage | None = None, sure: Usage | None = None) -> Reserved:
         """Set aside what a call can use: `most`, or as much of it as there is, but no less than `least`.
+
+        Args:
+            sure: what counts as spent should this process be killed before the call ends.
 
         Raises:
             Unaffordable: it would exceed a quota, whatever the calls under way give back.
         """
-        return await self.hold(self._amount_of(model, least), self._amount_of(model, most or least))
+        amounts = [None if one is None else self._amount_of(model, one) for one in (most, sure)]
+        return await self.hold(self._amount_of(model, least), *amounts)
 
-    async def hold(self, least: Amount, most: Amount | None = None) -> Reserved:
+    async def hold(self, least: Amount, most: Amount | None = None, sure: Amount | None = None) -> Reserved:
         """The same of any amount, for who is named by `charge`; `release` ends it."""
         limits, until = self._daily_limits(_PAYER.get()), self.clock.monotonic() + WAIT_SECONDS
         keys = [limit.key for limit in limits]
         with self._holdings.ask(keys):
             while True:
-                ended, others = self._holdings.ended, self._holdings.count_others(keys)
-                result = await self._reserve(limits, least, most or least, others)
+                ended, now = self._holdings.ended, self.clock.monotonic()
+                others = self._holdings.count_others(keys)
+                result = await self._cancellable(self._spending.reserve(limits, least, most, sure=sure, others=others))
                 if isinstance(result, Reserved):
                     self._holdings.take(result)
                     return result
-                key, most_of_it = result.limit.key, result.limit.most
-                hopeless = _exceeds(result.spent - self._holdings.amount_of(key) + least, most_of_it)
-                hopeless = hopeless or not self._holdings.count_calls(key)
-                if self._holdings.ended == ended and (hopeless or not await self._holdings.wait_for_end(until)):
-                    used = result.spent - self._holdings.amount_of(key)
+                used = result.spent - result.held
+                hopeless = not result.calls or _exceeds(used + least, result.limit.most)
+                if self._holdings.ended != ended:
+                    continue
+                if hopeless or now >= until:
                     raise self._refused(result.limit, result.until, untouched=used.tokens <= 0 and used.dollars <= 0)
+                look = now + LOOK_SECONDS if result.elsewhere else until
+                await self._holdings.wait_for_end(min(look, until))
 
-    async def _reserve(
-        self, limits: Sequence[Limit], least: Amount, most: Amount, others: Sequence[int]
-    ) -> Reserved | Refused:
-        reserving = asyncio.create_task(self._spending.reserve(limits, least, most, others), name="reserve")
+    async def _cancellable(self, reserve: Coroutine[None, None, Reserved | Refused]) -> Reserved | Refused:
+        reserving = asyncio.create_task(reserve, name="reserve")
         try:
             return await asyncio.shield(reserving)
         except asyncio.CancelledError:
@@ -313,13 +335,15 @@ class Quotas:
 
     async def _settle(self, reserved: Reserved, used: Amount, tool: str = "") -> None:
         payer = _PAYER.get()
+        owed, self._owed = [*self._owed, (reserved, used)], []
         try:
-            await self._spending.settle(reserved, used)
+            await self._spending.settle(*owed)
             if tool and payer is not None and used.dollars:
                 own = Limit(f"{_tools_of(payer.person)}{tool}", DAY, Amount())
-                await self._spending.reserve([own], Amount(messages=1, dollars=used.dollars))
+                await self._spending.count([own], Amount(messages=1, dollars=used.dollars))
         except StoreError as error:
-            log.error("what a call used could not be counted; what was set aside for it stays: %s", error)
+            self._owed += owed
+            log.error("what a call used could not be counted; that is done with the next one: %s", error)
 
     async def _give_back(self, reserving: asyncio.Task[Reserved | Refused]) -> None:
         try:
@@ -331,9 +355,8 @@ class Quotas:
 
     async def _list_spent(self, limits: Sequence[Limit]) -> list[tuple[Limit, Amount]]:
         """Return what was spent of each quota, without the reservations of running calls."""
-        held = [self._holdings.amount_of(limit.key) for limit in limits]
-        spent = await self._spending.list_spent([limit.key for limit in limits], DAY)
-        return [(limit, one - other) for limit, one, other in zip(limits, spent, held, strict=True)]
+        used = await self._spending.list_used([limit.key for limit in limits], DAY)
+        return list(zip(limits, used, strict=True))
 
     @property
     def _others(self) -> Limit:

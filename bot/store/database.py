@@ -58,6 +58,9 @@ class SqliteConnection(sqlite3.Connection):
     def explain(self, error: Exception) -> Exception:
         return database_error(error) if isinstance(error, sqlite3.Error) else error
 
+    def one_by_one(self) -> None:
+        """Do nothing: SQLite's transactions that may write are one by one."""
+
     def give_back(self) -> int:
         self.execute(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})").fetchall()
         [(left,)] = self.execute("PRAGMA freelist_count").fetchall()

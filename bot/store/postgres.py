@@ -35,6 +35,8 @@ _CONNECTING = {
     "tcp_user_timeout": "30000",
 }
 """What a `DATABASE_URL` may say otherwise. A server that is gone without a word is noticed within half a minute."""
+_ONE_BY_ONE = 0x5041524D
+"""The advisory lock of `one_by_one`."""
 _LOCK_TIMEOUT = "SET lock_timeout = '5s'"
 _READ_ONLY = "SET default_transaction_read_only = on"
 _MARKS = re.compile(r"'(?:[^']|'')*'|\?|:([a-z_]+)")
@@ -163,6 +165,10 @@ class PostgresConnection:
             return cursor.execute(statement, rows[0])
         cursor.executemany(statement, rows)
         return cursor
+
+    def one_by_one(self) -> None:
+        # One lock for all: several would have an order to get wrong.
+        self._db.execute(b"SELECT pg_advisory_xact_lock(%d)" % _ONE_BY_ONE)
 
     def begin(self) -> None:
         self._db.execute("BEGIN")

@@ -304,6 +304,19 @@ _COLUMNS = (
     "completion = coalesce(json_extract(usage, '$[1]'), 0)",
 )
 
+HOLDINGS = (
+    # What calls under way hold of quotas: other processes wait for it, and a killed one's comes back.
+    """
+    CREATE TABLE holdings (
+        call TEXT NOT NULL, worker TEXT NOT NULL, key TEXT NOT NULL, seconds INTEGER NOT NULL, start INTEGER NOT NULL,
+        tokens INTEGER NOT NULL, dollars REAL NOT NULL, sure_tokens INTEGER NOT NULL, sure_dollars REAL NOT NULL,
+        PRIMARY KEY (call, key, seconds)
+    ) STRICT
+    """,
+    "CREATE INDEX holdings_by_key ON holdings (key)",
+    "CREATE INDEX holdings_by_worker ON holdings (worker)",
+)
+
 STEPS: tuple[Step, ...] = (
     _INTAKE,
     _TURNS,
@@ -328,6 +341,7 @@ STEPS: tuple[Step, ...] = (
     _NO_DESCRIPTIONS,
     _FOUND_BY_INDEX,
     _COLUMNS,
+    HOLDINGS,
 )
 
 

@@ -44,6 +44,10 @@ class Session(Connection, Protocol):
     def begin(self) -> None:
         """Begin a transaction that may write."""
 
+    def one_by_one(self) -> None:
+        """Wait until no other process is in a transaction in which this was called, and keep others waiting until the
+        end of this one: for what reads first and then writes by what it read."""
+
     def commit(self) -> None: ...
 
     def rollback(self) -> None: ...

@@ -41,7 +41,7 @@ _PATIENCE = 60.0
 class Store:
     """The open database, its queries grouped by noun."""
 
-    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
+    def __init__(self, writer: Writer, readers: Readers, clock: Clock, worker: str = "run") -> None:
         self.writer = writer
         self.intake = Intake(writer, readers, clock)
         self.turns = Turns(writer, readers, clock)
@@ -52,18 +52,21 @@ class Store:
         self.timers = StoredTimers(writer, readers, clock)
         self.approvals = Approvals(writer, readers, clock, self.timers.changed)
         self.files = StoredFiles(writer, readers, clock)
-        self.spending = Spending(writer, readers, clock)
+        self.spending = Spending(writer, readers, clock, worker)
         self.retention = Retention(writer, readers, clock)
         self.people = People(writer, readers, clock)
         self.used = UsedByTurns(writer, readers, clock)
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, url: str, *, clock: Clock, busy_timeout: float = BUSY_TIMEOUT) -> AsyncIterator[Store]:
+    async def open(
+        cls, url: str, *, clock: Clock, busy_timeout: float = BUSY_TIMEOUT, worker: str = "run"
+    ) -> AsyncIterator[Store]:
         """Open the database of a `DATABASE_URL`, made or brought up to date where needed; leaving waits for the writer.
 
         A damaged database is kept under another name, and an empty one begun; of an older one a copy is kept.
-        `busy_timeout` is how many seconds SQLite itself waits for another program's lock before the store asks again.
+        `busy_timeout` is how many seconds SQLite itself waits for another program's lock before the store asks again;
+        `worker` is this process's name, which no other one has at the same time.
 
         Raises:
             SettingsError: the URL names no usable place, or a file that is not ours, of a later version or changed.
@@ -71,7 +74,7 @@ class Store:
         """
         opened = open_server(url, clock=clock) if is_server(url) else _open_file(url, clock, busy_timeout)
         async with opened as (writer, readers):
-            yield cls(writer, readers, clock)
+            yield cls(writer, readers, clock, worker)
 
     async def probe(self) -> None:
         """Write something that means nothing.

@@ -24,6 +24,7 @@ from bot.policy.purse import DayPurse
 from bot.policy.quotas import (
     ANSWER_TOKENS,
     DAY,
+    LOOK_SECONDS,
     PROMPT_MARGIN,
     WAIT_SECONDS,
     Payer,
@@ -32,7 +33,7 @@ from bot.policy.quotas import (
     charge,
     once_per_window,
 )
-from bot.store import Amount, Store
+from bot.store import Amount, Limit, Refused, Reserved, Store
 from tests.conftest import FakeClock
 from tools.base import Unpaid
 
@@ -324,20 +325,62 @@ async def test_a_call_stopped_before_it_was_made_leaves_nothing_set_aside(store:
     assert await spent(store) == 0
 
 
-async def test_what_a_killed_process_set_aside_counts_until_the_day_ends(
-    store: Store, make: Make, clock: FakeClock
-) -> None:
-    with charge(ADA):
-        await make(tokens_person=2 * LEAST - 1).reserve("openai:gpt-5-mini", Usage(RESERVED, ANSWER_TOKENS))
-    quotas = make(tokens_person=2 * LEAST - 1)  # of the next process
+async def test_of_what_a_killed_process_set_aside_the_prompts_count(store: Store, make: Make) -> None:
+    """They may have been read; the rest is there for people again."""
+    killed = make()
+    calls = [asyncio.create_task(ask(killed, Scripted(asyncio.Event().wait))) for _ in range(3)]
+    while await spent(store) < 3 * WISHED:
+        await asyncio.sleep(0)
+    prompt = PROMPT
 
-    with pytest.raises(Unaffordable) as refused:
-        await ask(quotas, Scripted(answer(1, 1)))
-    assert refused.value.whose == "person"
-    assert refused.value.until % DAY == 0
+    await make().settle_killed()  # by the next process
+    await make().settle_killed()
 
-    clock.started += refused.value.until - clock.wall()
-    await ask(quotas, Scripted(answer(1, 1)))
+    assert await spent(store) == 3 * prompt
+    for call in calls:
+        call.cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
+    await killed.close()
+    assert await spent(store) == 3 * prompt, "what is settled already is not settled again"
+
+
+async def test_what_another_process_holds_is_waited_for(tmp_path: Path, make: Make, clock: FakeClock) -> None:
+    """It ends there, and is noticed here within a second."""
+    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock, worker="elsewhere") as other:
+        elsewhere = Quotas(other.spending, clock, QuotaLimits(tokens_person=LEAST + 500, tokens_all=0))
+        hold = asyncio.Event()
+        held, second = Scripted(hold.wait, answer(10, 10)), Scripted(answer(10, 10))
+        running = asyncio.create_task(ask(elsewhere, held))
+        while not held.asked:
+            await asyncio.sleep(0)
+        waiting = asyncio.create_task(ask(make(tokens_person=LEAST + 500), second))
+        await clock.settle()
+        await clock.advance(5)
+        assert not second.asked
+
+        hold.set()
+        await running
+        await clock.advance(LOOK_SECONDS)
+        await waiting
+
+    assert second.allowed == [ANSWER_TOKENS + 480]
+
+
+async def test_two_processes_share_what_is_left(tmp_path: Path, store: Store, clock: FakeClock) -> None:
+    limits = [Limit("person", DAY, Amount(10_000))]
+    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock, worker="elsewhere") as other:
+        first = await other.spending.reserve(limits, Amount(1_000), Amount(5_000))
+        second = await store.spending.reserve(limits, Amount(1_000), Amount(5_000))
+        third = await other.spending.reserve(limits, Amount(2_000))
+
+        assert isinstance(first, Reserved) and first.amount.tokens == 5_000
+        assert isinstance(second, Reserved) and second.amount.tokens == 1_000 + 2_000
+        assert isinstance(third, Reserved)
+        refused = await store.spending.reserve(limits, Amount(1_000))
+        assert isinstance(refused, Refused)
+        assert (refused.held, refused.calls, refused.elsewhere) == (Amount(10_000), 3, 2)
+        assert await other.spending.settle_killed("run") == 1
+        assert await other.spending.list_used(["person"], DAY) == [Amount(1_000)]
 
 
 @pytest.mark.parametrize(
@@ -506,11 +549,15 @@ async def test_a_database_that_fails_while_settling_costs_nobody_an_answer(
     async def broken(*_: object) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(store.spending, "settle", broken)
-    pieces = await ask(make(), Scripted(answer(1, 1)))
+    quotas = make()
+    with monkeypatch.context() as patched:
+        patched.setattr(store.spending, "settle", broken)
+        pieces = await ask(quotas, Scripted(answer(1, 1)))
 
     assert isinstance(pieces[-1], Answer)
     assert "the disk is full" in caplog.text
+    await ask(quotas, Scripted(answer(10, 10)))
+    assert await spent(store) == 2 + 20, "it is counted with the next one"
 
 
 async def test_what_tools_buy_is_on_the_quotas_of_who_asks(store: Store, make: Make) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -138,11 +139,28 @@ async def test_many_at_once_cannot_overdraw_a_quota(store: Store) -> None:
     assert sum(isinstance(outcome, Reserved) for outcome in outcomes) == 2
 
 
+async def test_several_processes_at_once_cannot_overdraw_a_quota_either(url: str, clock: HandClock) -> None:
+    """Nor do their counts of messages: each operation reads what is spent, and writes by what it read."""
+    async with AsyncExitStack() as stack:
+        stores = [
+            await stack.enter_async_context(Store.open(url, clock=clock, worker=name)) for name in ("a", "b", "c")
+        ]
+        day = [Limit("*", 86_400, Amount(3_000))]
+        reserved = await asyncio.gather(*(one.spending.reserve(day, Amount(70)) for one in stores * 40))
+        counted = await asyncio.gather(*(one.spending.count([MINUTE], Amount(messages=1)) for one in stores * 4))
+
+        assert sum(isinstance(one, Reserved) for one in reserved) == 3_000 // 70
+        assert sum(isinstance(one, Reserved) for one in counted) == 2
+        held = [one for one in reserved if isinstance(one, Reserved)]
+        await asyncio.gather(*(stores[0].spending.settle((one, Amount(1))) for one in held))
+        assert await stores[1].spending.list_used(["*"], 86_400) == [Amount(len(held))]
+
+
 async def test_settling_charges_what_was_really_spent(store: Store) -> None:
     reserved = await store.spending.reserve([DAY], Amount(900, 1, 0.4))
     assert isinstance(reserved, Reserved)
 
-    await store.spending.settle(reserved, Amount(100, 1, 0.25))
+    await store.spending.settle((reserved, Amount(100, 1, 0.25)))
 
     assert await store.spending.list_spent(["*"], 86_400) == [Amount(100, 1, 0.25)]
     assert isinstance(await store.spending.reserve([DAY], Amount(900)), Reserved)
@@ -173,7 +191,7 @@ async def test_as_much_is_reserved_as_every_limit_lets_and_others_leave(store: S
 
     whole = await store.spending.reserve([limits[0]], least, most)
     half = await store.spending.reserve(limits, least, most)
-    shared = await store.spending.reserve([limits[0]], least, most, [1])
+    shared = await store.spending.reserve([limits[0]], least, most, others=[1])
     rest = await store.spending.reserve([limits[0]], Amount(1), most)
 
     assert isinstance(whole, Reserved) and whole.amount == most

@@ -145,6 +145,8 @@ class Said:
     def executemany(self, sql: str, values: Iterable[Sequence[object]], /) -> RawJson:
         raise AssertionError("nothing here needs it")
 
+    def one_by_one(self) -> None: ...
+
     def begin(self) -> None:
         self.ran.append("BEGIN")
 

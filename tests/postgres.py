@@ -110,7 +110,7 @@ class Postgres:
         import psycopg
 
         with psycopg.connect(self.address(), autocommit=True) as db:
-            if not db.execute("SELECT FROM pg_database WHERE datname = %s", [name]).fetchone():
+            if db.execute("SELECT FROM pg_database WHERE datname = %s", [name]).fetchone() is None:
                 db.execute(f'CREATE DATABASE "{name}"'.encode())
         return self.address(database=name)
 

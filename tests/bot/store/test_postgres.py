@@ -23,9 +23,11 @@ from bot.store import Store, lock_database
 from bot.store.faults import DatabaseError, Fault, store_error
 from bot.store.postgres import connect_postgres, open_postgres, postgres_error, translate
 from bot.store.postgres_schema import bring_up_to_date, check_server, find_version, for_postgres, steps
+from bot.store.queries import in_place, place_range
 from bot.store.schema import upgrade
 from bot.store.server import inspect_server
 from bot.store.sql import Session
+from bot.store.states import UNFINISHED
 from tests.bot.store.conftest import HandClock, Message, taken_in
 from tests.conftest import RawJson
 from tests.patience import PATIENCE
@@ -380,6 +382,27 @@ async def test_both_databases_have_the_same_tables(postgres_url: str, clock: Han
     kinds = {(table, column): kind for table, column, kind, _ in columns}
     assert {collation for table, column, _, collation in found if kinds.get((table, column)) == "TEXT"} == {"C"}
     assert wanted <= indexes
+
+
+async def test_what_is_unfinished_in_a_place_is_found_without_looking_at_all_that_is(
+    postgres_url: str, clock: HandClock, message: Message
+) -> None:
+    async with Store.open(postgres_url, clock=clock) as store:
+        await store.writer.run(
+            lambda db: db.execute(
+                "INSERT INTO inbox (chat, incoming, received_at, state) "
+                "SELECT 'telegram:42/' || n % 500, '{}', 1, CASE WHEN n % 2 = 0 THEN 'new' ELSE 'done' END "
+                "FROM generate_series(1, 5000) AS n"
+            )
+        )
+        await store.writer.run(lambda db: db.execute("ANALYZE inbox"))
+        await taken_in(store, message("1", where=ChatId("telegram", "42", "7", "9")))
+
+        sql = f"EXPLAIN SELECT id FROM inbox WHERE {UNFINISHED} AND {in_place('chat')}"
+        plan = await store.writer.run(lambda db: db.execute(sql, place_range("telegram:42/7")).fetchall())
+
+        said = "\n".join(line for (line,) in plan)
+        assert said.count("Index Scan on inbox_waiting") == said.count("Index Cond: ") == 2
 
 
 async def test_several_that_start_at_once_take_the_steps_once(clock: HandClock) -> None:

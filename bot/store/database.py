@@ -55,6 +55,9 @@ class SqliteConnection(sqlite3.Connection):
         # A deferred transaction that reads first can fail at its first write, at once and whatever the timeout.
         self.execute("BEGIN IMMEDIATE")
 
+    def finish(self) -> None:
+        """Each statement is waited for."""
+
     def explain(self, error: Exception) -> Exception:
         return database_error(error) if isinstance(error, sqlite3.Error) else error
 

@@ -9,6 +9,7 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from enum import StrEnum
 from functools import lru_cache, partial
 from typing import Any, TypeVar
@@ -122,6 +123,33 @@ def postgres_error(error: psycopg.Error, *, lost: bool = False) -> DatabaseError
     return told
 
 
+class _Cursor(psycopg.RawCursor[Any]):
+    """What a statement came to; asked for, it is waited for."""
+
+    @property
+    def rowcount(self) -> int:
+        if self.pgresult is None and (pipeline := getattr(self.connection, "sent_ahead", None)) is not None:
+            pipeline.sync()
+        return int(super().rowcount)
+
+
+class _Line(psycopg.Connection[Any]):
+    """A connection that knows what it sent ahead."""
+
+    sent_ahead: psycopg.Pipeline | None = None
+
+
+class _Many:
+    """What a statement came to that was run for several rows of values."""
+
+    def __init__(self, each: Sequence[psycopg.Cursor[Any]]) -> None:
+        self._each = each
+
+    @property
+    def rowcount(self) -> int:
+        return sum(one.rowcount for one in self._each)
+
+
 class PostgresConnection:
     """See `bot.store.sql.Session`. One that only reads is opened anew when it was lost, at the next statement."""
 
@@ -133,9 +161,11 @@ class PostgresConnection:
         self._address = address
         self._write = write
         self._db = self._open()
+        self._ahead = ExitStack()
+        """Left when what was sent ahead is waited for."""
 
-    def _open(self) -> psycopg.Connection[Any]:
-        db = psycopg.connect(self._address, autocommit=True, cursor_factory=psycopg.RawCursor)
+    def _open(self) -> _Line:
+        db = _Line.connect(self._address, autocommit=True, cursor_factory=_Cursor)
         for kind, dumper in _DUMPERS.items():
             db.adapters.register_dumper(kind, dumper)
         db.adapters.register_loader("numeric", _Whole)
@@ -148,6 +178,8 @@ class PostgresConnection:
 
     @property
     def in_transaction(self) -> bool:
+        with suppress(psycopg.Error):
+            self.finish()
         return self._db.info.transaction_status in (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = (), /) -> psycopg.Cursor[Any]:
@@ -157,27 +189,28 @@ class PostgresConnection:
         # With an empty list of values a statement is sent like one that has some.
         return self._db.execute(statement, _in_order(values, names) or None)
 
-    def executemany(self, sql: str, values: Iterable[Sequence[Any]], /) -> psycopg.Cursor[Any]:
-        statement, _ = translate(sql)
-        cursor = self._db.cursor()
-        rows = list(values)
-        if len(rows) == 1:  # without the pipeline, which is dearer than one statement
-            return cursor.execute(statement, rows[0])
-        cursor.executemany(statement, rows)
-        return cursor
+    def executemany(self, sql: str, values: Iterable[Sequence[Any]], /) -> Any:
+        return _Many([self.execute(sql, row) for row in values])
 
     def one_by_one(self) -> None:
         # One lock for all: several would have an order to get wrong.
         self._db.execute(b"SELECT pg_advisory_xact_lock(%d)" % _ONE_BY_ONE)
 
     def begin(self) -> None:
+        """Statements are sent ahead from here on: most results are not asked for, and each would be a round trip."""
+        self._db.sent_ahead = self._ahead.enter_context(self._db.pipeline())
         self._db.execute("BEGIN")
+
+    def finish(self) -> None:
+        self._db.sent_ahead = None
+        self._ahead.close()
 
     def commit(self) -> None:
         """
         Raises:
             DatabaseError: it is not committed; or where the connection was lost meanwhile, nobody knows.
         """
+        self.finish()
         if self._db.info.transaction_status is pq.TransactionStatus.INERROR:
             self.rollback()  # PostgreSQL would call it committed
             raise DatabaseError(Fault.OTHER, "the transaction was taken back", "InFailedSqlTransaction")

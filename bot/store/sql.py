@@ -42,7 +42,11 @@ class Session(Connection, Protocol):
     def in_transaction(self) -> bool: ...
 
     def begin(self) -> None:
-        """Begin a transaction that may write."""
+        """Begin a transaction that may write. Until `finish`, what a statement came to may be known only when its
+        result is asked for, and an error be raised by a later one."""
+
+    def finish(self) -> None:
+        """Wait for all statements of the transaction so far; raise the first error of theirs."""
 
     def one_by_one(self) -> None:
         """Wait until no other process is in a transaction in which this was called, and keep others waiting until the

@@ -287,6 +287,7 @@ def _transaction(group: Sequence[_Job[Any]], check: Callable[[], None], db: Sess
             if not job.done.done():
                 begun.append(job)
                 outcomes.append((job, job.operation(db)))
+        db.finish()
     except Exception as error:
         told = db.explain(error)
         _raise_if_again(told, db)
@@ -334,6 +335,7 @@ def _one(job: _Job[Any], db: Session) -> Any:
     db.execute("SAVEPOINT operation")
     try:
         outcome = job.operation(db)
+        db.finish()
     except Exception as error:  # it goes to whoever waits for this operation
         told = db.explain(error)
         _raise_if_again(told, db)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from types import SimpleNamespace
 
 import psycopg
@@ -152,6 +152,9 @@ class Said:
     def begin(self) -> None:
         self.ran.append("BEGIN")
 
+    def finish(self) -> None:
+        self.ran.append("finish")
+
     def commit(self) -> None:
         self.ran.append("COMMIT")
 
@@ -264,6 +267,7 @@ class Line:
     def __init__(self) -> None:
         self.said: list[str] = []
         self.closed = False
+        self.sent_ahead: object = None
         self.adapters = SimpleNamespace(register_dumper=lambda *_: None, register_loader=lambda *_: None)
         self.info = SimpleNamespace(transaction_status=pq.TransactionStatus.IDLE, status=pq.ConnStatus.OK)
 
@@ -271,11 +275,8 @@ class Line:
         self.said.append(statement if isinstance(statement, str) else statement.decode())
         return self
 
-    def executemany(self, statement: bytes, rows: Sequence[object]) -> None:
-        self.said.append(f"{len(rows)} x {statement.decode()}")
-
-    def cursor(self) -> Line:
-        return self
+    def pipeline(self) -> ExitStack:
+        return ExitStack()
 
     def close(self) -> None:
         self.closed = True
@@ -290,7 +291,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[Line]:
         opened.append(Line())
         return opened[-1]
 
-    monkeypatch.setattr("bot.store.postgres.psycopg.connect", connect)
+    monkeypatch.setattr("bot.store.postgres._Line.connect", connect)
     return opened
 
 
@@ -325,7 +326,7 @@ def test_a_failed_transaction_is_never_called_committed(lines: list[Line]) -> No
         db.commit()
 
     insert = "INSERT INTO once (key) VALUES ($1)"
-    assert line.said == ["BEGIN", insert, f"2 x {insert}", "COMMIT", "ROLLBACK"]
+    assert line.said == ["BEGIN", insert, insert, insert, "COMMIT", "ROLLBACK"]
 
 
 async def test_a_connection_is_closed_once_with_its_thread(lines: list[Line]) -> None:
@@ -349,7 +350,7 @@ async def test_a_start_that_is_refused_names_the_setting_or_the_trouble(
     def connect(*_: object, **__: object) -> Line:
         raise psycopg.errors.lookup(state)("so it is")
 
-    monkeypatch.setattr("bot.store.postgres.psycopg.connect", connect)
+    monkeypatch.setattr("bot.store.postgres._Line.connect", connect)
     with pytest.raises(kind, match=sentence):
         async with Store.open("postgresql://db/parley", clock=clock):
             pass
@@ -523,7 +524,7 @@ async def test_a_commit_that_is_refused_is_no_commit(postgres_url: str, clock: H
             with suppress(psycopg.Error):
                 db.execute("SELECT nothing")
 
-        for wrong, sentence in ((twice, "23505"), (hidden, "the transaction was taken back")):
+        for wrong, sentence in ((twice, "23505"), (hidden, "nothing")):
             with pytest.raises(StoreError, match=sentence):
                 await store.writer.run(wrong)
         await store.access.set_role("telegram:1", "owner")

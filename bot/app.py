@@ -107,7 +107,7 @@ class App:
         self._channels = read_channels(core.channels_file)
         self.metrics = Metrics()
         self.store = await stack.enter_async_context(
-            Store.open(core.database_url, clock=self._clock, worker=self.worker)
+            Store.open(core.database_url, clock=self._clock, worker=self.worker, fence=self.ownership.fence)
         )
         self.models = await stack.enter_async_context(Models(options, self._clock))
         self.models.check()
@@ -397,7 +397,8 @@ class App:
         Raises:
             SettingsError: not one platform can be used as configured.
         """
-        await self.quotas.settle_killed()
+        if not self.ownership.shared:
+            await self.quotas.settle_killed()
         await self.access.show_pairing_code(keep=self.ownership.shared)
         log.info("starting with %s for %s", self.models.name, ", ".join(self.adapters))
         for line in self.rights.lines:
@@ -416,13 +417,15 @@ class App:
         keep = Keep.from_days(core.keep_days, core.keep_files_days)
         tidying = self.locks.while_held("upkeep", lambda: keep_tidy(self.store, self._clock, keep))
         pruning = asyncio.create_task(tidying, name="upkeep")
+        gone = self.locks.while_held("what the dead held", lambda: self.quotas.settle_gone(self.ownership.living))
+        burying = asyncio.create_task(gone, name="what the dead held")
         named = [*self.rights.named, *self._call_policy.named]
         trying = asyncio.create_task(try_tools(self.registry, named), name="tool trials")
         try:
             ends = {running, stopping, owning} if self.ownership.shared else {running, stopping}
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (stopping, watching, pruning, trying):
+            for task in (stopping, watching, pruning, burying, trying):
                 task.cancel()
             await end_in_order(
                 turns=dispatcher.close,
@@ -432,7 +435,7 @@ class App:
                 platforms=running,
             )
             owning.cancel()
-            await asyncio.wait((stopping, watching, pruning, owning), timeout=1.0)
+            await asyncio.wait((stopping, watching, pruning, burying, owning), timeout=1.0)
             # A trial has a program running, and sees to it that nothing of it is left.
             await asyncio.wait((trying,), timeout=END_SECONDS)
         if owning.done() and not owning.cancelled():

@@ -127,6 +127,8 @@ class SlackAdapter:
         self._settings = settings
         self._clock = clock or SystemClock()
         self._rivals = LogThrottle(log, self._clock)
+        self.shared = False
+        """See `Companion`."""
         self._troubles = LogThrottle(log, self._clock)
         self.entrance: Entrance | None = None
         self._crowded = asyncio.Event()
@@ -299,7 +301,7 @@ class SlackAdapter:
         except ValueError:
             return
         many = said.get("num_connections")
-        if said.get("type") == "hello" and isinstance(many, int) and many > 1:
+        if said.get("type") == "hello" and isinstance(many, int) and many > 1 and not self.shared:
             self._rivals.warn(
                 f"slack: the app has {many} connections, and each gets a part of what people write: another program "
                 "runs with the same SLACK_APP_TOKEN (end it, or make another app), or a lost connection of ours is "

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+import os
+import platform
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
 
 from bot.configuration import Configuration, open_adapters
 from bot.operations import Outlet
@@ -19,18 +24,44 @@ async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet
     """
     from bot.cli.machine import standing_faults
     from bot.operations import StopRequest, set_loaded_apart
-    from bot.store import lock_database
 
     stop = StopRequest()
     stop.hear()
     adapters = open_adapters(configuration, names)
-    with lock_database(configuration.core.database_url, "run"), stop.while_starting():
-        from bot.app import App  # loads everything, which takes a second: a signal ends the start meanwhile
+    with stop.while_starting():
+        async with _take_part(configuration) as (mine, part):
+            from bot.app import App  # loads everything, which takes a second: a signal ends the start meanwhile
 
-        async with App(configuration, adapters, outlet=outlet) as app:
-            stop.started()
-            set_loaded_apart()
-            for sentence in standing_faults(configuration.core, app.may_answer):
-                log.warning("%s", sentence)
-            await app.serve(stop.asked)
+            async with App(mine, adapters, outlet=outlet, **part) as app:
+                stop.started()
+                set_loaded_apart()
+                for sentence in standing_faults(configuration.core, app.may_answer):
+                    log.warning("%s", sentence)
+                await app.serve(stop.asked)
     log.info("stopped")
+
+
+@asynccontextmanager
+async def _take_part(configuration: Configuration) -> AsyncIterator[tuple[Configuration, dict[str, Any]]]:
+    """Be the one process of a SQLite file, or one of those that share a PostgreSQL database.
+
+    Yields:
+        The configuration for this process, and what `App` has to know of it.
+    """
+    from bot.store import is_idle_on_server, is_server, lock_database, refuse_without_driver
+
+    core = configuration.core
+    if not is_server(core.database_url):
+        with lock_database(core.database_url, "run"):
+            yield configuration, {}
+        return
+    refuse_without_driver()
+    from bot.contract import SystemClock
+    from bot.intake import Fleet
+
+    name = f"{platform.node()} {os.getpid()}"
+    opening = Fleet.open(core.database_url, clock=SystemClock(), name=name, is_idle=is_idle_on_server)
+    async with opening as fleet:
+        own = core.model_copy(update={"database_url": fleet.address_of(core.database_url)})
+        log.info("process %r shares the database with whoever else uses it", name)
+        yield replace(configuration, core=own), {"ownership": fleet, "locks": fleet, "worker": fleet.worker}

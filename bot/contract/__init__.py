@@ -76,6 +76,7 @@ from bot.contract.reference import reference_of, turns_of
 from bot.contract.surface import (
     Adapter,
     CallCost,
+    Companion,
     Deliver,
     Drawn,
     Earlier,

@@ -286,6 +286,14 @@ class Sole(Protocol):
 
 
 @runtime_checkable
+class Companion(Protocol):
+    """An adapter whose platform shares what people write among several connections."""
+
+    shared: bool
+    """Set before the adapter listens where other processes of ours listen, too: their connections are no rivals."""
+
+
+@runtime_checkable
 class Suggesting(Protocol):
     """An adapter whose platform asks for suggestions while somebody writes a command."""
 

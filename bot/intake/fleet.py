@@ -14,6 +14,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from bot.contract import Backoff, Clock, StoreError
 from bot.intake.engine import ENQUEUE, Engine, give_away, prune
@@ -81,6 +82,8 @@ class Fleet:
         member.on_hint = self._hear
         self.while_held = member.while_held
         self.connect = member.connect
+        self.worker = str(member.id)
+        """Under which name this process holds something in the store."""
 
     @classmethod
     @asynccontextmanager
@@ -99,7 +102,8 @@ class Fleet:
         Raises:
             SettingsError, StoreError: as `Membership.enter`.
         """
-        async with Membership.enter(url, clock, name=name, version=version, configuration=configuration) as member:
+        entering = Membership.enter(url, clock, name=name, version=version, configuration=configuration, tables=SCHEMA)
+        async with entering as member:
             fleet = cls(member, clock, is_idle)
             async with Engine.start(url, member, fleet._begin) as fleet._engine:
                 member.on_sweep = fleet._sweep
@@ -115,6 +119,18 @@ class Fleet:
         """
         if db.execute(_FENCE, (self._member.id,)).fetchone() is None:
             self._member.end("another process has taken over what this one served, so it writes nothing more and ends")
+
+    async def living(self) -> set[str]:
+        """See `Ownership.living`."""
+        rows = await self._member.do(lambda db: db.execute("SELECT CAST(id AS text) FROM workers").fetchall())
+        return {name for (name,) in rows}
+
+    def address_of(self, url: str) -> str:
+        """Return the address by which this process's connections are made: the others end them with this process."""
+        parts = urlsplit(url.strip())
+        said = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != "application_name"]
+        ours = {name: str(value) for name, value in self._member.connecting().items()} | dict(said)
+        return urlunsplit(parts._replace(query=urlencode(ours, quote_via=quote)))
 
     def ensure(self, db: Any, place: str, row: int) -> bool:
         """See `Ownership.ensure`."""

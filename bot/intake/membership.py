@@ -97,9 +97,19 @@ class Membership:
     @classmethod
     @asynccontextmanager
     async def enter(
-        cls, url: str, clock: Clock, *, name: str, version: str = "", configuration: str = ""
+        cls,
+        url: str,
+        clock: Clock,
+        *,
+        name: str,
+        version: str = "",
+        configuration: str = "",
+        tables: tuple[str, ...] = (),
     ) -> AsyncIterator[Membership]:
         """Be one of the processes; leaving removes the row, and gives what this process served to the others.
+
+        Args:
+            tables: statements that make tables of others, where they are not there.
 
         Raises:
             SettingsError: the URL leads to a pooler, or to a place where no table can be made.
@@ -107,7 +117,7 @@ class Membership:
         """
         member = cls(url, clock, name=name, version=version, configuration=configuration)
         try:
-            member._first = await asyncio.to_thread(member._begin)
+            member._first = await asyncio.to_thread(member._begin, tables)
         except BaseException:
             member._woken.close()
             member._wakes.close()
@@ -183,7 +193,7 @@ class Membership:
 
     # All below runs in the thread, or before it.
 
-    def _begin(self) -> Connection[Any]:
+    def _begin(self, tables: tuple[str, ...]) -> Connection[Any]:
         import psycopg
 
         try:
@@ -196,7 +206,7 @@ class Membership:
                     )
                 with db.transaction():
                     db.execute(f"SELECT pg_advisory_xact_lock({_KEY})", ["steps"])
-                    for statement in SCHEMA:
+                    for statement in (*SCHEMA, *tables):
                         db.execute(statement.encode())
                 db.execute(_ENTER, self._row)
             except BaseException:

@@ -6,7 +6,7 @@ at running turns (the queue, joins, `/stop`, presses, edits) finds them in its o
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Protocol
 
 from bot.store import Connection
@@ -21,6 +21,18 @@ class Ownership(Protocol):
     @property
     def shared(self) -> bool:
         """Return True if other processes serve places too: what is stored here may be theirs to handle."""
+        ...
+
+    def fence(self, db: Connection) -> None:
+        """Let a transaction write that begins. Where another process has taken over, this one ends here."""
+        ...
+
+    async def living(self) -> Collection[str] | None:
+        """Return the names under which the processes that are alive hold something; None: there is this one alone.
+
+        Raises:
+            StoreError: that cannot be known now.
+        """
         ...
 
     def ensure(self, db: Connection, place: str, row: int) -> bool:
@@ -78,6 +90,12 @@ class Alone:
     """The one process on its database: it owns every place and holds every lock, and writes nothing about it."""
 
     shared = False
+
+    def fence(self, db: Connection) -> None:
+        """Do nothing: nobody takes over."""
+
+    async def living(self) -> None:
+        """Return None."""
 
     def ensure(self, db: Connection, place: str, row: int) -> bool:
         return True

@@ -12,6 +12,7 @@ from bot.contract import (
     Backoff,
     BotError,
     Clock,
+    Companion,
     Contested,
     Deliver,
     Earlier,
@@ -242,6 +243,8 @@ class Platforms:
 
     async def _listen_alone(self, name: str, adapter: Adapter, deliver: Deliver) -> None:
         """Listen, where the platform lets one program do so when no other process does."""
+        if isinstance(adapter, Companion):
+            adapter.shared = self._locks is not None
         if self._locks is None or not isinstance(adapter, Sole) or not adapter.account:
             self._state[name] = "listening"
             await adapter.listen(deliver)

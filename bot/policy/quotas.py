@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -33,6 +33,8 @@ WISHED_TOKENS = 4_000
 """An answer is allowed this much, however few characters are wanted: models think before they write."""
 PROMPT_MARGIN = 1.25
 """How far an estimate of a prompt may be from the server's count."""
+GONE_SECONDS = 5.0
+"""How often it is looked for processes that died and held something."""
 WAIT_SECONDS = 20.0
 """How long a call waits for others to give back what they do not need."""
 LOOK_SECONDS = 1.0
@@ -170,12 +172,25 @@ class Quotas:
         Raises:
             StoreError: the store cannot be written to now.
         """
-        if calls := await self._spending.settle_killed():
-            log.info(
-                "%d model calls of the process before were cut off: of what was set aside for them, the prompts "
-                "count as spent",
-                calls,
-            )
+        _tell_cut_off(await self._spending.settle_killed())
+
+    async def settle_gone(self, living: Callable[[], Awaitable[Collection[str] | None]]) -> None:
+        """Give back what processes held that have died, as soon as that is known; until it is cancelled.
+
+        Args:
+            living: the names of those that are alive; None: nobody else was ever there.
+        """
+        while True:
+            try:
+                # In this order: who held something then was alive, or is not any more.
+                holding, alive = await self._spending.list_workers(), await living()
+                if alive is None:
+                    return
+                for name in holding.difference(alive):
+                    _tell_cut_off(await self._spending.settle_killed(name))
+            except StoreError as error:
+                log.warning("what processes that died had set aside is given back later: %s", error)
+            await self.clock.sleep(GONE_SECONDS)
 
     async def close(self) -> None:
         """Wait until everything is settled."""
@@ -380,6 +395,11 @@ class Quotas:
 
     def _amount_of(self, model: str, usage: Usage) -> Amount:
         return Amount(usage.prompt + usage.completion, dollars=self.prices.dollars_of(model, usage) or 0.0)
+
+
+def _tell_cut_off(calls: int) -> None:
+    if calls:
+        log.info("calls that were cut off by a kill: %d; of what they had set aside, the prompts count as spent", calls)
 
 
 def _tools_of(person: str) -> str:

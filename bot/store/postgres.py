@@ -22,6 +22,7 @@ from psycopg.types.string import StrDumperUnknown
 
 from bot.contract import SettingsError
 from bot.store.faults import DatabaseError, Fault
+from bot.store.sql import Fence
 
 T = TypeVar("T")
 _Buffer = bytes | bytearray | memoryview
@@ -153,13 +154,17 @@ class _Many:
 class PostgresConnection:
     """See `bot.store.sql.Session`. One that only reads is opened anew when it was lost, at the next statement."""
 
-    def __init__(self, address: str, *, write: bool) -> None:
+    def __init__(self, address: str, *, write: bool, fence: Fence | None = None) -> None:
         """
+        Args:
+            fence: called at the beginning of each transaction.
+
         Raises:
             psycopg.Error: it cannot be opened.
         """
         self._address = address
         self._write = write
+        self._fence = fence
         self._db = self._open()
         self._ahead = ExitStack()
         """Left when what was sent ahead is waited for."""
@@ -200,6 +205,8 @@ class PostgresConnection:
         """Statements are sent ahead from here on: most results are not asked for, and each would be a round trip."""
         self._db.sent_ahead = self._ahead.enter_context(self._db.pipeline())
         self._db.execute("BEGIN")
+        if self._fence is not None:
+            self._fence(self)
 
     def finish(self) -> None:
         self._db.sent_ahead = None
@@ -272,14 +279,16 @@ def _run(work: Callable[[PostgresConnection], T], connection: PostgresConnection
         raise postgres_error(error, lost=connection.info.status is pq.ConnStatus.BAD) from error
 
 
-async def open_postgres(url: str, *, write: bool) -> PostgresDatabase:
+async def open_postgres(url: str, *, write: bool, fence: Fence | None = None) -> PostgresDatabase:
     """Open one connection to the database of a `DATABASE_URL`.
 
     Raises:
         DatabaseError: it cannot be opened.
     """
     thread = ThreadPoolExecutor(1, thread_name_prefix="store postgres")
-    opening = asyncio.get_running_loop().run_in_executor(thread, partial(connect_postgres, url, write=write))
+    opening = asyncio.get_running_loop().run_in_executor(
+        thread, partial(connect_postgres, url, write=write, fence=fence)
+    )
     try:
         return PostgresDatabase(await asyncio.shield(opening), thread)
     except asyncio.CancelledError:
@@ -290,7 +299,24 @@ async def open_postgres(url: str, *, write: bool) -> PostgresDatabase:
             thread.shutdown(wait=False)
 
 
-def connect_postgres(url: str, *, write: bool) -> PostgresConnection:
+class BorrowedConnection:
+    """Somebody else's open connection, for statements of the store."""
+
+    def __init__(self, db: psycopg.Connection[Any]) -> None:
+        self._db = db
+
+    def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = (), /) -> psycopg.Cursor[Any]:
+        statement, names = translate(sql)
+        return psycopg.RawCursor(self._db).execute(statement, _in_order(values, names) or None)
+
+    def executemany(self, sql: str, values: Iterable[Sequence[Any]], /) -> psycopg.Cursor[Any]:
+        statement, _ = translate(sql)
+        cursor = psycopg.RawCursor(self._db)
+        cursor.executemany(statement, list(values))
+        return cursor
+
+
+def connect_postgres(url: str, *, write: bool, fence: Fence | None = None) -> PostgresConnection:
     """Open a connection to the database of a `DATABASE_URL`, on this thread.
 
     Raises:
@@ -307,6 +333,6 @@ def connect_postgres(url: str, *, write: bool) -> PostgresConnection:
             "with %XX for signs of a password that mean something in an address."
         ) from None
     try:
-        return PostgresConnection(address, write=write)
+        return PostgresConnection(address, write=write, fence=fence)
     except psycopg.Error as error:
         raise postgres_error(error) from error

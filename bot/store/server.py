@@ -6,15 +6,18 @@ import importlib.util
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bot.contract import BotError, Clock, SettingsError
 from bot.store.faults import DatabaseError, Fault, store_error
-from bot.store.intake import count_unfinished
+from bot.store.intake import count_unfinished, is_idle
 from bot.store.readers import COUNT, Readers
+from bot.store.sql import Fence
 from bot.store.writer import Writer
 
 if TYPE_CHECKING:
+    import psycopg
+
     from bot.store.postgres import PostgresConnection, PostgresDatabase
 
 _COMMANDS = {"run": 1, "chat": 2}
@@ -36,19 +39,19 @@ class ServerInspection:
 
 
 @asynccontextmanager
-async def open_server(url: str, *, clock: Clock) -> AsyncIterator[tuple[Writer, Readers]]:
+async def open_server(url: str, *, clock: Clock, fence: Fence | None = None) -> AsyncIterator[tuple[Writer, Readers]]:
     """Open the database of a `postgresql://` address, its tables made or brought up to date where needed.
 
     Raises:
         SettingsError: psycopg is missing, or the server or its database cannot be used as they are.
         StoreError: it cannot be used now.
     """
-    _refuse_without_driver()
+    refuse_without_driver()
     from bot.store.postgres import open_postgres
     from bot.store.postgres_schema import bring_up_to_date
 
     async def connect() -> PostgresDatabase:
-        return await open_postgres(url, write=True)
+        return await open_postgres(url, write=True, fence=fence)
 
     async with AsyncExitStack() as stack:
         try:
@@ -107,7 +110,7 @@ def inspect_server(url: str) -> ServerInspection:
 
 @contextmanager
 def _connected(url: str) -> Iterator[PostgresConnection]:
-    _refuse_without_driver()
+    refuse_without_driver()
     from bot.store.postgres import connect_postgres
 
     try:
@@ -118,12 +121,24 @@ def _connected(url: str) -> Iterator[PostgresConnection]:
         yield opened
 
 
-def _refuse_without_driver() -> None:
-    if importlib.util.find_spec("psycopg") is None:
-        raise SettingsError(
-            "DATABASE_URL names a PostgreSQL server, for which psycopg is missing: install the extra `postgres` "
-            "(pip install 'parley-chat[postgres]')."
-        )
+def refuse_without_driver() -> None:
+    """
+    Raises:
+        SettingsError: what is needed for a PostgreSQL server is not installed.
+    """
+    for package in ("psycopg", "dbos"):
+        if importlib.util.find_spec(package) is None:
+            raise SettingsError(
+                f"DATABASE_URL names a PostgreSQL server, for which {package} is missing: install the extra `postgres` "
+                "(pip install 'parley-chat[postgres]')."
+            )
+
+
+def is_idle_on_server(db: psycopg.Connection[Any], place: str) -> bool:
+    """Return True if no inbox row of the place is new or running, by a connection that somebody else has open."""
+    from bot.store.postgres import BorrowedConnection
+
+    return is_idle(BorrowedConnection(db), place)
 
 
 def _explain(error: DatabaseError) -> BotError:

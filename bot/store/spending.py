@@ -183,6 +183,10 @@ class Spending(Queries):
             total += calls
         return total
 
+    async def list_workers(self) -> set[str]:
+        """Return the names of the processes that hold something."""
+        return {str(name) for (name,) in await self._readers.fetch_rows("SELECT DISTINCT worker FROM holdings")}
+
     async def list_spent(self, keys: Sequence[str], seconds: int) -> list[Amount]:
         """Return what each of `keys` has spent in its present window."""
         start = int(self._clock.wall() // seconds) * seconds

@@ -35,6 +35,10 @@ class Connection(Protocol):
         """Run a statement for each row of values; `rowcount` is the sum."""
 
 
+Fence: TypeAlias = Callable[[Connection], None]
+"""Lets a transaction write that begins; ends the process where another one has taken over what it served."""
+
+
 class Session(Connection, Protocol):
     """An open connection as the writer and the readers use it."""
 

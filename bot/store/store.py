@@ -26,6 +26,7 @@ from bot.store.retention import Keep, Retention
 from bot.store.server import open_server
 from bot.store.settings import ChatSettings
 from bot.store.spending import Spending
+from bot.store.sql import Fence
 from bot.store.timers import StoredTimers
 from bot.store.turns import Turns
 from bot.store.upgrading import bring_up_to_date
@@ -60,19 +61,26 @@ class Store:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, url: str, *, clock: Clock, busy_timeout: float = BUSY_TIMEOUT, worker: str = "run"
+        cls,
+        url: str,
+        *,
+        clock: Clock,
+        busy_timeout: float = BUSY_TIMEOUT,
+        worker: str = "run",
+        fence: Fence | None = None,
     ) -> AsyncIterator[Store]:
         """Open the database of a `DATABASE_URL`, made or brought up to date where needed; leaving waits for the writer.
 
         A damaged database is kept under another name, and an empty one begun; of an older one a copy is kept.
         `busy_timeout` is how many seconds SQLite itself waits for another program's lock before the store asks again;
-        `worker` is this process's name, which no other one has at the same time.
+        `worker` is this process's name, which no other one has at the same time. `fence` is called at the beginning of
+        each transaction where several processes may share the database.
 
         Raises:
             SettingsError: the URL names no usable place, or a file that is not ours, of a later version or changed.
             StoreError: the database cannot be opened now.
         """
-        opened = open_server(url, clock=clock) if is_server(url) else _open_file(url, clock, busy_timeout)
+        opened = open_server(url, clock=clock, fence=fence) if is_server(url) else _open_file(url, clock, busy_timeout)
         async with opened as (writer, readers):
             yield cls(writer, readers, clock, worker)
 

@@ -142,6 +142,12 @@ class OnBoard:
 
         self._release = lambda place: run(lambda db: release(db, place))
 
+    def fence(self, db: Connection) -> None:
+        pass
+
+    async def living(self) -> None:
+        pass
+
     def ensure(self, db: Connection, place: str, row: int) -> bool:
         return self._board.want(place) is self
 

@@ -96,14 +96,15 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 class Process:
     """The bot as `python -m bot run`, killed and started at will."""
 
-    def __init__(self, world: World, nursery: Nursery | None) -> None:
-        """Without `nursery` the program is loaded anew each time, which costs a second."""
+    def __init__(self, world: World, nursery: Nursery | None, name: str = "") -> None:
+        """Without `nursery` the program is loaded anew each time, which costs a second; `name` tells it from others."""
         self.world = world
         self.nursery = nursery
         self._child: Started | asyncio.subprocess.Process | None = None
         self.values: dict[str, float] = {}
         """What constants of the program shall be, where it comes from the nursery."""
-        self.log = (world.data / "log.txt").open("wb")
+        self._log_file = world.data / f"log{name}.txt"
+        self.log = self._log_file.open("wb")
         self.null = os.open(os.devnull, os.O_RDWR)
 
     async def start(self) -> None:
@@ -131,7 +132,7 @@ class Process:
     @property
     def said(self) -> str:
         """What it has logged."""
-        return (self.world.data / "log.txt").read_text()
+        return self._log_file.read_text()
 
     async def kill(self) -> None:
         if self.child.returncode is None:
@@ -154,9 +155,9 @@ async def process(world: World, request: pytest.FixtureRequest) -> AsyncIterator
 
 
 @asynccontextmanager
-async def process_in(world: World, nursery: Nursery | None = None) -> AsyncIterator[Process]:
-    """The same in another world than the test's own."""
-    process = Process(world, nursery)
+async def process_in(world: World, nursery: Nursery | None = None, name: str = "") -> AsyncIterator[Process]:
+    """The same in another world than the test's own, or one of several in the same."""
+    process = Process(world, nursery, name)
     yield process
     if process.started:
         await process.kill()

@@ -18,7 +18,8 @@ import pytest
 from bot import app
 from bot.configuration import configure
 from bot.contract.errors import StoreError, Unreachable
-from bot.contract.messages import ChatId, Incoming, MessageSent, ReplyTarget, Sender
+from bot.contract.messages import ChatId, Incoming, MessageRef, MessageSent, ReplyTarget, Sender
+from bot.contract.surface import Drawn
 from bot.intake import Alone
 from bot.store import Connection, Store
 from bot.store.intake import is_idle
@@ -84,18 +85,43 @@ def message(text: str, *, chat: str = "7", thread: str = "", command: str = "") 
     )
 
 
+class Everywhere(Memory):
+    """The platform as a person sees it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.posted: dict[str, MessageRef] = {}
+        """By nonce."""
+
+
+class FoundPlace(Place):
+    """A chat in which a message is found that was posted by a process which died before it knew."""
+
+    def __init__(self, memory: Memory, chat: str, posted: dict[str, MessageRef]) -> None:
+        super().__init__(memory, chat)
+        self._posted = posted
+
+    async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        ref = self._posted[nonce] = await super().show(drawn, at, nonce)
+        return ref
+
+    async def find(self, nonce: str) -> MessageRef | None:
+        return self._posted.get(nonce)
+
+
 class Shared(Memory):
     """The platform as one process reaches it: the same messages for all, and nothing more once it is killed."""
 
-    def __init__(self, everywhere: Memory) -> None:
+    def __init__(self, everywhere: Everywhere) -> None:
         super().__init__()
         self.pages, self.changed, self.everywhere = everywhere.pages, everywhere.changed, everywhere
+        self.posted = everywhere.posted
         self.dead = False
 
     def surface(self, target: ReplyTarget) -> Place:
         if self.dead:
             raise Unreachable("killed")
-        return Place(self.everywhere, str(target.data["chat"]))
+        return FoundPlace(self.everywhere, str(target.data["chat"]), self.posted)
 
 
 class Board:
@@ -249,7 +275,7 @@ class InProcesses:
     model: ModelServer
     together: bool
     _stack: AsyncExitStack
-    _everywhere: Memory = field(default_factory=Memory)
+    _everywhere: Everywhere = field(default_factory=Everywhere)
     _members: list[InProcess] = field(default_factory=list)
     _board: Board = field(default_factory=Board)
 
@@ -293,6 +319,7 @@ def in_processes(*, together: bool) -> OpenFleet:
             }
             for name, value in values.items():
                 monkeypatch.setenv(name, value)
+            monkeypatch.setattr("bot.intake.due.LOOK_SECONDS", 0.05)
             yield InProcesses(model, together, await stack.enter_async_context(AsyncExitStack()))
 
     return opened

@@ -116,7 +116,7 @@ async def test_a_message_that_kills_each_process_is_given_up_and_its_chat_goes_o
     assert "Something went wrong" in apology and answer == "I say it." and len(fleet.model.requests) == 3
 
 
-@pytest.mark.parametrize("number", [60, pytest.param(1_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("number", [25, pytest.param(1_000, marks=pytest.mark.soak)])
 async def test_what_was_stored_when_all_were_killed_is_answered_once(fleet: Fleet, number: int) -> None:
     members, gate = await start_all(fleet), asyncio.Event()
     sent = [message(f"{n}", chat=str(n % (number // 5))) for n in range(number)]
@@ -134,7 +134,7 @@ async def test_what_was_stored_when_all_were_killed_is_answered_once(fleet: Flee
     assert shown == Counter(f"You said {n}." for n in range(number))
 
 
-@pytest.mark.parametrize("number", [20, pytest.param(100, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("number", [10, pytest.param(100, marks=pytest.mark.soak)])
 async def test_nobody_waits_for_a_busy_place(fleet: Fleet, number: int) -> None:
     members, gate = await start_all(fleet), asyncio.Event()
     fleet.model.script = lambda body: Reply(

@@ -74,10 +74,7 @@ async def test_a_turn_that_reaches_no_stage_in_time_is_begun_anew_elsewhere_in_t
     assert [text.count("word5 ") for text in fleet.shown("7")] == [1, 1]
 
 
-async def test_a_question_that_nobody_decides_ends_where_its_place_is_served(
-    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bot.intake.due.LOOK_SECONDS", 0.01)
+async def test_a_question_that_nobody_decides_ends_where_its_place_is_served(fleet: Fleet) -> None:
     fleet.model.script = lambda body: Reply("I add.", calls=(("calculator", {"expression": "1+1"}),))
     members = [await fleet.start() for _ in range(2)]
     for chat in "78":

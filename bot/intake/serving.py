@@ -90,7 +90,8 @@ class Serving:
             self._watching = asyncio.create_task(self._watch(), name="places")
         try:
             await self._serve(place, here)
-        except asyncio.CancelledError:
+        except BaseException:
+            # Also where it is only served anew: what runs would be taken up a second time beside itself.
             await self._hand_over(place)
             raise
         finally:

@@ -246,3 +246,19 @@ async def test_a_place_that_is_taken_away_is_handed_over(desk: Desk) -> None:
     await asyncio.wait([desk.task])
 
     assert desk.task.cancelled() and desk.handed == [PLACE] and not desk.serving.hint(PLACE)
+
+
+async def test_a_place_that_cannot_be_served_is_handed_over_before_it_is_served_anew(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(row: InboxRow, again: bool) -> None:
+        raise RuntimeError("an error of our own")
+
+    await desk.put("one")
+    monkeypatch.setattr(desk.serving, "_take_up", broken)
+    desk.serving.enter("telegram")
+
+    with pytest.raises(RuntimeError):
+        await desk.serving.serve(PLACE)
+
+    assert desk.handed == [PLACE]

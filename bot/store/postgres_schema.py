@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from functools import cache
 
@@ -21,6 +22,11 @@ _FIRST = 23
 LOCK = 0x5041524C
 """The advisory lock under which steps are taken ("PARL")."""
 _OURS = "c.relnamespace = CAST(quote_ident(current_schema()) AS regnamespace)"
+_OF_AN_EXTENSION = (
+    "EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = CAST('pg_class' AS regclass) AND d.objid = c.oid "
+    "AND d.deptype = 'e')"
+)
+"""Servers that are rented often have some in every database."""
 _MARK = "The schema of Parley"
 """The comment on the table of steps, which marks the database as ours."""
 _OLDEST = 150_000
@@ -97,7 +103,13 @@ def bring_up_to_date(db: Session, now: float, taken: tuple[Step, ...] | None = N
     except BaseException:
         db.rollback()
         raise
-    _check_rights(db)
+    _check_rights(db, ("steps", *_tables(wanted)))
+
+
+def _tables(taken: tuple[Step, ...]) -> list[str]:
+    """Return the names of the tables that the steps make."""
+    statements = [work for step in taken for work in step if isinstance(work, str)]
+    return re.findall(r"CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?(\w+)", "\n".join(statements))
 
 
 def check_server(db: Session) -> None:
@@ -137,7 +149,7 @@ def find_version(db: Connection, known: int | None = None) -> int:
         )
     rows = db.execute(
         "SELECT c.relname, obj_description(c.oid, 'pg_class') FROM pg_class c WHERE c.relkind IN ('r', 'p', 'v', 'm') "
-        f"AND {_OURS} ORDER BY c.relname"
+        f"AND {_OURS} AND NOT {_OF_AN_EXTENSION} ORDER BY c.relname"
     )
     found = {str(name): comment for name, comment in rows if name not in _RESERVED}
     if not found:
@@ -157,11 +169,14 @@ def find_version(db: Connection, known: int | None = None) -> int:
     return int(version)
 
 
-def _check_rights(db: Connection) -> None:
+def _check_rights(db: Connection, tables: Sequence[str]) -> None:
+    """Raise a `SettingsError` for one of these tables that the role may not use; others may be somebody else's."""
+    marks = ", ".join("?" * len(tables))
     rows = db.execute(
         "SELECT c.relname, wanted.name FROM pg_class c, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) "
-        f"AS wanted (name) WHERE c.relkind = 'r' AND {_OURS} "
-        "AND NOT has_table_privilege(c.oid, wanted.name) ORDER BY 1, 2 LIMIT 1"
+        f"AS wanted (name) WHERE c.relkind = 'r' AND {_OURS} AND c.relname IN ({marks}) "
+        "AND NOT has_table_privilege(c.oid, wanted.name) ORDER BY 1, 2 LIMIT 1",
+        tables,
     )
     for table, wanted in rows:
         raise SettingsError(

@@ -437,6 +437,17 @@ async def test_several_that_start_at_once_take_the_steps_once(clock: HandClock) 
                     pass
         with psycopg.connect(theirs) as db:
             assert db.execute("SELECT relname FROM pg_stat_user_tables").fetchall() == [("customers",)]
+        # An extension's tables, and those that an operator keeps beside ours, are no concern of the bot's.
+        shared = server.make_database("shared")
+        server.run("CREATE ROLE bot LOGIN; GRANT CREATE ON SCHEMA public TO bot", "shared")
+        with psycopg.connect(shared) as db:
+            known = db.execute("SELECT name FROM pg_available_extensions WHERE name = 'pg_stat_statements'").fetchall()
+        for (extension,) in known:
+            server.run(f"CREATE EXTENSION {extension}", "shared")
+        for _ in range(2):
+            async with Store.open(server.address("bot", "shared"), clock=clock) as store:
+                await store.access.set_role("telegram:1", "owner")
+            server.run("CREATE TABLE IF NOT EXISTS report (id int)", "shared")
         assert (inspect_server(empty).schema, inspect_server(url).schema) == (0, len(steps()))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
@@ -28,7 +28,7 @@ from bot.intake import (
 )
 from bot.model import Chain, Model, Models
 from bot.operations import HttpServer, LoopWatch, Metrics, Outlet, WebServer, end_in_order, keep_tidy, writes
-from bot.pacing import Pacer
+from bot.pacing import Pacer, begin_sharing
 from bot.policy import (
     Access,
     DayPurse,
@@ -61,6 +61,7 @@ from bot.turn import (
     TurnQueue,
 )
 from tools.base import Json
+from tools.cancelling import end_tasks
 from tools.documents.reading import DocumentReader
 from tools.subprocesses import END_SECONDS
 
@@ -164,10 +165,13 @@ class App:
 
     def _join_platforms(self, stack: AsyncExitStack) -> None:
         """Build what decides when a platform is called, and who holds the platforms."""
-        self.pacer = Pacer(self._clock, self.metrics, self.ownership.is_heard)
+        self.pacer = Pacer(self._clock, self.metrics, self.ownership.is_heard, shares=self.ownership.shared)
         stack.push_async_callback(self.pacer.close)
-        locks = self.locks if self.ownership.shared else None
-        self.platforms = Platforms(self.adapters, self._clock, self.metrics, locks)
+        if self.ownership.shared:
+            stack.push_async_callback(end_tasks, begin_sharing(self.pacer, self.store.allowances, self._clock))
+        self.platforms = Platforms(
+            self.adapters, self._clock, self.metrics, self.locks if self.ownership.shared else None
+        )
 
     def _join_context(self, stack: AsyncExitStack) -> None:
         """Build what the model is told."""
@@ -188,7 +192,7 @@ class App:
             self._clock,
             at=core.summary_at,
             window=self._briefings.window_of,
-            estimator=self._tokens_of,
+            estimator=self.models.tokens_of,
             redact=self._redact,
             model=self._writer,
             metrics=self.metrics,
@@ -218,7 +222,7 @@ class App:
             self.platforms.earlier,
             self._clock,
             window=self._briefings.window_of,
-            tokens=self._tokens_of,
+            tokens=self.models.tokens_of,
             redact=self._redact,
         )
         self._queue = TurnQueue()
@@ -372,10 +376,6 @@ class App:
     def _side_model(self, name: str, setting: str) -> Model | None:
         """The model that `setting` names for side tasks; None where it names none."""
         return self._paid(self.models.only(name, setting)) if name else None
-
-    def _tokens_of(self, model: str) -> Callable[[str], int]:
-        """What estimates the tokens of a text for a model."""
-        return self.models.estimator(model).tokens
 
     def _surface(self, message: MessageSent) -> Surface:
         return self.platforms.surface(message.titled)

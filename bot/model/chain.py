@@ -155,6 +155,10 @@ class Models:
         """Estimates tokens for one model, as its server counts them."""
         return self._client(name).estimator
 
+    def tokens_of(self, name: str) -> Callable[[str], int]:
+        """What estimates the tokens of a text for one model."""
+        return self.estimator(name).tokens
+
     def window(self, name: str, most: int = 0) -> int:
         """The tokens that one model may be told: what its server said it takes, and no more than `most`.
 

@@ -4,4 +4,5 @@ from __future__ import annotations
 
 from bot.pacing.pacer import PATIENCE, Pacer
 from bot.pacing.reader import seconds_to_read
+from bot.pacing.sharing import begin_sharing
 from bot.pacing.waiting import Grant, Purpose

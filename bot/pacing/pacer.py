@@ -13,14 +13,16 @@ import asyncio
 import datetime
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import groupby
 
 from bot.contract import CallCost, Clock, Closed, RateBudget, SystemClock
 from bot.operations import Metrics
 from bot.pacing.reader import AHEAD, CALM, COLLECT, Reader, is_readable, seconds_to_read
 from bot.pacing.scope import BudgetState
 from bot.pacing.waiting import Grant, Purpose, _Queues
+from bot.store import Part, Wish
 
 log = logging.getLogger(__name__)
 
@@ -36,13 +38,23 @@ class Pacer:
     """Grants calls within every platform's rate budgets, the one that is waited for longest first."""
 
     def __init__(
-        self, clock: Clock | None = None, metrics: Metrics | None = None, may_call: Callable[[], bool] = lambda: True
+        self,
+        clock: Clock | None = None,
+        metrics: Metrics | None = None,
+        may_call: Callable[[], bool] = lambda: True,
+        *,
+        shares: bool = False,
     ) -> None:
         """
         Args:
             may_call: False: this process may have been replaced by another one. Nothing is granted then.
+            shares: other processes draw on the budgets that many replies draw on: of each there is a part for this one,
+                which `share` tells.
         """
         self._may_call = may_call
+        self._shares = shares
+        self.short = asyncio.Event()
+        """A call waits for a part of a shared budget."""
         self._clock = clock or SystemClock()
         self._metrics = metrics or Metrics()
         self.live = 0
@@ -290,8 +302,42 @@ class Pacer:
         scope = self._scopes.get(budget.scope)
         if scope is None:
             self._sweep()
-            scope = self._scopes[budget.scope] = BudgetState(budget)
+            scope = self._scopes[budget.scope] = BudgetState(budget, frozen=self._shares and budget.shared)
+        if scope.frozen:
+            self.short.set()
         return scope
+
+    def freeze_shared(self) -> list[Wish]:
+        """Return what this process wishes of the budgets that it shares, and grant no call of theirs until `share`."""
+        now, wishes = self._clock.monotonic(), list[Wish]()
+        for name, scope in self._scopes.items():
+            if not scope.budget.shared:
+                continue
+            demand = scope.live + self._coming_to(scope.budget) + scope.in_flight + scope.frozen
+            used = scope.count(now)
+            if not demand and not any(used):
+                scope.frozen = True  # until somebody wants it again
+                continue
+            scope.frozen = True
+            closed_for = max(0.0, scope.closed_until - now)
+            wishes += [
+                Wish(name, window.seconds, window.calls, part, demand, closed_for)
+                for window, part in zip(scope.budget.windows, used, strict=True)
+            ]
+        self.short.clear()
+        return wishes
+
+    def share(self, parts: Iterable[Part]) -> None:
+        """Make no more calls than these parts of the shared budgets allow."""
+        now = self._clock.monotonic()
+        for name, found in groupby(parts, key=lambda part: part.scope):
+            windows = list(found)
+            scope = self._scopes[name]
+            scope.take_part([part.calls for part in windows])
+            closed_until = now + max(part.closed_for for part in windows)
+            if closed_until > max(now, scope.closed_until) + _UNHEARD_PAUSE:
+                scope.refuse(now, closed_until - now)  # another process was told
+        self.pump()
 
     def _sweep(self) -> None:
         """Drop idle budgets, so that memory grows with replies under way and not with known chats."""

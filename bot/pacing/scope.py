@@ -37,14 +37,20 @@ class BudgetState:
         "capacity",
         "closed_until",
         "factor",
+        "frozen",
         "in_flight",
         "live",
         "promised",
         "refused_at",
+        "windows",
     )
 
-    def __init__(self, budget: RateBudget) -> None:
+    def __init__(self, budget: RateBudget, *, frozen: bool = False) -> None:
         self.budget = budget
+        self.windows = budget.windows
+        """Its windows, each with as many of its calls as this process may make."""
+        self.frozen = frozen
+        """No call may be made until this process knows its part."""
         self.in_flight = 0
         self.live = 0
         """Replies under way that draw on it."""
@@ -70,6 +76,8 @@ class BudgetState:
         """Return the earliest time for one more call while `keep` stay free; infinite: not before an answer."""
         at = max(now, self.closed_until)
         budget = self.budget
+        if self.frozen:
+            return float("inf")
         for window, answered in self._counted(now):
             room = max(1, int(window.calls * self.factor)) - min(keep, window.calls - 1) - self.in_flight
             if room <= 0:
@@ -144,10 +152,23 @@ class BudgetState:
 
     def _counted(self, now: float) -> Iterator[tuple[Window, deque[float]]]:
         """Yield each window with the times of the answers that still count in it."""
-        for window, answered in zip(self.budget.windows, self._answered, strict=True):
+        for window, answered in zip(self.windows, self._answered, strict=True):
             while answered and answered[0] + window.seconds + _EDGE <= now:
                 answered.popleft()
             yield window, answered
+
+    def count(self, now: float) -> list[int]:
+        """Return for each window how many calls count in it, or are under way."""
+        return [len(answered) + self.in_flight for _, answered in self._counted(now)]
+
+    def take_part(self, calls: list[int]) -> None:
+        """Make no more than so many calls at once in each window from now on."""
+        # Where there is no part yet, none is made, and what is to be expected is reckoned with one call.
+        self.frozen = not all(calls)
+        self.windows = tuple(
+            Window(max(1, part), window.seconds) for part, window in zip(calls, self.budget.windows, strict=True)
+        )
+        self.capacity = min(window.calls for window in self.windows)
 
     def end_at(self, now: float) -> float:
         """Return when the last call of one more reply could be made, by the windows of `LONG` seconds and more."""

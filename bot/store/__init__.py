@@ -9,6 +9,7 @@ What was awaited is durable. Errors of SQLite reach nobody as such: what cannot 
 from __future__ import annotations
 
 from bot.store.access import CONSOLE, Pairing
+from bot.store.allowances import Allowances, Part, Wish
 from bot.store.approvals import DECIDED, Approval, digest_of
 from bot.store.backup import Contents, back_up, examine_backup, keep_bots_away, look_at, put_back
 from bot.store.export import Extent

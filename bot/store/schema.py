@@ -317,6 +317,17 @@ HOLDINGS = (
     "CREATE INDEX holdings_by_worker ON holdings (worker)",
 )
 
+ALLOWANCES = (
+    # Of the rate limits of a whole bot each process that shares the database has a part.
+    """
+    CREATE TABLE allowances (
+        scope TEXT NOT NULL, seconds REAL NOT NULL, worker TEXT NOT NULL, calls INTEGER NOT NULL,
+        demand INTEGER NOT NULL, until REAL NOT NULL, closed_until REAL NOT NULL,
+        PRIMARY KEY (scope, seconds, worker)
+    ) STRICT
+    """,
+)
+
 STEPS: tuple[Step, ...] = (
     _INTAKE,
     _TURNS,
@@ -342,6 +353,7 @@ STEPS: tuple[Step, ...] = (
     _FOUND_BY_INDEX,
     _COLUMNS,
     HOLDINGS,
+    ALLOWANCES,
 )
 
 

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, closing
 
 from bot.contract import Clock
 from bot.store.access import Access
+from bot.store.allowances import Allowances
 from bot.store.approvals import Approvals
 from bot.store.database import Database
 from bot.store.facts import StoredFacts
@@ -54,6 +55,7 @@ class Store:
         self.approvals = Approvals(writer, readers, clock, self.timers.changed)
         self.files = StoredFiles(writer, readers, clock)
         self.spending = Spending(writer, readers, clock, worker)
+        self.allowances = Allowances(writer, readers, clock, worker)
         self.retention = Retention(writer, readers, clock)
         self.people = People(writer, readers, clock)
         self.used = UsedByTurns(writer, readers, clock)

@@ -1,0 +1,47 @@
+"""Share the rate budgets of a whole bot with the other processes that write as it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from bot.contract import Clock, LogThrottle, StoreError
+from bot.pacing.pacer import Pacer
+from bot.store import Allowances
+from tools.cancelling import end_tasks
+
+EXCHANGE_SECONDS = 0.25
+"""How often parts are exchanged while calls count: the longest that one waits for what another process gives up."""
+SHORT_SECONDS = 0.05
+"""The same while a call waits for a part."""
+
+log = logging.getLogger(__name__)
+
+
+def begin_sharing(pacer: Pacer, allowances: Allowances, clock: Clock) -> asyncio.Task[None]:
+    """Return the task that shares the budgets, to be cancelled when nothing is called any more."""
+    return asyncio.create_task(share_budgets(pacer, allowances, clock), name="shared budgets")
+
+
+async def share_budgets(pacer: Pacer, allowances: Allowances, clock: Clock) -> None:
+    """Keep this process's part of each shared budget as large as its share of the replies, until cancelled."""
+    warnings = LogThrottle(log, clock)
+    while True:
+        await pacer.short.wait()
+        wishes = pacer.freeze_shared()
+        while wishes:
+            try:
+                pacer.share(await allowances.exchange(wishes))
+            except StoreError as error:
+                warnings.warn(f"calls wait, as what other processes call cannot be known: {error}")
+            await clock.sleep(SHORT_SECONDS)
+            waits = [
+                asyncio.create_task(pacer.short.wait(), name="until a part is short"),
+                asyncio.create_task(clock.sleep(EXCHANGE_SECONDS - SHORT_SECONDS), name="until parts are exchanged"),
+            ]
+            try:
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                await end_tasks(*waits)
+            wishes = pacer.freeze_shared()
+        await allowances.exchange(())

@@ -1,0 +1,101 @@
+"""How several processes share a platform's rate limits: each holds a part of a window's calls, all together the whole.
+
+A part is how many calls of one process may count in the window at once. So the sum holds at every moment, though nobody
+knows the others' calls: of a part that becomes smaller, what is used already is given up as it stops to count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bot.contract import Clock
+from bot.store.queries import Queries
+from bot.store.readers import Readers
+from bot.store.sql import Session
+from bot.store.writer import Writer
+
+RENEWED_WITHIN = 3.0
+"""Seconds after which a part that was not renewed is free: its process is dead, or sends nothing."""
+_SPARE = 10
+"""A process alone leaves the tenth part to whoever comes next, who would wait for it else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a process wants of one window."""
+
+    scope: str
+    seconds: float
+    calls: int
+    """How many the window allows."""
+    used: int
+    """How many of this process's count in it, or are under way."""
+    demand: int
+    """Replies that draw on it here."""
+    closed_for: float = 0.0
+    """Seconds for which the platform refuses it, as far as this process was told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a process has of a window."""
+
+    scope: str
+    seconds: float
+    calls: int
+    """How many may count at once; of those that count already there may be more."""
+    closed_for: float
+    """Seconds for which the platform refuses it, as far as any other process was told."""
+
+
+class Allowances(Queries):
+    """The parts of all processes."""
+
+    def __init__(self, writer: Writer, readers: Readers, clock: Clock, worker: str) -> None:
+        super().__init__(writer, readers, clock)
+        self._worker = worker
+
+    async def exchange(self, wishes: Iterable[Wish]) -> list[Part]:
+        """Renew what this process holds by what it and the others wish for now; what it wishes for no more is given up.
+
+        Returns:
+            For each wish its part: all but a tenth for a process alone, else as the replies of each stand to those of
+            all, as far as the others have given up theirs.
+
+        Raises:
+            StoreError: nothing was renewed.
+        """
+        wanted = list(wishes)
+
+        def work(db: Session) -> list[Part]:
+            db.one_by_one()
+            now = self._clock.wall()
+            db.execute("DELETE FROM allowances WHERE worker = ? OR until < ?", (self._worker, now))
+            return [self._take(db, wish, now) for wish in wanted]
+
+        return await self._writer.run(work)
+
+    def _take(self, db: Session, wish: Wish, now: float) -> Part:
+        [(held, demand, closed_until)] = db.execute(
+            "SELECT coalesce(sum(calls), 0), coalesce(sum(demand), 0), coalesce(max(closed_until), 0.0) "
+            "FROM allowances WHERE scope = ? AND seconds = ?",
+            (wish.scope, wish.seconds),
+        ).fetchall()
+        others = int(demand)
+        fair = wish.calls * wish.demand // (wish.demand + others) if others else wish.calls - wish.calls // _SPARE
+        part = max(0, min(max(1, fair), wish.calls - int(held))) if wish.demand else 0
+        db.execute(
+            "INSERT INTO allowances (scope, seconds, worker, calls, demand, until, closed_until) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                wish.scope,
+                wish.seconds,
+                self._worker,
+                max(part, wish.used),  # what counts still is given up when it does not any more
+                wish.demand,
+                now + max(RENEWED_WITHIN, wish.seconds),
+                now + wish.closed_for,
+            ),
+        )
+        return Part(wish.scope, wish.seconds, part, max(0.0, float(closed_until) - now))

@@ -1,0 +1,72 @@
+"""The parts that processes have of a platform's limits: never more than the whole, and nobody's for long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+
+from bot.store import Allowances, Part, Store, Wish
+from tests.bot.store.conftest import HandClock
+
+
+def wish(used: int = 0, demand: int = 1, closed_for: float = 0.0) -> list[Wish]:
+    return [Wish("telegram:1", 1.0, 30, used, demand, closed_for)]
+
+
+@pytest.fixture
+async def processes(url: str, clock: HandClock) -> AsyncIterator[list[Allowances]]:
+    async with AsyncExitStack() as stack:
+        opening = [Store.open(url, clock=clock, worker=name) for name in ("first", "second", "third")]
+        yield [(await stack.enter_async_context(one)).allowances for one in opening]
+
+
+async def test_parts_are_exchanged_and_never_exceed_the_whole(processes: list[Allowances], clock: HandClock) -> None:
+    first, second, _ = processes
+
+    assert await first.exchange(wish()) == [Part("telegram:1", 1.0, 27, 0.0)], "a tenth is left to who comes next"
+    assert [part.calls for part in await second.exchange(wish())] == [3]
+    assert [part.calls for part in await first.exchange(wish(used=20))] == [15]
+    assert [part.calls for part in await second.exchange(wish())] == [10], "what counts still is not given up yet"
+    assert [part.calls for part in await first.exchange(wish(used=15))] == [15]
+    assert [part.calls for part in await second.exchange(wish())] == [15]
+    assert [part.calls for part in await first.exchange(wish(used=15, demand=0))] == [0]
+    assert [part.calls for part in await second.exchange(wish())] == [15]
+
+
+async def test_the_part_of_a_dead_process_is_free_after_three_seconds(
+    processes: list[Allowances], clock: HandClock
+) -> None:
+    first, second, _ = processes
+    await first.exchange(wish(demand=9))
+    await second.exchange(wish())
+
+    clock.passed += 2.9
+    [held] = await second.exchange(wish())
+    clock.passed += 0.2
+    [free] = await second.exchange(wish())
+
+    assert (held.calls, free.calls) == (3, 27)
+
+
+async def test_a_refusal_is_told_to_the_others(processes: list[Allowances], clock: HandClock) -> None:
+    first, second, _ = processes
+    await first.exchange(wish(closed_for=5.0))
+
+    [told] = await second.exchange(wish())
+
+    assert told.closed_for == pytest.approx(5.0)
+
+
+async def test_at_the_same_instant_too_all_parts_are_no_more_than_the_whole(processes: list[Allowances]) -> None:
+    held = dict.fromkeys(range(3), 0)
+    for _ in range(5):
+        found = await asyncio.gather(
+            *(one.exchange(wish(used=held[number], demand=number + 1)) for number, one in enumerate(processes))
+        )
+        held = {number: part.calls for number, [part] in enumerate(found)}
+
+        assert sum(held.values()) <= 30
+    assert held == {0: 5, 1: 10, 2: 15}

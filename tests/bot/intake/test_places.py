@@ -37,6 +37,7 @@ ALL_ANSWERED = "SELECT WHERE NOT EXISTS (SELECT FROM inbox WHERE state = 'new')"
 
 
 async def test_a_place_is_owned_while_it_is_busy_and_given_up_when_it_is_idle(here: Member, seen: Looks) -> None:
+    here.idle = PATIENCE
     await here.take_in("slack:C1")
     assert seen.rows("SELECT place FROM places") == [("slack:C1",)]
     assert not here.fleet.owns("slack:C1")
@@ -44,6 +45,7 @@ async def test_a_place_is_owned_while_it_is_busy_and_given_up_when_it_is_idle(he
     await look_for(seen, ALL_ANSWERED)
     assert here.fleet.owns("slack:C1")
 
+    here.idle = 0.1
     await here.take_in("slack:C1")
     await look_for(seen, NOBODY)
 
@@ -52,6 +54,7 @@ async def test_a_place_is_owned_while_it_is_busy_and_given_up_when_it_is_idle(he
 
 
 async def test_a_place_is_not_given_up_while_something_is_stored_there(here: Member, seen: Looks) -> None:
+    here.idle = 1.0
     await here.take_in("slack:C1")
     await look_for(seen, ALL_ANSWERED)
     async with asyncio.timeout(PATIENCE):
@@ -60,7 +63,7 @@ async def test_a_place_is_not_given_up_while_something_is_stored_there(here: Mem
     with here.db.transaction():
         (row,) = here.db.execute("INSERT INTO inbox (place) VALUES ('slack:C1') RETURNING id").fetchone() or (0,)
         assert here.fleet.ensure(Marks(here.db), "slack:C1", row)
-        await asyncio.sleep(1.0)  # longer than it is kept idle
+        await asyncio.sleep(1.5)  # longer than it is kept idle
         assert here.fleet.owns("slack:C1")
 
     await look_for(seen, NOBODY)

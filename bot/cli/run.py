@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import platform
@@ -48,14 +49,14 @@ async def _take_part(configuration: Configuration) -> AsyncIterator[tuple[Config
     Yields:
         The configuration for this process, and what `App` has to know of it.
     """
-    from bot.store import is_idle_on_server, is_server, lock_database, refuse_without_driver
+    from bot.store import is_idle_on_server, is_server, lock_database, refuse_unusable
 
     core = configuration.core
     if not is_server(core.database_url):
         with lock_database(core.database_url, "run"):
             yield configuration, {}
         return
-    refuse_without_driver()
+    await asyncio.to_thread(refuse_unusable, core.database_url)
     from bot.contract import SystemClock
     from bot.intake import Fleet
 

@@ -251,6 +251,7 @@ class Membership:
             except psycopg.Error as error:
                 if db is not None and not db.broken:
                     log.exception("PostgreSQL refused something to the direct connection")
+                    self._drain()
                     select.select([self._woken], [], [], BEAT_SECONDS)
                     continue
                 log.warning("the direct connection to PostgreSQL is lost, and made again: %s", str(error).strip())

@@ -108,13 +108,27 @@ def inspect_server(url: str) -> ServerInspection:
         return ServerInspection(version, int(size), schema, 0 < schema < len(steps()), unfinished)
 
 
+def refuse_unusable(url: str) -> None:
+    """Refuse a database that cannot be used, before anything is made there.
+
+    Raises:
+        SettingsError: psycopg is missing, or the server or its database cannot be used as they are.
+        StoreError: it cannot be used now.
+    """
+    with _connected(url, write=True) as db:
+        from bot.store.postgres_schema import check_server, find_version
+
+        check_server(db)
+        find_version(db)
+
+
 @contextmanager
-def _connected(url: str) -> Iterator[PostgresConnection]:
+def _connected(url: str, *, write: bool = False) -> Iterator[PostgresConnection]:
     refuse_without_driver()
     from bot.store.postgres import connect_postgres
 
     try:
-        opened = connect_postgres(url, write=False)
+        opened = connect_postgres(url, write=write)
     except DatabaseError as error:
         raise _explain(error) from error
     with closing(opened):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from playground.model import Reply
 from tests.conftest import Nursery
 from tests.journeys.conftest import Process, World, process_in
 from tests.journeys.test_kill import PLATFORMS, Chats, Outside, answer
+from tests.patience import slowed
 
 
 @dataclass
@@ -78,3 +80,22 @@ async def test_a_process_that_answers_is_killed_and_another_completes_its_messag
         if process is not killed:
             assert await process.stop() == 0
             assert "another program" not in process.said
+
+
+async def test_where_the_process_that_receives_is_killed_another_does_and_nothing_is_lost(
+    world: World, fleet: Fleet
+) -> None:
+    chats = Chats(world)
+    world.model.script = lambda body: Reply("Yes.")
+    await fleet.start(chats)
+    receiving = [process for process in fleet.processes if "has listening to telegram" in process.said]
+    assert len(receiving) == 1
+
+    await receiving[0].kill()
+    world.telegram.say(7, "one", person=7)
+    world.telegram.say(7, "two", person=7)
+
+    began = time.monotonic()
+    await chats.until(lambda: bool(chats.texts("telegram")))
+    assert time.monotonic() - began < slowed(5.0)
+    await chats.until(lambda: chats.texts("telegram") == ["Yes.", "Yes."])

@@ -12,6 +12,7 @@ from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.contract.transcript import Usage
 from bot.store import Store, TurnState
 from tests.bot.cli.conftest import Inside
+from tests.postgres import Postgres
 
 CHAT = ChatId("telegram", "42", "7")
 
@@ -59,3 +60,28 @@ def test_an_empty_database_has_nothing_to_show(
     told = inside.run(*command, folder=tmp_path, environment={"PARLEY_ENV_FILE": "", "DATABASE_URL": postgres_url})
 
     assert told.code in (0, 1) and "Traceback" not in told.err
+
+
+def test_a_database_of_another_program_is_refused_and_left_as_it_is(
+    inside: Inside, tmp_path: Path, postgres_server: Postgres
+) -> None:
+    import psycopg
+
+    url = postgres_server.make_database("others")
+    made = "SELECT nspname, relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE relkind = 'r' "
+    made += "AND nspname NOT IN ('pg_catalog', 'information_schema')"
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("CREATE TABLE IF NOT EXISTS invoices (number bigint)")
+        environment = {
+            "PARLEY_ENV_FILE": "",
+            "DATABASE_URL": url,
+            "MODEL": "openai:x",
+            "OPENAI_API_KEY": "sk-none",
+            "TELEGRAM_BOT_TOKEN": "42:" + "A" * 35,
+            "TELEGRAM_API_BASE_URL": "http://127.0.0.1:1",
+        }
+
+        told = inside.run("run", folder=tmp_path, environment=environment)
+
+        assert told.code == 2 and "holds another program's tables (invoices)" in told.err
+        assert db.execute(made.encode()).fetchall() == [("public", "invoices")]

@@ -23,6 +23,8 @@ class Progress:
     current: list[str] = field(default_factory=list)
     thinking: list[str] = field(default_factory=list)
     """Reasoning of the pass that is not complete yet."""
+    early: bool = False
+    """Calls of the pass that is not complete yet run already."""
     model: str = ""
     usage: Usage = field(default_factory=Usage)
     dollars: float = 0.0

@@ -197,6 +197,7 @@ class TurnQueue:
             box.waiting.clear()
             if box.running is not None:
                 box.running.leaving = True
+                log.info("turn %s is handed over as soon as it has come to a stage", box.running.id)
         workers = [box.worker for box in boxes if box.worker is not None]
         if not workers:
             return

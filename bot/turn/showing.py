@@ -59,6 +59,7 @@ class Showing:
             case PassEnded():
                 await self._pass_ended(draft, event)
             case EarlyCall(call, status, dollars):
+                made.early = True
                 made.dollars += dollars
                 reply.status(call.id, status)
             case ToolStarted():
@@ -122,4 +123,8 @@ def ends_stage(made: Progress, event: Event) -> bool:
     if not isinstance(event, PassEnded | ToolFinished) or not made.passes:
         return False
     results = [(len(made.passes), call.id) in made.results for call in made.passes[-1].calls]
-    return bool(results) and (isinstance(event, PassEnded) or all(results))
+    if isinstance(event, PassEnded):
+        # What runs since before its end would be paid for, and thrown away.
+        early, made.early = made.early, False
+        return bool(results) and not early
+    return bool(results) and all(results)

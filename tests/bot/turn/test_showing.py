@@ -21,9 +21,9 @@ from bot.agent.events import Event
 from bot.contract import SystemClock
 from bot.contract.errors import StoreError
 from bot.contract.messages import File
-from bot.contract.transcript import AssistantEntry, Usage
+from bot.contract.transcript import AssistantEntry, ToolEntry, Usage
 from bot.policy import Prices
-from bot.turn.showing import Showing
+from bot.turn.showing import Showing, ends_stage
 from tests.bot.conftest import OpenRig, Rig
 from tests.bot.turn.conftest import MakeDraft
 from tools.base import ToolCall, ToolResult
@@ -108,3 +108,25 @@ async def test_statuses_files_and_a_model_that_takes_over_are_shown(rig: OpenRig
         assert text.startswith("Tea is\n\n") and text.endswith("\n\na leaf.") and len(text.split("\n\n")) == 3
         assert one.made.dollars == 0.25 and one.made.current == ["Tea is", "a leaf."]
         assert [file.state for file in (await it.bot.store.turns.load(one.run.turn)).attachments] == ["final"]
+
+
+async def test_a_turn_is_handed_over_only_where_nothing_of_it_runs(rig: OpenRig, draft: MakeDraft) -> None:
+    """A search that began while its pass streamed was thrown away, paid for, and made again by the next process."""
+    async with rig() as it:
+        one = await draft(it)
+        made, calls = one.made, (ToolCall("1", "calculator", {}), ToolCall("2", "calculator", {}))
+        asks, says = AssistantEntry(text="", calls=calls), AssistantEntry(text="Done.")
+        result = ToolEntry("1", "calculator", "2", True)
+
+        assert not ends_stage(made, PassEnded(says, "", Usage())), "nothing is stored yet"
+        made.passes.append(asks)
+        assert ends_stage(made, PassEnded(asks, "", Usage()))
+        await showing(it).take(one, EarlyCall(calls[0], "Adding"))
+        assert not ends_stage(made, PassEnded(asks, "", Usage()))
+        made.results[1, "1"] = result
+        assert not ends_stage(made, ToolFinished(calls[0], ToolResult(text="2")))
+        made.results[1, "2"] = result
+        assert ends_stage(made, ToolFinished(calls[1], ToolResult(text="2")))
+        assert not ends_stage(made, TextDelta("Done."))
+        made.passes.append(says)
+        assert not ends_stage(made, PassEnded(says, "", Usage())), "it is complete, and only its end is missing"

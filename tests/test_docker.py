@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from bot.operations.stopping import STOP_SECONDS
+from bot.store import is_server
 from tools.subprocesses import END_SECONDS
 
 ROOT = Path(__file__).parent.parent
@@ -45,6 +46,21 @@ def test_what_compose_starts_is_the_image_with_its_volume_and_its_health_check_a
     assert float(bot["stop_grace_period"].removesuffix("s")) > STOP_SECONDS + END_SECONDS
     assert all(port.startswith("127.0.0.1:") for port in bot["ports"])
     assert bot["cap_drop"] == ["ALL"] and bot["read_only"] and not bot.get("privileged")
+
+
+def test_of_several_on_postgresql_each_is_the_same_bot_and_none_starts_unasked() -> None:
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    one, many, server = services["parley"], services["many"], services["postgres"]
+    address = many["environment"]["DATABASE_URL"]
+
+    own = {"profiles", "environment", "deploy", "depends_on"}
+    assert {name: said for name, said in many.items() if name not in own} == {
+        name: said for name, said in one.items() if name not in ("volumes", "ports")
+    }, "nothing is published twice, and no file is shared"
+    assert many["profiles"] == server["profiles"] == ["many"] and many["deploy"]["replicas"] > 1
+    assert many["depends_on"]["postgres"]["condition"] == "service_healthy" and server["healthcheck"]
+    assert is_server(address) and "@postgres:5432/" in address
+    assert server["environment"]["POSTGRES_PASSWORD"] in address, "the same one, and none that is known"
 
 
 def read_unit() -> dict[str, str]:

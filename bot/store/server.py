@@ -132,7 +132,13 @@ def _connected(url: str, *, write: bool = False) -> Iterator[PostgresConnection]
     except DatabaseError as error:
         raise _explain(error) from error
     with closing(opened):
-        yield opened
+        try:
+            yield opened
+        except Exception as error:
+            told = opened.explain(error)
+            if not isinstance(told, DatabaseError):
+                raise
+            raise _explain(told) from told
 
 
 def refuse_without_driver() -> None:

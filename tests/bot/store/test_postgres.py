@@ -435,6 +435,9 @@ async def test_several_that_start_at_once_take_the_steps_once(clock: HandClock) 
             with pytest.raises(SettingsError, match=sentence):
                 async with Store.open(wrong, clock=clock):
                     pass
+        for wrong in (server.address("reader", "together"), theirs):
+            with pytest.raises(SettingsError):
+                inspect_server(wrong)
         with psycopg.connect(theirs) as db:
             assert db.execute("SELECT relname FROM pg_stat_user_tables").fetchall() == [("customers",)]
         # An extension's tables, and those that an operator keeps beside ours, are no concern of the bot's.

@@ -23,6 +23,14 @@ class Misplaced(Exception):
     """Another package stands where one of ours should; the text says which, and what helps."""
 
 
+def read_version() -> str:
+    """The installed version; "from a clone" where nothing is installed."""
+    try:
+        return importlib.metadata.version(DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError:
+        return "from a clone"
+
+
 def check_installation() -> None:
     """Return when Python imports our own packages.
 

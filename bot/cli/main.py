@@ -43,10 +43,12 @@ _CHAT = "the chat's id, as `parley chats` lists it"
 
 def parser() -> argparse.ArgumentParser:
     """All commands and their options."""
+    from bot.cli.installation import read_version
+
     top = argparse.ArgumentParser(
         prog="parley", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    top.add_argument("--version", action="version", version=f"%(prog)s {_read_version()}")
+    top.add_argument("--version", action="version", version=f"%(prog)s {read_version()}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Command)
 
     def add(name: str, purpose: str) -> argparse.ArgumentParser:
@@ -119,18 +121,6 @@ def _add_chats(chats: argparse.ArgumentParser) -> None:
     forget.add_argument("--yes", action="store_true", help="do not ask first")
     trace = _add(actions, "trace", "show what is stored of one question: its calls, messages and error")
     trace.add_argument("reference", metavar="REFERENCE", help="the six signs that the person was shown, as a1b2c3")
-
-
-def _read_version() -> str:
-    """The installed version; "from a clone" where nothing is installed."""
-    import importlib.metadata
-
-    from bot.cli.installation import DISTRIBUTION
-
-    try:
-        return importlib.metadata.version(DISTRIBUTION)
-    except importlib.metadata.PackageNotFoundError:
-        return "from a clone"
 
 
 def main(arguments: Sequence[str]) -> int:

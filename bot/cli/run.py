@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import os
 import platform
@@ -13,8 +14,12 @@ from typing import Any
 
 from bot.configuration import Configuration, open_adapters
 from bot.operations import Outlet
+from bot.settings import CoreSettings
 
 log = logging.getLogger(__name__)
+
+_OWN = {"database_url", "channels_file", "http_host", "http_port", "web_host", "web_port", "log_level", "log_format"}
+"""Settings that are a machine's own."""
 
 
 async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet) -> None:
@@ -57,12 +62,28 @@ async def _take_part(configuration: Configuration) -> AsyncIterator[tuple[Config
             yield configuration, {}
         return
     await asyncio.to_thread(refuse_unusable, core.database_url)
+    from bot.cli.installation import read_version
     from bot.contract import SystemClock
     from bot.intake import Fleet
 
     name = f"{platform.node()} {os.getpid()}"
-    opening = Fleet.open(core.database_url, clock=SystemClock(), name=name, is_idle=is_idle_on_server)
+    opening = Fleet.open(
+        core.database_url,
+        clock=SystemClock(),
+        name=name,
+        is_idle=is_idle_on_server,
+        version=read_version(),
+        configuration=digests_of(core),
+    )
     async with opening as fleet:
         own = core.model_copy(update={"database_url": fleet.address_of(core.database_url)})
         log.info("process %r shares the database with whoever else uses it", name)
         yield replace(configuration, core=own), {"ownership": fleet, "locks": fleet, "worker": fleet.worker}
+
+
+def digests_of(core: CoreSettings) -> str:
+    """Return a digest of each setting that must be the same in all processes. Of keys it says only whether they are
+    set."""
+    values = {name: str(value) for name, value in core if name not in _OWN}
+    pairs = ((name.upper(), hashlib.sha256(value.encode()).hexdigest()[:8]) for name, value in values.items())
+    return " ".join(f"{name}={digest}" for name, digest in pairs)

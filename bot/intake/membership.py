@@ -69,7 +69,7 @@ class Membership:
         """
         Args:
             name: what an operator knows the process by.
-            configuration: a digest of what must be the same in all processes.
+            configuration: what must be the same in all processes, as `NAME=digest` with spaces between.
         """
         self.id = secrets.randbits(62)
         self.application = f"parley {self.id}"
@@ -209,6 +209,7 @@ class Membership:
                     for statement in (*SCHEMA, *tables):
                         db.execute(statement.encode())
                 db.execute(_ENTER, self._row)
+                self._compare(db)
             except BaseException:
                 db.close()
                 raise
@@ -217,6 +218,13 @@ class Membership:
         except psycopg.Error as error:
             raise StoreError(f"PostgreSQL cannot be reached: {error}") from error
         return db
+
+    def _compare(self, db: Connection[Any]) -> None:
+        """Tell the operator which settings are others in another process: an answer would depend on who gives it."""
+        own = set(self._row[3].split())
+        for name, others in db.execute("SELECT name, configuration FROM workers WHERE id <> %s", [self.id]).fetchall():
+            if names := {pair.partition("=")[0] for pair in own.symmetric_difference(others.split())}:
+                log.warning("process %s has other settings than this one: %s", name, ", ".join(sorted(names)))
 
     def _open(self) -> Connection[Any]:
         """The direct connection, with its lock."""

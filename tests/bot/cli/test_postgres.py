@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from bot.cli.run import digests_of
 from bot.contract.clock import SystemClock
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.contract.transcript import Usage
+from bot.settings import CoreSettings
 from bot.store import Store, TurnState
 from tests.bot.cli.conftest import Inside
 from tests.postgres import Postgres
@@ -85,3 +87,12 @@ def test_a_database_of_another_program_is_refused_and_left_as_it_is(
 
         assert told.code == 2 and "holds another program's tables (invoices)" in told.err
         assert db.execute(made.encode()).fetchall() == [("public", "invoices")]
+
+
+def test_settings_are_compared_by_digests_and_keys_not_at_all() -> None:
+    one = CoreSettings.model_validate({"model": "openai:x", "openai_api_key": "sk-one", "http_port": 1})
+    other = CoreSettings.model_validate({"model": "openai:y", "openai_api_key": "sk-other", "http_port": 2})
+
+    differing = set(digests_of(one).split()) ^ set(digests_of(other).split())
+
+    assert {pair.partition("=")[0] for pair in differing} == {"MODEL"}

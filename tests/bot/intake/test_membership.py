@@ -43,6 +43,19 @@ async def test_a_process_is_known_while_it_is_there(postgres_url: str) -> None:
     assert run(postgres_url, NAMES) == []
 
 
+async def test_settings_that_are_others_in_another_process_are_named(
+    postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def among(name: str, configuration: str) -> RawJson:
+        return Membership.enter(postgres_url, SystemClock(), name=name, configuration=configuration)
+
+    async with among("one", "MODEL=a1 PRICES=b2 ADMINS=c3"), among("two", "MODEL=a1 PRICES=b3 TOOLS_OFF=d4 ADMINS=c3"):
+        pass
+
+    [line] = [record.getMessage() for record in caplog.records]
+    assert line == "process one has other settings than this one: PRICES, TOOLS_OFF"
+
+
 async def test_a_hint_reaches_the_process_it_is_meant_for(postgres_url: str) -> None:
     async with enter(postgres_url, "one") as one, enter(postgres_url, "two") as two:
         heard: asyncio.Queue[str] = asyncio.Queue()

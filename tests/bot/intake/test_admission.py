@@ -24,7 +24,7 @@ from bot.policy import (
     payer_of,
 )
 from bot.sentences import say
-from bot.store import Amount, InboxState, Limit, Store, TurnState
+from bot.store import Amount, InboxState, Limit, Reserved, Store, TurnState
 from bot.turn import Running, TurnQueue
 from tests.bot.conftest import MessageFields
 from tests.conftest import FakeClock
@@ -182,7 +182,9 @@ async def test_a_spent_quota_refuses_questions_until_it_is_renewed_and_commands_
 ) -> None:
     admission = make(tokens_person=10)
     payer = payer_of(message())
-    await store.spending.reserve([Limit(payer.keys[0], DAY, Amount())], Amount(tokens=11))
+    reserved = await store.spending.reserve([Limit(payer.keys[0], DAY, Amount())], Amount(tokens=11))
+    assert isinstance(reserved, Reserved)
+    await store.spending.settle((reserved, Amount(tokens=11)))
     spent = await Quotas(store.spending, clock, QuotaLimits(tokens_person=10)).find_exhausted(payer)
     assert spent is not None
 

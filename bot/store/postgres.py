@@ -329,8 +329,8 @@ def connect_postgres(url: str, *, write: bool, fence: Fence | None = None) -> Po
     except psycopg.Error:
         # What libpq says of an address may repeat it, with the password.
         raise SettingsError(
-            "DATABASE_URL is no address of a PostgreSQL database: write postgresql://ROLE:PASSWORD@HOST:PORT/DATABASE, "
-            "with %XX for signs of a password that mean something in an address."
+            "DATABASE_URL is no address of a PostgreSQL database: write postgresql://HOST:PORT/DATABASE with "
+            "ROLE:PASSWORD@ before the host, and %XX for signs of a password that mean something in an address."
         ) from None
     try:
         return PostgresConnection(address, write=write, fence=fence)

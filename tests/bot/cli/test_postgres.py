@@ -96,3 +96,13 @@ def test_settings_are_compared_by_digests_and_keys_not_at_all() -> None:
     differing = set(digests_of(one).split()) ^ set(digests_of(other).split())
 
     assert {pair.partition("=")[0] for pair in differing} == {"MODEL"}
+
+
+def test_an_address_that_is_none_is_told_as_it_is_written(inside: Inside, tmp_path: Path) -> None:
+    """What masks secrets takes nothing away from the sentence that says how to write one."""
+    url = "postgresql://me:open-sesame@[::1/parley"
+
+    told = inside.run("chats", folder=tmp_path, environment={"PARLEY_ENV_FILE": "", "DATABASE_URL": url})
+
+    assert told.code == 2 and "sesame" not in told.err
+    assert "write postgresql://HOST:PORT/DATABASE with ROLE:PASSWORD@ before the host" in told.err

@@ -103,12 +103,15 @@ class Process:
         self._child: Started | asyncio.subprocess.Process | None = None
         self.values: dict[str, float] = {}
         """What constants of the program shall be, where it comes from the nursery."""
+        self.settings: dict[str, str] = {}
+        """Settings of this process alone."""
         self._log_file = world.data / f"log{name}.txt"
         self.log = self._log_file.open("wb")
         self.null = os.open(os.devnull, os.O_RDWR)
 
     async def start(self) -> None:
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self.world.data), **self.world.environment()}
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.world.data)}
+        environment |= {**self.world.environment(), **self.settings}
         if self.nursery is None:
             self._child = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "bot", "run", env=environment, stderr=self.log, cwd=ROOT

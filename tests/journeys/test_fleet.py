@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncIterator
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 import pytest
 
+from bot.intake.membership import ENDED
 from playground.model import Reply
+from playground.screen import Screen, Shown
 from tests.conftest import Nursery
 from tests.journeys.conftest import Process, World, process_in
 from tests.journeys.test_kill import PLATFORMS, Chats, Outside, answer
+from tests.journeys.test_stop import NOTE, asked
 from tests.patience import slowed
+from tests.web import Web, free_port
+
+NEXT = "And that is the next one."
+FROZEN_SECONDS = 6.0
+TAKEN_OVER_WITHIN = 5.0
+"""Seconds after which another process receives in the place of one that was killed."""
 
 
 @dataclass
@@ -41,6 +51,12 @@ class Fleet:
         pid = int(found[0].rpartition(" ")[2]) if found else None
         return next((process for process in self.processes if process.started and process.child.pid == pid), None)
 
+    def listening(self, platform: str) -> Process | None:
+        """The process that receives from a platform which lets one do so."""
+        words = f"this process has listening to {platform}"
+        alive = [process for process in self.processes if process.started and process.child.returncode is None]
+        return next((process for process in alive if words in process.said), None)
+
 
 @pytest.fixture
 async def fleet(world: World, nursery: Nursery, postgres_url: str) -> AsyncIterator[Fleet]:
@@ -67,11 +83,11 @@ async def test_a_process_that_answers_is_killed_and_another_completes_its_messag
     outside.let_go.set()
     await chats.until(lambda: all(chats.whole(name) for name in PLATFORMS))
 
-    world.model.script = lambda body: Reply("And that is the next one.")
+    world.model.script = lambda body: Reply(NEXT)
     world.telegram.say(7, "please go on", person=7)
     world.slack.say(chats.chat["slack"], "please go on", person="U7")
     world.discord.say(chats.chat["discord"], "please go on", person=7)
-    await chats.until(lambda: all("And that is the next one." in chats.texts(name)[-1:] for name in PLATFORMS))
+    await chats.until(lambda: all(NEXT in chats.texts(name)[-1:] for name in PLATFORMS))
     for name in PLATFORMS:
         texts = chats.texts(name)
         assert len(texts) == 2 and texts[0].endswith(answer(name)), f"{name}: {texts}"
@@ -82,20 +98,177 @@ async def test_a_process_that_answers_is_killed_and_another_completes_its_messag
             assert "another program" not in process.said
 
 
-async def test_where_the_process_that_receives_is_killed_another_does_and_nothing_is_lost(
-    world: World, fleet: Fleet
-) -> None:
-    chats = Chats(world)
-    world.model.script = lambda body: Reply("Yes.")
-    await fleet.start(chats)
-    receiving = [process for process in fleet.processes if "has listening to telegram" in process.said]
-    assert len(receiving) == 1
+class Scenes:
+    """What becomes of three processes, of which the first only receives: every turn runs in another one.
 
-    await receiving[0].kill()
-    world.telegram.say(7, "one", person=7)
-    world.telegram.say(7, "two", person=7)
+    Ada has a private chat on each platform. Slack posts to a public address, which is the first process's here.
+    """
 
-    began = time.monotonic()
-    await chats.until(lambda: bool(chats.texts("telegram")))
-    assert time.monotonic() - began < slowed(5.0)
-    await chats.until(lambda: chats.texts("telegram") == ["Yes.", "Yes."])
+    def __init__(self, world: World, fleet: Fleet) -> None:
+        self.world, self.fleet = world, fleet
+        self.reception, *self.workers = fleet.processes
+        self.chats = Chats(world)
+        self.most_sessions = 0
+        """How many gateway sessions Discord had at once."""
+        world.settings |= {"SLACK_APP_TOKEN": "", "SLACK_SIGNING_SECRET": world.slack.signing_secret}
+        self.addresses = []
+        for process in fleet.processes:
+            web = Web()
+            web.port = free_port()
+            process.settings["WEB_PORT"] = str(web.port)
+            self.addresses.append(f"{web.address}/slack")
+        self.reception.values |= {"bot.intake.fleet.MORE_PLACES": -1_000.0, "bot.intake.fleet.PASSED": 1_000_000.0}
+
+    async def start(self) -> None:
+        await self.reception.start()
+        await self.until(lambda: self.fleet.listening("telegram") and self.fleet.listening("discord"))
+        for process in self.workers:
+            await process.start()
+        await self.until(lambda: all(process.said.count("logged in") == 3 for process in self.fleet.processes))
+        self.world.slack.deliver_to(self.addresses[0])
+
+    async def until(self, seen: Callable[[], object]) -> None:
+        gateway = self.world.discord.gateway
+
+        def look() -> bool:
+            self.most_sessions = max(self.most_sessions, len(gateway.sessions))
+            return bool(seen())
+
+        await self.chats.until(look)
+
+    def shown(self, platform: str) -> list[Shown]:
+        screen: Screen = getattr(self.world, platform).screen
+        return screen.of(self.chats.chat[platform])
+
+    async def begin(self, stage: str) -> tuple[Outside, Process, dict[str, int]]:
+        """Ask on each platform, up to a stage; who answers on Telegram, and how many messages stood there before."""
+        before = {name: len(self.shown(name)) for name in PLATFORMS}
+        outside = Outside(self.world)
+        outside.stage = stage
+        if stage == "S4":
+            outside.hold(self.world.tavily, "search", after=False, times=3)
+        self.chats.ask()
+        await self.until(lambda: len(outside.held) == 3 or outside.reached == 3)
+        await self.until(lambda: all(len(self.shown(name)) == before[name] + 1 for name in PLATFORMS))
+        serving = self.fleet.serving("telegram")
+        assert serving in self.workers
+        return outside, serving, before
+
+    async def whole(self, before: dict[str, int]) -> None:
+        """Wait until the answers are complete: once, and without a word about what became of a process."""
+
+        def complete() -> bool:
+            return all(
+                len(self.shown(name)) > before[name] and self.shown(name)[before[name]].text.endswith(answer(name))
+                for name in PLATFORMS
+            )
+
+        await self.until(complete)
+        for name in PLATFORMS:
+            [one] = self.shown(name)[before[name] :]
+            assert one.text.endswith(answer(name)) and one.text.count("end-of-") == 1, f"{name}: {one.text}"
+            assert not any(NOTE in version.text for version in one.versions), f"{name}: told of the restart"
+
+    async def go_on(self, until: Callable[[], object] = lambda: True) -> None:
+        """Ask for the next answer, on Discord when `until` is true: whatever else would come, comes before it."""
+        before = {name: len(self.shown(name)) for name in PLATFORMS}
+        self.world.model.script = lambda body: Reply(NEXT)
+        self.world.telegram.say(7, "please go on", person=7)
+        self.world.slack.say(self.chats.chat["slack"], "please go on", person="U7")
+        await self.until(until)
+        self.world.discord.say(self.chats.chat["discord"], "please go on", person=7)
+        await self.until(lambda: all(NEXT in self.chats.texts(name)[before[name] :] for name in PLATFORMS))
+        assert all(self.chats.texts(name)[before[name] :] == [NEXT] for name in PLATFORMS)
+
+
+async def one_turn_for_what_reaches_all(scenes: Scenes) -> None:
+    """The same event is posted to three processes in the same instant, in several chats."""
+    slack, people = scenes.world.slack, [f"U{number}" for number in range(20, 28)]
+    posts = [slack.deliver_to(address) for address in reversed(scenes.addresses)]
+    scenes.world.model.script = lambda body: Reply(f"Once: {asked(body)}")
+    before = len(scenes.world.model.requests)
+    chats = {}
+    for person in people:
+        slack.person(person, person)
+        chats[person] = slack.direct(person)
+        slack.say(chats[person], f"hello from {person}", person=person)
+        for other in posts[:-1]:
+            assert other is not None
+            await other.transmit(slack.deliveries[-1], "the same")
+    await scenes.until(lambda: all(len(slack.screen.of(chat)) for chat in chats.values()))
+    await scenes.go_on()
+    texts = {person: [one.text for one in slack.screen.of(chat)] for person, chat in chats.items()}
+    assert texts == {person: [f"Once: hello from {person}"] for person in people}
+    assert len(scenes.world.model.requests) == before + len(people) + len(PLATFORMS)
+
+
+async def an_orderly_end_hands_over(scenes: Scenes) -> None:
+    """SIGTERM while a tool runs: another process goes on with its result, and nobody reads of it."""
+    searches = len(scenes.world.tavily.requests)
+    outside, serving, before = await scenes.begin("S4")
+    ending = asyncio.create_task(serving.stop())
+    await scenes.until(lambda: "stopping;" in serving.said)
+    outside.let_go.set()
+    await scenes.whole(before)
+    assert await ending == 0
+    assert len(scenes.world.tavily.requests) == searches + 3, "a search was made again"
+    await scenes.go_on()
+    await serving.start()
+    await scenes.until(lambda: serving.said.count("shares the database") == 2)
+    await scenes.until(lambda: serving.said.count("logged in") == 6)
+
+
+async def a_frozen_process_is_replaced(scenes: Scenes) -> None:
+    """It stands still for six seconds while it answers: another one completes its message, and it only ends."""
+    outside, serving, before = await scenes.begin("S6")
+    loop = asyncio.get_running_loop()
+    since = loop.time()
+    serving.child.send_signal(signal.SIGSTOP)
+    outside.let_go.set()
+    await scenes.whole(before)
+    await scenes.go_on()
+    await asyncio.sleep(max(0.0, since + FROZEN_SECONDS - loop.time()))
+
+    calls = {name: len(getattr(scenes.world, name).calls) for name in PLATFORMS}
+    requests = len(scenes.world.model.requests)
+    serving.child.send_signal(signal.SIGCONT)
+    assert await serving.child.wait() == ENDED
+    new = [call for name in PLATFORMS for call in getattr(scenes.world, name).calls[calls[name] :]]
+    assert {call.method for call in new} <= {"getUpdates"} and len(scenes.world.model.requests) == requests
+    await scenes.go_on()
+
+
+async def intake_goes_on_without_its_listener(scenes: Scenes) -> None:
+    """Another process listens within seconds of the kill of the one that did, and never two do."""
+    telegram, gateway = scenes.world.telegram, scenes.world.discord.gateway
+    [left] = [process for process in scenes.workers if process.child.returncode is None]
+    scenes.world.slack.deliver_to(scenes.addresses[scenes.fleet.processes.index(left)])
+    polls, sessions = len(telegram.calls_of("getUpdates")), len(gateway.identified)
+    loop = asyncio.get_running_loop()
+    await scenes.reception.kill()
+    since = loop.time()
+
+    def listens() -> bool:
+        return len(telegram.calls_of("getUpdates")) > polls and len(gateway.identified) > sessions
+
+    # Discord delivers nothing of what is written while nobody listens.
+    going_on = asyncio.create_task(scenes.go_on(listens))
+    await scenes.until(listens)
+    assert loop.time() - since < slowed(TAKEN_OVER_WITHIN)
+    await going_on
+    assert scenes.most_sessions == 1
+    # The answer to the poll of the killed process.
+    assert sum(call.status == 409 for call in telegram.calls_of("getUpdates")) <= 1
+
+
+async def test_people_meet_one_bot_whatever_becomes_of_its_processes(world: World, fleet: Fleet) -> None:
+    scenes = Scenes(world, fleet)
+    await scenes.start()
+    await one_turn_for_what_reaches_all(scenes)
+    await an_orderly_end_hands_over(scenes)
+    await a_frozen_process_is_replaced(scenes)
+    await intake_goes_on_without_its_listener(scenes)
+    for process in fleet.processes:
+        if process.child.returncode is None:
+            assert await process.stop() == 0
+        assert "another program" not in process.said

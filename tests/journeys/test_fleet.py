@@ -13,9 +13,11 @@ import pytest
 from bot.intake.membership import ENDED
 from playground.model import Reply
 from playground.screen import Screen, Shown
-from tests.conftest import Nursery
+from tests.conftest import Nursery, RawJson
 from tests.journeys.conftest import Process, World, process_in
-from tests.journeys.test_kill import PLATFORMS, Chats, Outside, answer
+from tests.journeys.test_approvals import ALLOW
+from tests.journeys.test_controls import STOP
+from tests.journeys.test_kill import PLATFORMS, WORDS, Chats, Outside, answer
 from tests.journeys.test_stop import NOTE, asked
 from tests.patience import slowed
 from tests.web import Web, free_port
@@ -111,6 +113,7 @@ class Scenes:
         self.most_sessions = 0
         """How many gateway sessions Discord had at once."""
         world.settings |= {"SLACK_APP_TOKEN": "", "SLACK_SIGNING_SECRET": world.slack.signing_secret}
+        world.settings["CONFIRM_TOOLS"] = "calculator"
         self.addresses = []
         for process in fleet.processes:
             web = Web()
@@ -202,6 +205,59 @@ async def one_turn_for_what_reaches_all(scenes: Scenes) -> None:
     assert len(scenes.world.model.requests) == before + len(people) + len(PLATFORMS)
 
 
+async def what_people_do_reaches_the_turn(scenes: Scenes) -> None:
+    """A stop, a press, a changed question, a decision and a second message come to a process that runs no turn."""
+    telegram, joined = scenes.world.telegram, asyncio.Event()
+
+    def script(body: RawJson) -> Reply:
+        if body["messages"][-1]["role"] == "tool":
+            return Reply("That makes 42.")
+        match asked(body):
+            case "long":
+                return Reply(f"Long: {WORDS}", hang_after=80)
+            case "sum":
+                return Reply(calls=(("calculator", {"expression": "6*7"}),))
+            case "first":
+                return Reply("I look.", hang_before_headers=True, until=joined,
+                             calls=(("search_web", {"query": "tea"}),))  # fmt: skip
+            case other:
+                return Reply(f"Answer to: {other}")
+
+    async def ask(text: str) -> tuple[int, Shown]:
+        before = len(scenes.shown("telegram"))
+        id = telegram.message_id(telegram.say(7, text, person=7))
+        await scenes.until(lambda: len(scenes.shown("telegram")) > before)
+        assert scenes.fleet.serving("telegram") in scenes.workers
+        return id, scenes.shown("telegram")[before]
+
+    scenes.world.model.script = script
+    _, reply = await ask("long")
+    telegram.say(7, "/stop", person=7)
+    await scenes.until(lambda: "Stopped." in reply.text)
+    _, reply = await ask("long")
+    await scenes.until(lambda: STOP in reply.buttons)
+    telegram.press(7, int(reply.id), STOP, person=7)
+    await scenes.until(lambda: "Stopped." in reply.text)
+    id, reply = await ask("long")
+    telegram.edit(7, id, "short")
+    await scenes.until(lambda: scenes.shown("telegram")[-1].text == "Answer to: short")
+    _, reply = await ask("sum")
+    await scenes.until(lambda: ALLOW in reply.buttons)
+    telegram.press(7, int(reply.id), ALLOW, person=7)
+    await scenes.until(lambda: any("That makes 42." in one.text for one in scenes.shown("telegram")))
+
+    await ask("/busy steer")
+    before = len(scenes.shown("telegram"))
+    telegram.say(7, "first", person=7)
+    await scenes.until(lambda: asked(scenes.world.model.requests[-1].body) == "first")
+    second = telegram.message_id(telegram.say(7, "second", person=7))
+    await scenes.until(lambda: telegram.world.reactions.get((7, second)))
+    joined.set()
+    await scenes.until(lambda: any("Answer to: second" in one.text for one in scenes.shown("telegram")))
+    assert len(scenes.shown("telegram")) == before + 1
+    await ask("/busy queue")
+
+
 async def an_orderly_end_hands_over(scenes: Scenes) -> None:
     """SIGTERM while a tool runs: another process goes on with its result, and nobody reads of it."""
     searches = len(scenes.world.tavily.requests)
@@ -265,6 +321,7 @@ async def test_people_meet_one_bot_whatever_becomes_of_its_processes(world: Worl
     scenes = Scenes(world, fleet)
     await scenes.start()
     await one_turn_for_what_reaches_all(scenes)
+    await what_people_do_reaches_the_turn(scenes)
     await an_orderly_end_hands_over(scenes)
     await a_frozen_process_is_replaced(scenes)
     await intake_goes_on_without_its_listener(scenes)

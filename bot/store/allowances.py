@@ -18,7 +18,10 @@ from bot.store.writer import Writer
 RENEWED_WITHIN = 3.0
 """Seconds after which a part that was not renewed is free: its process is dead, or sends nothing."""
 _SPARE = 10
-"""A process alone leaves the tenth part to whoever comes next, who would wait for it else."""
+"""A process alone leaves the tenth part to whoever comes next, who would wait for it else. So many calls are counted of
+a dead process beyond those that are known: parts are exchanged several times a second."""
+_COUNTED = " counted"
+"""Behind the name of a process: what of a long window stays its own when it dies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,8 @@ class Allowances(Queries):
         def work(db: Session) -> list[Part]:
             db.one_by_one()
             now = self._clock.wall()
-            db.execute("DELETE FROM allowances WHERE worker = ? OR until < ?", (self._worker, now))
+            mine = (self._worker, self._worker + _COUNTED)
+            db.execute("DELETE FROM allowances WHERE worker IN (?, ?) OR until < ?", (*mine, now))
             return [self._take(db, wish, now) for wish in wanted]
 
         return await self._writer.run(work)
@@ -85,17 +89,18 @@ class Allowances(Queries):
         others = int(demand)
         fair = wish.calls * wish.demand // (wish.demand + others) if others else wish.calls - wish.calls // _SPARE
         part = max(0, min(max(1, fair), wish.calls - int(held))) if wish.demand else 0
+        kept, counted = max(part, wish.used), 0  # what counts still is given up when it does not any more
+        if wish.seconds > RENEWED_WITHIN:
+            # When this process dies, its calls count for a whole window, with those that nobody has heard of; what
+            # else it keeps, and its replies, hold nobody up for that long.
+            counted = min(kept, wish.used + wish.calls // _SPARE)
+            self._hold(db, wish, self._worker + _COUNTED, counted, 0, now + wish.seconds)
+        self._hold(db, wish, self._worker, kept - counted, wish.demand, now + RENEWED_WITHIN)
+        return Part(wish.scope, wish.seconds, part, max(0.0, float(closed_until) - now))
+
+    def _hold(self, db: Session, wish: Wish, holder: str, calls: int, demand: int, until: float) -> None:
         db.execute(
             "INSERT INTO allowances (scope, seconds, worker, calls, demand, until, closed_until) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                wish.scope,
-                wish.seconds,
-                self._worker,
-                max(part, wish.used),  # what counts still is given up when it does not any more
-                wish.demand,
-                now + max(RENEWED_WITHIN, wish.seconds),
-                now + wish.closed_for,
-            ),
+            (wish.scope, wish.seconds, holder, calls, demand, until, self._clock.wall() + wish.closed_for),
         )
-        return Part(wish.scope, wish.seconds, part, max(0.0, float(closed_until) - now))

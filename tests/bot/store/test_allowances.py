@@ -51,6 +51,25 @@ async def test_the_part_of_a_dead_process_is_free_after_three_seconds(
     assert (held.calls, free.calls) == (3, 27)
 
 
+async def test_of_a_minutes_calls_a_dead_process_keeps_what_it_made(
+    processes: list[Allowances], clock: HandClock
+) -> None:
+    """Else its part would be missing for a minute, and what it was answering would stand there unfinished."""
+    first, second, _ = processes
+
+    def wishes(used: int) -> list[Wish]:
+        return [Wish("slack:1", 60.0, 50, used, 1)]
+
+    await first.exchange(wishes(used=8))
+    clock.passed += 3.1
+    [after_the_kill] = await second.exchange(wishes(used=0))
+    clock.passed += 57.0
+    [after_its_minute] = await second.exchange(wishes(used=0))
+
+    assert after_the_kill.calls == 50 - 8 - 5, "five more than are known may have been made"
+    assert after_its_minute.calls == 45
+
+
 async def test_a_refusal_is_told_to_the_others(processes: list[Allowances], clock: HandClock) -> None:
     first, second, _ = processes
     await first.exchange(wish(closed_for=5.0))

@@ -157,16 +157,33 @@ class Scenes:
         assert serving in self.workers
         return outside, serving, before
 
+    async def rest(self) -> None:
+        """Wait until what has been written so far is shown."""
+        before = -1
+        while (now := sum(len(self.calls(name)) for name in PLATFORMS)) != before:
+            before = now
+            await asyncio.sleep(1.0)
+
+    def calls(self, platform: str) -> list[str]:
+        """The methods called so far, but for those that ask for news."""
+        return [call.method for call in getattr(self.world, platform).calls if call.method != "getUpdates"]
+
+    def completed(self, name: str, before: dict[str, int]) -> bool:
+        """Whether the newest answer on a platform is complete."""
+        return any(one.text.endswith(answer(name)) for one in self.shown(name)[before[name] :])
+
+    async def start_again(self, process: Process) -> None:
+        """Start a process that has ended, and wait until it can answer."""
+        starts = process.said.count("shares the database")
+        await process.start()
+        await self.until(lambda: process.said.count("shares the database") > starts)
+        own = len("".join(process.said.rpartition("shares the database")[:2]))
+        await self.until(lambda: process.said[own:].count("logged in") == len(PLATFORMS))
+
     async def whole(self, before: dict[str, int]) -> None:
         """Wait until the answers are complete: once, and without a word about what became of a process."""
 
-        def complete() -> bool:
-            return all(
-                len(self.shown(name)) > before[name] and self.shown(name)[before[name]].text.endswith(answer(name))
-                for name in PLATFORMS
-            )
-
-        await self.until(complete)
+        await self.until(lambda: all(self.completed(name, before) for name in PLATFORMS))
         for name in PLATFORMS:
             [one] = self.shown(name)[before[name] :]
             assert one.text.endswith(answer(name)) and one.text.count("end-of-") == 1, f"{name}: {one.text}"
@@ -269,14 +286,14 @@ async def an_orderly_end_hands_over(scenes: Scenes) -> None:
     assert await ending == 0
     assert len(scenes.world.tavily.requests) == searches + 3, "a search was made again"
     await scenes.go_on()
-    await serving.start()
-    await scenes.until(lambda: serving.said.count("shares the database") == 2)
-    await scenes.until(lambda: serving.said.count("logged in") == 6)
+    await scenes.start_again(serving)
 
 
 async def a_frozen_process_is_replaced(scenes: Scenes) -> None:
     """It stands still for six seconds while it answers: another one completes its message, and it only ends."""
     outside, serving, before = await scenes.begin("S6")
+    # An edit that is on its way in this instant comes when the process wakes.
+    await scenes.rest()
     loop = asyncio.get_running_loop()
     since = loop.time()
     serving.child.send_signal(signal.SIGSTOP)
@@ -285,12 +302,11 @@ async def a_frozen_process_is_replaced(scenes: Scenes) -> None:
     await scenes.go_on()
     await asyncio.sleep(max(0.0, since + FROZEN_SECONDS - loop.time()))
 
-    calls = {name: len(getattr(scenes.world, name).calls) for name in PLATFORMS}
-    requests = len(scenes.world.model.requests)
+    calls, requests = {name: scenes.calls(name) for name in PLATFORMS}, len(scenes.world.model.requests)
     serving.child.send_signal(signal.SIGCONT)
     assert await serving.child.wait() == ENDED
-    new = [call for name in PLATFORMS for call in getattr(scenes.world, name).calls[calls[name] :]]
-    assert {call.method for call in new} <= {"getUpdates"} and len(scenes.world.model.requests) == requests
+    assert {name: scenes.calls(name) for name in PLATFORMS} == calls
+    assert len(scenes.world.model.requests) == requests
     await scenes.go_on()
 
 

@@ -39,6 +39,7 @@ Settings come from the environment or a file .env; .env.example explains each.
 _UNUSABLE = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP)
 """What is wrong with a path that an operator named, and not with this program."""
 _CHAT = "the chat's id, as `parley chats` lists it"
+_ADDRESS = "sqlite:///FILE or postgresql://…, or the name of a variable that holds it, so that no password is seen"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -119,6 +120,9 @@ def _add_chats(chats: argparse.ArgumentParser) -> None:
     forget.add_argument("chat", metavar="ID", nargs="?", help=_CHAT)
     forget.add_argument("--person", metavar="PERSON", help="everything of one person in all chats, as telegram:123")
     forget.add_argument("--yes", action="store_true", help="do not ask first")
+    move = _add(actions, "move", "copy everything from one database to another, of either kind, and compare")
+    move.add_argument("source", metavar="FROM", help=_ADDRESS)
+    move.add_argument("target", metavar="TO", help=f"{_ADDRESS}; empty, or what a move that was cut off left")
     trace = _add(actions, "trace", "show what is stored of one question: its calls, messages and error")
     trace.add_argument("reference", metavar="REFERENCE", help="the six signs that the person was shown, as a1b2c3")
 
@@ -215,6 +219,10 @@ async def _look_after_chats(database_url: str, options: argparse.Namespace) -> i
             if options.person is not None:
                 return await chats.forget_person(database_url, options.person, sure=options.yes)
             return await chats.forget(database_url, options.chat, sure=options.yes)
+        case "move":
+            from bot.cli.moving import move
+
+            return await move(options.source, options.target)
         case "trace":
             return await chats.trace(database_url, options.reference)
         case _:

@@ -20,6 +20,7 @@ from bot.store.inspection import Inspection, inspect
 from bot.store.intake import Claim, Ensure, InboxRow
 from bot.store.location import explain_absence, is_server, real_path
 from bot.store.lock import lock_database
+from bot.store.moving import copy_store
 from bot.store.privacy import database_files, open_to_all
 from bot.store.records import (
     AttachmentRecord,
@@ -32,7 +33,7 @@ from bot.store.records import (
     TurnRecord,
 )
 from bot.store.retention import Keep
-from bot.store.server import inspect_server, is_idle_on_server, refuse_unusable
+from bot.store.server import inspect_server, is_idle_on_server, refuse_running, refuse_unusable
 from bot.store.settings import ChatSettings
 from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
 from bot.store.sql import Connection

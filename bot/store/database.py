@@ -64,6 +64,14 @@ class SqliteConnection(sqlite3.Connection):
     def one_by_one(self) -> None:
         """Do nothing: SQLite's transactions that may write are one by one."""
 
+    def last_id(self, table: str) -> int:
+        row = self.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def set_last_id(self, table: str, id: int) -> None:
+        self.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+        self.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, id))
+
     def give_back(self) -> int:
         self.execute(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})").fetchall()
         [(left,)] = self.execute("PRAGMA freelist_count").fetchall()

@@ -235,6 +235,18 @@ class PostgresConnection:
     def explain(self, error: Exception) -> Exception:
         return postgres_error(error, lost=self._db.closed) if isinstance(error, psycopg.Error) else error
 
+    def last_id(self, table: str) -> int:
+        [(last,)] = self.execute(
+            "SELECT coalesce(pg_sequence_last_value(CAST(pg_get_serial_sequence(?, 'id') AS regclass)), 0)", (table,)
+        ).fetchall()
+        return int(last)
+
+    def set_last_id(self, table: str, id: int) -> None:
+        self.execute(
+            "SELECT setval(CAST(pg_get_serial_sequence(?, 'id') AS regclass), greatest(CAST(? AS bigint), 1), ? > 0)",
+            (table, id, id),
+        )
+
     def give_back(self) -> int:
         return 0  # its own vacuum does it
 

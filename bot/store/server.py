@@ -90,6 +90,24 @@ def lock_server(url: str, command: str) -> Iterator[None]:
         yield
 
 
+def refuse_running(url: str) -> None:
+    """
+    Raises:
+        SettingsError: a bot answers from the database of a `postgresql://` address, or the database cannot be used.
+    """
+    with _connected(url) as db:
+        if db.execute("SELECT to_regclass('workers')").fetchone() == (None,):
+            return
+        running = [
+            name
+            for (name,) in db.execute(
+                "SELECT name FROM workers WHERE seen_at > clock_timestamp() - interval '5 s' ORDER BY name"
+            ).fetchall()
+        ]
+        if running:
+            raise SettingsError(f"A bot answers from this database (process {', '.join(running)}). End it first.")
+
+
 def inspect_server(url: str) -> ServerInspection:
     """Look at the database of a `postgresql://` address, and change nothing.
 

@@ -63,6 +63,12 @@ class Session(Connection, Protocol):
     def explain(self, error: Exception) -> Exception:
         """Return an error of the database as a `DatabaseError`, and any other as it is."""
 
+    def last_id(self, table: str) -> int:
+        """Return the last id that a table gave out, 0 if none."""
+
+    def set_last_id(self, table: str, id: int) -> None:
+        """Let a table give out only ids after this one."""
+
     def give_back(self) -> int:
         """Return some free pages to the disk, inside a transaction; the number of those that are left."""
 

@@ -981,6 +981,7 @@ OWN: dict[str, str] = {
     "bot.context.chatoptions": _HANDS_ON,
     "bot.cli.counts": _SHORT,
     "bot.cli.chats": _OPERATOR,
+    "bot.cli.moving": _OPERATOR,
     "bot.policy.channelsfile": _OPERATOR,
     "bot.cli.machine": _OPERATOR,
     "bot.cli.main": _OPERATOR,

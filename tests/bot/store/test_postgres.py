@@ -149,6 +149,11 @@ class Said:
 
     def one_by_one(self) -> None: ...
 
+    def last_id(self, table: str) -> int:
+        raise NotImplementedError
+
+    def set_last_id(self, table: str, id: int) -> None: ...
+
     def begin(self) -> None:
         self.ran.append("BEGIN")
 

@@ -1,0 +1,182 @@
+"""Copy everything of one database into another, of whichever kind, and compare what arrived with what was there."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+from bot.contract import SettingsError, StoreError
+from bot.store.database import SqliteConnection
+from bot.store.schema import upgrade
+from bot.store.sql import Connection, Row, Session
+from bot.store.store import Store
+
+_TOGETHER, _FEW = 500, 4
+"""Rows in one transaction; where each may be 16 MiB."""
+_OF_PROCESSES = ("holdings", "allowances")
+"""What processes that run hold: nothing of it is to be kept."""
+_MARK = "a move of a store"
+"""Stands in `once` of a database that is not whole yet."""
+_LARGE = "blobs"
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    counts: bool
+    """It gives out ids, never the same one again."""
+
+    def select(self, after: Row | None, limit: int) -> tuple[str, tuple[Any, ...]]:
+        key = ", ".join(self.key)
+        where = f"WHERE ({key}) > ({', '.join('?' * len(self.key))}) " if after is not None else ""
+        # Of the mark alone there is nothing to copy.
+        where += f"{'AND' if where else 'WHERE'} key <> '{_MARK}' " if self.name == "once" else ""
+        statement = f"SELECT {', '.join(self.columns)} FROM {self.name} {where}ORDER BY {key} LIMIT {limit}"
+        return statement, () if after is None else after
+
+    def key_of(self, row: Row) -> Row:
+        return tuple(row[self.columns.index(name)] for name in self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How much was copied."""
+
+    rows: int
+    chats: int
+    turns: int
+    waiting: int
+    """Deliveries that are not answered yet: the next start does."""
+
+
+async def copy_store(source: Store, target: Store, tell: Callable[[int, int], None]) -> Moved:
+    """Copy every row, and read both again to compare. What was cut off is gone on with when it is called again.
+
+    Nothing may write to either meanwhile.
+
+    Args:
+        tell: called with how many rows are done, of how many; each is copied and compared.
+
+    Raises:
+        SettingsError: the target holds something else.
+        StoreError: one of them cannot be used now, or a row is not what it was.
+    """
+    counts = {table.name: await _count(source, table.name) for table in _tables()}
+    if not await target.writer.run(_is_marked):
+        for table in _tables():
+            if await _count(target, table.name):
+                raise SettingsError(
+                    f"What is moved to is not empty (there are rows in {table.name!r}): name a new file or an empty "
+                    "database. Nothing was changed."
+                )
+        await target.writer.run(lambda db: db.execute("INSERT INTO once (key, until) VALUES (?, ?)", (_MARK, 1e18)))
+    done, total = 0, 2 * sum(counts.values())
+    for table in _tables():
+        for work in (_copy, _compare):
+            begun = done
+            async for rows in work(source, target, table):
+                done += rows
+                tell(done, total)
+            done = begun + counts[table.name]  # what was copied before is done, too
+            tell(done, total)
+    await _pass_counters(source, target)
+    await target.writer.run(lambda db: db.execute("DELETE FROM once WHERE key = ?", (_MARK,)))
+    waiting = await target.intake.count_unfinished()
+    return Moved(sum(counts.values()), counts["chats"], counts["turns"], sum(waiting.values()))
+
+
+@cache
+def _tables() -> tuple[_Table, ...]:
+    """Return all tables, each behind those it refers to: in the order in which they were made."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None, factory=SqliteConnection)) as db:
+        upgrade(db)
+        found = []
+        made = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY rowid").fetchall()
+        for name, sql in made:
+            if name in _OF_PROCESSES or name.startswith("sqlite_"):
+                continue
+            columns = db.execute(f"PRAGMA table_info({name})").fetchall()
+            key = sorted((place, column) for _, column, _, _, _, place in columns if place)
+            names = tuple(column for _, column, *_ in columns)
+            found.append(_Table(name, names, tuple(column for _, column in key), "AUTOINCREMENT" in sql))
+    return tuple(found)
+
+
+async def _count(store: Store, table: str) -> int:
+    ours = f" WHERE key <> '{_MARK}'" if table == "once" else ""
+    rows = await store.writer.run(lambda db: db.execute(f"SELECT count(*) FROM {table}{ours}").fetchall())
+    return int(rows[0][0])
+
+
+def _is_marked(db: Connection) -> bool:
+    return db.execute("SELECT 1 FROM once WHERE key = ?", (_MARK,)).fetchone() is not None
+
+
+async def _read(store: Store, table: _Table, after: Row | None) -> list[Row]:
+    statement, values = table.select(after, _FEW if table.name == _LARGE else _TOGETHER)
+    return await store.writer.run(lambda db: [_same(row) for row in db.execute(statement, values).fetchall()])
+
+
+def _same(row: Row) -> Row:
+    """Return a row as either database gives it: PostgreSQL keeps no NUL signs in texts."""
+    return tuple(one.replace("\0", "") if isinstance(one, str) else one for one in row)
+
+
+async def _copy(source: Store, target: Store, table: _Table) -> AsyncIterator[int]:
+    """Copy what comes behind the last row that arrived before."""
+    key = ", ".join(f"{column} DESC" for column in table.key)
+    marked = f"WHERE key <> '{_MARK}' " if table.name == "once" else ""
+    newest = f"SELECT {', '.join(table.key)} FROM {table.name} {marked}ORDER BY {key} LIMIT 1"
+    last = await target.writer.run(lambda db: db.execute(newest).fetchone())
+    marks = ", ".join("?" * len(table.columns))
+    insert = f"INSERT INTO {table.name} ({', '.join(table.columns)}) VALUES ({marks})"
+    while rows := await _read(source, table, None if last is None else tuple(last)):
+        await target.writer.run(partial(_insert, statement=insert, rows=rows))
+        last = table.key_of(rows[-1])
+        yield len(rows)
+
+
+async def _compare(source: Store, target: Store, table: _Table) -> AsyncIterator[int]:
+    """Read both from the beginning.
+
+    Raises:
+        StoreError: they differ.
+    """
+    last: Row | None = None
+    while True:
+        there, arrived = await _read(source, table, last), await _read(target, table, last)
+        if there != arrived:
+            raise StoreError(
+                f"What arrived is not what was there (table {table.name!r}, behind {last}). Empty what is moved to, "
+                "and begin anew."
+            )
+        if not there:
+            return
+        last = table.key_of(there[-1])
+        yield len(there)
+
+
+async def _pass_counters(source: Store, target: Store) -> None:
+    """Let no id be given out again that the source gave out, also where its row is gone."""
+    for table in _tables():
+        if table.counts:
+            last = await source.writer.run(partial(_last_id, table=table.name))
+            await target.writer.run(partial(_set_last_id, table=table.name, id=last))
+
+
+def _insert(db: Connection, statement: str, rows: list[Row]) -> int:
+    return db.executemany(statement, rows).rowcount
+
+
+def _last_id(db: Session, table: str) -> int:
+    return db.last_id(table)
+
+
+def _set_last_id(db: Session, table: str, id: int) -> None:
+    db.set_last_id(table, id)

@@ -23,6 +23,7 @@ from bot.intake import (
     Locks,
     Ownership,
     Platforms,
+    Sessions,
     WaitingSigns,
     watch_due,
 )
@@ -80,6 +81,7 @@ class App:
     """Is told of secrets that are known only once the tools are there."""
     ownership: Ownership = field(default_factory=Alone)
     locks: Locks = field(default_factory=Alone)
+    sessions: Sessions | None = None
     worker: str = "run"
     """This process's name for what it holds in the store; no other one that runs has it."""
     _clock: Clock = field(init=False, default_factory=SystemClock)
@@ -169,9 +171,8 @@ class App:
         stack.push_async_callback(self.pacer.close)
         if self.ownership.shared:
             stack.push_async_callback(end_tasks, begin_sharing(self.pacer, self.store.allowances, self._clock))
-        self.platforms = Platforms(
-            self.adapters, self._clock, self.metrics, self.locks if self.ownership.shared else None
-        )
+        locks = self.locks if self.ownership.shared else None
+        self.platforms = Platforms(self.adapters, self._clock, self.metrics, locks, self.sessions)
 
     def _join_context(self, stack: AsyncExitStack) -> None:
         """Build what the model is told."""

@@ -9,6 +9,7 @@ Facts about the API: https://discord.com/developers/docs.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Mapping
 from types import TracebackType
@@ -91,6 +92,10 @@ class DiscordAdapter:
         self._rivals = LogThrottle(log, self._clock)
         self._identifying = Identifying(self._clock)
         self._gateway = Shards(self._clock, self._identifying, self._open_shard)
+        self.shared = False
+        self.former = ""
+        self._session = ""
+        self._intake: Intake | None = None
         self.suggest: Suggest | None = None
         self.entrance: Entrance | None = None
         self._posts: Entrance | None = None
@@ -178,10 +183,21 @@ class DiscordAdapter:
     def take_over(self) -> None:
         """Do nothing: the gateway greets a new session whatever became of the one before."""
 
+    @property
+    def session(self) -> str:
+        """The sessions of all shards, in JSON, as of a moment at which everything that had come was stored."""
+        if self._intake is None or not self._intake.busy:
+            self._session = json.dumps(self._gateway.sessions) if self._gateway.sessions else ""
+        return self._session
+
     async def listen(self, deliver: Deliver) -> None:
         """Keep the gateway connected; the library resumes a broken connection and misses nothing."""
-        intake = Intake(deliver, self._clock, self._slots, self._rivals)
+        intake = self._intake = Intake(deliver, self._clock, self._slots, self._rivals)
+        self._gateway.resumable = self.shared
+        former, self.former = self.former, ""
         announcing = asyncio.create_task(self._announce(), name="discord commands")
+        missed = self._gateway.catch_up(compat.read_sessions(former), self._client)
+        catching_up = asyncio.create_task(missed, name="discord catches up")
         try:
             await self._find_gateway()
             # From here on there is a client that reads what is posted.
@@ -205,8 +221,9 @@ class DiscordAdapter:
         finally:
             self.entrance = None
             announcing.cancel()
+            catching_up.cancel()
             await intake.close()
-            await asyncio.gather(announcing, return_exceptions=True)
+            await asyncio.gather(announcing, catching_up, return_exceptions=True)
 
     async def _find_gateway(self) -> None:
         if self._base == _DEFAULT_BASE:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import aiohttp
 import discord
@@ -12,6 +13,8 @@ import yarl
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
+_VERSION: Final = 10
+_MESSAGES: Final = ("MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK")
 _GATEWAY: Final = DiscordWebSocket.DEFAULT_GATEWAY
 
 
@@ -51,6 +54,60 @@ def message_in(interaction: discord.Interaction[Any], told: Any) -> discord.Mess
     """The message that an interaction names, as the library would read it."""
     channel: Any = interaction.channel
     return discord.Message(state=interaction._state, channel=channel, data=told)
+
+
+class Session(NamedTuple):
+    """Under which Discord knows what it has sent to a connection, and how far that came."""
+
+    shard: int
+    shards: int
+    id: str
+    sequence: int
+    gateway: str
+
+
+def read_sessions(text: str) -> list[Session]:
+    """Return the sessions that a process left; none where a text is not understood."""
+    try:
+        return [Session(*one) for one in json.loads(text)]
+    except (TypeError, ValueError):
+        return []
+
+
+def session_of(client: discord.Client, number: int, count: int) -> Session | None:
+    """Return the session of a client, if Discord has greeted it."""
+    ws = client.ws
+    if ws is None or not ws.session_id or ws.sequence is None:
+        return None
+    return Session(number, count, ws.session_id, ws.sequence, str(ws.gateway))
+
+
+async def receive_rest(client: discord.Client, session: Session) -> bool:
+    """Have a client take the messages of a session that another process had, as if they came to it; then end that.
+
+    Presses and commands are not taken: nobody waits for them any more, and Discord has told who made them.
+
+    Returns:
+        False if Discord does not know the session any more.
+    """
+    url = yarl.URL(session.gateway).with_query(v=_VERSION, encoding="json")
+    socket = await client.http.ws_connect(str(url))
+    try:
+        told = {"token": client.http.token, "session_id": session.id, "seq": session.sequence}
+        await socket.send_json({"op": DiscordWebSocket.RESUME, "d": told})
+        while True:
+            frame = await socket.receive_json()
+            event = frame.get("t")
+            if frame["op"] == DiscordWebSocket.INVALIDATE_SESSION:
+                return False
+            if frame["op"] == DiscordWebSocket.HEARTBEAT:
+                await socket.send_json({"op": DiscordWebSocket.HEARTBEAT, "d": frame.get("s")})
+            elif event == "RESUMED":
+                return True
+            elif event in _MESSAGES:
+                client._connection.parsers[event](frame["d"])
+    finally:
+        await socket.close(code=1000)
 
 
 class Sockets:

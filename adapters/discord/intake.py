@@ -50,6 +50,7 @@ class Intake:
         self._slots = slots
         self._last: dict[str, asyncio.Task[bool]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._dropped = False
 
     def message(self, sent: MessageSent) -> None:
         """Store a new message for the bot."""
@@ -80,10 +81,16 @@ class Intake:
         thinking = None if pressed else bool(sent.target.data["private_answer"])
         self._run(self._acknowledge(interaction, storing, slot, again, thinking), f"acknowledge {interaction.id}")
 
+    @property
+    def busy(self) -> bool:
+        """Whether something that has arrived is not stored yet."""
+        return bool(self._tasks) or self._dropped
+
     async def close(self, seconds: float = 2.0) -> None:
         """Wait until what has arrived is stored, and drop what is not stored in time."""
         await done_within(self._clock, self._tasks, seconds)
         for task in (left := list(self._tasks)):
+            self._dropped = True
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 

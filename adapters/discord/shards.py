@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
 import discord
 
 from adapters.discord import compat
 from adapters.discord.client import Client
+from adapters.discord.compat import Session
 from adapters.discord.identifying import Identifying
 from adapters.discord.intake import Intake
-from bot.contract import Backoff, Clock, LogThrottle, Suggest, Unreachable, origin_of
+from bot.contract import Backoff, Clock, LogThrottle, Suggest, Unreachable, origin_of, time_limit
 
 log = logging.getLogger(__name__)
 
 TOO_FEW_SHARDS: Final = (4010, 4011)
 """Codes by which Discord refuses the number of shards, which has grown since it was asked."""
+
+CATCH_UP_SECONDS: Final = 30.0
 
 
 class Shards:
@@ -38,6 +41,9 @@ class Shards:
         self._open = open
         self._warnings = LogThrottle(log, clock)
         self._clients: list[Client] = []
+        self.resumable = False
+        """A session is not ended with its connection: another process receives what comes meanwhile."""
+        self._left: list[Session] = []
         self._troubles: dict[int, str] = {}
 
     @property
@@ -55,6 +61,32 @@ class Shards:
     def greeted(self) -> bool:
         """A shard was welcomed since listening began; what breaks later is resumed without loss."""
         return any(client.greeted for client in self._clients)
+
+    @property
+    def sessions(self) -> list[Session]:
+        """The sessions of all shards as far as their events have come; the last ones where none is connected."""
+        found = [compat.session_of(client, number, len(self._clients)) for number, client in enumerate(self._clients)]
+        return [one for one in found if one is not None] or self._left
+
+    async def catch_up(self, former: Iterable[Session], client: Client) -> None:
+        """Receive what Discord could not deliver to these sessions of another process, and end them.
+
+        Args:
+            client: is of the first shard.
+        """
+        for session in former:
+            await client.wait_until_ready()
+            if session.shards != len(self._clients):
+                log.warning("discord: the number of shards has changed; what was written meanwhile may be missing")
+                return
+            to = self._clients[session.shard]
+            await to.wait_until_ready()
+            try:
+                async with time_limit(self._clock, CATCH_UP_SECONDS):
+                    if not await compat.receive_rest(to, session):
+                        log.warning("discord: the session before is gone; what was written meanwhile may be missing")
+            except Exception as error:  # noqa: BLE001 - whatever it is, new messages come in
+                log.warning("discord: what was written meanwhile may be missing: %s", origin_of(error))
 
     def of(self, guild: Any) -> Client:
         """The connection that has the events of a server; without one, of direct messages."""
@@ -93,8 +125,10 @@ class Shards:
                 client.intake = None
             for task in keeping:
                 await disconnect(task)
+            self._left = self.sessions
             clients, self._clients = self._clients, []
-            await asyncio.gather(*(_leave(client, client is not first) for client in clients))
+            code = 4000 if self.resumable else 1000
+            await asyncio.gather(*(_leave(client, code, client is not first) for client in clients))
 
     async def _ask(self, first: Client) -> int:
         """Ask Discord how many shards it recommends; where it does not say, one is tried.
@@ -150,10 +184,10 @@ async def disconnect(task: asyncio.Task[None]) -> None:
         await asyncio.sleep(0)
 
 
-async def _leave(client: Client, close: bool) -> None:
-    """Close the connection of a client, and the client itself."""
+async def _leave(client: Client, code: int, close: bool) -> None:
+    """Close the connection of a client, and the client itself. Any code but 1000 and 1001 keeps the session."""
     if client.ws is not None and not client.is_closed():
-        await client.ws.close(code=1000)
+        await client.ws.close(code=code)
     await client.sockets.close()
     if close:
         await client.close()

@@ -78,7 +78,8 @@ async def _take_part(configuration: Configuration) -> AsyncIterator[tuple[Config
     async with opening as fleet:
         own = core.model_copy(update={"database_url": fleet.address_of(core.database_url)})
         log.info("process %r shares the database with whoever else uses it", name)
-        yield replace(configuration, core=own), {"ownership": fleet, "locks": fleet, "worker": fleet.worker}
+        part = {"ownership": fleet, "locks": fleet, "sessions": fleet, "worker": fleet.worker}
+        yield replace(configuration, core=own), part
 
 
 def digests_of(core: CoreSettings) -> str:

@@ -81,6 +81,7 @@ from bot.contract.surface import (
     Drawn,
     Earlier,
     RateBudget,
+    Resuming,
     Sharded,
     Sole,
     Suggest,

@@ -286,6 +286,19 @@ class Sole(Protocol):
 
 
 @runtime_checkable
+class Resuming(Protocol):
+    """An adapter whose platform keeps what it could not deliver for the session of a connection alone."""
+
+    @property
+    def session(self) -> str:
+        """What another process needs to receive what this one did not; empty where there is nothing."""
+        ...
+
+    former: str
+    """Set before the adapter listens: `session` of the process that listened before; what came since is received."""
+
+
+@runtime_checkable
 class Companion(Protocol):
     """An adapter whose platform shares what people write among several connections."""
 

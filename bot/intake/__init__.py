@@ -6,6 +6,6 @@ from bot.intake.admission import Admission, AdmissionLimits
 from bot.intake.dispatcher import Dispatcher
 from bot.intake.due import watch_due
 from bot.intake.fleet import Fleet
-from bot.intake.ownership import Alone, Locks, Ownership
+from bot.intake.ownership import Alone, Locks, Ownership, Sessions
 from bot.intake.platforms import Platforms
 from bot.intake.waiting import WaitingSigns

@@ -37,6 +37,7 @@ SCHEMA = (
         place TEXT COLLATE "C" PRIMARY KEY, job TEXT NOT NULL, passed BIGINT NOT NULL DEFAULT 0,
         owner BIGINT REFERENCES workers ON DELETE SET NULL)""",
     "CREATE INDEX IF NOT EXISTS places_owner ON places (owner)",
+    "CREATE TABLE IF NOT EXISTS listeners (name TEXT PRIMARY KEY, session TEXT NOT NULL)",
 )
 # Whoever stores holds the row so that nobody gives the place up meanwhile; others may store, and an owner may come.
 _FIND = "SELECT owner FROM places WHERE place = ? FOR KEY SHARE"
@@ -49,6 +50,9 @@ _OWN = """
 UPDATE places SET owner = %(me)s WHERE place = %(place)s AND job = %(job)s AND (owner IS NULL OR owner = %(me)s)
 RETURNING passed"""
 _HOLD = "SELECT FROM places WHERE place = %s AND job = %s AND owner = %s FOR UPDATE SKIP LOCKED"
+_RECALL = "SELECT session FROM listeners WHERE name = %s"
+_LEAVE = """
+INSERT INTO listeners (name, session) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET session = excluded.session"""
 _TELL = "SELECT pg_notify('parley_' || owner, job) FROM places WHERE place = %s AND owner IS NOT NULL"
 _UNSERVED = """
 SELECT place FROM places WHERE owner IS NULL AND NOT EXISTS (
@@ -57,7 +61,7 @@ SELECT place FROM places WHERE owner IS NULL AND NOT EXISTS (
 
 
 class Fleet:
-    """Gives places to the processes that share a database; `Ownership` and `Locks` of this process."""
+    """Gives places to the processes that share a database; `Ownership`, `Locks` and `Sessions` of this process."""
 
     shared: ClassVar[bool] = True
 
@@ -160,6 +164,15 @@ class Fleet:
     def is_heard(self) -> bool:
         """See `Ownership.is_heard`."""
         return self._member.is_heard()
+
+    async def recall(self, name: str) -> str:
+        """See `Sessions.recall`."""
+        found = await self._member.do(lambda db: db.execute(_RECALL, [name]).fetchone())
+        return str(found[0]) if found else ""
+
+    async def leave(self, name: str, session: str) -> None:
+        """See `Sessions.leave`."""
+        await self._member.do(lambda db: db.execute(_LEAVE, [name, session]))
 
     async def hand_over(self) -> None:
         """See `Ownership.hand_over`."""

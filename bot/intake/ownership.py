@@ -86,6 +86,26 @@ class Locks(Protocol):
         ...
 
 
+class Sessions(Protocol):
+    """What the process that receives leaves to the one that receives after it."""
+
+    async def recall(self, name: str) -> str:
+        """Return what was left under a name; empty where nothing was.
+
+        Raises:
+            StoreError: that cannot be known now.
+        """
+        ...
+
+    async def leave(self, name: str, session: str) -> None:
+        """Leave something under a name.
+
+        Raises:
+            StoreError: it may not have been written.
+        """
+        ...
+
+
 class Alone:
     """The one process on its database: it owns every place and holds every lock, and writes nothing about it."""
 

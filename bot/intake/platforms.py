@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import BinaryIO
 
 from bot.contract import (
@@ -20,15 +21,18 @@ from bot.contract import (
     LogThrottle,
     MessageSent,
     ReplyTarget,
+    Resuming,
     SettingsError,
     Sharded,
     Sole,
+    StoreError,
     Surface,
     Unreachable,
     origin_of,
 )
-from bot.intake.ownership import Locks
+from bot.intake.ownership import LOOK_SECONDS, Locks, Sessions
 from bot.operations import Metrics
+from tools.cancelling import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -45,11 +49,14 @@ class Platforms:
         clock: Clock,
         metrics: Metrics | None = None,
         locks: Locks | None = None,
+        sessions: Sessions | None = None,
     ) -> None:
         """
         Args:
             locks: of the processes that share a database, one of which receives for an account; None: there is one.
+            sessions: what it leaves to the next of them.
         """
+        self._sessions = sessions
         self._locks = locks
         self._adapters = dict(adapters)
         self._clock = clock
@@ -254,12 +261,41 @@ class Platforms:
             adapter.take_over()
             self._state[name] = "listening"
             try:
-                await adapter.listen(deliver)
+                async with self._resumed(lock, adapter):
+                    await adapter.listen(deliver)
             finally:
                 self._state[name] = "standing by"
 
         self._state[name] = "standing by"
-        await self._locks.while_held(f"listening to {name} as {adapter.account}", take_over)
+        lock = f"listening to {name} as {adapter.account}"
+        await self._locks.while_held(lock, take_over)
+
+    @asynccontextmanager
+    async def _resumed(self, lock: str, adapter: Adapter) -> AsyncIterator[None]:
+        """Receive what came since another process listened, and leave to the next one what it needs for that."""
+        sessions = self._sessions
+        if sessions is None or not isinstance(adapter, Resuming):
+            yield
+            return
+        adapter.former = await sessions.recall(lock)
+
+        async def leave(left: str) -> None:
+            while True:
+                # A second old: what arrived before has been stored by then.
+                session = adapter.session
+                await self._clock.sleep(LOOK_SECONDS)
+                if session != left:
+                    with suppress(StoreError):
+                        await sessions.leave(lock, session)
+                        left = session
+
+        leaving = asyncio.create_task(leave(adapter.former), name="session")
+        try:
+            yield
+        finally:
+            await end_tasks(leaving)
+            with suppress(StoreError):
+                await sessions.leave(lock, adapter.session)
 
     def _failed(self, name: str, error: Exception) -> None:
         """Note and log why a platform does not receive now."""

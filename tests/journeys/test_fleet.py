@@ -110,8 +110,6 @@ class Scenes:
         self.world, self.fleet = world, fleet
         self.reception, *self.workers = fleet.processes
         self.chats = Chats(world)
-        self.most_sessions = 0
-        """How many gateway sessions Discord had at once."""
         world.settings |= {"SLACK_APP_TOKEN": "", "SLACK_SIGNING_SECRET": world.slack.signing_secret}
         world.settings["CONFIRM_TOOLS"] = "calculator"
         self.addresses = []
@@ -131,13 +129,7 @@ class Scenes:
         self.world.slack.deliver_to(self.addresses[0])
 
     async def until(self, seen: Callable[[], object]) -> None:
-        gateway = self.world.discord.gateway
-
-        def look() -> bool:
-            self.most_sessions = max(self.most_sessions, len(gateway.sessions))
-            return bool(seen())
-
-        await self.chats.until(look)
+        await self.chats.until(lambda: bool(seen()))
 
     def shown(self, platform: str) -> list[Shown]:
         screen: Screen = getattr(self.world, platform).screen
@@ -189,13 +181,12 @@ class Scenes:
             assert one.text.endswith(answer(name)) and one.text.count("end-of-") == 1, f"{name}: {one.text}"
             assert not any(NOTE in version.text for version in one.versions), f"{name}: told of the restart"
 
-    async def go_on(self, until: Callable[[], object] = lambda: True) -> None:
-        """Ask for the next answer, on Discord when `until` is true: whatever else would come, comes before it."""
+    async def go_on(self) -> None:
+        """Ask for the next answer: whatever else would come, comes before it."""
         before = {name: len(self.shown(name)) for name in PLATFORMS}
         self.world.model.script = lambda body: Reply(NEXT)
         self.world.telegram.say(7, "please go on", person=7)
         self.world.slack.say(self.chats.chat["slack"], "please go on", person="U7")
-        await self.until(until)
         self.world.discord.say(self.chats.chat["discord"], "please go on", person=7)
         await self.until(lambda: all(NEXT in self.chats.texts(name)[before[name] :] for name in PLATFORMS))
         assert all(self.chats.texts(name)[before[name] :] == [NEXT] for name in PLATFORMS)
@@ -311,24 +302,21 @@ async def a_frozen_process_is_replaced(scenes: Scenes) -> None:
 
 
 async def intake_goes_on_without_its_listener(scenes: Scenes) -> None:
-    """Another process listens within seconds of the kill of the one that did, and never two do."""
+    """Another process receives within seconds what is written after the kill of the one that did."""
     telegram, gateway = scenes.world.telegram, scenes.world.discord.gateway
     [left] = [process for process in scenes.workers if process.child.returncode is None]
     scenes.world.slack.deliver_to(scenes.addresses[scenes.fleet.processes.index(left)])
     polls, sessions = len(telegram.calls_of("getUpdates")), len(gateway.identified)
+    assert len(gateway.sessions) == 1
     loop = asyncio.get_running_loop()
     await scenes.reception.kill()
     since = loop.time()
-
-    def listens() -> bool:
-        return len(telegram.calls_of("getUpdates")) > polls and len(gateway.identified) > sessions
-
-    # Discord delivers nothing of what is written while nobody listens.
-    going_on = asyncio.create_task(scenes.go_on(listens))
-    await scenes.until(listens)
+    going_on = asyncio.create_task(scenes.go_on())
+    await scenes.until(lambda: len(telegram.calls_of("getUpdates")) > polls and len(gateway.identified) > sessions)
     assert loop.time() - since < slowed(TAKEN_OVER_WITHIN)
     await going_on
-    assert scenes.most_sessions == 1
+    await scenes.until(lambda: len(gateway.sessions) == 1)
+    assert len(gateway.identified) == sessions + 1
     # The answer to the poll of the killed process.
     assert sum(call.status == 409 for call in telegram.calls_of("getUpdates")) <= 1
 

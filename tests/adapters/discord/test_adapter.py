@@ -178,6 +178,44 @@ async def test_another_program_with_the_token_is_named_at_once_and_counted(
     assert all("DISCORD_BOT_TOKEN" in line and "end it" in line for line in lines)
 
 
+async def test_what_is_written_while_another_process_takes_over_comes_to_that(stage: Stage, wait: Wait) -> None:
+    """In a server, too; what the first one has stored may come again, and a press is no matter for the second."""
+    first = await stage.enter()
+    first.shared = True
+    await stage.listen(first)
+    stage.server.say(stage.place, f"{stage.server.mention()} one", person=1)
+    assert (await stage.mailbox.next()).text == "one"
+    await stage.stop()
+    left = first.session
+    assert left and stage.server.gateway.sessions == []
+    stage.server.say(stage.place, f"{stage.server.mention()} two", person=1)
+    stage.server.slash("ask", {"question": "three"}, stage.place, 1)
+    stage.server.say(stage.server.direct(2), "four", person=2)
+
+    second = await stage.enter()
+    second.shared, second.former = True, left
+    await stage.listen(second)
+    taken = [await stage.mailbox.next() for _ in range(2)]
+
+    assert sorted(one.text for one in taken) == ["four", "two"]
+    assert {one.text: one.group for one in taken} == {"two": True, "four": False}
+    await wait(lambda: len(stage.server.gateway.sessions) == 1)
+
+
+@pytest.mark.parametrize("former", ["nonsense", "[[]]", '[[0, 1, "unknown", 5, "URL"]]', '[[1, 2, "x", 5, "URL"]]'])
+async def test_a_session_that_cannot_be_resumed_keeps_nobody_from_listening(
+    stage: Stage, wait: Wait, former: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    adapter = await stage.enter()
+    adapter.former = former.replace("URL", stage.server.gateway_url)
+    await stage.listen(adapter)
+    stage.server.say(stage.place, f"{stage.server.mention()} hi", person=1)
+
+    assert (await stage.mailbox.next()).text == "hi"
+    if "URL" in former:
+        await wait(lambda: "what was written meanwhile may be missing" in caplog.text)
+
+
 async def test_a_gateway_that_greets_in_an_odd_way_is_tried_again_by_the_caller(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 from bot.contract.errors import Contested, DeliveryError, SettingsError, StoreError, Unreachable
 from bot.contract.messages import MessageRef, MessageSent, ReplyTarget
 from bot.contract.surface import Deliver, Drawn, SurfaceLimits
-from bot.intake.ownership import Locks
+from bot.intake.ownership import Locks, Sessions
 from bot.intake.platforms import STEADY_SECONDS, Platforms
 from bot.operations.metrics import Metrics
 from tests.bot.conftest import BareSurface
@@ -93,11 +93,12 @@ async def running(
     off: Callable[[str], Awaitable[None]] | None = None,
     metrics: Metrics | None = None,
     locks: Locks | None = None,
+    sessions: Sessions | None = None,
 ) -> AsyncIterator[tuple[Platforms, asyncio.Event, asyncio.Task[None]]]:
     async def nothing(_: object) -> None:
         return None
 
-    platforms = Platforms({fake.platform: fake for fake in fakes}, clock, metrics, locks)
+    platforms = Platforms({fake.platform: fake for fake in fakes}, clock, metrics, locks, sessions)
     leave = asyncio.Event()
     task = asyncio.create_task(platforms.run(nothing, resume or nothing, leave, off or nothing))
     await clock.settle()
@@ -395,6 +396,46 @@ async def test_a_process_stands_by_while_another_one_listens_and_takes_over(cloc
         locks.lost.set()
         await clock.settle()
         assert platforms.state["telegram"] == "standing by" and not sole.listening
+
+
+class ResumingFake(SoleFake):
+    """A platform that keeps for one connection's session what it could not deliver."""
+
+    former = session = ""
+
+
+class Left(dict[str, str]):
+    """What processes leave to the next; it cannot be written while `broken`."""
+
+    broken = False
+
+    async def recall(self, name: str) -> str:
+        return self.get(name, "")
+
+    async def leave(self, name: str, session: str) -> None:
+        if self.broken:
+            raise StoreError("out of reach")
+        self[name] = session
+
+
+async def test_who_takes_over_goes_on_where_the_listener_before_was(clock: FakeClock) -> None:
+    locks, sole, lock = HeldElsewhere(), ResumingFake("telegram"), "listening to telegram as 17"
+    left = Left({lock: "session 1, event 5"})
+    locks.free.set()
+    async with running(clock, sole, locks=locks, sessions=left):
+        assert sole.former == "session 1, event 5"
+        sole.session = "session 2, event 1"
+        await clock.advance(1.0)
+        sole.session = "session 2, event 9"
+        await clock.advance(1.0)
+        assert left[lock] == "session 2, event 1", "what came in the last second may not be stored yet"
+        left.broken = True
+        await clock.advance(1.0)
+        left.broken = False
+        await clock.advance(1.0)
+        assert left[lock] == "session 2, event 9"
+        sole.session = "session 2, event 10"
+    assert left[lock] == "session 2, event 10"
 
 
 async def test_a_platform_out_of_reach_is_left_to_the_other_processes_meanwhile(clock: FakeClock) -> None:

@@ -110,6 +110,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.nodeid.partition("[")[0] in walked:
             item.add_marker(pytest.mark.walked)
+        # What a PostgreSQL server does, it does with every Python.
+        on_server = getattr(getattr(item, "callspec", None), "params", {}).get("database") == "postgres"
+        if on_server or "postgres_server" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.real)
     if config.getoption("leave_walked"):
         left_out = [item for item in items if item.get_closest_marker("walked")]
         config.hook.pytest_deselected(items=left_out)

@@ -1,0 +1,189 @@
+"""Several processes for longer, with figures: `pytest -m soak -n 0 -s tests/journeys/test_fleet_long.py`."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from contextlib import AsyncExitStack, suppress
+
+import pytest
+
+from playground.model import Reply
+from tests.conftest import Nursery
+from tests.journeys.conftest import World, process_in
+from tests.journeys.test_fleet import Fleet, Scenes, fleet  # noqa: F401 - a fixture
+from tests.journeys.test_kill import PLATFORMS, WORDS
+from tests.journeys.test_stop import asked
+from tests.patience import PATIENCE, slowed
+from tests.postgres import own_server
+
+KILLS = 20
+PEOPLE = {"telegram": 10, "discord": 6, "slack": 4}
+BETWEEN_KILLS = 6.0
+THINKING = 3.0
+"""Seconds until somebody who has read an answer asks again."""
+pytestmark = pytest.mark.soak
+
+
+def figures(what: str, seconds: list[float]) -> str:
+    """What is printed of a measurement."""
+    p95 = statistics.quantiles(seconds, n=20)[-1]
+    p50 = statistics.median(seconds)
+    return f"{what}: {len(seconds)} times, p50 {p50:.2f} s, p95 {p95:.2f} s, max {max(seconds):.2f} s"
+
+
+class Crowd:
+    """Twenty people in chats of their own, whose questions are numbered."""
+
+    def __init__(self, scenes: Scenes) -> None:
+        self.scenes, self.world = scenes, scenes.world
+        self.chats: list[tuple[str, str, int]] = []
+        """(platform, chat, person)."""
+        self.told: dict[tuple[str, str], list[str]] = {}
+        self.count = 0
+        self.pace = 0.0
+        for platform, many in PEOPLE.items():
+            for person in range(100, 100 + many):
+                getattr(self.world, platform).person(f"U{person}" if platform == "slack" else person, f"P{person}")
+                match platform:
+                    case "slack":
+                        chat = self.world.slack.direct(f"U{person}")
+                    case "discord":
+                        chat = self.world.discord.direct(person).id
+                    case _:
+                        chat = str(person)
+                self.chats.append((platform, chat, person))
+
+    def reply(self, text: str) -> str:
+        return f"Answer to {text}: {WORDS}"
+
+    def ask(self, platform: str, chat: str, person: int) -> str:
+        """Ask the next question; what its answer reads."""
+        self.count += 1
+        text = f"question {self.count}"
+        match platform:
+            case "telegram":
+                self.world.telegram.say(person, text, person=person)
+            case "slack":
+                self.world.slack.say(chat, text, person=f"U{person}")
+            case _:
+                self.world.discord.say(chat, text, person=person)
+        self.told.setdefault((platform, chat), []).append(self.reply(text))
+        return self.reply(text)
+
+    def text(self, platform: str, chat: str) -> str:
+        """What the bot has written: on Slack an answer may stand in several messages, where calls are few."""
+        return " ".join(" ".join(one.text for one in getattr(self.world, platform).screen.of(chat)).split())
+
+    def differences(self) -> list[str]:
+        """Where a chat shows anything but the answer to each of its questions, once, in order."""
+        return [
+            f"{platform} {chat}: {self.text(platform, chat)} for {told}"
+            for (platform, chat), told in self.told.items()
+            if self.text(platform, chat) != " ".join(told)
+        ]
+
+    async def keep_asking(self, one: tuple[str, str, int], end: asyncio.Event, took: list[float]) -> None:
+        """Ask again and again until `end`, each time after the answer; note how long each took."""
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(THINKING * (one[2] % 10) / 10)
+        while not end.is_set():
+            since, told = loop.time(), self.ask(*one)
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    while told not in self.text(*one[:2]):
+                        await asyncio.sleep(0.02)
+            except TimeoutError:
+                raise AssertionError(f"{told!r} is not in {one}: {self.text(*one[:2])}") from None
+            took.append(loop.time() - since)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(end.wait(), THINKING)
+
+
+async def test_twenty_kills_of_the_process_that_answers(world: World, fleet: Fleet) -> None:  # noqa: F811
+    world.settings |= {"TOKENS_PER_DAY_PERSON": "0", "TOKENS_PER_DAY": "0"}
+    scenes = Scenes(world, fleet)
+    await scenes.start()
+    loop = asyncio.get_running_loop()
+    took: dict[str, list[float]] = {name: [] for name in PLATFORMS}
+    for _ in range(KILLS):
+        # Slack allows a workspace so many calls a minute, which are counted of the dead as well.
+        await asyncio.sleep(BETWEEN_KILLS)
+        outside, serving, before = await scenes.begin("S6")
+        hit = {name for name in PLATFORMS if fleet.serving(name) is serving}
+        since = loop.time()
+        await serving.kill()
+        outside.let_go.set()
+        left = set(hit)
+        while left:
+            done = {name for name in left if scenes.completed(name, before)}
+            for name in done:
+                took[name].append(loop.time() - since)
+            left -= done
+            await asyncio.sleep(0.01)
+        await scenes.whole(before)
+        await scenes.go_on()
+        await scenes.start_again(serving)
+    for name in PLATFORMS:
+        print(figures(f"{name}, from the kill to the complete answer", took[name]))
+
+
+@pytest.mark.parametrize("how", ["fast", "immediate"])
+async def test_the_database_restarts_under_twenty_chats(world: World, nursery: Nursery, how: str) -> None:
+    with own_server() as server:
+        world.settings["DATABASE_URL"] = server.make_database("fleet")
+        async with AsyncExitStack() as stack:
+            processes = [await stack.enter_async_context(process_in(world, nursery, f"-{n}")) for n in range(3)]
+            crowd = Crowd(Scenes(world, Fleet(processes, world.settings["DATABASE_URL"])))
+            await crowd.scenes.start()
+            world.model.script = lambda body: Reply(crowd.reply(asked(body)), words_per_second=10)
+            for one in crowd.chats:
+                crowd.ask(*one)
+            await crowd.scenes.until(lambda: len(world.model.requests) >= len(crowd.chats))
+            await asyncio.to_thread(server.control, "restart", "-m", how)
+            loop = asyncio.get_running_loop()
+            since = loop.time()
+            await crowd.scenes.until(lambda: not crowd.differences())
+            print(f"restarted ({how}); all answers complete after {loop.time() - since:.1f} s")
+            for one in crowd.chats:
+                crowd.ask(*one)
+            await crowd.scenes.until(lambda: not crowd.differences())
+            for process in processes:
+                assert await process.stop() == 0, process.said
+
+
+async def test_all_processes_are_replaced_under_chats_that_keep_asking(world: World, fleet: Fleet) -> None:  # noqa: F811
+    """One after the other is asked to end and started again, two answer meanwhile."""
+    scenes = Scenes(world, fleet)
+    for process in fleet.processes:
+        process.values.clear()
+    await scenes.start()
+    crowd = Crowd(scenes)
+    world.model.script = lambda body: Reply(crowd.reply(asked(body)), words_per_second=60)
+    quiet: list[float] = []
+    during: list[float] = []
+
+    async def asking(took: list[float], end: asyncio.Event) -> None:
+        await asyncio.gather(*(crowd.keep_asking(one, end, took) for one in crowd.chats))
+
+    end = asyncio.Event()
+    asks = asyncio.create_task(asking(quiet, end))
+    await asyncio.sleep(15.0)
+    end.set()
+    await asks
+
+    end = asyncio.Event()
+    asks = asyncio.create_task(asking(during, end))
+    for number, process in enumerate(fleet.processes):
+        await asyncio.sleep(2.0)
+        # By web: what an address posts to is replaced as well.
+        world.slack.deliver_to(scenes.addresses[(number + 1) % 3])
+        code = await process.stop()
+        await scenes.start_again(process)
+        assert code == 0, process.said
+    end.set()
+    await asks
+    print(figures("\nbefore", quiet))
+    print(figures("while all are replaced", during))
+    await scenes.until(lambda: not crowd.differences())
+    assert statistics.quantiles(during, n=20)[-1] - statistics.median(quiet) < slowed(1.0)

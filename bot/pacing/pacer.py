@@ -51,7 +51,7 @@ class Pacer:
             shares: other processes draw on the budgets that many replies draw on: of each there is a part for this one,
                 which `share` tells.
         """
-        self._may_call = may_call
+        self.may_call = may_call
         self._shares = shares
         self.short = asyncio.Event()
         """A call waits for a part of a shared budget."""
@@ -133,7 +133,7 @@ class Pacer:
 
     def take(self, cost: CallCost, purpose: Purpose = Purpose.TYPING) -> bool:
         """Take a call at once if the budgets allow it, else return False; call `answered` when its answer came."""
-        if not self._may_call():
+        if not self.may_call():
             return False
         now = self._clock.monotonic()
         for budget in cost.budgets:
@@ -379,7 +379,7 @@ class Pacer:
     def pump(self) -> None:
         """Grant every call that may be made now, the longest awaited first, and set the timer for the next one."""
         now = self._clock.monotonic()
-        if not self._may_call():
+        if not self.may_call():
             self._wake_at(now + _UNHEARD_PAUSE)
             return
         wake = float("inf")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import enum
 from bisect import bisect_left, insort
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from operator import attrgetter
 from typing import Protocol
 
@@ -30,6 +30,8 @@ class Purpose(enum.Enum):
 class Gate(Protocol):
     """The part of `Pacer` that a `Grant` calls."""
 
+    @property
+    def may_call(self) -> Callable[[], bool]: ...
     def wait(self, grant: Grant) -> None: ...
     def forget(self, grant: Grant) -> None: ...
     def answered(self, cost: CallCost) -> None: ...
@@ -60,6 +62,14 @@ class Grant:
         """Set to False before leaving: the call was not needed after all, and another may have it."""
 
     async def __aenter__(self) -> None:
+        await self._wait()
+        while not self._gate.may_call():
+            # The process stood still between the two: another one may have made the call.
+            self._gate.returned(self.cost)
+            self._future = asyncio.get_running_loop().create_future()
+            await self._wait()
+
+    async def _wait(self) -> None:
         self._gate.wait(self)
         try:
             await self._future

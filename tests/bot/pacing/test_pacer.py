@@ -724,3 +724,19 @@ async def test_nothing_is_granted_while_another_process_may_have_replaced_this_o
     assert calls.names == ["words"] and pacer.take(CallCost((CHAT,)))
     await asyncio.gather(*calls.tasks)
     await pacer.close()
+
+
+async def test_a_call_is_not_made_by_a_process_that_stood_still_after_it_was_granted(clock: FakeClock) -> None:
+    heard, as_it_is_granted = False, [True]
+    pacer = Pacer(clock, may_call=lambda: as_it_is_granted.pop() if as_it_is_granted else heard)
+    calls = Calls(pacer, clock)
+
+    calls.ask("words", CallCost((CHAT,)), Purpose.FIRST)
+    await clock.advance(5.0)
+    assert not as_it_is_granted and calls.granted == []
+
+    heard = True
+    await clock.advance(0.1)
+    assert calls.names == ["words"]
+    await asyncio.gather(*calls.tasks)
+    await pacer.close()

@@ -332,7 +332,8 @@ class Pacer:
         now = self._clock.monotonic()
         for name, found in groupby(parts, key=lambda part: part.scope):
             windows = list(found)
-            scope = self._scopes[name]
+            if (scope := self._scopes.get(name)) is None:
+                continue  # nothing draws on it any more
             scope.take_part([part.calls for part in windows])
             closed_until = now + max(part.closed_for for part in windows)
             if closed_until > max(now, scope.closed_until) + _UNHEARD_PAUSE:

@@ -7,7 +7,7 @@ import logging
 
 from bot.contract import Clock, LogThrottle, StoreError
 from bot.pacing.pacer import Pacer
-from bot.store import Allowances
+from bot.store import Allowances, Wish
 from tools.cancelling import end_tasks
 
 EXCHANGE_SECONDS = 0.25
@@ -28,8 +28,9 @@ async def share_budgets(pacer: Pacer, allowances: Allowances, clock: Clock) -> N
     warnings = LogThrottle(log, clock)
     while True:
         await pacer.short.wait()
-        wishes = pacer.freeze_shared()
-        while wishes:
+        wishes: list[Wish] | None = None
+        while wishes is None or wishes:
+            wishes = pacer.freeze_shared()
             try:
                 pacer.share(await allowances.exchange(wishes))
             except StoreError as error:
@@ -43,5 +44,3 @@ async def share_budgets(pacer: Pacer, allowances: Allowances, clock: Clock) -> N
                 await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 await end_tasks(*waits)
-            wishes = pacer.freeze_shared()
-        await allowances.exchange(())

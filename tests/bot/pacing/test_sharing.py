@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from bot.contract.errors import StoreError
 from bot.contract.surface import CallCost, RateBudget, Window
 from bot.pacing.pacer import Pacer
 from bot.pacing.reader import Reader
 from bot.pacing.sharing import EXCHANGE_SECONDS, begin_sharing
 from bot.pacing.waiting import Purpose
-from bot.store import Store
+from bot.store import Allowances, Part, Store
 from tests.conftest import FakeClock
 from tools.cancelling import end_tasks
 
@@ -118,6 +119,30 @@ async def test_calls_of_a_long_window_are_not_made_twice_by_who_takes_its_part_o
         assert made >= 40 and most_within(dying.called + other.called, 60.0) <= 48
         await pass_time(clock, 40)
         assert len(other.called) >= 40
+
+
+async def test_calls_wait_while_the_database_is_away_and_go_on_then(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object) -> list[Part]:
+        raise StoreError("the server is away")
+
+    async with processes(tmp_path, clock, 1) as [one]:
+        with monkeypatch.context() as patched:
+            patched.setattr(Allowances, "exchange", away)
+            one.reply(BOT, 3)
+            await pass_time(clock, 2)
+            assert not one.called
+        await pass_time(clock, 1)
+        one.pacer.leave(one.readers[0])
+        await pass_time(clock, 3)
+        with monkeypatch.context() as patched:
+            patched.setattr(Allowances, "exchange", away)
+            await pass_time(clock, 2)
+        one.reply(BOT, 3)
+        await pass_time(clock, 2)
+
+    assert len(one.called) == 6
 
 
 async def test_what_one_was_refused_the_others_leave_alone(tmp_path: Path, clock: FakeClock) -> None:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 
 from bot.agent import Agent, AgentLimits, CallPolicy, Condenser
 from bot.commands import CommandActions, CommandAnswers, Presses, ReminderList
@@ -418,8 +419,8 @@ class App:
         keep = Keep.from_days(core.keep_days, core.keep_files_days)
         tidying = self.locks.while_held("upkeep", lambda: keep_tidy(self.store, self._clock, keep))
         pruning = asyncio.create_task(tidying, name="upkeep")
-        gone = self.locks.while_held("what the dead held", lambda: self.quotas.settle_gone(self.ownership.living))
-        burying = asyncio.create_task(gone, name="what the dead held")
+        settle_gone = partial(self.quotas.settle_gone, self.store.allowances, self.ownership.living)
+        burying = asyncio.create_task(self.locks.while_held("what the dead held", settle_gone), name="burying")
         named = [*self.rights.named, *self._call_policy.named]
         trying = asyncio.create_task(try_tools(self.registry, named), name="tool trials")
         try:

@@ -52,7 +52,7 @@ class MeteredModel:
         most = int(prompt * PROMPT_MARGIN)
         # As many tokens as the characters that may be read have in the script that needs most.
         wished = max(WISHED_TOKENS, int(request.max_output_chars * WIDE_TOKENS))
-        reserved = await self._quotas.reserve(self.name, Usage(most, ANSWER_TOKENS), Usage(most, wished), Usage(prompt))
+        reserved = await self._quotas.reserve(self.name, Usage(most, ANSWER_TOKENS), Usage(most, wished))
         request = replace(request, max_tokens=reserved.amount.tokens - most)
         model, used, said = self.name, Usage(prompt), list[str]()
         given_up, began = False, self._quotas.clock.monotonic()

@@ -4,7 +4,7 @@ A quota is somebody's (a person's, a chat's, everybody's), for a minute or a day
 Every model call goes through a `MeteredModel`: the most that it can use is set aside first and the model is allowed no
 more, so that a hundred calls at once cannot spend the same rest; what it really used replaces that afterwards, also
 when it failed or was stopped. Where what is left is only set aside and not spent, a call waits for others to end. Of
-what a killed process had set aside, the prompts count as spent: they may have been read.
+what a killed process had set aside, the prompts and short answers count as spent: they may have been.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bot.policy.holdings import Holdings
 from bot.policy.once import OncePer
 from bot.policy.prices import Prices
 from bot.settings import CoreSettings
-from bot.store import Amount, Limit, Refused, Reserved, Spending
+from bot.store import Allowances, Amount, Limit, Refused, Reserved, Spending
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ WISHED_TOKENS = 4_000
 """An answer is allowed this much, however few characters are wanted: models think before they write."""
 PROMPT_MARGIN = 1.25
 """How far an estimate of a prompt may be from the server's count."""
-GONE_SECONDS = 5.0
+GONE_SECONDS = 0.3
 """How often it is looked for processes that died and held something."""
 WAIT_SECONDS = 20.0
 """How long a call waits for others to give back what they do not need."""
@@ -174,19 +174,24 @@ class Quotas:
         """
         _tell_cut_off(await self._spending.settle_killed())
 
-    async def settle_gone(self, living: Callable[[], Awaitable[Collection[str] | None]]) -> None:
+    async def settle_gone(
+        self, allowances: Allowances, living: Callable[[], Awaitable[Collection[str] | None]]
+    ) -> None:
         """Give back what processes held that have died, as soon as that is known; until it is cancelled.
 
         Args:
+            allowances: their parts of rate limits, which others wait for.
             living: the names of those that are alive; None: nobody else was ever there.
         """
         while True:
             try:
                 # In this order: who held something then was alive, or is not any more.
-                holding, alive = await self._spending.list_workers(), await living()
+                holding = await self._spending.list_workers() | await allowances.list_workers()
+                alive = await living()
                 if alive is None:
                     return
                 for name in holding.difference(alive):
+                    await allowances.bury(name)
                     _tell_cut_off(await self._spending.settle_killed(name))
             except StoreError as error:
                 log.warning("what processes that died had set aside is given back later: %s", error)
@@ -263,19 +268,15 @@ class Quotas:
             top=tuple((key.removeprefix("person "), amount) for key, amount in top),
         )
 
-    async def reserve(self, model: str, least: Usage, most: Usage | None = None, sure: Usage | None = None) -> Reserved:
+    async def reserve(self, model: str, least: Usage, most: Usage | None = None) -> Reserved:
         """Set aside what a call can use: `most`, or as much of it as there is, but no less than `least`.
-
-        Args:
-            sure: what counts as spent should this process be killed before the call ends.
 
         Raises:
             Unaffordable: it would exceed a quota, whatever the calls under way give back.
         """
-        amounts = [None if one is None else self._amount_of(model, one) for one in (most, sure)]
-        return await self.hold(self._amount_of(model, least), *amounts)
+        return await self.hold(self._amount_of(model, least), self._amount_of(model, most or least))
 
-    async def hold(self, least: Amount, most: Amount | None = None, sure: Amount | None = None) -> Reserved:
+    async def hold(self, least: Amount, most: Amount | None = None) -> Reserved:
         """The same of any amount, for who is named by `charge`; `release` ends it."""
         limits, until = self._daily_limits(_PAYER.get()), self.clock.monotonic() + WAIT_SECONDS
         keys = [limit.key for limit in limits]
@@ -283,7 +284,7 @@ class Quotas:
             while True:
                 ended, now = self._holdings.ended, self.clock.monotonic()
                 others = self._holdings.count_others(keys)
-                result = await self._cancellable(self._spending.reserve(limits, least, most, sure=sure, others=others))
+                result = await self._cancellable(self._spending.reserve(limits, least, most, others))
                 if isinstance(result, Reserved):
                     self._holdings.take(result)
                     return result
@@ -399,7 +400,10 @@ class Quotas:
 
 def _tell_cut_off(calls: int) -> None:
     if calls:
-        log.info("calls that were cut off by a kill: %d; of what they had set aside, the prompts count as spent", calls)
+        log.info(
+            "calls that were cut off by a kill: %d; their prompts and short answers count as spent",
+            calls,
+        )
 
 
 def _tools_of(person: str) -> str:

@@ -80,6 +80,28 @@ class Allowances(Queries):
 
         return await self._writer.run(work)
 
+    async def list_workers(self) -> set[str]:
+        """Return the names of the processes that have a part."""
+        rows = await self._readers.fetch_rows("SELECT DISTINCT worker FROM allowances")
+        return {str(name).removesuffix(_COUNTED) for (name,) in rows}
+
+    async def bury(self, worker: str) -> None:
+        """Free what a process had that is known to have died; its calls count for one more window.
+
+        Raises:
+            StoreError: nothing was changed.
+        """
+
+        def work(db: Session) -> None:
+            db.execute("DELETE FROM allowances WHERE worker = ?", (worker,))
+            now = self._clock.wall()
+            db.execute(
+                "UPDATE allowances SET until = ? + seconds WHERE worker = ? AND until > ? + seconds",
+                (now, worker + _COUNTED, now),
+            )
+
+        await self._writer.run(work)
+
     def _take(self, db: Session, wish: Wish, now: float) -> Part:
         [(held, demand, closed_until)] = db.execute(
             "SELECT coalesce(sum(calls), 0), coalesce(sum(demand), 0), coalesce(max(closed_until), 0.0) "
@@ -89,12 +111,11 @@ class Allowances(Queries):
         others = int(demand)
         fair = wish.calls * wish.demand // (wish.demand + others) if others else wish.calls - wish.calls // _SPARE
         part = max(0, min(max(1, fair), wish.calls - int(held))) if wish.demand else 0
-        kept, counted = max(part, wish.used), 0  # what counts still is given up when it does not any more
-        if wish.seconds > RENEWED_WITHIN:
-            # When this process dies, its calls count for a whole window, with those that nobody has heard of; what
-            # else it keeps, and its replies, hold nobody up for that long.
-            counted = min(kept, wish.used + wish.calls // _SPARE)
-            self._hold(db, wish, self._worker + _COUNTED, counted, 0, now + wish.seconds)
+        kept = max(part, wish.used)  # what counts still is given up when it does not any more
+        # When this process dies, its calls count for a whole window, with those that nobody has heard of; what else it
+        # keeps, and its replies, hold nobody up for that long.
+        counted = min(kept, wish.used + wish.calls // _SPARE)
+        self._hold(db, wish, self._worker + _COUNTED, counted, 0, now + max(RENEWED_WITHIN, wish.seconds))
         self._hold(db, wish, self._worker, kept - counted, wish.demand, now + RENEWED_WITHIN)
         return Part(wish.scope, wish.seconds, part, max(0.0, float(closed_until) - now))
 

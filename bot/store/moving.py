@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import AsyncIterator, Callable
-from contextlib import closing
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import Any
+from functools import partial
 
 from bot.contract import SettingsError, StoreError
-from bot.store.database import SqliteConnection
-from bot.store.schema import upgrade
+from bot.store.shape import Table, newest_tables
 from bot.store.sql import Connection, Row, Session
 from bot.store.store import Store
 
@@ -22,26 +18,6 @@ _OF_PROCESSES = ("holdings", "allowances")
 _MARK = "a move of a store"
 """Stands in `once` of a database that is not whole yet."""
 _LARGE = "blobs"
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    name: str
-    columns: tuple[str, ...]
-    key: tuple[str, ...]
-    counts: bool
-    """It gives out ids, never the same one again."""
-
-    def select(self, after: Row | None, limit: int) -> tuple[str, tuple[Any, ...]]:
-        key = ", ".join(self.key)
-        where = f"WHERE ({key}) > ({', '.join('?' * len(self.key))}) " if after is not None else ""
-        # Of the mark alone there is nothing to copy.
-        where += f"{'AND' if where else 'WHERE'} key <> '{_MARK}' " if self.name == "once" else ""
-        statement = f"SELECT {', '.join(self.columns)} FROM {self.name} {where}ORDER BY {key} LIMIT {limit}"
-        return statement, () if after is None else after
-
-    def key_of(self, row: Row) -> Row:
-        return tuple(row[self.columns.index(name)] for name in self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,21 +67,22 @@ async def copy_store(source: Store, target: Store, tell: Callable[[int, int], No
     return Moved(sum(counts.values()), counts["chats"], counts["turns"], sum(waiting.values()))
 
 
-@cache
-def _tables() -> tuple[_Table, ...]:
-    """Return all tables, each behind those it refers to: in the order in which they were made."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None, factory=SqliteConnection)) as db:
-        upgrade(db)
-        found = []
-        made = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY rowid").fetchall()
-        for name, sql in made:
-            if name in _OF_PROCESSES or name.startswith("sqlite_"):
-                continue
-            columns = db.execute(f"PRAGMA table_info({name})").fetchall()
-            key = sorted((place, column) for _, column, _, _, _, place in columns if place)
-            names = tuple(column for _, column, *_ in columns)
-            found.append(_Table(name, names, tuple(column for _, column in key), "AUTOINCREMENT" in sql))
-    return tuple(found)
+def _select(table: Table, after: Row | None) -> tuple[str, Row]:
+    key = ", ".join(table.key)
+    where = f"WHERE ({key}) > ({', '.join('?' * len(table.key))}) " if after is not None else ""
+    # Of the mark alone there is nothing to copy.
+    where += f"{'AND' if where else 'WHERE'} key <> '{_MARK}' " if table.name == "once" else ""
+    limit = _FEW if table.name == _LARGE else _TOGETHER
+    statement = f"SELECT {', '.join(table.columns)} FROM {table.name} {where}ORDER BY {key} LIMIT {limit}"
+    return statement, () if after is None else after
+
+
+def _key_of(table: Table, row: Row) -> Row:
+    return tuple(row[table.columns.index(name)] for name in table.key)
+
+
+def _tables() -> list[Table]:
+    return [table for table in newest_tables() if table.name not in _OF_PROCESSES]
 
 
 async def _count(store: Store, table: str) -> int:
@@ -118,8 +95,8 @@ def _is_marked(db: Connection) -> bool:
     return db.execute("SELECT 1 FROM once WHERE key = ?", (_MARK,)).fetchone() is not None
 
 
-async def _read(store: Store, table: _Table, after: Row | None) -> list[Row]:
-    statement, values = table.select(after, _FEW if table.name == _LARGE else _TOGETHER)
+async def _read(store: Store, table: Table, after: Row | None) -> list[Row]:
+    statement, values = _select(table, after)
     return await store.writer.run(lambda db: [_same(row) for row in db.execute(statement, values).fetchall()])
 
 
@@ -128,7 +105,7 @@ def _same(row: Row) -> Row:
     return tuple(one.replace("\0", "") if isinstance(one, str) else one for one in row)
 
 
-async def _copy(source: Store, target: Store, table: _Table) -> AsyncIterator[int]:
+async def _copy(source: Store, target: Store, table: Table) -> AsyncIterator[int]:
     """Copy what comes behind the last row that arrived before."""
     key = ", ".join(f"{column} DESC" for column in table.key)
     marked = f"WHERE key <> '{_MARK}' " if table.name == "once" else ""
@@ -138,11 +115,11 @@ async def _copy(source: Store, target: Store, table: _Table) -> AsyncIterator[in
     insert = f"INSERT INTO {table.name} ({', '.join(table.columns)}) VALUES ({marks})"
     while rows := await _read(source, table, None if last is None else tuple(last)):
         await target.writer.run(partial(_insert, statement=insert, rows=rows))
-        last = table.key_of(rows[-1])
+        last = _key_of(table, rows[-1])
         yield len(rows)
 
 
-async def _compare(source: Store, target: Store, table: _Table) -> AsyncIterator[int]:
+async def _compare(source: Store, target: Store, table: Table) -> AsyncIterator[int]:
     """Read both from the beginning.
 
     Raises:
@@ -158,7 +135,7 @@ async def _compare(source: Store, target: Store, table: _Table) -> AsyncIterator
             )
         if not there:
             return
-        last = table.key_of(there[-1])
+        last = _key_of(table, there[-1])
         yield len(there)
 
 

@@ -168,7 +168,7 @@ def refuse_without_driver() -> None:
         if importlib.util.find_spec(package) is None:
             raise SettingsError(
                 f"DATABASE_URL names a PostgreSQL server, for which {package} is missing: install the extra `postgres` "
-                "(pip install 'parley-chat[postgres]')."
+                "(pip install 'psycopg[binary]' dbos)."
             )
 
 

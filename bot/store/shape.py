@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import dataclass
 from functools import cache
 
 from bot.contract import SettingsError
@@ -67,6 +68,34 @@ def _shapes() -> tuple[frozenset[str], ...]:
             take_step(db)
             shapes.append(_shape(db))
     return tuple(shapes)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of the newest schema."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    counts: bool
+    """It gives out ids, never the same one again."""
+
+
+@cache
+def newest_tables() -> tuple[Table, ...]:
+    """Return all tables, each behind those it refers to: in the order in which they were made."""
+    found = []
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        for _ in STEPS:
+            take_step(db)
+        made = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY rowid").fetchall()
+        for name, sql in made:
+            if not name.startswith("sqlite_"):
+                columns = db.execute(f"PRAGMA table_info({name})").fetchall()
+                key = sorted((place, column) for _, column, _, _, _, place in columns if place)
+                names = tuple(column for _, column, *_ in columns)
+                found.append(Table(name, names, tuple(column for _, column in key), "AUTOINCREMENT" in sql))
+    return tuple(found)
 
 
 def _list(names: frozenset[str]) -> str:

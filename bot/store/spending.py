@@ -98,20 +98,18 @@ class Spending(Queries):
         limits: Sequence[Limit],
         least: Amount,
         most: Amount | None = None,
-        *,
-        sure: Amount | None = None,
         others: Sequence[int] = (),
     ) -> Reserved | Refused:
         """Reserve as much as every quota allows, between `least` and `most`; nothing if one has less left.
 
+        Of what a killed process reserved, `least` counts as spent; see `settle_killed`.
+
         Args:
             most: what is wished for beyond `least`; None: `least` is all.
-            sure: what counts as spent should this process be killed before it settles; None: `least`.
             others: for each limit, how many others of this process have or want a part of it just now.
         """
         windows = self._windows(limits)
         wish = (most or least) - least
-        given = least if sure is None else sure
         call = f"{self._worker} {self._clock.wall()} {next(self._calls)}"
 
         def work(db: Session) -> Reserved | Refused:
@@ -133,7 +131,7 @@ class Spending(Queries):
                 "INSERT INTO holdings (call, worker, key, seconds, start, tokens, dollars, sure_tokens, sure_dollars) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
-                    (call, self._worker, *window, amount.tokens, amount.dollars, given.tokens, given.dollars)
+                    (call, self._worker, *window, amount.tokens, amount.dollars, least.tokens, least.dollars)
                     for window in windows
                 ],
             )
@@ -160,7 +158,7 @@ class Spending(Queries):
         await self._writer.run(work)
 
     async def settle_killed(self, worker: str = "") -> int:
-        """Settle what a process held that was killed, by what is sure of it; return how many calls those were.
+        """Settle what a process held that was killed, by the least of each; return how many calls those were.
 
         Args:
             worker: its name; empty: that of this process, which a former one had.

@@ -84,7 +84,7 @@ async def test_a_kill_between_setting_aside_and_settling_spends_no_more_either(w
     after = [request for request in world.model.requests[len(killed) :] if request.status == 200]
     tokens, _ = spent(world)
     assert len(after) < 35 and after and aside < tokens <= day
-    assert sum(cost(one, answered=False) for one in killed) + sum(map(cost, after)) <= day
+    assert sum(map(cost, killed)) + sum(map(cost, after)) <= day
 
 
 async def test_tools_that_are_paid_end_with_the_money_and_the_person_sees_what_they_took(

@@ -51,6 +51,23 @@ async def test_the_part_of_a_dead_process_is_free_after_three_seconds(
     assert (held.calls, free.calls) == (3, 27)
 
 
+async def test_a_process_that_is_known_to_have_died_holds_its_calls_for_one_more_window(
+    processes: list[Allowances], clock: HandClock
+) -> None:
+    """Else whoever completes its answers would wait for three seconds."""
+    first, second, _ = processes
+    await first.exchange(wish(used=9, demand=9))
+    await second.exchange(wish())
+
+    await second.bury("first")
+    [at_once] = await second.exchange(wish())
+    clock.passed += 1.1
+    [soon] = await second.exchange(wish())
+
+    assert await second.list_workers() == {"second"}
+    assert (at_once.calls, soon.calls) == (30 - 9 - 3, 27)
+
+
 async def test_of_a_minutes_calls_a_dead_process_keeps_what_it_made(
     processes: list[Allowances], clock: HandClock
 ) -> None:

@@ -218,11 +218,7 @@ async def test_a_damaged_database_behind_a_link_is_kept_aside_where_it_is(
 
 
 NEWEST = len(STEPS)
-_BEFORE_THE_NEWEST = """
-ALTER TABLE inbox DROP COLUMN name; ALTER TABLE inbox DROP COLUMN command; ALTER TABLE inbox DROP COLUMN grouped;
-ALTER TABLE inbox DROP COLUMN replies_to; ALTER TABLE inbox DROP COLUMN replaces;
-ALTER TABLE turns DROP COLUMN prompt; ALTER TABLE turns DROP COLUMN completion
-"""
+_BEFORE_THE_NEWEST = "DROP TABLE allowances"
 CHANGES = {
     "PRAGMA user_version = 5": f"has the tables of schema {NEWEST}, but its version number (PRAGMA user_version) is 5",
     "PRAGMA user_version = 0": f"has the tables of schema {NEWEST}, but its version number (PRAGMA user_version) is 0",

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bot.commands.usage import write_usage
-from bot.contract.errors import ContextTooLong, ModelBusy, ModelDropped, Unaffordable
+from bot.contract.errors import ContextTooLong, ModelBusy, ModelDropped, StoreError, Unaffordable
 from bot.contract.messages import ChatId
 from bot.contract.transcript import Usage, UserEntry
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
@@ -24,6 +24,7 @@ from bot.policy.purse import DayPurse
 from bot.policy.quotas import (
     ANSWER_TOKENS,
     DAY,
+    GONE_SECONDS,
     LOOK_SECONDS,
     PROMPT_MARGIN,
     WAIT_SECONDS,
@@ -342,6 +343,32 @@ async def test_of_what_a_killed_process_set_aside_the_least_counts(store: Store,
     assert await spent(store) == 3 * LEAST, "what is settled already is not settled again"
 
 
+async def test_what_a_process_held_that_died_is_given_back_by_another(
+    tmp_path: Path, store: Store, make: Make, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also after the database was away for a moment; what those hold that are alive stays theirs."""
+    alive: list[set[str] | StoreError | None] = [StoreError("away"), {"run", "other"}, {"run"}, None]
+
+    async def living() -> set[str] | None:
+        found = alive.pop(0)
+        if isinstance(found, StoreError):
+            raise found
+        return found
+
+    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock, worker="other") as other:
+        await other.spending.reserve([Limit("person telegram:7", DAY, Amount(9_000))], Amount(1_000), Amount(5_000))
+        watching = asyncio.create_task(make().settle_gone(store.allowances, living))
+        spent_then = []
+        for _ in range(3):
+            await clock.settle()
+            spent_then.append(await spent(store))
+            await clock.advance(GONE_SECONDS)
+        await watching
+
+    assert spent_then == [5_000, 5_000, 1_000]
+    assert "is given back later: away" in caplog.text
+
+
 async def test_what_another_process_holds_is_waited_for(tmp_path: Path, make: Make, clock: FakeClock) -> None:
     """It ends there, and is noticed here within a second."""
     async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock, worker="elsewhere") as other:
@@ -542,8 +569,6 @@ async def test_today_as_a_person_and_as_an_admin_sees_it(make: Make) -> None:
 async def test_a_database_that_fails_while_settling_costs_nobody_an_answer(
     make: Make, store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from bot.contract.errors import StoreError
-
     async def broken(*_: object) -> None:
         raise StoreError("the disk is full")
 

@@ -201,3 +201,9 @@ async def test_as_much_is_reserved_as_every_limit_lets_and_others_leave(store: S
     assert isinstance(shared, Reserved) and shared.amount.tokens == 1_000 + 500
     assert isinstance(rest, Reserved) and rest.amount.tokens == 500
     assert isinstance(await store.spending.reserve([limits[0]], Amount(1), most), Refused)
+
+
+async def test_of_nobody_nothing_is_found_and_nothing_deleted(store: Store) -> None:
+    assert await store.access.roles_of([]) == {}
+    assert await store.facts.list_newest((), 5) == []
+    assert not await store.facts.forget((), 1)

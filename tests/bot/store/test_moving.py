@@ -11,6 +11,7 @@ from bot.cli.moving import move
 from bot.contract.errors import SettingsError, StoreError
 from bot.contract.messages import ChatId
 from bot.contract.transcript import AssistantEntry, Entry, Usage, UserEntry
+from bot.intake.membership import SCHEMA as WORKERS
 from bot.store import Store, TurnState, copy_store, lock_database
 from tests.bot.store.conftest import HandClock, Message, taken_in
 
@@ -144,3 +145,24 @@ async def test_nothing_is_moved_under_a_running_bot_from_nowhere_or_to_itself(
 
     monkeypatch.setenv("OTHER_URL", url)
     assert await move(source, "OTHER_URL") == 0
+
+
+async def test_nothing_is_moved_from_under_a_bot_that_runs_on_a_server(
+    postgres_url: str, tmp_path: Path, clock: HandClock
+) -> None:
+    import psycopg
+
+    target = f"sqlite:///{tmp_path}/new.db"
+    async with Store.open(postgres_url, clock=clock):
+        pass
+    with psycopg.connect(postgres_url, autocommit=True) as db:
+        for statement in WORKERS:
+            db.execute(statement.encode())
+        db.execute("INSERT INTO workers (id, name, version, configuration) VALUES (1, 'east 42', '', '')")
+        with pytest.raises(SettingsError, match=r"A bot answers from this database \(process east 42\)"):
+            await move(postgres_url, target)
+        assert not (tmp_path / "new.db").exists()
+
+        db.execute("UPDATE workers SET seen_at = now() - interval '6 s'")
+        assert await move(postgres_url, target) == 0, "a dead one's row stays until the next start"
+        db.execute("DELETE FROM workers")

@@ -119,7 +119,7 @@ class _locked:
 async def test_without_psycopg_the_start_names_the_extra(clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.store.server.importlib.util.find_spec", lambda name: None)
 
-    with pytest.raises(SettingsError, match=r"pip install 'parley-chat\[postgres\]'"):
+    with pytest.raises(SettingsError, match=r"pip install 'psycopg\[binary\]' dbos"):
         async with Store.open("postgresql://localhost/parley", clock=clock):
             pass
 

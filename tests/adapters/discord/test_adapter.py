@@ -187,7 +187,8 @@ async def test_what_is_written_while_another_process_takes_over_comes_to_that(st
     assert (await stage.mailbox.next()).text == "one"
     await stage.stop()
     left = first.session
-    assert left and stage.server.gateway.sessions == []
+    assert left
+    await wait(lambda: stage.server.gateway.sessions == [])
     stage.server.say(stage.place, f"{stage.server.mention()} two", person=1)
     stage.server.slash("ask", {"question": "three"}, stage.place, 1)
     stage.server.say(stage.server.direct(2), "four", person=2)

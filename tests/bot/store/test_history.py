@@ -363,6 +363,22 @@ async def test_what_is_asked_behind_the_wish_to_forget_stays_and_is_answered(
     assert texts(await store.history.list_entries(chat)) == ["a"]
 
 
+async def test_the_turn_of_what_is_asked_behind_the_wish_goes_on_in_its_chat(
+    store: Store, chat: ChatId, message: Message
+) -> None:
+    await say(store, message, 1, UserEntry("old"))
+    wish = await taken_in(store, message("2"))
+    running = await taken_in(store, message("3"))
+    await store.turns.open(running, chat, "telegram:1")
+
+    assert await store.history.forget(chat, wish) == 1
+
+    await store.turns.close(
+        running, TurnState.DONE, [UserEntry("new")], visible="", reasoning="", model="", usage=Usage()
+    )
+    assert texts(await store.history.list_entries(chat)) == ["new"]
+
+
 async def test_a_turn_that_ends_while_its_chat_is_forgotten_leaves_no_text(
     store: Store, chat: ChatId, message: Message, monkeypatch: pytest.MonkeyPatch
 ) -> None:

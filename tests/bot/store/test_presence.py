@@ -12,6 +12,7 @@ import pytest
 
 from bot.contract.errors import StoreError
 from bot.store import Store, back_up
+from bot.store.presence import Presence
 from tests.bot.store.conftest import OF_THE_FILE, HandClock, Message
 
 pytestmark = OF_THE_FILE
@@ -194,3 +195,17 @@ async def test_a_table_dropped_under_the_running_bot_is_said(
 
         assert store.writer.in_trouble
     assert "Another program changed the tables" in caplog.text
+
+
+def test_a_file_that_comes_later_is_no_trouble(tmp_path: Path) -> None:
+    """The write-ahead log and its index come with the first connection."""
+    file = tmp_path / "parley.db"
+    with closing(sqlite3.connect(file, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("CREATE TABLE one (id)")
+    with closing(Presence(file)) as presence:
+        presence.check()
+        with closing(sqlite3.connect(file, isolation_level=None)) as db:
+            db.execute("INSERT INTO one VALUES (1)")
+            presence.check()
+            presence.check()

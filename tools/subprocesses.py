@@ -20,8 +20,9 @@ _CHUNK = 64 * 1024
 async def start(*command: str, env: Mapping[str, str], **options: Any) -> Process:
     """Start a program in a session of its own, with pipes to and from it; `options` are those of `subprocess.Popen`.
 
-    A caller who is cancelled meanwhile leaves nothing running: asyncio itself would kill the first process alone, and
-    a sandbox that is still being set up has others, which do not die with their parent yet.
+    A caller who is cancelled meanwhile leaves nothing running and no pipe open: asyncio itself would kill the first
+    process alone, and a sandbox that is still being set up has others, which do not die with their parent yet; and of
+    the pipes it would close those alone that are connected by then.
 
     Raises:
         OSError: it cannot be run.

@@ -30,7 +30,7 @@ from tools.json_values import MOST_VALUES, ValueCounter
 from tools.mcp.config import Command, place_of
 from tools.mcp.errors import LastWords
 from tools.mcp.keeper import ASK, GRACE_SECONDS, KILL
-from tools.subprocesses import close
+from tools.subprocesses import close, start
 
 log = logging.getLogger(__name__)
 
@@ -102,14 +102,10 @@ async def _started(command: Command) -> tuple[asyncio.subprocess.Process, Lifeli
     reading, writing = os.pipe()
     lifeline = Lifeline(writing)
     try:
-        process = await asyncio.create_subprocess_exec(
+        process = await start(
             *(sys.executable, "-I", "-S", str(KEEPER), str(reading), command.program, *command.arguments),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
             env=environment,
             cwd=command.folder,
-            start_new_session=True,
             pass_fds=[reading],
         )
     except BaseException:

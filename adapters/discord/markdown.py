@@ -34,6 +34,7 @@ from bot.markdown import (
 TICK_ALIKE = "\u2035"
 
 _MARKS: dict[Style, str] = {"strong": "**", "emphasis": "*", "strike": "~~", "spoiler": "||"}
+_ADDRESS = re.compile(r"(https?://[^\s<>]+)")
 _LANGUAGE = re.compile(r"[\w+#.\-]{1,40}")
 _MARK = re.compile(
     r"\\(?=[!-/:-@\[-`{-~]|\Z)"  # a backslash that Discord would take for an escape
@@ -41,7 +42,7 @@ _MARK = re.compile(
     r"|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # an underscore at a word's border
     r"|~(?=~)|(?<=~)~|\|(?=\|)|(?<=\|)\||`"
     r"|\](?=\()"  # what only looks like a link
-    r"|<(?=[@#:/]|a:|t:|id:)"  # what only looks like a mention, an emoji or a time
+    r"|<(?=[@#:]|a:|t:|id:|/[^<>:\n]{1,100}:\d)"  # what only looks like a mention, an emoji, a time or a command
     r"|:(?=//)"  # an address that is no link by now is none
 )
 _BEGIN = re.compile(r"^([ \t]*)(#{1,3}(?= )|-#(?= )|>(?:>>)?(?= )|[-+*](?= )|\d+(?=\. ))", re.MULTILINE)
@@ -127,10 +128,12 @@ class _Discord(Dialect):
         label = text_of(link.children).strip()
         if not label or label == link.url or label == link.url.removeprefix("mailto:"):
             return label if link.url.startswith("mailto:") else f"<{link.url}>"
-        if re.match(r"https?://", label):
-            # Discord makes no masked link of a label that is an address itself.
-            same = unquote(label) == unquote(link.url)
-            return f"<{label}>" if same else f"{self.text(label)} <{link.url}>"
+        if len(parts := _ADDRESS.split(label)) > 1:
+            # Discord makes no masked link of words that hold an address, and escapes in an address would be seen.
+            if unquote(label) == unquote(link.url):
+                return f"<{label}>"
+            words = "".join(self.code(part) if odd % 2 else self.text(part) for odd, part in enumerate(parts))
+            return f"{words} <{link.url}>"
         if link.url.startswith("mailto:"):
             return f"{self.inline(link.children)} ({link.url.removeprefix('mailto:')})"
         return f"[{self.inline(link.children)}](<{link.url}>)"

@@ -202,16 +202,19 @@ def width(text: str) -> int:
 
 
 def aligned(rows: Sequence[Sequence[Sequence[Inline]]], aligns: Sequence[Align]) -> str:
-    """Write a table as aligned text, with a line under its header."""
-    words = [[" ".join(text_of(cell).split()) for cell in row] for row in rows]
-    widths = [max(map(width, column)) for column in zip_longest(*words, fillvalue="")]
+    """Return a table as aligned text, with a line under its header."""
+    # A cell with line breaks takes several lines of the row.
+    words = [[[" ".join(line.split()) for line in text_of(cell).split("\n")] for cell in row] for row in rows]
+    columns = zip_longest(*words, fillvalue=[""])
+    widths = [max(width(line) for cell in column for line in cell) for column in columns]
     lines = []
     for index, row in enumerate(words):
-        cells = [
-            _padded(cell, size, align)
-            for cell, size, align in zip_longest(row, widths, aligns[: len(widths)], fillvalue=None)
-        ]
-        lines.append(" | ".join(cells).rstrip())
+        for parts in zip_longest(*row, fillvalue=""):
+            cells = [
+                _padded(cell, size, align)
+                for cell, size, align in zip_longest(parts, widths, aligns[: len(widths)], fillvalue=None)
+            ]
+            lines.append(" | ".join(cells).rstrip())
         if not index:
             lines.append("-+-".join("-" * size for size in widths))
     return "\n".join(lines)

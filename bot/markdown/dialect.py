@@ -7,6 +7,8 @@ It differs from CommonMark where a chat answer, cut into pages and read while it
 - a fence in a list item goes on when its lines are not indented;
 - a row with more cells than its table's header keeps them;
 - `**粗体：**文字` is bold: Chinese and Japanese put no space around emphasis;
+- what Chinese-tuned models write for a mark is that mark: `＊＊粗体＊＊`, `** 粗体 **`, `｜` in a table and `###标题`;
+- a tag is what it means, and a formula stays as it is: `bot.markdown.variants`;
 - `2*3*4` is no emphasis;
 - a list may follow a line of text whatever its first number is, as a page may begin in the middle of it;
 - addresses are those of `bot.markdown.addresses`, so that the link filter and the parser mean the same;
@@ -16,22 +18,23 @@ It differs from CommonMark where a chat answer, cut into pages and read while it
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from functools import cache
 
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import isMdAsciiPunct, isPunctChar, isWhiteSpace, mdTrim, normalizeReference
 from markdown_it.parser_inline import ParserInline
-from markdown_it.rules_block import StateBlock, list_block
+from markdown_it.rules_block import StateBlock, heading, list_block
 from markdown_it.rules_block.table import escapedSplit
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.state_inline import Scanned
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
 from bot.markdown.addresses import ANGLE, MAIL_REACH, SCHEMES, bare_mail, bare_url, mail_link, scheme_of
-from bot.markdown.lines import CODE_KINDS, LONGEST_FENCE, LineScanner
+from bot.markdown.lines import CODE_KINDS, LONGEST_FENCE, LineScanner, heading_level, in_cells
+from bot.markdown.variants import BREAKS, RULES, WIDE_MARK, Closers, is_wide
 
 DEEPEST = 60
 """How many blocks may stand in one another; deeper text is shown as written."""
@@ -49,6 +52,8 @@ _RULE_CELL = re.compile(r":?-+:?")
 
 
 class _State(StateInline):
+    closers: Closers
+
     def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:
         """As CommonMark, but a letter of a script without spaces beside a mark counts as a space.
 
@@ -60,7 +65,7 @@ class _State(StateInline):
             end += 1
         before = self.src[start - 1] if start > 0 else " "
         after = self.src[end] if end < self.posMax else " "
-        before_wide, after_wide = _unspaced(before), _unspaced(after)
+        before_wide, after_wide = is_wide(before), is_wide(after)
         before_sign = not before_wide and _punctuation(before)
         after_sign = not after_wide and _punctuation(after)
         before_space, after_space = isWhiteSpace(ord(before)), isWhiteSpace(ord(after))
@@ -81,14 +86,11 @@ def _letter(sign: str) -> bool:
     return sign.isascii() and sign.isalnum()
 
 
-def _unspaced(sign: str) -> bool:
-    return sign >= "\u1100" and unicodedata.east_asian_width(sign) in "WF"
-
-
 class _Inline(ParserInline):
     def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
         state = _State(src, md, env, tokens)
         state.level = DEEPEST - _DEEPEST_INLINE
+        state.closers = Closers(src)
         self.tokenize(state)
         for rule in self.ruler2.getRules(""):
             rule(state)
@@ -172,12 +174,26 @@ def _inline(state: StateBlock, content: str, start: int, end: int) -> None:
     token.children = []
 
 
+def _heading(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    if heading(state, start, end, silent):
+        return True
+    line = _line(state, start)
+    if not (level := heading_level(line)):
+        return False
+    if not silent:
+        state.line = start + 1
+        state.push("heading_open", f"h{level}", 1)
+        _inline(state, line[level:], start, state.line)
+        state.push("heading_close", f"h{level}", -1)
+    return True
+
+
 def _line(state: StateBlock, line: int) -> str:
     return mdTrim(state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]])
 
 
-def _cells(row: str) -> list[str]:
-    cells = escapedSplit(row)
+def _cells(row: str, wanted: int = 0) -> list[str]:
+    cells = escapedSplit(in_cells(row, wanted))
     if cells and not cells[0]:
         cells.pop(0)
     if cells and not cells[-1]:
@@ -188,13 +204,16 @@ def _cells(row: str) -> list[str]:
 def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if start + 2 > end or state.sCount[start + 1] < state.blkIndent:
         return False
-    rule = _line(state, start + 1)
-    if rule[:1] not in ("|", "-", ":") or "-" not in rule or "|" not in (header := _line(state, start)):
+    rule = _line(state, start + 1).replace("｜", "|")
+    if rule[:1] not in ("|", "-", ":") or "-" not in rule:
+        return False
+    header = _line(state, start)
+    if "|" not in header and "｜" not in header:
         return False
     if header.startswith(">") or _FENCED.match(header):
         return False  # a quote, or a fence, whatever stands behind it
     marks = [cell.strip() for cell in rule.removeprefix("|").removesuffix("|").split("|")]
-    if not all(_RULE_CELL.fullmatch(mark) for mark in marks) or len(marks) != len(_cells(header)):
+    if not all(map(_RULE_CELL.fullmatch, marks)) or len(marks) != len(_cells(header, len(marks))):
         return False
     if silent:
         return True
@@ -205,12 +224,12 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     table.meta["aligns"] = [
         "center" if mark[0] == mark[-1] == ":" else "right" if mark[-1] == ":" else "left" for mark in marks
     ]
-    _row(state, _cells(header), start)
+    _row(state, _cells(header, len(marks)), start)
     following = start + 2
     while following < end and state.sCount[following] >= state.blkIndent:
         if any(rule(state, following, end, True) for rule in rules) or not (row := _line(state, following)):
             break
-        _row(state, _cells(row), following)
+        _row(state, _cells(row, len(marks)), following)
         following += 1
     state.push("table_close", "table", -1)
     state.parentType = parent
@@ -289,6 +308,23 @@ def _spoiler(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def _variant(state: StateInline, silent: bool) -> bool:
+    assert isinstance(state, _State)
+    return any(rule(state, silent, state.closers) for rule in RULES.get(state.src[state.pos], ()))
+
+
+def _inlines(state: StateCore) -> None:
+    """Read the words of each block, with what it stands in."""
+    depth = 0
+    for token in state.tokens:
+        if token.type in ("tr_open", "tr_close", "list_item_open", "list_item_close"):
+            depth += token.nesting
+        elif token.type == "inline":
+            state.env[BREAKS] = depth > 0
+            token.children = []
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
+
+
 @cache
 def make_parser() -> MarkdownIt:
     """Build the parser, once."""
@@ -301,12 +337,16 @@ def make_parser() -> MarkdownIt:
     parser.block.ruler.at("list", _list, {"alt": ["paragraph", "reference", "blockquote"]})
     parser.block.ruler.at("paragraph", _paragraph)
     parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
+    parser.block.ruler.at("heading", _heading, {"alt": ["paragraph", "reference", "blockquote"]})
+    parser.core.ruler.at("inline", _inlines)
     parser.inline.add_terminator_char("|")
+    parser.inline.add_terminator_char(WIDE_MARK)
     parser.inline.add_terminator_char("@")
     parser.inline.ruler.at("autolink", _angle_link)
     parser.inline.ruler.before("escape", "bare_link", _bare_link)
     parser.inline.ruler.before("escape", "bare_mail", _bare_mail)
     parser.inline.ruler.before("escape", "spoiler", _spoiler)
+    parser.inline.ruler.before("escape", "variant", _variant)
     return parser
 
 

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from enum import IntEnum
 
+from bot.markdown.variants import is_wide
+
 
 class Kind(IntEnum):
     """What a line is."""
@@ -71,12 +73,33 @@ _QUOTES = re.compile(r"([ \t]*)>")
 _ITEM = re.compile(r"([-*+]|\d{1,9}[.)])([ \t]+)")
 _MARKER = re.compile(r"[^\s>]")
 _RULE = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+BORDERS = ("|", "｜")
+"""What stands between the cells of a table's row."""
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
+_UNSPACED_HEADING = re.compile(r"#{1,6}(?=[^\s#])(?:\*\*|\d{1,3}[.)、]|(?P<sign>[^\x00-\u10ff]))")
 
 
 def columns(row: str) -> int:
     """Count the cells of a table row."""
     return len(_CELL_BORDER.findall(row.strip().removeprefix("|").removesuffix("|"))) + 1
+
+
+def in_cells(row: str, wanted: int) -> str:
+    """Return a row with narrow borders: its full-width ones are some where without them it has too few cells."""
+    return row.replace("｜", "|") if "｜" in row and columns(row) < wanted else row
+
+
+def heading_level(line: str) -> int:
+    """Return how deep a heading is that has no space behind its marks, as `###标题`; 0 for a line that is none.
+
+    A tag in Latin letters is none, and one mark before a word is a tag where another one follows.
+    """
+    found = _UNSPACED_HEADING.match(line)
+    if found is None:
+        return 0
+    level = found.group().count("#")
+    single = level == 1 and (found["sign"] is None or "#" in line[1:])
+    return 0 if single or (found["sign"] and not is_wide(found["sign"])) else level
 
 
 class LineScanner:
@@ -131,10 +154,11 @@ class LineScanner:
                 self._before = lead
                 return Kind.TABLE_ROW
             self.table = None
-        if rest.startswith("#") and rest.lstrip("#")[:1] in ("", " ", "\t") and not mark:
+        if rest.startswith("#") and not mark and (rest.lstrip("#")[:1] in ("", " ", "\t") or heading_level(rest)):
             self.table = None
             return Kind.HEADING
-        if before and not mark and rest[:1] in "|:-" and _RULE.fullmatch(rest) and _is_header(before, rest, lead):
+        rule = rest.replace("｜", "|")
+        if before and not mark and rule[:1] in "|:-" and _RULE.fullmatch(rule) and _is_header(before, rule, lead):
             self.table = TableHead(before_start, start + len(line))
             self._before = lead
             return Kind.TABLE_RULE
@@ -167,4 +191,6 @@ def _is_header(before: str, rule: str, lead: str) -> bool:
     found = _LINE.match(before)
     assert found is not None
     header = before[found.end(2) :].strip()
-    return "|" in header and found[1].count(">") == lead.count(">") and columns(header) == columns(rule)
+    wanted = columns(rule)
+    header = in_cells(header, wanted)
+    return "|" in header and found[1].count(">") == lead.count(">") and columns(header) == wanted

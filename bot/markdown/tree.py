@@ -174,7 +174,8 @@ def _blocks(tokens: Iterator[Token], until: str = "") -> Iterator[Block]:
             case kind if kind == until:
                 return
             case "paragraph_open":
-                yield Paragraph(_content(tokens))
+                if content := _content(tokens):  # a tag that is not shown may be all
+                    yield Paragraph(content)
             case "heading_open":
                 yield Heading(int(token.tag[1:]), _content(tokens))
             case "fence":
@@ -273,7 +274,7 @@ def _closed(opened: Token, children: list[Inline]) -> Inline:
     if opened.type in _STYLES:
         return Styled(_STYLES[opened.type], tuple(children))
     url = str(opened.attrs["href"])
-    if hides_host(text_of(children), url):
+    if (label := text_of(children)) != url and hides_host(label, url):
         children.append(Text(f" ({host_of(url)})"))
     return Link(url, tuple(children) or (Text(url),))
 
@@ -283,12 +284,14 @@ def text_of(children: Sequence[Inline]) -> str:
     return "".join(child.text if isinstance(child, Text | Code) else text_of(child.children) for child in children)
 
 
-_SIGNS = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&:@])")
+_SIGNS = re.compile(r"[\\`*_{}\]<>)#+\-.!|~&:@$]")
+_ENTITIES = str.maketrans({sign: f"&#{ord(sign)};" for sign in "[(＊｜"})
+"""Signs that a backslash does not escape: before a bracket it begins a formula."""
 
 
 def escape(text: str) -> str:
     """Write text that others chose so that Markdown shows it as it is: no mark, link or mention comes to life."""
-    return _SIGNS.sub(r"\\\1", text)
+    return _SIGNS.sub(r"\\\g<0>", text).translate(_ENTITIES)
 
 
 def quote(text: str, *, collapsed: bool = False) -> str:

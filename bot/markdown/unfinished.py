@@ -8,20 +8,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from bot.markdown.lines import Kind, LineScanner, columns
+from bot.markdown.lines import BORDERS, Kind, LineScanner, columns
 
 _LONE = re.compile(r"[ \t>]*+(?:[-*+=_#~`|:]++|\d{1,9}[.)]|(?:[-*+]|\d{1,9}[.)])[ \t]++[*_~`#\[|]{0,3})?[ \t]*+")
 """A last line of nothing but marks: a bullet, a rule, a heading or a fence, nobody knows yet."""
 _BEGINS = re.compile(r"[ \t]*(?:[#>\-+*=|]|\d)")
 """A line that may begin a paragraph of its own: nothing that is open before it goes on in it for certain."""
-_RULE_PART = re.compile(r"[ \t>]*+[|:\- \t]*+")
+_RULE_PART = re.compile(r"[ \t>]*+[|｜:\- \t]*+")
 _TOKEN = re.compile(
     r"(?P<escape>\\.)|(?P<code>`+)|(?P<link>!?\[)|(?P<end>\](?P<url>\([^()\s]*(?:\([^()\s]*\))?[^()\s]*)?)"
-    r"|(?P<mark>\*{1,3}|_{1,3}|~~|\|\|)",
+    r"|(?P<mark>\*{1,3}|_{1,3}|~~|\|\||＊＊)",
     re.DOTALL,
 )
 _LONGEST_WORD = 2_100
-_TAIL = re.compile(r"(?:(?<!\*)\*+|(?<!_)_+|(?<!~)~+|(?<!`)`+|\||!?\[|\\|<[^<>\s]*|&\#?\w*)\Z")
+_TAIL = re.compile(r"(?:(?<!\*)\*+|(?<!＊)＊+|(?<!_)_+|(?<!~)~+|(?<!`)`+|\||!?\[|\\|<[^<>\s]*|&\#?\w*)\Z")
 
 
 def close_open(text: str) -> str:
@@ -61,17 +61,21 @@ def close_open(text: str) -> str:
     if _LONE.fullmatch(line):
         return text[:start]
     if kind is Kind.TEXT and _bordered(line) and not _bordered(previous):
-        cut = start + line.rfind("|") + 1
+        cut = start + _last_border(line) + 1
         return _table_begun(text[:cut] + _inline(text[cut:]), block, text[block:])
     if kind is Kind.TABLE_ROW:
-        cut = line.rfind("|") + 1
+        cut = _last_border(line) + 1
         return text[: start + cut] + _inline(line[cut:])
     return text[:block] + _inline(text[block:])
 
 
 def _bordered(line: str) -> bool:
     line = line.strip(" \t>\r\n")
-    return line[:1] == "|" and line[1:2] not in ("", "|")
+    return line[:1] in BORDERS and line[1:2] not in ("", *BORDERS)
+
+
+def _last_border(line: str) -> int:
+    return max(map(line.rfind, BORDERS))
 
 
 def _table_begun(text: str, start: int, line: str) -> str:
@@ -83,7 +87,8 @@ def _table_begun(text: str, start: int, line: str) -> str:
 
 def _rule_for(header: str) -> str:
     lead = header[: len(header) - len(header.lstrip(" \t>"))]
-    return lead + "|" + "---|" * columns(header.strip(" \t>\r\n"))
+    header = header.strip(" \t>\r\n")
+    return lead + "|" + "---|" * columns(header.replace("｜", "|") if header[0] == "｜" else header)
 
 
 def _inline(text: str) -> str:
@@ -173,7 +178,7 @@ def _mark(text: str, start: int, end: int, marks: list[str], counts: Counter[str
 
 def _closes(text: str, start: int, sign: str) -> bool:
     """Tell whether the marks at the end close something that is open before them."""
-    if sign[0] not in "*_~`|" or not text[:start].strip():
+    if sign[0] not in "*_~`|＊" or not text[:start].strip():
         return False
     if sign == "`" * len(sign):
         runs = [run for run in re.findall("`+", text[:start]) if run == sign]

@@ -36,6 +36,7 @@ _Found: TypeAlias = tuple[str, int]
 
 _LABEL_HELD = 600
 _URL_HELD = 2_100
+_INFO = re.compile(r"[ \t]*([\w+#.-]{0,30})[ \t]*(\n|\Z)")
 _CODE_HELD = 400
 _MAIL_HELD = 255
 
@@ -275,10 +276,15 @@ class LinkFilter:
         What another reader might not take for code (at the begin of a block, or over the cells of a table) is none.
         Backticks that begin none are remembered: code that is written after them must not end at them.
         """
-        run = len(text) - start - len(text[start:].lstrip("`"))
-        end = start + run
+        end = start + (run := len(text) - start - len(text[start:].lstrip("`")))
         if end == len(text) and not final:
             return None
+        if run >= 3 and (info := _INFO.match(text, end)) and (info[2] or not final):
+            if not info[2]:
+                return None
+            if info[1] or (text[max(0, start - 9) : start] or self._last).rstrip(" \t")[-1:] in (":", "："):
+                self._line_start = True  # a fence behind words is none to anybody
+                return "\n", start
         limit = min(len(text), start + _CODE_HELD)
         block = _NEW_BLOCK.search(text, end, limit)
         if block is not None and block.end() == len(text) and not final:
@@ -291,7 +297,7 @@ class LinkFilter:
                 if after == len(text) and not final:
                     return None  # the run may go on
                 inner = text[end : end + closing.start()]
-                doubtful = "|" in inner or "\n" in inner
+                doubtful = not {"|", "｜", "\n"}.isdisjoint(inner)
                 # A run that began no code for us may begin some for another reader, and end it in here.
                 doubtful = doubtful or run in self._ticks or not inside.isdisjoint(self._ticks)
                 if doubtful and _ADDRESS_IN.search(inner):

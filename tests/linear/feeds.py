@@ -58,7 +58,7 @@ from bot.contract.messages import (
     Status,
 )
 from bot.contract.transcript import AssistantEntry, ToolEntry, UserEntry
-from bot.markdown import addresses, dialect, lines, tree, unfinished
+from bot.markdown import addresses, dialect, lines, tree, unfinished, variants
 from bot.model import (
     arguments,
     assembly,
@@ -234,6 +234,11 @@ def _streamed(new: Callable[[], Any], size: int) -> Callable[[str], object]:
         one.finish()
 
     return feed
+
+
+def _closed_in(closers: variants.Closers, text: str) -> None:
+    for start in range(len(text)):
+        closers.find("\0never\0", start, len(text))
 
 
 def _scanned(text: str) -> None:
@@ -585,6 +590,9 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.markdown.lines.LineScanner.feed": _scanned,
     "bot.markdown.lines.LineScanner.feed, in one line": lambda text: lines.LineScanner().feed(text),
     "bot.markdown.lines.columns": lines.columns,
+    "bot.markdown.lines.in_cells": lambda text: lines.in_cells(f"｜{text}", 10**9),
+    "bot.markdown.lines.heading_level": lambda text: lines.heading_level(f"#{text}"),
+    "bot.markdown.variants.Closers.find": lambda text: _closed_in(variants.Closers(text), text),
     "bot.turn.chatfile.ChatWriter.write": _exported,
     "bot.turn.exports.read_wish": lambda text: exports.read_wish(_asked(text)),
     "bot.turn.workings.as_paragraph": lambda text: workings.as_paragraph([text], text),
@@ -849,6 +857,7 @@ INSIDE: dict[str, str] = {
     "bot.contract.identity": "bot.contract.identity.anything",
     "bot.safety.linkpolicy.LinkPolicy.allows": "bot.safety.linkpolicy.LinkPolicy.decide",
     "bot.safety.linkpolicy.LinkPolicy.knows": "bot.safety.linkpolicy.LinkPolicy.decide",
+    "bot.markdown.variants.is_wide": "bot.markdown.lines.heading_level",
     "bot.markdown.tree.parse": "adapters.discord.markdown.render",
     "bot.markdown.tree.text_of": "adapters.discord.markdown.render",
     "bot.contract.measures": "bot.reply.cutting.fit",

@@ -335,11 +335,21 @@ def test_slack_mrkdwn(markdown: str, expected: str) -> None:
         ("- > > ```\n  > > x\n  > > ```", "-\n```\nx\n```"),
         ("- > - ```\n  >   x\n  >   ```", "- -\n```\nx\n```"),
         ("https:[//a.b]()", "https\\://a.b"),
+        ("[see https://a_b.c/d_e now](https://a_b.c/)", "see `https://a_b.c/d_e` now <https://a_b.c/>"),
+        ("[https://a_b.c/x](https://a_b.c/)", "`https://a_b.c/x` <https://a_b.c/>"),
+        ("E = mc<sup>2</sup>, <kbd>Esc</kbd>, x<sub>ab</sub></div>", "E = mc², `Esc`, x<sub>ab</sub></div>"),
+        ("</weather:1>", "\\</weather:1>"),
         ("- > ```\n  > x\n  > ```\n- > y", "-\n```\nx\n```\n- > y"),
     ],
 )
 def test_discord_markdown(markdown: str, expected: str) -> None:
     assert discord_markdown.render(markdown).text == expected
+
+
+def test_a_cell_with_line_breaks_takes_several_lines_of_its_row() -> None:
+    shown = plain.render("| a | b |\n|---|--:|\n| x<br>yy<br/>z | 1 |\n| 2 | 3 |").text
+
+    assert [line.rstrip() for line in shown.splitlines()] == ["a  | b", "---+--", "x  | 1", "yy |", "z  |", "2  | 3"]
 
 
 def test_wide_letters_take_two_columns_and_marks_none() -> None:

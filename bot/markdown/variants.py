@@ -1,0 +1,189 @@
+"""Inline marks that models write and CommonMark does not know: full-width and spaced ones, tags of HTML, mathematics.
+
+What Chinese-tuned models write in place of a mark is read as that mark; a tag is shown as what it means, where words
+can show it; the signs of a formula stay as they are written. Code is never looked into.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+
+from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline.state_inline import Delimiter
+
+WIDE_MARK = "＊"
+BREAKS = "breaks"
+"""In a parser's `env`: whether what is read stands in a table or a list, where `<br>` is how a line is broken."""
+
+_MARK_RUN = re.compile(r"(?<![*＊\\])(?:\*\*|＊＊)(?![*＊])")
+_TAG = re.compile(r"<(/?)(br|kbd|su[bp]|details|summary|b|strong|i|em|s|del)(?:\s[^<>\n]{0,200})?/?>", re.IGNORECASE)
+_STYLES = {"summary": "strong", "b": "strong", "strong": "strong", "i": "em", "em": "em", "s": "s", "del": "s"}
+_LONGEST_SHOWN = 60
+"""Characters of a key, and of what is raised or lowered, with the tag behind it."""
+_LONGEST = 2_000
+"""Characters of a formula, and of what a tag makes bold, with what closes it."""
+_RAISED = str.maketrans("0123456789+-=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ")
+_LOWERED = str.maketrans("0123456789+-=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
+_SHORT_FORMULA = re.compile(r"\$(?=[^\s$])([^$\n]{0,300}[^\s$\\])\$(?!\d)")
+_TEX = re.compile(r"[\\^_{}]")
+_FORMULAS = {
+    r"\(": (r"\)", re.compile(r"[^\\^_{}=+<>]*[\\^_{}=+<>](?s:.*)|\s*\S{1,3}\s*")),
+    r"\[": (r"\]", re.compile(r"[^\\^_{}=+<>]*[\\^_{}=+<>](?s:.*)|\s(?s:.*)")),
+    "$$": ("$$", re.compile(r"(?s:.+)")),
+}
+"""For each beginning of a formula its end, and what stands in it: words alone are in brackets that were escaped."""
+
+
+def is_wide(sign: str) -> bool:
+    """Return True for a letter or sign of a script that puts no spaces between words."""
+    return sign >= "\u1100" and unicodedata.east_asian_width(sign) in "WF"
+
+
+class Closers:
+    """Finds what closes something, in time that grows with the text alone, however much is open."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._missing: set[tuple[str, int]] = set()
+        self._pairs: dict[int, int] | None = None
+
+    def find(self, closer: str, start: int, end: int) -> int:
+        """Return where the next one stands before `end`; -1 for nowhere."""
+        if (closer, end) in self._missing:
+            return -1
+        found = self._text.find(closer, start, end)
+        if found < 0:
+            self._missing.add((closer, end))
+        return found
+
+    def pair(self, start: int) -> int:
+        """Return the second mark of the pair of two asterisks that begins here; -1 where the line has no such pairs."""
+        if self._pairs is None:
+            self._pairs = {}
+            first = 0
+            for line in self._text.split("\n"):
+                runs = [first + found.start() for found in _MARK_RUN.finditer(line)]
+                if len(runs) % 2 == 0:
+                    self._pairs.update(zip(runs[::2], runs[1::2], strict=True))
+                first += len(line) + 1
+        return self._pairs.get(start, -1)
+
+
+def wide_emphasis(state: StateInline, silent: bool, closers: Closers) -> bool:
+    """Read two and more full-width asterisks as as many narrow ones; a single one is a sign of its own."""
+    if silent or not state.src.startswith(WIDE_MARK * 2, state.pos):
+        return False
+    scanned = state.scanDelims(state.pos, True)
+    for _ in range(scanned.length):
+        state.push("text", "", 0).content = WIDE_MARK
+        place = len(state.tokens) - 1
+        state.delimiters.append(
+            Delimiter(ord("*"), scanned.length, place, -1, open=scanned.can_open, close=scanned.can_close)
+        )
+    state.pos += scanned.length
+    return True
+
+
+def spaced_strong(state: StateInline, silent: bool, closers: Closers) -> bool:
+    """Read `** 粗体 **` as bold where the asterisks of the line go in pairs; between Latin words they are a sign."""
+    start = state.pos + 2
+    end = closers.pair(state.pos)
+    if end < start or end + 2 > state.posMax:
+        return False
+    inner = state.src[start:end]
+    words = inner.strip()
+    if words == inner or not words or "`" in words or not (is_wide(words[0]) or is_wide(words[-1])):
+        return False
+    if not silent:
+        _around(state, "strong", start + inner.index(words), end)
+    state.pos = end + 2
+    return True
+
+
+def tag(state: StateInline, silent: bool, closers: Closers) -> bool:
+    """Read a tag as what it means; what means nothing in a chat, or is never closed, stays as it is written."""
+    found = _TAG.match(state.src, state.pos, state.posMax)
+    if found is None:
+        return False
+    name = found[2].lower()
+    if name == "br":
+        return _break(state, found.end(), silent)
+    if name == "details":
+        state.pos = found.end()
+        return True
+    reach = min(state.posMax, found.end() + (_LONGEST if name in _STYLES else _LONGEST_SHOWN))
+    end = -1 if found[1] else closers.find(f"</{found[2]}>", found.end(), reach)
+    inner = state.src[found.end() : end] if end > found.end() else ""
+    if not inner.strip() or "`" in inner:  # code that ends behind it would be none
+        return False
+    if name in _STYLES:
+        if not silent:
+            _around(state, _STYLES[name], found.end(), end)
+    elif (shown := _shown(name, inner)) is None:
+        return False
+    elif not silent:
+        state.push("code_inline" if name == "kbd" else "text", "", 0).content = shown
+    state.pos = end + len(found[2]) + 3
+    return True
+
+
+def _break(state: StateInline, end: int, silent: bool) -> bool:
+    """Outside of lists and tables a tag after a space may be a word of the sentence."""
+    at_end = end >= state.posMax or state.src[end] == "\n"
+    if not (state.env.get(BREAKS) or at_end or (state.pos and not state.src[state.pos - 1].isspace())):
+        return False
+    if not silent and not at_end:
+        state.push("hardbreak", "br", 0)
+    state.pos = end
+    while state.pos < state.posMax and state.src[state.pos] in " \t":
+        state.pos += 1
+    return True
+
+
+def _shown(name: str, inner: str) -> str | None:
+    if name == "kbd":
+        return inner.strip()
+    shown = inner.translate(_RAISED if name == "sup" else _LOWERED)
+    return None if any(one == other and not one.isspace() for one, other in zip(inner, shown, strict=True)) else shown
+
+
+def formula(state: StateInline, silent: bool, closers: Closers) -> bool:
+    r"""Leave a formula as it is written: `\(a\,b\)`, `\[ … \\ … \]`, `$$ … $$` and `$x_1$`."""
+    src, start = state.src, state.pos
+    opener = src[start : start + 2]
+    if opener in _FORMULAS:
+        closer, inside = _FORMULAS[opener]
+        end = closers.find(closer, start + 2, min(state.posMax, start + _LONGEST))
+        end = end + 2 if end > 0 and inside.fullmatch(src, start + 2, end) else -1
+    else:
+        found = _SHORT_FORMULA.match(src, start, state.posMax)
+        end = found.end() if found and _TEX.search(found[1]) else -1
+    if end < 0 or "`" in src[start:end]:
+        return False
+    if not silent:
+        state.push("text", "", 0).content = src[start:end]
+    state.pos = end
+    return True
+
+
+def _around(state: StateInline, style: str, start: int, end: int) -> None:
+    limit = state.posMax
+    state.push(f"{style}_open", style, 1)
+    state.pos, state.posMax = start, end
+    state.md.inline.tokenize(state)
+    state.posMax = limit
+    if (last := state.tokens[-1]).type == "text":
+        last.content = last.content.rstrip(" ")
+    state.push(f"{style}_close", style, -1)
+
+
+RULES: Mapping[str, tuple[Callable[[StateInline, bool, Closers], bool], ...]] = {
+    WIDE_MARK: (spaced_strong, wide_emphasis),
+    "*": (spaced_strong,),
+    "<": (tag,),
+    "\\": (formula,),
+    "$": (formula,),
+}
+"""The rules for what a sign may begin."""

@@ -8,15 +8,16 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import discord
+from discord.abc import Snowflake
 
 from adapters.discord import compat
 from adapters.discord.about import About, is_about
 from adapters.discord.errors import refusals
-from adapters.discord.events import being_typed, message_deleted, message_edited, message_sent
+from adapters.discord.events import being_typed, chat_in, is_unplaced, message_deleted, message_edited, message_sent
 from adapters.discord.identifying import Identifying
-from adapters.discord.intake import Intake
+from adapters.discord.intake import FindChat, Intake
 from adapters.discord.suggestions import offer
-from bot.contract import Suggest, origin_of
+from bot.contract import ChatId, Suggest, origin_of
 
 log = logging.getLogger(__name__)
 
@@ -105,13 +106,13 @@ class Client(discord.Client):
         if self.intake is None:
             return
         if (sent := message_sent(message, *self._ids, threads=self._threads)) is not None:
-            self.intake.message(sent)
+            self.intake.message(sent, self._place_of(message.channel))
 
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
         if self.intake is None:
             return
         if (edited := message_edited(payload.message, *self._ids, threads=self._threads)) is not None:
-            self.intake.edited(edited)
+            self.intake.edited(edited, self._place_of(payload.message.channel))
 
     async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
         self._deleted(payload.channel_id, {payload.message_id})
@@ -127,14 +128,25 @@ class Client(discord.Client):
         elif (typed := being_typed(interaction)) is not None:
             await offer(interaction, typed, self.suggest)
         else:
-            self.intake.command(interaction, self._about.question(interaction))
+            self.intake.command(interaction, self._about.question(interaction), threads=self._threads)
 
     def _deleted(self, channel: int, ids: set[int]) -> None:
         application, _ = self._ids
-        apart = self._threads and isinstance(self.get_channel(channel), discord.TextChannel)
+        place = self.get_channel(channel) or discord.Object(channel)
+        apart = self._threads and isinstance(place, discord.TextChannel)
         if self.intake is not None:
             for id in sorted(ids):
-                self.intake.deleted(message_deleted(id, channel, application, apart=apart))
+                self.intake.deleted(message_deleted(id, place, application, apart=apart))
+
+    def _place_of(self, channel: Snowflake) -> FindChat | None:
+        """Return what asks Discord whether a channel is a thread, and of which; None where that is known."""
+        if not is_unplaced(channel):
+            return None
+
+        async def find() -> ChatId:
+            return chat_in(await self.fetch_channel(channel.id), self._ids[0])
+
+        return find
 
     @property
     def _ids(self) -> tuple[int, int]:

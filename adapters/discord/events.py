@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, cast
 
 import discord
+from discord.abc import Snowflake
 
 from adapters.discord.commands import ASK, names_of
 from adapters.discord.ownthread import opens_thread, target_in_thread
@@ -65,7 +67,7 @@ def message_sent(
     apart = threads and not word and opens_thread(message)
     return MessageSent(
         delivery=str(message.id),
-        chat=_chat(application, message.id if apart else message.channel.id),
+        chat=_thread_under(message, application) if apart else chat_in(message.channel, application),
         sender=_sender(author),
         target=ReplyTarget("discord", target_in_thread(message, text)) if apart else _target(message),
         sent_at=message.created_at.timestamp(),
@@ -73,6 +75,8 @@ def message_sent(
         command=word,
         message_id=str(message.id),
         group=not direct,
+        # The answers of the channel stand in threads of their own.
+        whole_channel=threads and bool(word) and opens_thread(message),
         quoted=quoted,
         replies_to=_replied(message),
         enclosed=enclosed,
@@ -102,23 +106,28 @@ def message_edited(
     )
 
 
-def message_deleted(message: int, channel: int, application: int, *, apart: bool = False) -> MessageDeleted:
+def message_deleted(message: int, channel: Snowflake, application: int, *, apart: bool = False) -> MessageDeleted:
     """Read a deletion: Discord tells neither text nor author nor who deleted it.
 
     Args:
         apart: as a question it was answered in a thread of its own.
     """
+    chat = chat_in(channel, application)
     return MessageDeleted(
         delivery=f"{message}:deleted",
-        chat=_chat(application, message if apart else channel),
+        chat=replace(chat, thread=str(message)) if apart else chat,
         sender=Sender(id=""),
-        target=ReplyTarget("discord", {"channel": channel}),
+        target=ReplyTarget("discord", {"channel": channel.id}),
         message_id=str(message),
     )
 
 
-def command_used(interaction: discord.Interaction[Any]) -> MessageSent | None:
-    """Read a slash command; None for any other interaction."""
+def command_used(interaction: discord.Interaction[Any], *, threads: bool = False) -> MessageSent | None:
+    """Read a slash command; None for any other interaction.
+
+    Args:
+        threads: questions in a channel are answered in threads of their own.
+    """
     if interaction.type is not discord.InteractionType.application_command:
         return None
     data = cast(Mapping[str, Any], interaction.data or {})
@@ -127,7 +136,9 @@ def command_used(interaction: discord.Interaction[Any]) -> MessageSent | None:
     said = " ".join(_written(data))[:LONGEST_TEXT]
     text = re.sub(rf"<@!?{interaction.application_id}>[ \t]*", "", said).strip()
     name = str(data.get("name"))
-    return asked(interaction, text, command="" if name == ASK else name)
+    sent = asked(interaction, text, command="" if name == ASK else name)
+    whole = threads and isinstance(interaction.channel, discord.TextChannel)
+    return replace(sent, whole_channel=whole) if sent is not None and sent.command else sent
 
 
 def being_typed(interaction: discord.Interaction[Any]) -> MessageSent | None:
@@ -158,7 +169,7 @@ def asked(
     private = group and words.is_private(command)
     return MessageSent(
         delivery=str(interaction.id),
-        chat=_chat(interaction.application_id, interaction.channel_id),
+        chat=_chat_of(interaction),
         sender=_sender(interaction.user, language=interaction.locale.value),
         target=_target_of(interaction, group, {"private_answer": private}),
         sent_at=interaction.created_at.timestamp(),
@@ -184,7 +195,7 @@ def button_pressed(interaction: discord.Interaction[Any]) -> ControlPressed | No
     group = interaction.guild_id is not None or interaction.context.private_channel
     return ControlPressed(
         delivery=str(interaction.id),
-        chat=_chat(interaction.application_id, interaction.channel_id),
+        chat=_chat_of(interaction),
         sender=_sender(interaction.user, language=interaction.locale.value),
         target=_target_of(interaction, group, {"pressed": True}),
         sent_at=interaction.created_at.timestamp(),
@@ -221,9 +232,25 @@ def writes_here(interaction: discord.Interaction[Any]) -> bool:
     return interaction.is_guild_integration() and may.view_channel and sends
 
 
-def _chat(application: int, channel: int) -> ChatId:
-    """Return the chat of a message; in Discord a thread is a channel of its own."""
-    return ChatId("discord", str(application), str(channel))
+def chat_in(channel: Snowflake, application: int) -> ChatId:
+    """Return the chat of a channel; a thread is one of its channel's."""
+    if isinstance(channel, discord.Thread):
+        return ChatId("discord", str(application), str(channel.parent_id), str(channel.id))
+    return ChatId("discord", str(application), str(channel.id))
+
+
+def is_unplaced(channel: Snowflake) -> bool:
+    """Return True for a channel of a server that may be a thread: Discord has told nothing of it yet."""
+    return isinstance(channel, discord.PartialMessageable) and channel.guild_id is not None
+
+
+def _thread_under(message: discord.Message, application: int) -> ChatId:
+    return ChatId("discord", str(application), str(message.channel.id), str(message.id))
+
+
+def _chat_of(interaction: discord.Interaction[Any]) -> ChatId:
+    channel = interaction.channel or discord.Object(interaction.channel_id or 0)
+    return chat_in(channel, interaction.application_id)
 
 
 def _sender(person: discord.User | discord.Member, language: str = "") -> Sender:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
 
+import aiohttp
 import discord
 
 from adapters.discord.errors import HOOK_CLOSED
@@ -14,6 +16,7 @@ from adapters.discord.events import button_pressed, command_used
 from adapters.discord.surface import AnswerSlot
 from bot.contract import (
     Backoff,
+    ChatId,
     Clock,
     ControlPressed,
     Deliver,
@@ -29,6 +32,8 @@ from bot.contract import (
 
 log = logging.getLogger(__name__)
 
+FindChat: TypeAlias = Callable[[], Awaitable[ChatId]]
+"""Asks Discord for the chat of a message."""
 STORE_PATIENCE: Final = 1.0
 """Seconds a slash command waits for the database before it is acknowledged anyway: Discord allows three in all."""
 ACKNOWLEDGE_SECONDS: Final = 10.0
@@ -52,21 +57,27 @@ class Intake:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._dropped = False
 
-    def message(self, sent: MessageSent) -> None:
-        """Store a new message for the bot."""
-        self._take(sent)
+    def message(self, sent: MessageSent, find: FindChat | None = None) -> None:
+        """Store a new message for the bot.
 
-    def edited(self, edited: MessageEdited) -> None:
+        Args:
+            find: tells its chat, where that has to be asked for.
+        """
+        self._take(sent, find=find)
+
+    def edited(self, edited: MessageEdited, find: FindChat | None = None) -> None:
         """Store an edit of a message for the bot."""
-        self._take(edited)
+        self._take(edited, find=find)
 
     def deleted(self, deleted: MessageDeleted) -> None:
         """Store the deletion of a message, if it was for the bot."""
         self._take(deleted)
 
-    def command(self, interaction: discord.Interaction[Any], asked: MessageSent | None = None) -> None:
+    def command(
+        self, interaction: discord.Interaction[Any], asked: MessageSent | None = None, *, threads: bool = False
+    ) -> None:
         """Store a question of a form, a slash command or the press of a button, then acknowledge it."""
-        sent = asked or command_used(interaction) or button_pressed(interaction)
+        sent = asked or command_used(interaction, threads=threads) or button_pressed(interaction)
         if sent is None:
             return
         pressed = isinstance(sent, ControlPressed)
@@ -94,9 +105,9 @@ class Intake:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
-    def _take(self, incoming: Incoming, *, patient: bool = True) -> asyncio.Task[bool]:
-        chat = incoming.chat.chat
-        task = self._run(self._store(incoming, self._last.get(chat), patient), f"store {incoming.delivery}")
+    def _take(self, incoming: Incoming, *, patient: bool = True, find: FindChat | None = None) -> asyncio.Task[bool]:
+        chat = incoming.chat.thread or incoming.chat.chat
+        task = self._run(self._store(incoming, self._last.get(chat), patient, find), f"store {incoming.delivery}")
         self._last[chat] = task
 
         def forget(done: asyncio.Task[bool]) -> None:
@@ -112,7 +123,9 @@ class Intake:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _store(self, incoming: Incoming, before: asyncio.Task[bool] | None, patient: bool) -> bool:
+    async def _store(
+        self, incoming: Incoming, before: asyncio.Task[bool] | None, patient: bool, find: FindChat | None
+    ) -> bool:
         """Store one delivery after the earlier ones of its channel.
 
         A message that cannot be stored is tried again, since Discord does not deliver it a second time; a slash command
@@ -123,8 +136,10 @@ class Intake:
         backoff = Backoff(self._clock, endless=False)
         while True:
             try:
+                if find is not None:
+                    incoming, find = replace(incoming, chat=await find()), None
                 await self._deliver(incoming)
-            except StoreError as error:
+            except (StoreError, discord.DiscordException, aiohttp.ClientError, OSError) as error:
                 if not patient or (pause := next(backoff, None)) is None:
                     log.error("discord: %s could not be stored: %s", incoming.delivery, error)
                     return False

@@ -29,9 +29,10 @@ class _Before:
     def __init__(self, client: discord.Client, message: MessageSent, bot: int) -> None:
         self._message = message
         self._bot = bot
-        self._channel = client.get_partial_messageable(int(message.chat.chat))
+        channel = message.chat.thread or message.chat.chat
+        self._channel = client.get_partial_messageable(int(channel))
         scope = f"discord:{client.application_id}"
-        reads = RateBudget(f"{scope}/channel/{message.chat.chat}/read", windows=(CHANNEL_WINDOW,))
+        reads = RateBudget(f"{scope}/channel/{channel}/read", windows=(CHANNEL_WINDOW,))
         self.cost = CallCost((reads, RateBudget(scope, windows=(BOT_WINDOW,), shared=True)))
 
     def _read(self, messages: Sequence[discord.Message]) -> list[Quoted]:

@@ -25,7 +25,7 @@ _TEAM: Final = "[TE][A-Z0-9]+"
 """A workspace, or an organisation of several."""
 _PERSON: Final = re.compile(rf"(?:telegram|discord):{_NUMBER}|slack:{_TEAM}/[UW][A-Z0-9]+|console:\w+")
 _CHAT: Final = re.compile(
-    rf"telegram:{_NUMBER}/-?{_NUMBER}(?:/{_NUMBER})?|discord:{_NUMBER}/{_NUMBER}"
+    rf"telegram:{_NUMBER}/-?{_NUMBER}(?:/{_NUMBER})?|discord:{_NUMBER}/{_NUMBER}(?:/{_NUMBER})?"
     rf"|slack:{_TEAM}/[CDG][A-Z0-9]+(?:/[0-9]+\.[0-9]{{6}})?|console:[^/\s]+/[^/\s]+"
 )
 _CHANNEL: Final = re.compile(
@@ -35,6 +35,8 @@ _CHANNEL: Final = re.compile(
 """Several chats at once; a chat of Telegram or Discord whatever the bot."""
 _WORKSPACE: Final = re.compile(rf"slack:{_TEAM}|discord:guild/{_NUMBER}")
 _ROLE: Final = re.compile(rf"discord:role/{_NUMBER}")
+_OWN_IDS: Final = frozenset({"discord"})
+"""Platforms on which a thread is a channel with an id of its own."""
 _GROUP: Final = re.compile(rf"telegram:-{_NUMBER}")
 """A Telegram group, written as a person is."""
 
@@ -111,6 +113,17 @@ def anyone(text: str) -> str:
         MalformedIdError: it is none.
     """
     return _checked(text, str, "id_who", _PERSON, _WORKSPACE, _ROLE)
+
+
+def names_of(chat: ChatId) -> tuple[str, ...]:
+    """Return every id under which lists may name a chat, the nearest first: a thread's also name its channel."""
+    return tuple(dict.fromkeys(one for one in (str(chat), own_id(chat), str(chat.place)) if one))
+
+
+def own_id(chat: ChatId) -> str:
+    """Return the id of a thread that no other chat or thread has, written without its channel; "" where a platform
+    counts its threads in each chat anew."""
+    return f"{chat.platform}:{chat.account}/{chat.thread}" if chat.thread and chat.platform in _OWN_IDS else ""
 
 
 def is_person(id: str) -> bool:

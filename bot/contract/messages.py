@@ -40,7 +40,7 @@ class ChatId:
     """The bot account (Telegram, Discord) or the workspace (Slack)."""
     chat: str
     thread: str = ""
-    """A Telegram topic, a Slack thread; empty where the chat has none."""
+    """A Telegram topic, a thread of Slack or Discord; empty where the chat has none."""
 
     def __str__(self) -> str:
         parts = [self.account, self.chat] + ([self.thread] if self.thread else [])

@@ -116,6 +116,7 @@ class Dispatcher:
             StoreError: it could not be stored; the platform must deliver it again.
         """
         incoming = redacted.redact_message(incoming, self._redact)
+        await self._store.names.place(incoming.chat)
         if await self._is_among_people(incoming):
             return  # nothing of it is kept
         try:

@@ -124,8 +124,7 @@ class Access:
     async def allows(self, incoming: Incoming) -> bool:
         """Return True if the sender may talk to the bot in this chat."""
         sender = incoming.sender
-        places = {str(incoming.chat), str(incoming.chat.place)}
-        roles = await self._roles.roles_of([sender.id, *places, *sender.groups])
+        roles = await self._roles.roles_of([sender.id, *identity.names_of(incoming.chat), *sender.groups])
         if sender.id in self._admins or roles.get(sender.id) in ("owner", "admin"):
             return True
         if "blocked" in roles.values():
@@ -269,7 +268,7 @@ class Access:
     def _is_fixed(self, id: str, chat: ChatId) -> bool:
         """Return True for a chat of which the operator's file says who may write there: what is allowed in the chat
         would change nothing."""
-        return id in (str(chat), str(chat.place)) and self._channels.channel_of(chat).who is not None
+        return id in identity.names_of(chat) and self._channels.channel_of(chat).who is not None
 
     async def _is_owner(self, sender: Sender) -> bool:
         """Return True if the sender may appoint admins: an owner, or an admin named in the settings."""
@@ -282,7 +281,7 @@ def ids_of(incoming: Incoming) -> set[str]:
     A chat's id is not for guests of other organisations in it.
     """
     sender, chat = incoming.sender, incoming.chat
-    return {sender.id, *sender.groups} | (set() if sender.guest else {str(chat), str(chat.place)})
+    return {sender.id, *sender.groups} | (set() if sender.guest else set(identity.names_of(chat)))
 
 
 def _digest(code: str) -> str:

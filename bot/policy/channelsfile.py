@@ -16,7 +16,7 @@ alias brings no more than the file's bounds let.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
@@ -94,13 +94,16 @@ class ChannelsFile:
 
     def channel_of(self, chat: ChatId) -> Channel:
         """Return what holds in `chat`, each value from the nearest line that names it."""
-        return self.resolve(str(chat))
+        return self._resolve(_keys_of(chat)) if self.channels else Channel()
 
     def resolve(self, key: str) -> Channel:
         """Return what holds in the chats that a key of the file means, as `channel_of` does."""
-        if not self.channels:
-            return Channel()
-        found = [self.channels[one] for one in _list_keys(key) if one in self.channels]
+        if "*" in key or "/" not in key:
+            return self._resolve((key, f"{key.partition(':')[0]}:*"))
+        return self.channel_of(ChatId.parse(key))
+
+    def _resolve(self, keys: Iterable[str]) -> Channel:
+        found = [self.channels[one] for one in keys if one in self.channels]
         return Channel(
             next((one.instructions for one in found if one.instructions is not None), None),
             next((one.model for one in found if one.model is not None), None),
@@ -109,19 +112,14 @@ class ChannelsFile:
         )
 
 
-def _list_keys(key: str) -> Iterator[str]:
+def _keys_of(chat: ChatId) -> Iterator[str]:
     """Yield the keys under which a chat may stand, the nearest first."""
-    yield key
-    platform, _, rest = key.partition(":")
-    account, _, chat = rest.partition("/")
-    place, _, thread = chat.partition("/")
-    if thread:
-        yield f"{platform}:{account}/{place}"
-    if place:
-        if place != "*":
-            yield f"{platform}:{place}"
-        yield f"{platform}:{account}/*"
-    yield f"{platform}:*"
+    for name in identity.names_of(chat):
+        yield name
+        if name.count("/") == 1:
+            yield f"{chat.platform}:{name.partition('/')[2]}"
+    yield f"{chat.platform}:{chat.account}/*"
+    yield f"{chat.platform}:*"
 
 
 def read_channels(name: str) -> ChannelsFile:

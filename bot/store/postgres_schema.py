@@ -13,7 +13,7 @@ from contextlib import closing
 from functools import cache
 
 from bot.contract import SettingsError
-from bot.store.schema import ALLOWANCES, HOLDINGS, Step, take_step
+from bot.store.schema import ALLOWANCES, HOLDINGS, UNPLACED, Step, take_step
 from bot.store.schema import STEPS as SQLITE_STEPS
 from bot.store.sql import Connection, Session
 
@@ -49,7 +49,7 @@ _BY_PLACE = (
     "CREATE INDEX inbox_waiting ON inbox (chat, id) WHERE state IN ('new', 'running')",
 )
 
-LATER: tuple[Step, ...] = (HOLDINGS, _BY_PLACE, ALLOWANCES)
+LATER: tuple[Step, ...] = (HOLDINGS, _BY_PLACE, ALLOWANCES, UNPLACED)
 """Steps after the first, each with what SQLite's next steps change; statements as `for_postgres` reads them."""
 
 

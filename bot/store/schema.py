@@ -14,6 +14,7 @@ from bot.contract import SettingsError, StoreError
 from bot.store.database import database_error
 from bot.store.faults import Fault, store_error
 from bot.store.incoming import columns_of, incoming_from_json
+from bot.store.renaming import list_unplaced
 from bot.store.sql import Connection
 
 Step: TypeAlias = tuple[str | Callable[[Connection], None], ...]
@@ -328,6 +329,12 @@ ALLOWANCES = (
     """,
 )
 
+UNPLACED = (
+    # Chats of Discord that may be threads whose channel is not known yet; see bot/store/renaming.py.
+    "CREATE TABLE unplaced (chat TEXT PRIMARY KEY) STRICT, WITHOUT ROWID",
+    list_unplaced,
+)
+
 STEPS: tuple[Step, ...] = (
     _INTAKE,
     _TURNS,
@@ -354,6 +361,7 @@ STEPS: tuple[Step, ...] = (
     _COLUMNS,
     HOLDINGS,
     ALLOWANCES,
+    UNPLACED,
 )
 
 

@@ -23,6 +23,7 @@ from bot.store.personal import People
 from bot.store.presence import Presence
 from bot.store.privacy import make_private
 from bot.store.readers import COUNT, Readers
+from bot.store.renaming import ChatNames
 from bot.store.retention import Keep, Retention
 from bot.store.server import open_server
 from bot.store.settings import ChatSettings
@@ -49,6 +50,7 @@ class Store:
         self.turns = Turns(writer, readers, clock)
         self.history = History(writer, readers, clock)
         self.access = Access(writer, readers, clock)
+        self.names = ChatNames(writer, readers, clock)
         self.settings = ChatSettings(writer, readers, clock)
         self.facts = StoredFacts(writer, readers, clock)
         self.timers = StoredTimers(writer, readers, clock)

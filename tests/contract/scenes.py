@@ -56,6 +56,10 @@ class Scene:
     """Ada asks the bot something; the id of her message."""
     send: Callable[[tuple[str, str, bytes]], object]
     """She sends the bot a file: its name, media type and content."""
+    ask: Callable[[str], object]
+    """She asks the bot something in a channel of several people."""
+    ask_in_thread: Callable[[str], object]
+    """She asks in a thread or topic of that channel."""
     edit: Callable[[str, str], object]
     """She changes a message, by its id, to another text for the bot."""
     touch: Callable[[str], object]
@@ -78,6 +82,7 @@ class Scene:
 async def telegram() -> AsyncIterator[Scene]:
     async with TelegramServer(limits=False) as server, AsyncExitStack() as stack:
         server.person(1, "Ada")
+        server.group(-50, "Friends", forum=True)
         settings = TelegramSettings(
             _env_file=None,  # type: ignore[call-arg]  # what pydantic-settings takes, unknown to mypy
             telegram_bot_token=SecretStr(server.token),
@@ -106,6 +111,8 @@ async def telegram() -> AsyncIterator[Scene]:
             told=lambda: [str(one["text"]) for one in server.world.callbacks.values() if one is not None],
             say=lambda text: str(server.message_id(server.say(1, text, person=1))),
             send=lambda file: server.say(1, "look", person=1, files=[file]),
+            ask=lambda text: server.say(-50, f"@{server.bot['username']} {text}", person=1),
+            ask_in_thread=lambda text: server.say(-50, f"@{server.bot['username']} {text}", person=1, thread=5),
             edit=lambda id, text: server.edit(1, int(id), text),
             touch=lambda id: server.edit(1, int(id), str(server.world.messages[1, int(id)].content["text"])),
             withdraw=None,
@@ -119,6 +126,7 @@ async def discord(answer: bool = False) -> AsyncIterator[Scene]:
         server.permit(10, "MENTION_EVERYONE")
         server.person(1, "Ada")
         place = server.channel(20, 10)
+        side = server.thread(place, "side talk")
         settings = DiscordSettings(
             _env_file=None,  # type: ignore[call-arg]  # what pydantic-settings takes, unknown to mypy
             discord_bot_token=SecretStr(server.token),
@@ -147,6 +155,8 @@ async def discord(answer: bool = False) -> AsyncIterator[Scene]:
             told=lambda: [one.text for one in server.screen.of("20") if one.ephemeral],
             say=lambda text: server.say(20, f"{server.mention()} {text}", person=1),
             send=lambda file: server.say(20, f"{server.mention()} look", person=1, files=[file]),
+            ask=lambda text: server.say(20, f"{server.mention()} {text}", person=1),
+            ask_in_thread=lambda text: server.say(side, f"{server.mention()} {text}", person=1),
             edit=lambda id, text: server.edit(id, f"{server.mention()} {text}"),
             touch=lambda id: server.state.tell("MESSAGE_UPDATE", server.message(id)),
             withdraw=server.delete,
@@ -170,6 +180,7 @@ async def slack(direct: bool = False) -> AsyncIterator[Scene]:
 
         chat = server.direct("U1") if direct else "C1"
         asked = server.say(chat, f"<@{server.bot_user_id}> why?", person="U1")
+        root = server.say("C1", "Tea is ready.", person="U1")
         data = {"team": server.team_id, "channel": chat, "thread": "" if direct else asked, "user": "U1"}
         target = ReplyTarget("slack", {**data, "asked": asked})
         yield Scene(
@@ -187,6 +198,8 @@ async def slack(direct: bool = False) -> AsyncIterator[Scene]:
             told=lambda: [one.text for one in server.screen.of(chat) if one.ephemeral],
             say=lambda text: server.say(chat, f"<@{server.bot_user_id}> {text}", person="U1"),
             send=lambda file: server.say(chat, f"<@{server.bot_user_id}> look", person="U1", files=[file]),
+            ask=lambda text: server.say("C1", f"<@{server.bot_user_id}> {text}", person="U1"),
+            ask_in_thread=lambda text: server.say("C1", f"<@{server.bot_user_id}> {text}", person="U1", thread_ts=root),
             edit=lambda id, text: server.edit(chat, id, f"<@{server.bot_user_id}> {text}"),
             touch=lambda id: _look(server.workspace, chat, id),
             withdraw=lambda id: server.delete(chat, id),

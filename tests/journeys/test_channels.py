@@ -39,18 +39,33 @@ class Places:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.roots: dict[str, str] = {}
         telegram, slack, discord = world.telegram, world.slack, world.discord
         for id, name in ((7, "Ada"), (8, "Bob")):
             telegram.person(id, name)
             slack.person(f"U{id}", name)
             discord.person(id, name)
         for chat in (-50, -60):
-            telegram.group(chat, "Friends")
+            telegram.group(chat, "Friends", forum=True)
         for channel in ("C1", "C2"):
             slack.channel(channel, "general")
         discord.guild(1, "Guild")
         for number in (11, 12):
             discord.channel(number, 1, "general")
+
+    def say_in_thread(self, platform: str, text: str, *, person: int = 7) -> None:
+        """Write to the bot in a thread or topic of the channel that the file names."""
+        telegram, slack, discord = self.world.telegram, self.world.slack, self.world.discord
+        match platform:
+            case "telegram":
+                telegram.say(-50, f"@{telegram.bot['username']} {text}", person=person, thread=5)
+            case "slack":
+                root = self.roots.setdefault(platform, slack.say("C1", "Tea is ready.", person="U7"))
+                slack.say("C1", f"<@{slack.bot_user_id}> {text}", person=f"U{person}", thread_ts=root)
+            case _:
+                if platform not in self.roots:
+                    self.roots[platform] = discord.thread(11, "side talk").id
+                discord.say(self.roots[platform], f"{discord.mention()} {text}", person=person)
 
     def say(self, platform: str, text: str, *, named: bool = True, person: int = 7) -> None:
         """Write to the bot in the channel that the file names, or in the other."""
@@ -101,6 +116,25 @@ async def test_what_the_file_says_of_a_chat_holds_there_and_nowhere_else(
     assert "clerk of the library" in named["messages"][0]["content"]
     assert "clerk of the library" not in other["messages"][0]["content"]
     assert "calculator" not in names(named) and "calculator" in names(other)
+
+
+@pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])
+async def test_what_the_file_says_of_a_chat_holds_in_its_threads(
+    platform: str, world: World, start: Start, tmp_path: Path
+) -> None:
+    world.model.models.append("other")
+    file = tmp_path / "channels.yaml"
+    file.write_text(FILE.format(team=world.slack.team_id))
+    places = Places(world)
+    async with start(platform, CHANNELS_FILE=str(file), TOOL_MODE="native") as bot:
+        places.say_in_thread(platform, "what is six times seven?", person=8)
+        places.say_in_thread(platform, "what does the library cost, and what is six times seven?")
+        await world.model.asked(1)
+        await bot.dispatcher.wait_idle()
+
+    [asked] = [request.body for request in world.model.requests]
+    assert asked["model"] == "other" and "clerk of the library" in asked["messages"][0]["content"]
+    assert "calculator" not in names(asked)
 
 
 def names(body: RawJson) -> list[str]:

@@ -23,6 +23,7 @@ from bot.contract import (
     Sender,
 )
 from bot.contract.words import COMMANDS
+from playground.faults import Fault
 from tests.adapters.discord.conftest import Stage, Wait
 from tests.conftest import RawJson
 from tests.patience import PATIENCE
@@ -86,16 +87,41 @@ async def test_a_direct_message_needs_no_mention(stage: Stage) -> None:
     assert sent.chat.chat == stage.server.direct(1).id
 
 
-async def test_a_thread_is_a_chat_of_its_own(stage: Stage) -> None:
+async def test_a_thread_is_a_chat_of_its_channel_for_messages_commands_changes_and_deletions(stage: Stage) -> None:
     server = stage.server
     await stage.listen()
     thread = server.thread(stage.place, "side talk")
+    expected = ChatId("discord", server.application_id, "20", thread.id)
 
-    server.say(thread, f"{server.mention()} here", person=1)
-
+    asked = server.say(thread, f"{server.mention()} here", person=1)
     sent = await stage.mailbox.next()
-    assert sent.chat == ChatId("discord", server.application_id, thread.id)
-    assert sent.target.data["channel"] == int(thread.id)
+    server.slash("ask", {"question": "there?"}, thread, 1)
+    command = await stage.mailbox.next()
+    server.edit(asked, f"{server.mention()} now")
+    edited = await stage.mailbox.next()
+    server.delete(asked)
+    deleted = await stage.mailbox.next()
+
+    assert [one.chat for one in (sent, command, edited, deleted)] == [expected] * 4
+    assert sent.target.data["channel"] == command.target.data["channel"] == int(thread.id)
+
+
+async def test_of_a_thread_that_discord_has_not_told_the_channel_is_asked_for(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = stage.server
+    thread = server.thread(stage.place, "old talk")
+    server.archive(thread)
+    await stage.listen()
+    server.faults.add("GET /channels/{channel}", Fault(status=403, body='{"code": 50001, "message": "no"}'))
+
+    server.say(thread, f"{server.mention()} first", person=1)
+    server.say(thread, f"{server.mention()} second", person=1)
+    sent = [await stage.mailbox.next(), await stage.mailbox.next()]
+
+    expected = ChatId("discord", server.application_id, "20", thread.id)
+    assert [(one.chat, one.text) for one in sent] == [(expected, "first"), (expected, "second")]
+    assert "could not be stored yet" in caplog.text
 
 
 async def test_a_reply_to_the_bot_brings_what_it_replies_to(stage: Stage) -> None:

@@ -39,7 +39,7 @@ async def test_a_question_in_a_channel_is_answered_in_a_thread_under_it(stage: S
     await surface.show(surface.draw(Page("A leaf.")), ref, "n1")
     await surface.attach(File("a.txt", "text/plain", b"tea"), ref, "n2")
 
-    assert sent.chat.chat == sent.message_id
+    assert (sent.chat.chat, sent.chat.thread) == ("20", sent.message_id)
     assert stage.server.state.channels[sent.message_id].name == "what is tea? really"
     assert stage.said(sent.message_id)[0] == "A leaf." and stage.said("20") == []
     assert opened(stage) == 1
@@ -88,6 +88,19 @@ async def test_a_command_is_answered_where_it_stands(stage: Stage, adapter: Disc
     sent = await asked(stage, "new")
 
     assert (sent.command, sent.chat.chat, "opens" in sent.target.data) == ("new", "20", False)
+    assert sent.chat.thread == ""
+
+
+async def test_a_command_in_a_channel_means_the_answers_in_its_threads(stage: Stage, adapter: DiscordAdapter) -> None:
+    written = await asked(stage, "/why")
+    stage.server.slash("export", {}, stage.place, 1)
+    used = await stage.mailbox.next()
+    thread = stage.server.thread(stage.place, "side talk")
+    stage.server.slash("why", {}, thread, 1)
+    inside = await stage.mailbox.next()
+
+    assert written.whole_channel and used.whole_channel and not inside.whole_channel
+    assert written.chat == used.chat == inside.chat.place
 
 
 async def test_a_sign_that_it_waits_is_put_on_the_question(stage: Stage, adapter: DiscordAdapter) -> None:

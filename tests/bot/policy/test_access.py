@@ -63,6 +63,15 @@ async def test_a_listed_chat_lets_its_people_write_there_and_nowhere_else(make: 
     assert not await access.allows(written(chat=SAME_GROUP_OTHER_BOT))
 
 
+async def test_a_listed_discord_thread_stays_open_where_only_its_own_id_was_listed(make: Make) -> None:
+    thread, other = ChatId("discord", "1", "20", "500"), ChatId("discord", "1", "20", "501")
+    for listed in ("discord:1/500", "discord:1/20/500"):
+        assert await make(chats=(listed,)).allows(written("discord:7", thread))
+        assert not await make(chats=(listed,)).allows(written("discord:7", other))
+    # A topic's number may be a person's.
+    assert not await make(chats=("telegram:42/3",)).allows(written(chat=TOPIC))
+
+
 async def test_a_listed_private_chat_opens_no_group(make: Make) -> None:
     access = make(chats=(str(PRIVATE),))
     assert await access.allows(written(chat=PRIVATE))

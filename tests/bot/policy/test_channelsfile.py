@@ -71,6 +71,20 @@ def test_each_key_holds_from_the_nearest_place_that_names_it(tmp_path: Path) -> 
     assert file.resolve("slack:T1/*").who is not None and file.resolve("telegram:*").instructions is None
 
 
+@pytest.mark.parametrize("key", ["discord:1/500", "discord:500", "discord:1/20/500"])
+def test_a_discord_thread_is_named_by_its_own_id_or_with_its_channel(tmp_path: Path, key: str) -> None:
+    """Its own id was the only way until threads were told of their channel."""
+    written = f"discord:1/20: {{model: openai:a, who: admins}}\n{key}: {{model: openai:b}}"
+    file = read_channels(write(tmp_path, written))
+    topic = read_channels(write(tmp_path, "telegram:1/500: {model: openai:b}"))
+
+    thread, other = channel(file, "discord:1/20/500"), channel(file, "discord:1/20/501")
+    assert thread.model is not None and thread.model.value == "openai:b"
+    assert other.model is not None and other.model.value == "openai:a"
+    assert thread.who is not None and thread.who == other.who
+    assert channel(topic, "telegram:1/-20/500").model is None, "topics are counted in each chat anew"
+
+
 @pytest.mark.parametrize("text", ["", "# nothing\n", "\ufeff", None])
 def test_without_a_file_or_words_in_it_nothing_is_said(tmp_path: Path, text: str | None) -> None:
     file = read_channels("" if text is None else write(tmp_path, text))

@@ -1,0 +1,110 @@
+"""Carry everything that is stored of a chat over to another id of it.
+
+A Discord thread was a chat of its own until schema 26; now it is a thread of its channel. Of which channel, a row
+rarely says: the step lists all of Discord's chats in `unplaced`, and one is carried over when it speaks again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+
+from bot.contract import ChatId, identity
+from bot.store.queries import Queries
+from bot.store.sql import Connection
+
+_log = logging.getLogger(__name__)
+_HOLDERS = (("chats", "chat"), ("inbox", "chat"), ("timers", "chat"), ("settings", "chat"))
+_OWNERS = (("timers", "scope"), ("facts", "owner"), ("files", "scope"), ("roles", "id"))
+"""Tables and columns that name a chat: always, and beside people."""
+
+
+class ChatNames(Queries):
+    """Former ids of chats."""
+
+    _unplaced: set[str] | None = None
+
+    async def place(self, chat: ChatId) -> None:
+        """Carry over what is stored of a thread under the id that it had without its channel. Cheap: what there may
+        be is read once.
+
+        Raises:
+            StoreError: it is not carried over.
+        """
+        if not (was := identity.own_id(chat)):
+            return
+        if self._unplaced is None:
+            self._unplaced = {str(row[0]) for row in await self._readers.fetch_rows("SELECT chat FROM unplaced")}
+        if was in self._unplaced:
+            await self._writer.run(lambda db: rename_chat(db, ChatId.parse(was), chat))
+            self._unplaced.discard(was)
+
+
+def rename_chat(db: Connection, was: ChatId, chat: ChatId) -> None:
+    """Carry over what is stored of the chat `was`. What is set for `chat` already stays."""
+    old, new = str(was), str(chat)
+    db.execute("DELETE FROM unplaced WHERE chat = ?", (old,))
+    if db.execute("SELECT 1 FROM chats WHERE chat = ?", (new,)).fetchone() is None:
+        db.execute("UPDATE chats SET chat = ? WHERE chat = ?", (new, old))
+    elif db.execute("SELECT 1 FROM chats WHERE chat = ?", (old,)).fetchone() is not None:
+        _log.warning("%s has a history of its own: that of %s stays where it is", new, old)
+    db.execute(
+        "UPDATE inbox SET chat = ?, incoming = replace(incoming, ?, ?) WHERE chat = ?",
+        (new, _in_json(was), _in_json(chat), old),
+    )
+    for column in ("chat", "scope"):
+        db.execute(f"UPDATE timers SET {column} = ? WHERE {column} = ?", (new, old))
+    db.execute("UPDATE files SET scope = ? WHERE scope = ?", (new, old))
+    db.execute(
+        "UPDATE facts SET owner = ? WHERE owner = ? AND text NOT IN (SELECT text FROM facts WHERE owner = ?)",
+        (new, old, new),
+    )
+    db.execute("DELETE FROM facts WHERE owner = ?", (old,))
+    db.execute(
+        "UPDATE settings SET chat = ? WHERE chat = ? AND name NOT IN (SELECT name FROM settings WHERE chat = ?)",
+        (new, old, new),
+    )
+    db.execute("DELETE FROM settings WHERE chat = ?", (old,))
+    for role, since in db.execute("SELECT role, since FROM roles WHERE id = ?", (old,)).fetchall():
+        db.execute(
+            "INSERT INTO roles (id, role, since) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING", (new, role, since)
+        )
+    db.execute("DELETE FROM roles WHERE id = ?", (old,))
+    _add_up_spending(db, f"chat {was.place}", f"chat {chat.place}")
+
+
+def _add_up_spending(db: Connection, old: str, new: str) -> None:
+    if old == new:
+        return
+    db.execute(
+        "INSERT INTO spending (key, seconds, start, tokens, messages, dollars) "
+        "SELECT ?, seconds, start, tokens, messages, dollars FROM spending WHERE key = ? "
+        "ON CONFLICT (key, seconds, start) DO UPDATE SET tokens = spending.tokens + excluded.tokens, "
+        "messages = spending.messages + excluded.messages, dollars = spending.dollars + excluded.dollars",
+        (new, old),
+    )
+    db.execute("DELETE FROM spending WHERE key = ?", (old,))
+
+
+def _in_json(chat: ChatId) -> str:
+    """Return how a delivery's JSON names its chat; inside a text of it the quotes would be escaped."""
+    return f'"chat": {json.dumps([chat.platform, chat.account, chat.chat, chat.thread])}'
+
+
+def list_unplaced(db: Connection) -> None:
+    """List all of Discord's chats, threads among them, and place those whose opening question names the channel."""
+    named = " UNION ".join(
+        f"SELECT {column} FROM {table} WHERE {column} LIKE 'discord:%/%'" for table, column in (*_HOLDERS, *_OWNERS)
+    )
+    db.execute(f"INSERT INTO unplaced (chat) {named}")
+    opened = db.execute(
+        "SELECT chat, incoming FROM inbox WHERE chat LIKE 'discord:%' AND incoming LIKE '%\"opens\": %'"
+    )
+    for chat, text in opened.fetchall():
+        try:
+            was, data = ChatId.parse(chat), json.loads(text)["target"]["data"]
+            parent, thread = str(int(data["opens"])), str(int(data["channel"]))
+        except (ValueError, TypeError, LookupError):
+            continue
+        if (was.chat, was.thread) == (thread, ""):
+            rename_chat(db, was, ChatId(was.platform, was.account, parent, thread))

@@ -14,9 +14,10 @@ from typing import Any, Final
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.errors import error_code
-from adapters.slack.events import Json, Me, actor, enclosed_in, readable, seconds_of, shown_text
+from adapters.slack.events import Me, actor, enclosed_in, seconds_of
 from adapters.slack.limits import RESPONSE_SECONDS
 from adapters.slack.people import People
+from adapters.slack.reading import Json, readable, shown_text
 from bot.contract import (
     LONGEST_TEXT,
     MOST_QUOTED,
@@ -89,7 +90,7 @@ class About:
         kept, user = json.loads(str(view["private_metadata"])), payload["user"]
         channel, id = str(kept["channel"]), str(user["id"])
         written = view["state"]["values"][_FIELD][_FIELD].get("value") or ""
-        text = readable(str(written)[:LONGEST_TEXT], self._me, self._people.name)
+        text = readable(str(written)[:LONGEST_TEXT], self._me.user, self._people.name)
         data: dict[str, Scalar] = {
             "team": self._me.team,
             "channel": channel,
@@ -119,7 +120,7 @@ class About:
     def _quoted(self, message: Json) -> Quoted:
         """The message as somebody reads it who quotes it."""
         user, ts = str(message.get("user") or ""), str(message.get("ts") or "")
-        text = readable(shown_text(message, 2 * MOST_QUOTED), self._me, self._people.name)
+        text = readable(shown_text(message, 2 * MOST_QUOTED, own=self._me.user), self._me.user, self._people.name)
         return Quoted(
             text=text[: MOST_QUOTED + 1],
             author=str(message.get("username") or "") or self._people.name(user),

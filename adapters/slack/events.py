@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from adapters.slack.limits import RESPONSE_SECONDS
+from adapters.slack.reading import Json, Names, readable, shared_text, shown_text, written_text
 from bot.contract import (
-    LONGEST_TEXT,
     ChatId,
     Control,
     ControlPressed,
@@ -34,17 +34,12 @@ from bot.contract import (
 _LARGE_PICTURE: Final = 4 * 1024 * 1024
 """Bytes."""
 
-Json: TypeAlias = Mapping[str, Any]
-Names: TypeAlias = Callable[[str], str]
-"""A person's id → the name they are shown by; the id itself while it is not known."""
-
 Senders: TypeAlias = Callable[[Json], Sender]
 """A message → the person who wrote it."""
 
 _PEOPLES: Final = frozenset({"", "file_share", "thread_broadcast"})
 """Subtypes of what people write; every other one is a notice of the service, a bot, or a change."""
 _UNKNOWN_TEAM: Final = "unknown"
-_ANGLE = re.compile(r"<([^<>\n]*)>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +90,7 @@ def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders, fol
     addressed = _addressed(event, event, me)
     if not addressed and not (follow and _follows(event)):
         return None
-    text = readable(_text(event), me, names)
+    text = readable(written_text(event), me.user, names)
     quoted, enclosed = _quoted(event, me, names), enclosed_in(event)
     if not text and not enclosed and quoted is None and not _mentions(event, me):
         return None
@@ -134,10 +129,10 @@ def _changed(
     if message.get("subtype") == "tombstone":
         # Slack keeps the deleted root of a thread as a tombstone and calls that a change.
         return _deleted(event, before, delivery, me, sender)
-    if not _of_a_person(message, me) or (_text(message), enclosed_in(message)) == (_text(before), enclosed_in(before)):
+    if not _of_a_person(message, me) or _as_read(message) == _as_read(before):
         return None
     # Who changes a question need not address the bot again; the core knows which messages are questions.
-    word, argument = _command_in(readable(_text(message), me, names), message, me)
+    word, argument = _command_in(readable(written_text(message), me.user, names), message, me)
     return MessageEdited(
         delivery=delivery,
         chat=_chat(event, message, me),
@@ -149,6 +144,10 @@ def _changed(
         command=word,
         enclosed=enclosed_in(message),
     )
+
+
+def _as_read(message: Json) -> tuple[str, tuple[Enclosure, ...]]:
+    return written_text(message), enclosed_in(message)
 
 
 def _deleted(event: Json, before: Json, delivery: str, me: Me, sender: Senders) -> MessageDeleted | None:
@@ -167,7 +166,7 @@ def _deleted(event: Json, before: Json, delivery: str, me: Me, sender: Senders) 
 def _command(payload: Json, me: Me, names: Names, inside: Collection[str], now: float) -> MessageSent:
     """Read `/parley …`: a command, or a question that nobody else sees."""
     channel, user = str(payload.get("channel_id", "")), str(payload.get("user_id", ""))
-    text = readable(_text(payload), me, names)
+    text = readable(written_text(payload), me.user, names)
     command = words.bare(f"/{text.removeprefix('/')}", certain=True) if text else ("help", "")
     word, argument = command if command is not None else ("", text)
     data: dict[str, Scalar] = {
@@ -265,58 +264,8 @@ def people_named(message: Json) -> set[str]:
     user = message.get("user") or ""
     # What a person does with a message or a form names them as an object.
     ids = {str(user.get("id") if isinstance(user, Mapping) else user)}
-    ids.update(re.findall(r"<@([UW]\w+)", _text(message)))
+    ids.update(re.findall(r"<@([UW]\w+)", shown_text(message)))
     return ids - {""}
-
-
-def shown_text(message: Json, most: int = LONGEST_TEXT) -> str:
-    """What a person sees of a message, its first `most` characters: many apps put all they say into attachments."""
-    parts, room = [], most
-    for one, fallback in ((message, ""), *((shared, "fallback") for shared in message.get("attachments") or ())):
-        if room <= 0:
-            break
-        text = (_text(one) or _text(one, fallback))[:room] if isinstance(one, Mapping) else ""
-        if text:
-            parts.append(text)
-            room -= len(text) + 1
-    return "\n".join(parts)
-
-
-def readable(text: str, me: Me, names: Names) -> str:
-    """Convert Slack's notation to readable text, without the mention that addressed the bot.
-
-    `<@U1>` becomes `@ann`, `<#C1|general>` `#general`, `<address|label>` `label (address)`; entities are decoded.
-    """
-    around = re.split(rf"<@{re.escape(me.user)}(?:\|[^<>]*)?>[,:]?", text.replace("\x00", ""))
-    # A mention between two pieces becomes one space, with the spaces beside it.
-    text = " ".join(piece.strip(" \t") for piece in around).strip()
-    # Odd pieces are what stood between angle brackets; what is decoded once is never read again.
-    pieces = _ANGLE.split(text)
-    return "".join(_angle(piece, names) if odd % 2 else decoded(piece) for odd, piece in enumerate(pieces))
-
-
-def decoded(text: str) -> str:
-    """Decode the three characters that Slack escapes."""
-    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-
-
-def _angle(inner: str, names: Names) -> str:
-    target, _, label = (decoded(part) for part in inner.partition("|"))
-    if target.startswith("@"):
-        known = names(target[1:])
-        return f"@{known if known != target[1:] or not label else label}"
-    if target.startswith("#"):
-        return f"#{label or target[1:]}"
-    if target.startswith("!"):
-        return label if label else f"@{target[1:].partition('^')[0]}"
-    bare = target.removeprefix("mailto:")
-    if not label or label in (target, bare) or target.partition("://")[2].rstrip("/") == label.rstrip("/"):
-        return bare
-    return f"{label} ({target})"
-
-
-def _text(message: Json, field: str = "text") -> str:
-    return str(message.get(field) or "")[:LONGEST_TEXT]
 
 
 def _of_a_person(message: Json, me: Me) -> bool:
@@ -335,11 +284,11 @@ def _addressed(event: Json, message: Json, me: Me) -> bool:
 def _follows(event: Json) -> bool:
     """Return True for a thread message that addresses nobody by name."""
     in_thread = str(event.get("thread_ts") or "") not in ("", str(event.get("ts") or ""))
-    return in_thread and re.search(r"<@[UW]", _text(event)) is None
+    return in_thread and re.search(r"<@[UW]", written_text(event)) is None
 
 
 def _mentions(message: Json, me: Me) -> bool:
-    return re.search(rf"<@{re.escape(me.user)}(?:\||>)", _text(message)) is not None
+    return re.search(rf"<@{re.escape(me.user)}(?:\||>)", written_text(message)) is not None
 
 
 def _direct(event: Json) -> bool:
@@ -406,10 +355,8 @@ def _quoted(event: Json, me: Me, names: Names) -> Quoted | None:
     for shared in event.get("attachments") or ():
         if shared.get("is_share") or shared.get("is_msg_unfurl"):
             author, enclosed = str(shared.get("author_id") or ""), enclosed_in(shared)
-            # What stands in for a text names the author too, who has not said it.
-            text = _text(shared) or ("" if enclosed else _text(shared, "fallback"))
             return Quoted(
-                text=readable(text, me, names),
+                text=readable(shared_text(shared), me.user, names),
                 author=str(shared.get("author_name") or author),
                 from_bot=author == me.user,
                 message_id=str(shared.get("ts") or ""),

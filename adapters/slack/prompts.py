@@ -13,9 +13,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.counted import Counted
 from adapters.slack.errors import error_code, translate
-from adapters.slack.events import Json
 from adapters.slack.limits import PROMPTS_WINDOW
 from adapters.slack.people import People
+from adapters.slack.reading import Json
 from bot.contract import Clock, Newest, RateLimited, Unclear, origin_of
 from bot.sentences import say
 

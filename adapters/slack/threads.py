@@ -9,9 +9,10 @@ from typing import Any, Final
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.errors import error_code, translate
-from adapters.slack.events import Me, people_named, readable, seconds_of, shown_text
+from adapters.slack.events import Me, people_named, seconds_of
 from adapters.slack.limits import REPLIES_WINDOW
 from adapters.slack.people import People
+from adapters.slack.reading import readable, shown_text
 from bot.contract import MOST_QUOTED, CallCost, Clock, DeliveryError, MessageSent, Quoted, RateBudget, words
 
 PAGE: Final = 200
@@ -81,7 +82,7 @@ class SlackThread:
                 needed = getattr(getattr(error, "response", None), "data", {}).get("needed") or "channels:history"
                 raise self._missing.note(chat.chat, needed) from error
             raise translate(error, self._scope) from error
-        messages = [_beginning(one) for one in answer.get("messages") or () if isinstance(one, Mapping)]
+        messages = [_beginning(one, self._me.user) for one in answer.get("messages") or () if isinstance(one, Mapping)]
         await self._people.settle(self._named(messages), MOST_NAMES)
         quoted: list[Quoted | None] = []
         for one in messages:
@@ -99,7 +100,7 @@ class SlackThread:
         """Return one message as a quote; None for a command to the bot."""
         user = str(message.get("user") or "")
         written = str(message["text"])
-        text = readable(written, self._me, self._people.name)[: MOST_QUOTED + 1]
+        text = readable(written, self._me.user, self._people.name)[: MOST_QUOTED + 1]
         if f"<@{self._me.user}" in written and words.bare(text, certain=True) is not None:
             return None
         profile = message.get("user_profile") or message.get("bot_profile") or {}
@@ -113,7 +114,8 @@ class SlackThread:
         )
 
 
-def _beginning(message: Mapping[str, Any]) -> dict[str, Any]:
+def _beginning(message: Mapping[str, Any], own: str) -> dict[str, Any]:
     """Shorten a message to the text that can be quoted: two hundred arrive at once."""
-    text = shown_text(message, MOST_READ + 1)
-    return {**message, "text": text if len(text) <= MOST_READ else f"{text[:MOST_READ]}…", "attachments": ()}
+    text = shown_text(message, MOST_READ + 1, own=own)
+    shown = text if len(text) <= MOST_READ else f"{text[:MOST_READ]}…"
+    return {**message, "text": shown, "attachments": (), "blocks": ()}

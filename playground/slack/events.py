@@ -38,12 +38,15 @@ class Events:
         channel = self._workspace.channels[message.channel]
         if not channel.member:
             return
-        mention = f"<@{self._workspace.bot_user_id}"
+        # In blocks a mention is an element of its own.
+        mentions = (f"<@{self._workspace.bot_user_id}", f"'user_id': '{self._workspace.bot_user_id}'")
         body = self._workspace.travel(message)
         place: Json = {"channel": message.channel}
         kind = {"im": "im", "mpim": "mpim", "channel": "channels"}[channel.type]
         subscribed = self._hears(f"message.{kind}")
-        new_mention = mention in message.text and (before is None or mention not in str(before.get("text", "")))
+        was = f"{before.get('text')} {before.get('blocks')}" if before is not None else ""
+        now = f"{message.text} {message.blocks}"
+        new_mention = any(one in now for one in mentions) and not any(one in was for one in mentions)
         foreign = message.author != self._workspace.bot_user_id and message.subtype not in QUIET_SUBTYPES
         if change != "deleted" and new_mention and foreign and not channel.direct and self._hears("app_mention"):
             self.send(body | place | {"type": "app_mention", "event_ts": message.ts})

@@ -68,8 +68,11 @@ class PeopleSide:
         subtype: str = "",
         broadcast: bool = False,
         bot_id: str = "",
+        blocks: Sequence[Json] = (),
+        attachments: Sequence[Json] = (),
     ) -> str:
-        """Write a message; its `ts`. `files` are (name, media type, content); `bot_id` makes it another app's."""
+        """Write a message; its `ts`. `files` are (name, media type, content); `bot_id` makes it another app's, which
+        may post blocks and attachments with an empty text."""
         place = self._enter(channel, person)
         stored = []
         for name, media, content in files:
@@ -83,6 +86,8 @@ class PeopleSide:
             author=person,
             bot_id=bot_id,
             text=text,
+            blocks=list(blocks),
+            attachments=[{"id": number, **one} for number, one in enumerate(attachments, 1)],
             thread_ts=thread_ts,
             subtype=kind or ("thread_broadcast" if broadcast else ""),
             files=stored,

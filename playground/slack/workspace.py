@@ -325,8 +325,11 @@ class Workspace:
         drawn.add(blocks)
         drawn.buttons, drawn.images = blocks.buttons, blocks.images
         for attachment in message.attachments:
-            if text := attachment.get("text") or attachment.get("fallback") or "":
-                drawn.add(draw_mrkdwn(str(text), self.names))
+            said = [str(attachment.get(name) or "") for name in ("pretext", "title", "text")]
+            said += [f"{one.get('title', '')}: {one.get('value', '')}" for one in attachment.get("fields") or ()]
+            said.append(str(attachment.get("footer") or ""))
+            if text := "\n".join(filter(None, said)) or str(attachment.get("fallback") or ""):
+                drawn.add(draw_mrkdwn(text, self.names))
             below = draw_blocks(attachment.get("blocks") or [], self.names)
             drawn.add(below)
             drawn.buttons += below.buttons
@@ -376,7 +379,13 @@ class Workspace:
         """A message as an attachment of the message that forwards it."""
         author, place = self.people[message.author], self.channels[message.channel]
         stamp = message.ts.replace(".", "")
+        # What an app shows in blocks stands apart, and in place of a text that it has not, a notice.
+        kept = {"team": self.team_id, "channel": message.channel, "ts": message.ts}
+        blocks = {"message_blocks": [kept | {"message": {"blocks": message.blocks}}]} if message.blocks else {}
+        said = f"[{message.ts}] {author.name}: {message.text}" if message.text else "[no preview available]"
         return {
+            **blocks,
+            **({"attachments": message.attachments} if message.attachments else {}),
             "id": 1,
             "ts": message.ts,
             "author_id": author.id,
@@ -387,7 +396,7 @@ class Workspace:
             "is_msg_unfurl": True,
             "is_share": True,
             "text": message.text,
-            "fallback": f"[{message.ts}] {author.name}: {message.text}",
+            "fallback": said,
             "from_url": f"https://{self.team_name}.slack.com/archives/{place.id}/p{stamp}",
             "footer": "Direct message" if place.direct else f"Posted in #{place.name}",
             "mrkdwn_in": ["text"],

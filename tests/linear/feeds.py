@@ -34,6 +34,7 @@ from adapters.slack import errors as slack_errors
 from adapters.slack import events as slack_events
 from adapters.slack import marks as slack_marks
 from adapters.slack import mrkdwn as slack_mrkdwn
+from adapters.slack import reading as slack_reading
 from adapters.slack import streams as slack_streams
 from adapters.slack import webhook as slack_webhook
 from adapters.telegram import html as telegram_html
@@ -166,6 +167,17 @@ def _slack(text: str) -> Mapping[str, RawJson]:
     event: RawObject = {"type": "message", "channel": "D1", "channel_type": "im", "user": "U2", "ts": "1.0"}
     event |= {"text": text, "attachments": [{"is_share": True, "text": text}]}
     return {"type": "event_callback", "event_id": "Ev1", "event": event}
+
+
+def _slack_alert(text: str) -> Mapping[str, RawJson]:
+    """What another program posts: all of it in blocks and attachments, of which there are as many as it is long."""
+    pieces = [text[at : at + 200] for at in range(0, len(text), 200)]
+    words = [{"type": "text", "text": one} for one in pieces]
+    rich = {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": words}]}
+    section = [{"type": "section", "text": {"type": "mrkdwn", "text": one}} for one in pieces]
+    fields = [{"title": one, "value": one} for one in pieces]
+    inner = {"is_share": True, "message_blocks": [{"message": {"blocks": section}}]}
+    return {"bot_id": "B1", "text": "", "blocks": [rich, *section], "attachments": [{"fields": fields}, inner]}
 
 
 def _telegram(text: str) -> RawObject:
@@ -536,6 +548,9 @@ FED: dict[str, Callable[[str], object]] = {
     "adapters.slack.marks.as_text": lambda text: slack_marks.as_text(slack_marks.held(text)),
     "adapters.slack.marks.look_alike": slack_marks.look_alike,
     "adapters.slack.mrkdwn.render": slack_mrkdwn.render,
+    "adapters.slack.reading.shown_text": lambda text: slack_reading.readable(
+        slack_reading.shown_text(_slack_alert(text)), "U1", _same
+    ),
     "adapters.slack.streams.in_markdown": slack_streams.in_markdown,
     "adapters.telegram.html.render": telegram_html.render,
     "adapters.telegram.html.visible_length": telegram_html.visible_length,
@@ -835,6 +850,7 @@ INSIDE: dict[str, str] = {
     "adapters.slack.mrkdwn.escaped": "adapters.slack.mrkdwn.render",
     "adapters.telegram.live": "adapters.telegram.live.defang",
     "adapters.slack.events": "adapters.slack.events.incoming",
+    "adapters.slack.reading": "adapters.slack.reading.shown_text",
     "adapters.slack.drawing.drawn_of": "adapters.slack.mrkdwn.render",
     "adapters.slack.streams.Growing": "adapters.slack.streams.in_markdown",
     "adapters.slack.surface.SlackSurface": "adapters.slack.mrkdwn.render",

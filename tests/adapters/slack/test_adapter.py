@@ -13,7 +13,7 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters import slack as slack_package
-from adapters.slack import events as slack_events
+from adapters.slack import reading as slack_reading
 from adapters.slack import threads as slack_threads
 from adapters.slack.about import SHORTCUT
 from adapters.slack.adapter import (
@@ -135,7 +135,7 @@ async def test_a_thread_of_long_messages_is_read_as_far_as_it_can_be_quoted_and_
 
     def noted(text: str, *given: Any) -> str:
         read.append((len(text), turns))
-        return slack_events.readable(text, *given)
+        return slack_reading.readable(text, *given)
 
     monkeypatch.setattr(slack_threads, "readable", noted)
     counting = asyncio.create_task(count_turns())

@@ -8,7 +8,6 @@ import logging
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from functools import partial
 
 from bot.agent import Agent, AgentLimits, CallPolicy, Condenser
 from bot.commands import CommandActions, CommandAnswers, Presses, ReminderList
@@ -22,14 +21,16 @@ from bot.intake import (
     Alone,
     Dispatcher,
     Locks,
+    Members,
     Ownership,
     Platforms,
+    Roles,
     Sessions,
     WaitingSigns,
-    watch_due,
+    work_beside,
 )
 from bot.model import Chain, Model, Models
-from bot.operations import HttpServer, LoopWatch, Metrics, Outlet, WebServer, end_in_order, keep_tidy, writes
+from bot.operations import HttpServer, LoopWatch, Metrics, Outlet, WebServer, end_in_order, writes
 from bot.pacing import Pacer, begin_sharing
 from bot.policy import (
     Access,
@@ -83,6 +84,7 @@ class App:
     ownership: Ownership = field(default_factory=Alone)
     locks: Locks = field(default_factory=Alone)
     sessions: Sessions | None = None
+    members: Members | None = None
     worker: str = "run"
     """This process's name for what it holds in the store; no other one that runs has it."""
     _clock: Clock = field(init=False, default_factory=SystemClock)
@@ -99,7 +101,9 @@ class App:
             self._join_turn()
             self._join_intake(self._join_commands())
             self.watch = await stack.enter_async_context(LoopWatch(lambda: self.platforms.listening))
-            add_gauges(self.metrics, self.dispatcher.queue, self.pacer, self.store, self.platforms, self.watch)
+            add_gauges(
+                self.metrics, self.dispatcher.queue, self.pacer, self.store, self.platforms, self.watch, self.roles
+            )
             await self._open_listeners(stack)
             self._stack = stack.pop_all()
         return self
@@ -173,7 +177,8 @@ class App:
         if self.ownership.shared:
             stack.push_async_callback(end_tasks, begin_sharing(self.pacer, self.store.allowances, self._clock))
         locks = self.locks if self.ownership.shared else None
-        self.platforms = Platforms(self.adapters, self._clock, self.metrics, locks, self.sessions)
+        self.roles = Roles(self._clock, self.members)
+        self.platforms = Platforms(self.adapters, self._clock, self.metrics, locks, self.sessions, self.roles.role)
 
     def _join_context(self, stack: AsyncExitStack) -> None:
         """Build what the model is told."""
@@ -363,7 +368,8 @@ class App:
             self.http = await stack.enter_async_context(
                 HttpServer(core.http_host, core.http_port, self.state, self.metrics, self.outlet)
             )
-        if by_web := self.adapters.keys() & set(self.configuration.by_web):
+        by_web = self.adapters.keys() & set(self.configuration.by_web)
+        if by_web and self.roles.role.receives:
             await stack.enter_async_context(
                 WebServer(core.web_host, core.web_port, by_web, self.platforms.entrance, self.metrics, self._clock)
             )
@@ -387,6 +393,7 @@ class App:
         stores = await writes(self.store)
         return {
             "ready": stores and self.platforms.ready,
+            **self.roles.state,
             "store": "writes" if stores else "cannot be written to",
             "model": self.models.name,
             "settling": self.settling.waiting,
@@ -405,29 +412,22 @@ class App:
         log.info("starting with %s for %s", self.models.name, ", ".join(self.adapters))
         for line in self.rights.lines:
             log.info("%s", line)
-        leave = asyncio.Event()
-        dispatcher = self.dispatcher
+        leave, dispatcher = asyncio.Event(), self.dispatcher
         await dispatcher.report_suspended(lambda platform: platform not in self.adapters)
         running = asyncio.create_task(
             self.platforms.run(dispatcher.deliver, dispatcher.resume, leave, dispatcher.suspend), name="platforms"
         )
         stopping = asyncio.create_task(stop.wait(), name="stop")
         owning = asyncio.create_task(self.ownership.run(dispatcher.serve, dispatcher.hint), name="places")
-        due = watch_due(dispatcher, self.reminders, self.ownership, self.locks, tuple(self.adapters))
-        watching = asyncio.create_task(due, name="due")
-        core = self.configuration.core
-        keep = Keep.from_days(core.keep_days, core.keep_files_days)
-        tidying = self.locks.while_held("upkeep", lambda: keep_tidy(self.store, self._clock, keep))
-        pruning = asyncio.create_task(tidying, name="upkeep")
-        settle_gone = partial(self.quotas.settle_gone, self.store.allowances, self.ownership.living)
-        burying = asyncio.create_task(self.locks.while_held("what the dead held", settle_gone), name="burying")
+        keep = Keep.from_days(self.configuration.core.keep_days, self.configuration.core.keep_files_days)
+        beside = [asyncio.create_task(work, name=name) for name, work in work_beside(self, self._clock, keep)]
         named = [*self.rights.named, *self._call_policy.named]
         trying = asyncio.create_task(try_tools(self.registry, named), name="tool trials")
         try:
             ends = {running, stopping, owning} if self.ownership.shared else {running, stopping}
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (stopping, watching, pruning, burying, trying):
+            for task in (stopping, *beside, trying):
                 task.cancel()
             await end_in_order(
                 turns=dispatcher.close,
@@ -437,7 +437,7 @@ class App:
                 platforms=running,
             )
             owning.cancel()
-            await asyncio.wait((stopping, watching, pruning, burying, owning), timeout=1.0)
+            await asyncio.wait((stopping, *beside, owning), timeout=1.0)
             # A trial has a program running, and sees to it that nothing of it is left.
             await asyncio.wait((trying,), timeout=END_SECONDS)
         if owning.done() and not owning.cancelled():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from bot.intake import Dispatcher, Platforms
+from bot.intake import Dispatcher, Platforms, Roles
 from bot.operations import LoopWatch, Metrics, resident_bytes
 from bot.pacing import Pacer
 from bot.store import Store
@@ -31,7 +31,13 @@ def describe(dispatcher: Dispatcher, pacer: Pacer, platforms: Platforms, watch: 
 
 
 def add_gauges(
-    metrics: Metrics, queue: TurnQueue, pacer: Pacer, store: Store, platforms: Platforms, watch: LoopWatch
+    metrics: Metrics,
+    queue: TurnQueue,
+    pacer: Pacer,
+    store: Store,
+    platforms: Platforms,
+    watch: LoopWatch,
+    roles: Roles,
 ) -> None:
     """Add the gauges of a program that is built."""
     for name, help, look in (
@@ -46,11 +52,15 @@ def add_gauges(
             "Signs in the last ten minutes that another program receives with one of our tokens.",
             lambda: sum(platforms.conflicts.values()),
         ),
+        ("parley_unserved", "1 while no process receives, or none answers.", lambda: bool(roles.lack)),
         ("parley_loop_block_seconds_max", "The longest time the event loop was late.", lambda: watch.longest),
         ("process_resident_memory_bytes", "Memory of this process.", resident_bytes),
     ):
         metrics.gauge(name, help, look)
     metrics.counter("process_cpu_seconds_total", "Processor time of this process.", time.process_time)
+    metrics.gauges(
+        "parley_role", "1 for what this process does: all, intake or turns.", ("role",), lambda: {(roles.role,): 1}
+    )
     metrics.gauges(
         "parley_shard_listening",
         "1 while a connection of a platform takes messages in, for each of its shards.",

@@ -55,7 +55,12 @@ def parser() -> argparse.ArgumentParser:
     def add(name: str, purpose: str) -> argparse.ArgumentParser:
         return _add(commands, name, purpose)
 
-    add("run", "answer on every platform whose token is set")
+    run = add("run", "answer on every platform whose token is set")
+    run.add_argument(
+        "--only",
+        choices=("intake", "turns"),
+        help="of several processes on one PostgreSQL this one only receives (intake), or only answers (turns)",
+    )
     playground = add("playground", "try it in the browser: no account, no key, nothing leaves")
     playground.add_argument("--port", type=int, help="where the page is served (8765, or the next free one)")
     playground.add_argument("--no-browser", action="store_true", help="do not open a browser")
@@ -181,7 +186,7 @@ def _run_command(options: argparse.Namespace, outlet: Outlet) -> int:
             print(f"parley: {sentence}", file=sys.stderr)  # noqa: T201
     match options.command:
         case "run" | None:
-            return _run(configuration, outlet)
+            return _run(configuration, outlet, options)
         case "chat":
             return _run_chat(configuration, outlet, options.name)
         case "tools":
@@ -246,7 +251,7 @@ def _warnings(configuration: Configuration) -> list[str]:
     return [*configuration.strays.sentences, *open_files(configuration.secret_files)]
 
 
-def _run(configuration: Configuration, outlet: Outlet) -> int:
+def _run(configuration: Configuration, outlet: Outlet, options: argparse.Namespace) -> int:
     from bot.cli.run import run
     from bot.contract import SettingsError
     from bot.operations import read_in_pieces, set_up
@@ -261,7 +266,7 @@ def _run(configuration: Configuration, outlet: Outlet) -> int:
             "no platform is configured: set TELEGRAM_BOT_TOKEN, SLACK_BOT_TOKEN with SLACK_APP_TOKEN, or "
             "DISCORD_BOT_TOKEN (`parley playground` needs none)"
         )
-    asyncio.run(run(configuration, names, outlet))
+    asyncio.run(run(configuration, names, outlet, getattr(options, "only", None)))
     return 0
 
 

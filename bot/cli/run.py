@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.configuration import Configuration, open_adapters
+from bot.contract import SettingsError
 from bot.operations import Outlet
 from bot.settings import CoreSettings
 
@@ -22,8 +23,11 @@ _OWN = {"database_url", "channels_file", "http_host", "http_port", "web_host", "
 """Settings that are a machine's own."""
 
 
-async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet) -> None:
+async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet, only: str | None = None) -> None:
     """`parley run`: until SIGTERM or Ctrl-C; a second one ends the process at once.
+
+    Args:
+        only: `intake` or `turns`: of several processes this one does only that.
 
     Raises:
         SettingsError: it cannot start as configured.
@@ -35,7 +39,7 @@ async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet
     stop.hear()
     adapters = open_adapters(configuration, names)
     with stop.while_starting():
-        async with _take_part(configuration) as (mine, part):
+        async with _take_part(configuration, only) as (mine, part):
             from bot.app import App  # loads everything, which takes a second: a signal ends the start meanwhile
 
             async with App(mine, adapters, outlet=outlet, **part) as app:
@@ -48,37 +52,48 @@ async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet
 
 
 @asynccontextmanager
-async def _take_part(configuration: Configuration) -> AsyncIterator[tuple[Configuration, dict[str, Any]]]:
+async def _take_part(
+    configuration: Configuration, only: str | None
+) -> AsyncIterator[tuple[Configuration, dict[str, Any]]]:
     """Be the one process of a SQLite file, or one of those that share a PostgreSQL database.
 
     Yields:
         The configuration for this process, and what `App` has to know of it.
     """
-    from bot.store import is_idle_on_server, is_server, lock_database, refuse_unusable
+    from bot.store import is_idle_on_server, is_server, lock_database, prepare_server
 
     core = configuration.core
     if not is_server(core.database_url):
+        if only is not None:
+            raise SettingsError(
+                f"--only {only} is for several processes on one PostgreSQL (DATABASE_URL=postgresql://…): "
+                "with a SQLite file one process does everything."
+            )
         with lock_database(core.database_url, "run"):
             yield configuration, {}
         return
-    await asyncio.to_thread(refuse_unusable, core.database_url)
     from bot.cli.installation import read_version
     from bot.contract import SystemClock
-    from bot.intake import Fleet
+    from bot.intake import Fleet, Role
 
-    name = f"{platform.node()} {os.getpid()}"
+    clock = SystemClock()
+    await asyncio.to_thread(prepare_server, core.database_url, clock.wall())
+    name, role = f"{platform.node()} {os.getpid()}", Role(only or Role.ALL)
     opening = Fleet.open(
         core.database_url,
-        clock=SystemClock(),
+        clock=clock,
         name=name,
         is_idle=is_idle_on_server,
         version=read_version(),
         configuration=digests_of(core),
+        role=role,
     )
     async with opening as fleet:
         own = core.model_copy(update={"database_url": fleet.address_of(core.database_url)})
         log.info("process %r shares the database with whoever else uses it", name)
-        part = {"ownership": fleet, "locks": fleet, "sessions": fleet, "worker": fleet.worker}
+        if not (role.receives and role.answers):
+            log.info("this process %s", "only receives" if role.receives else "only answers")
+        part = {"ownership": fleet, "locks": fleet, "sessions": fleet, "members": fleet, "worker": fleet.worker}
         yield replace(configuration, core=own), part
 
 

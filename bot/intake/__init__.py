@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bot.intake.admission import Admission, AdmissionLimits
+from bot.intake.background import work_beside
 from bot.intake.dispatcher import Dispatcher
-from bot.intake.due import watch_due
 from bot.intake.fleet import Fleet
-from bot.intake.ownership import Alone, Locks, Ownership, Sessions
+from bot.intake.ownership import Alone, Locks, Ownership, Role, Sessions
 from bot.intake.platforms import Platforms
+from bot.intake.roles import Members, Roles
 from bot.intake.waiting import WaitingSigns

@@ -69,8 +69,9 @@ def prune(db: Connection[Any]) -> None:
 class Engine:
     """The engine of this process."""
 
-    def __init__(self, member: Membership, serve: Callable[[str, str], Awaitable[None]]) -> None:
+    def __init__(self, member: Membership, serve: Callable[[str, str], Awaitable[None]], takes: bool) -> None:
         self._member = member
+        self._takes = takes
         self._serve = serve
         self._loop = asyncio.get_running_loop()
         self._started: DBOS | None = None
@@ -78,10 +79,14 @@ class Engine:
     @classmethod
     @asynccontextmanager
     async def start(
-        cls, url: str, member: Membership, serve: Callable[[str, str], Awaitable[None]]
+        cls, url: str, member: Membership, serve: Callable[[str, str], Awaitable[None]], *, takes: bool = True
     ) -> AsyncIterator[Engine]:
-        """Make or update the engine's tables; `serve(place, id)` is called for what it gives to this process."""
-        engine = cls(member, serve)
+        """Make or update the engine's tables; `serve(place, id)` is called for what it gives to this process.
+
+        Args:
+            takes: False: it gives nothing to this process, which only adds to its queue.
+        """
+        engine = cls(member, serve, takes)
         try:
             # Not in the event loop: it waits for the database, and then takes a loop of its own.
             await asyncio.to_thread(engine._launch, url)
@@ -122,6 +127,8 @@ class Engine:
         logger.propagate = True
         # A place may outlive any number of processes; what a turn may cost is counted by the turn.
         DBOS.workflow(name="serve", max_recovery_attempts=None)(serve)
+        if not self._takes:
+            DBOS.listen_queues([])
         with self._member.connect() as db:
             # One after another: its steps are not made for several processes that start at once. Whoever waited for the
             # lock in a statement would be waited for by a step that makes an index.

@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 from bot.contract import Backoff, Clock, StoreError
 from bot.intake.engine import ENQUEUE, Engine, give_away, prune
 from bot.intake.membership import Membership
+from bot.intake.ownership import Role
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -32,19 +33,12 @@ waits to whoever asks first: a hundred chats that begin in the same instant woul
 PASSED = 2
 """How often a place is passed on for that: it waits for the engine each time."""
 
-SCHEMA = (
-    """CREATE TABLE IF NOT EXISTS places (
-        place TEXT COLLATE "C" PRIMARY KEY, job TEXT NOT NULL, passed BIGINT NOT NULL DEFAULT 0,
-        owner BIGINT REFERENCES workers ON DELETE SET NULL)""",
-    "CREATE INDEX IF NOT EXISTS places_owner ON places (owner)",
-    "CREATE TABLE IF NOT EXISTS listeners (name TEXT PRIMARY KEY, session TEXT NOT NULL)",
-)
 # Whoever stores holds the row so that nobody gives the place up meanwhile; others may store, and an owner may come.
 _FIND = "SELECT owner FROM places WHERE place = ? FOR KEY SHARE"
 _MAKE = "INSERT INTO places (place, job) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING job"
 _FENCE = "SELECT id FROM workers WHERE id = ? FOR KEY SHARE"
 _COUNT = """
-SELECT count(*) FILTER (WHERE owner = %s), count(*), (SELECT count(*) FROM workers)
+SELECT count(*) FILTER (WHERE owner = %s), count(*), (SELECT count(*) FROM workers WHERE role <> 'intake')
 FROM places WHERE owner IS NOT NULL"""
 _OWN = """
 UPDATE places SET owner = %(me)s WHERE place = %(place)s AND job = %(job)s AND (owner IS NULL OR owner = %(me)s)
@@ -65,11 +59,14 @@ class Fleet:
 
     shared: ClassVar[bool] = True
 
-    def __init__(self, member: Membership, clock: Clock, is_idle: Callable[[Connection[Any], str], bool]) -> None:
+    def __init__(
+        self, member: Membership, clock: Clock, is_idle: Callable[[Connection[Any], str], bool], role: Role
+    ) -> None:
         """
         Args:
             is_idle: returns True if no inbox row of a place is new or running.
         """
+        self.role = role
         self._member = member
         self._clock = clock
         self._is_idle = is_idle
@@ -100,16 +97,17 @@ class Fleet:
         is_idle: Callable[[Connection[Any], str], bool],
         version: str = "",
         configuration: str = "",
+        role: Role = Role.ALL,
     ) -> AsyncIterator[Fleet]:
         """Be one of the processes that share a database, which holds the tables of the store.
 
         Raises:
             SettingsError, StoreError: as `Membership.enter`.
         """
-        entering = Membership.enter(url, clock, name=name, version=version, configuration=configuration, tables=SCHEMA)
+        entering = Membership.enter(url, clock, name=name, version=version, configuration=configuration, role=role)
         async with entering as member:
-            fleet = cls(member, clock, is_idle)
-            async with Engine.start(url, member, fleet._begin) as fleet._engine:
+            fleet = cls(member, clock, is_idle, role)
+            async with Engine.start(url, member, fleet._begin, takes=role.answers) as fleet._engine:
                 member.on_sweep = fleet._sweep
                 try:
                     yield fleet
@@ -128,6 +126,15 @@ class Fleet:
         """See `Ownership.living`."""
         rows = await self._member.do(lambda db: db.execute("SELECT CAST(id AS text) FROM workers").fetchall())
         return {name for (name,) in rows}
+
+    def report(self, listens: str) -> None:
+        """See `Members.report`."""
+        self._member.listens = listens
+
+    async def roles(self) -> set[Role]:
+        """See `Members.roles`. A role that only a later version knows is taken for all."""
+        rows = await self._member.do(lambda db: db.execute("SELECT DISTINCT role FROM workers").fetchall())
+        return {Role(role) if role in list(Role) else Role.ALL for (role,) in rows}
 
     def address_of(self, url: str) -> str:
         """Return the address by which this process's connections are made: the others end them with this process."""

@@ -36,19 +36,17 @@ UNHEARD_SECONDS = 1.0
 """Without an answer for so long a process sends nothing, and judges nobody: it may be the one that is cut off."""
 FROZEN_SECONDS = 3.0
 """A process that wrote nothing for so long is frozen or cut off, though its connection stands."""
+CLOCK_SECONDS = 1.0
+"""By how much the clock of a machine may differ from the database's."""
 SWEEP_SECONDS = 1.0
 """How often what nobody serves is looked for."""
 ENDED = 70
 """Exit code of a process that has been replaced. What started it may start it again."""
 
-SCHEMA = (
-    """CREATE TABLE IF NOT EXISTS workers (
-        id BIGINT PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL, configuration TEXT NOT NULL,
-        started_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
-        seen_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp())""",
-)
-_ENTER = "INSERT INTO workers (id, name, version, configuration) VALUES (%s, %s, %s, %s)"
-_BEAT = "UPDATE workers SET seen_at = clock_timestamp() WHERE id = %s"
+_ENTER = "INSERT INTO workers (id, name, version, configuration, role) VALUES (%s, %s, %s, %s, %s)"
+_BEAT = """
+UPDATE workers SET seen_at = clock_timestamp(), listens = %s, ahead = %s - extract(epoch FROM clock_timestamp())
+WHERE id = %s RETURNING ahead"""
 _OTHERS = f"""
 SELECT id, name, pg_try_advisory_lock(id), seen_at < clock_timestamp() - interval '{FROZEN_SECONDS} s'
 FROM workers WHERE id <> %s"""
@@ -65,7 +63,7 @@ def end_at_once(sentence: str) -> NoReturn:
 class Membership:
     """The process's row, direct connection and locks."""
 
-    def __init__(self, url: str, clock: Clock, *, name: str, version: str, configuration: str) -> None:
+    def __init__(self, url: str, clock: Clock, *, name: str, version: str, configuration: str, role: str) -> None:
         """
         Args:
             name: what an operator knows the process by.
@@ -76,7 +74,10 @@ class Membership:
         """Name of this process's connections, by which the others end them when it is frozen."""
         self._url = url
         self._clock = clock
-        self._row = (self.id, name, version, configuration)
+        self._row = (self.id, name, version, configuration, role)
+        self.listens = ""
+        """From which platforms this process receives, for the others to read."""
+        self._strays = False
         self._loop = asyncio.get_running_loop()
         self._work: deque[tuple[Callable[[Connection[Any]], Any], Future[Any]]] = deque()
         self._woken, self._wakes = socket.socketpair()
@@ -104,20 +105,17 @@ class Membership:
         name: str,
         version: str = "",
         configuration: str = "",
-        tables: tuple[str, ...] = (),
+        role: str = "all",
     ) -> AsyncIterator[Membership]:
         """Be one of the processes; leaving removes the row, and gives what this process served to the others.
 
-        Args:
-            tables: statements that make tables of others, where they are not there.
-
         Raises:
-            SettingsError: the URL leads to a pooler, or to a place where no table can be made.
+            SettingsError: the URL leads to a pooler, or names a role that may not write.
             StoreError: the server cannot be reached.
         """
-        member = cls(url, clock, name=name, version=version, configuration=configuration)
+        member = cls(url, clock, name=name, version=version, configuration=configuration, role=role)
         try:
-            member._first = await asyncio.to_thread(member._begin, tables)
+            member._first = await asyncio.to_thread(member._begin)
         except BaseException:
             member._woken.close()
             member._wakes.close()
@@ -193,7 +191,7 @@ class Membership:
 
     # All below runs in the thread, or before it.
 
-    def _begin(self, tables: tuple[str, ...]) -> Connection[Any]:
+    def _begin(self) -> Connection[Any]:
         import psycopg
 
         try:
@@ -204,17 +202,13 @@ class Membership:
                         "DATABASE_URL must lead to PostgreSQL itself, not to a pooler: "
                         "several processes know each other by what one connection holds"
                     )
-                with db.transaction():
-                    db.execute(f"SELECT pg_advisory_xact_lock({_KEY})", ["steps"])
-                    for statement in (*SCHEMA, *tables):
-                        db.execute(statement.encode())
                 db.execute(_ENTER, self._row)
                 self._compare(db)
             except BaseException:
                 db.close()
                 raise
         except psycopg.errors.InsufficientPrivilege as error:
-            raise SettingsError(f"DATABASE_URL names a role that may make no table: {error}") from error
+            raise SettingsError(f"DATABASE_URL names a role that may not write in its tables: {error}") from error
         except psycopg.Error as error:
             raise StoreError(f"PostgreSQL cannot be reached: {error}") from error
         return db
@@ -290,12 +284,32 @@ class Membership:
                     self._tell_loop(self.on_hint, note.payload)
 
     def _beat(self, db: Connection[Any]) -> None:
-        if not db.execute(_BEAT, [self.id]).rowcount:
-            self.end("another process has taken over what this one served, as it was not heard of: this one ends")
+        asked = self._clock.monotonic()
+        ahead = db.execute(_BEAT, [self.listens, self._clock.wall(), self.id]).fetchone()
         now = self._clock.monotonic()
+        if ahead is None:
+            self.end("another process has taken over what this one served, as it was not heard of: this one ends")
+        else:
+            self._compare_clocks(ahead[0], now - asked)
         if now - self._answered >= UNHEARD_SECONDS:
             self._steady_since = now
         self._answered = now
+
+    def _compare_clocks(self, ahead: float, took: float) -> None:
+        """Tell the operator once when this machine's clock is another than the database's.
+
+        Args:
+            took: how long the database was asked for its time; so much may be on the way.
+        """
+        strays = abs(ahead) > CLOCK_SECONDS + took
+        if strays and not self._strays:
+            log.warning(
+                "this machine's clock is %.1f s %s the database's: rate limits that processes share hold only while "
+                "all agree within a second (NTP)",
+                abs(ahead),
+                "ahead of" if ahead > 0 else "behind",
+            )
+        self._strays = strays
 
     def _judge(self, db: Connection[Any]) -> bool:
         """Remove the rows of the dead; True if there were any.

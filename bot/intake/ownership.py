@@ -7,12 +7,31 @@ at running turns (the queue, joins, `/stop`, presses, edits) finds them in its o
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
+from enum import StrEnum
 from typing import Protocol
 
 from bot.store import Connection
 
 LOOK_SECONDS = 1.0
 """How often a process looks for what another one stored: the most that a lost hint costs."""
+
+
+class Role(StrEnum):
+    """What a process does of receiving and answering."""
+
+    ALL = "all"
+    INTAKE = "intake"
+    """It receives and stores; other processes answer."""
+    TURNS = "turns"
+    """It answers; other processes receive."""
+
+    @property
+    def receives(self) -> bool:
+        return self is not Role.TURNS
+
+    @property
+    def answers(self) -> bool:
+        return self is not Role.INTAKE
 
 
 class Ownership(Protocol):

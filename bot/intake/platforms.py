@@ -30,7 +30,7 @@ from bot.contract import (
     Unreachable,
     origin_of,
 )
-from bot.intake.ownership import LOOK_SECONDS, Locks, Sessions
+from bot.intake.ownership import LOOK_SECONDS, Locks, Role, Sessions
 from bot.operations import Metrics
 from tools.cancelling import end_tasks
 
@@ -50,12 +50,15 @@ class Platforms:
         metrics: Metrics | None = None,
         locks: Locks | None = None,
         sessions: Sessions | None = None,
+        role: Role = Role.ALL,
     ) -> None:
         """
         Args:
             locks: of the processes that share a database, one of which receives for an account; None: there is one.
             sessions: what it leaves to the next of them.
+            role: what this process does; where others receive, it only writes.
         """
+        self._role = role
         self._sessions = sessions
         self._locks = locks
         self._adapters = dict(adapters)
@@ -82,8 +85,8 @@ class Platforms:
 
     @property
     def listening(self) -> bool:
-        """Whether messages come in from any platform."""
-        return "listening" in self.state.values()
+        """Whether messages come in from any platform, here or in another process that this one stands by."""
+        return not {"listening", "standing by"}.isdisjoint(self.state.values())
 
     @property
     def ready(self) -> bool:
@@ -249,7 +252,10 @@ class Platforms:
                 raise
 
     async def _listen_alone(self, name: str, adapter: Adapter, deliver: Deliver) -> None:
-        """Listen, where the platform lets one program do so when no other process does."""
+        """Listen, where the platform lets one program do so when no other process does; never if others receive."""
+        if not self._role.receives:
+            self._state[name] = "standing by"
+            await asyncio.Future()
         if isinstance(adapter, Companion):
             adapter.shared = self._locks is not None
         if self._locks is None or not isinstance(adapter, Sole) or not adapter.account:

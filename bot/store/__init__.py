@@ -33,7 +33,7 @@ from bot.store.records import (
     TurnRecord,
 )
 from bot.store.retention import Keep
-from bot.store.server import inspect_server, is_idle_on_server, refuse_running, refuse_unusable
+from bot.store.server import inspect_server, is_idle_on_server, prepare_server, refuse_running
 from bot.store.settings import ChatSettings
 from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
 from bot.store.sql import Connection

@@ -126,18 +126,17 @@ def inspect_server(url: str) -> ServerInspection:
         return ServerInspection(version, int(size), schema, 0 < schema < len(steps()), unfinished)
 
 
-def refuse_unusable(url: str) -> None:
-    """Refuse a database that cannot be used, before anything is made there.
+def prepare_server(url: str, now: float) -> None:
+    """Make the tables of the database of a `postgresql://` address, or bring them up to date.
 
     Raises:
         SettingsError: psycopg is missing, or the server or its database cannot be used as they are.
         StoreError: it cannot be used now.
     """
     with _connected(url, write=True) as db:
-        from bot.store.postgres_schema import check_server, find_version
+        from bot.store.postgres_schema import bring_up_to_date
 
-        check_server(db)
-        find_version(db)
+        bring_up_to_date(db, now)
 
 
 @contextmanager

@@ -103,6 +103,8 @@ class Process:
         self._child: Started | asyncio.subprocess.Process | None = None
         self.values: dict[str, float] = {}
         """What constants of the program shall be, where it comes from the nursery."""
+        self.options: tuple[str, ...] = ()
+        """Options of `parley run`."""
         self.settings: dict[str, str] = {}
         """Settings of this process alone."""
         self._log_file = world.data / f"log{name}.txt"
@@ -114,12 +116,12 @@ class Process:
         environment |= {**self.world.environment(), **self.settings}
         if self.nursery is None:
             self._child = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "bot", "run", env=environment, stderr=self.log, cwd=ROOT
+                sys.executable, "-m", "bot", "run", *self.options, env=environment, stderr=self.log, cwd=ROOT
             )
             return
         streams = (self.null, self.null, self.log.fileno())
         self._child = self.nursery.start(
-            "bot", "run", folder=ROOT, environment=environment, streams=streams, values=self.values
+            "bot", "run", *self.options, folder=ROOT, environment=environment, streams=streams, values=self.values
         )
 
     @property

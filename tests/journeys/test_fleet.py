@@ -19,7 +19,7 @@ from tests.journeys.test_approvals import ALLOW
 from tests.journeys.test_controls import STOP
 from tests.journeys.test_kill import PLATFORMS, WORDS, Chats, Outside, answer
 from tests.journeys.test_stop import NOTE, asked
-from tests.patience import slowed
+from tests.patience import PATIENCE, slowed
 from tests.web import Web, free_port
 
 NEXT = "And that is the next one."
@@ -319,6 +319,53 @@ async def intake_goes_on_without_its_listener(scenes: Scenes) -> None:
     assert len(gateway.identified) == sessions + 1
     # The answer to the poll of the killed process.
     assert sum(call.status == 409 for call in telegram.calls_of("getUpdates")) <= 1
+
+
+async def told(port: int, path: str) -> str:
+    """What a process answers at its port for who watches it; empty while nobody is there."""
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return ""
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    answer = (await reader.read()).decode()
+    writer.close()
+    return answer
+
+
+async def test_one_process_receives_and_another_answers(world: World, fleet: Fleet) -> None:
+    """Alone the first says that nobody answers, and keeps what is written for whoever does."""
+    chats, [intake, turns, _] = Chats(world), fleet.processes
+    world.model.script = lambda body: Reply(NEXT)
+    ports = [free_port(), free_port()]
+    for process, role, port in zip((intake, turns), ("intake", "turns"), ports, strict=False):
+        process.options, process.settings["HTTP_PORT"] = ("--only", role), str(port)
+    await intake.start()
+    await chats.ready()
+    chats.ask()
+    lack, ready = "no process answers: what people write is stored", [""]
+
+    async def until_said(port: int, *words: str, no: str = "nothing of this kind") -> None:
+        async def look() -> None:
+            while no in ready[0] or not all(word in ready[0] for word in words):
+                ready[0] = await told(port, "/ready")
+                await asyncio.sleep(0.05)
+
+        await asyncio.wait_for(look(), PATIENCE)
+
+    await until_said(ports[0], "200 OK", '"role": "intake"', lack)
+    assert lack in intake.said and not world.model.requests
+
+    await turns.start()
+    await chats.until(lambda: all(NEXT in chats.texts(name) for name in PLATFORMS))
+    await until_said(ports[1], "200 OK", '"role": "turns"', '"telegram": "standing by"', '"slack": "standing by"')
+    await until_said(ports[0], '"telegram": "listening"', no='"lack"')
+    assert 'parley_role{role="turns"} 1' in await told(ports[1], "/metrics")
+    assert len(world.model.requests) == len(PLATFORMS)
+
+    assert await intake.stop() == 0
+    await chats.until(lambda: "no process receives what people write" in turns.said)
+    assert await turns.stop() == 0
 
 
 async def test_people_meet_one_bot_whatever_becomes_of_its_processes(world: World, fleet: Fleet) -> None:

@@ -89,6 +89,8 @@ REFUSED = {
     "certificates for the doctor": Wrong("SSL_CERT_DIR names '/none'", {"SSL_CERT_DIR": "/none"}, command=("doctor",)),
     "database of another kind": wrong("DATABASE_URL names neither a SQLite file nor a", DATABASE_URL="mysql://h/x"),
     "database without scheme": wrong("DATABASE_URL names neither a SQLite file nor a", DATABASE_URL="data/parley.db"),
+    "one role of a process on a file": Wrong("--only turns is for several processes on one PostgreSQL",
+                                              command=("run", "--only", "turns")),
     "database in memory": wrong("DATABASE_URL names a database in memory", DATABASE_URL="sqlite:///:memory:"),
     "database that cannot be made": Wrong("/proc/none", {"DATABASE_URL": "sqlite:////proc/none/parley.db"}),
     "port that is none": wrong("HTTP_PORT must be a whole number from 0 to 65535, not '70000'", HTTP_PORT="70000"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.bot.intake.members import TABLES
 from tests.postgres import Postgres, empty
 
 
@@ -12,4 +13,9 @@ def postgres_url(postgres_server: Postgres, request: pytest.FixtureRequest) -> s
     worker = getattr(request.config, "workerinput", {}).get("workerid", "alone")
     address = postgres_server.make_database(f"processes_{worker}")
     empty(address)
+    import psycopg
+
+    with psycopg.connect(address, autocommit=True) as db:
+        for statement in TABLES:
+            db.execute(statement.encode())
     return address

@@ -21,9 +21,9 @@ from multiprocessing.context import ForkServerProcess
 from typing import TYPE_CHECKING, TypeAlias
 
 from bot.contract import SystemClock
-from bot.intake.fleet import SCHEMA as PLACES
 from bot.intake.fleet import Fleet
-from bot.intake.membership import SCHEMA as WORKERS
+from bot.intake.ownership import Role
+from bot.store.postgres_schema import PROCESSES, for_postgres
 from tests.conftest import RawJson
 from tests.patience import PATIENCE
 
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 Deliveries: TypeAlias = Sequence[tuple[str, str | None]]
 """Places, and keys by which a delivery is known that comes twice."""
 TABLES = (
-    *WORKERS,
-    *PLACES,
+    *(for_postgres(work) for work in PROCESSES if isinstance(work, str)),
     "CREATE TABLE IF NOT EXISTS inbox (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, place TEXT NOT NULL, "
     "key TEXT UNIQUE, state TEXT NOT NULL DEFAULT 'new', stored_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp())",
     "CREATE INDEX IF NOT EXISTS inbox_new ON inbox (place) WHERE state = 'new'",
@@ -70,13 +69,15 @@ class Member:
     """How long a place is kept with nothing to do."""
     look: float = 1.0
     """How often it looks for what nobody gave a hint of."""
+    role: Role = Role.ALL
     fleet: Fleet = field(init=False)
     db: Connection[RawJson] = field(init=False)
     hints: dict[str, asyncio.Event] = field(init=False, default_factory=dict)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Member]:
-        async with Fleet.open(self.url, clock=SystemClock(), name=self.name, is_idle=is_idle) as self.fleet:
+        opening = Fleet.open(self.url, clock=SystemClock(), name=self.name, is_idle=is_idle, role=self.role)
+        async with opening as self.fleet:
             with closing(self.fleet.connect()) as self.db:
                 running = asyncio.create_task(self.fleet.run(self.serve, self.hint))
                 yield self

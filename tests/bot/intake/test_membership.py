@@ -56,6 +56,28 @@ async def test_settings_that_are_others_in_another_process_are_named(
     assert line == "process one has other settings than this one: PRICES, TOOLS_OFF"
 
 
+async def test_a_clock_that_differs_from_the_databases_is_told_once(
+    postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Ahead(SystemClock):
+        by = 3_600.0
+
+        def wall(self) -> float:
+            return super().wall() + self.by
+
+    clock = Ahead()
+    ahead = "SELECT 1 FROM workers WHERE ahead BETWEEN 3590 AND 3610 AND seen_at > started_at + interval '0.7 s'"
+    async with Membership.enter(postgres_url, clock, name="one"):
+        await until(lambda: bool(run(postgres_url, ahead)))
+        assert caplog.text.count("this machine's clock is 3600.0 s ahead of the database's") == 1
+        clock.by = -7.0
+        await until(lambda: bool(run(postgres_url, "SELECT 1 FROM workers WHERE ahead < 0")))
+        clock.by = 0.0
+        await until(lambda: bool(run(postgres_url, "SELECT 1 FROM workers WHERE abs(ahead) < 1")))
+        clock.by = -60.0
+        await until(lambda: "s behind the database's" in caplog.text)
+
+
 async def test_a_hint_reaches_the_process_it_is_meant_for(postgres_url: str) -> None:
     async with enter(postgres_url, "one") as one, enter(postgres_url, "two") as two:
         heard: asyncio.Queue[str] = asyncio.Queue()
@@ -187,8 +209,8 @@ async def test_a_server_that_cannot_be_reached_or_used_is_named(postgres_url: st
         async with enter("postgresql://nobody@127.0.0.1:1/none", "one"):
             pass
     make = "DO $$ BEGIN CREATE ROLE weak LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$"
-    run(postgres_url, f"DROP TABLE IF EXISTS places, workers; {make}")
-    with pytest.raises(SettingsError, match="may make no table"):
+    run(postgres_url, make)
+    with pytest.raises(SettingsError, match="may not write in its tables"):
         async with enter(postgres_url.replace("owner:", "weak:"), "one"):
             pass
 

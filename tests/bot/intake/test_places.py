@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from bot.intake import engine, fleet, membership
+from bot.intake.ownership import Role
 from tests.bot.intake.members import Looks, Marks, Member, looks
 from tests.patience import PATIENCE
 
@@ -170,3 +171,25 @@ async def test_what_cannot_be_asked_now_is_asked_again(here: Member, seen: Looks
     await look_for(seen, NOBODY)
     assert len(seen.rows("SELECT FROM workers")) == 1
     seen.check_order()
+
+
+async def test_a_process_that_only_receives_serves_nothing_and_counts_for_no_share(
+    seen: Looks, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(membership.Membership, "_judge", lambda *_: False)
+    async with Member(postgres_url, "gate", seconds=0.0, idle=PATIENCE, role=Role.INTAKE).open() as gate:
+        for number in range(2 * fleet.MORE_PLACES + 2):
+            await gate.take_in(f"slack:C{number}")
+        assert await gate.fleet.roles() == {Role.INTAKE}
+        await look_for(seen, "SELECT FROM workers WHERE seen_at > started_at + interval '0.5 s'")
+        assert seen.rows("SELECT owner FROM places GROUP BY owner") == [(None,)]
+        seen.run("INSERT INTO workers (id, name, version, configuration, role) VALUES (1, 'new', '', '', 'later')")
+        assert await gate.fleet.roles() == {Role.INTAKE, Role.ALL}, "what only a later version knows"
+
+    # Beside one more that answers, the last places would be passed on.
+    seen.run("UPDATE workers SET role = 'intake'")
+    async with Member(postgres_url, "turns", seconds=0.0, idle=PATIENCE, role=Role.TURNS).open():
+        await look_for(seen, ALL_ANSWERED)
+        assert seen.rows("SELECT DISTINCT name, passed FROM places JOIN workers ON owner = workers.id") == [
+            ("turns", 0)
+        ]

@@ -13,7 +13,7 @@ import pytest
 from bot.contract.errors import Contested, DeliveryError, SettingsError, StoreError, Unreachable
 from bot.contract.messages import MessageRef, MessageSent, ReplyTarget
 from bot.contract.surface import Deliver, Drawn, SurfaceLimits
-from bot.intake.ownership import Locks, Sessions
+from bot.intake.ownership import Locks, Role, Sessions
 from bot.intake.platforms import STEADY_SECONDS, Platforms
 from bot.operations.metrics import Metrics
 from tests.bot.conftest import BareSurface
@@ -94,11 +94,12 @@ async def running(
     metrics: Metrics | None = None,
     locks: Locks | None = None,
     sessions: Sessions | None = None,
+    role: Role = Role.ALL,
 ) -> AsyncIterator[tuple[Platforms, asyncio.Event, asyncio.Task[None]]]:
     async def nothing(_: object) -> None:
         return None
 
-    platforms = Platforms({fake.platform: fake for fake in fakes}, clock, metrics, locks, sessions)
+    platforms = Platforms({fake.platform: fake for fake in fakes}, clock, metrics, locks, sessions, role)
     leave = asyncio.Event()
     task = asyncio.create_task(platforms.run(nothing, resume or nothing, leave, off or nothing))
     await clock.settle()
@@ -396,6 +397,21 @@ async def test_a_process_stands_by_while_another_one_listens_and_takes_over(cloc
         locks.lost.set()
         await clock.settle()
         assert platforms.state["telegram"] == "standing by" and not sole.listening
+
+
+async def test_a_process_that_only_answers_listens_nowhere_and_writes_everywhere(clock: FakeClock) -> None:
+    locks, resumed = HeldElsewhere(), list[str]()
+    locks.free.set()
+
+    async def resume(name: str) -> None:
+        resumed.append(name)
+
+    sole, free = SoleFake("telegram"), Fake("slack")
+    async with running(clock, sole, free, locks=locks, resume=resume, role=Role.TURNS) as (platforms, _, task):
+        assert platforms.state == {"telegram": "standing by", "slack": "standing by"}
+        assert platforms.ready and platforms.listening and sorted(resumed) == ["slack", "telegram"]
+        assert platforms.surface(ReplyTarget("slack")) == SurfaceOf("slack") and not locks.names
+    assert (sole.log, free.log) == (["login", "left"], ["login", "left"]) and task.exception() is None
 
 
 class ResumingFake(SoleFake):

@@ -11,7 +11,6 @@ from bot.cli.moving import move
 from bot.contract.errors import SettingsError, StoreError
 from bot.contract.messages import ChatId
 from bot.contract.transcript import AssistantEntry, Entry, Usage, UserEntry
-from bot.intake.membership import SCHEMA as WORKERS
 from bot.store import Store, TurnState, copy_store, lock_database
 from tests.bot.store.conftest import HandClock, Message, taken_in
 
@@ -156,8 +155,6 @@ async def test_nothing_is_moved_from_under_a_bot_that_runs_on_a_server(
     async with Store.open(postgres_url, clock=clock):
         pass
     with psycopg.connect(postgres_url, autocommit=True) as db:
-        for statement in WORKERS:
-            db.execute(statement.encode())
         db.execute("INSERT INTO workers (id, name, version, configuration) VALUES (1, 'east 42', '', '')")
         with pytest.raises(SettingsError, match=r"A bot answers from this database \(process east 42\)"):
             await move(postgres_url, target)

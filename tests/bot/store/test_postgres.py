@@ -7,6 +7,7 @@ skipped.
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
@@ -228,10 +229,9 @@ def test_a_database_that_cannot_be_used_is_left_as_it_is(
 
 
 def test_the_steps_are_taken_once_in_one_transaction() -> None:
-    """Also beside the tables of other parts of the program."""
     done: list[str] = []
-    fresh = Said({}, {"obj_description": [("workers", None)]})
-    known = Said({}, {"obj_description": [_STEPS, ("workers", None)]})
+    fresh = Said({}, {})
+    known = Said({}, {"obj_description": [_STEPS, ("report", None)]})
 
     bring_up_to_date(fresh, 5.0, (*steps(), (lambda db: done.append("filled"),)))
     bring_up_to_date(known, 5.0)
@@ -241,6 +241,14 @@ def test_the_steps_are_taken_once_in_one_transaction() -> None:
     assert not [sql for sql in known.ran if sql.lstrip().startswith("CREATE")]
     assert (find_version(fresh), find_version(known)) == (0, len(steps()))
     check_server(known)
+
+
+@pytest.mark.parametrize("number", range(1, len(steps())))
+def test_a_step_takes_nothing_away_from_processes_of_an_earlier_version(number: int) -> None:
+    """They go on while a later version starts beside them. An index is no matter of theirs."""
+    may = r"\s*(CREATE (UNLOGGED )?TABLE |CREATE INDEX |DROP INDEX |ALTER TABLE \w+ ADD COLUMN [^,]* DEFAULT [^,]+$)"
+
+    assert [work for work in steps()[number] if isinstance(work, str) and not re.match(may, work)] == []
 
 
 @pytest.mark.parametrize(
@@ -425,6 +433,8 @@ async def test_several_that_start_at_once_take_the_steps_once(clock: HandClock) 
 
         # What a server says of a database that is not there, or is not ours to use.
         server.run("CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA public TO reader", "together")
+        named_alike = server.make_database("alike")
+        server.run("CREATE TABLE workers (id int)", "alike")
         theirs = server.make_database("theirs")
         server.run("CREATE TABLE customers (id int); CREATE ROLE guest LOGIN", "theirs")
         standby = server.make_database("standby")
@@ -434,6 +444,7 @@ async def test_several_that_start_at_once_take_the_steps_once(clock: HandClock) 
             (server.address(database="nowhere"), "cannot be used: .*nowhere"),
             (server.address("reader", "together"), "may not SELECT|permission denied"),
             (theirs, r"another program's tables \(customers\)"),
+            (named_alike, r"another program's tables \(workers\)"),
             (standby, "is read-only"),
             (server.address("guest", "empty"), "may not make or change tables"),
         ):

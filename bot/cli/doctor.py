@@ -11,7 +11,9 @@ from functools import partial
 from typing import BinaryIO
 
 from bot.agent import CallPolicy
-from bot.cli.machine import Result, examine_machine
+from bot.cli.fleetcheck import Result
+from bot.cli.machine import examine_machine
+from bot.cli.sharing import digests_of
 from bot.configuration import Configuration, model_options
 from bot.contract import BotError, Clock, SettingsError, SystemClock, UserEntry
 from bot.model import PROVIDERS, KeyRefused, Model, ModelName, Models, Request, Transcriber, ask
@@ -84,7 +86,13 @@ async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool
     await _examine_tools(configuration, channels, report, outlet, offline)
     files, platforms = configuration.secret_files, configuration.configured
     machine = await examine_machine(
-        configuration.core, models, SystemClock(), platforms, files, by_web=bool(configuration.by_web)
+        configuration.core,
+        models,
+        SystemClock(),
+        platforms,
+        files,
+        by_web=bool(configuration.by_web),
+        digests=digests_of(configuration),
     )
     for what, finding in (*machine, *_examine_secrets(configuration)):
         report.add(what, finding)

@@ -8,23 +8,19 @@ import os
 import shutil
 import socket
 import urllib.request
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
+from bot.cli.fleetcheck import Result, examine_server, format_size, list_unfinished
 from bot.contract import BotError, Clock, SettingsError
 from bot.policy import Prices, read_prices
 from bot.settings import CoreSettings
-from bot.store import database_files, inspect, inspect_server, is_server, open_to_all, real_path
+from bot.store import database_files, inspect, is_server, open_to_all, real_path
 from tools.findings import Finding
 from tools.network import find_proxy_faults
 
 LEAST_FREE = 200 * 2**20
 """Bytes of free disk below which an operator should know."""
-
-
-Result: TypeAlias = tuple[str, Finding]
-"""What was looked at, and how it is."""
 
 
 async def examine_machine(
@@ -35,6 +31,7 @@ async def examine_machine(
     secret_files: Sequence[Path] = (),
     *,
     by_web: bool = False,
+    digests: str = "",
 ) -> list[Result]:
     """Look at everything that no service has to be asked about.
 
@@ -43,8 +40,9 @@ async def examine_machine(
         platforms: those that are configured.
         secret_files: files of the operator's that hold keys and tokens.
         by_web: a platform posts to our public address.
+        digests: what must be the same in all processes that share a database, as `digests_of` returns it.
     """
-    results = await _examine_database(core, clock, platforms)
+    results = await _examine_database(core, clock, platforms, digests)
     results += [("settings", Finding.bad(sentence)) for sentence in open_files(secret_files)]
     results += [("network", Finding.bad(sentence)) for sentence in find_proxy_faults()]
     results.append(("time zone", Finding.ok(core.time_zone)))
@@ -85,23 +83,9 @@ def _explain_unpriced(model: str) -> str:
     return f"nobody knows what {model} costs, so no limit in money holds for it: add it to PRICES"
 
 
-async def _examine_server(url: str, platforms: Collection[str]) -> list[Result]:
-    try:
-        found = await asyncio.to_thread(inspect_server, url)
-    except BotError as error:
-        return [("database", Finding.bad(str(error)))]
-    named = f"PostgreSQL {found.version}"
-    if not found.schema:
-        return [("database", Finding.ok(f"{named} answers, and its tables are made at the first start"))]
-    results = [("database", Finding.ok(f"{named} answers, {_format_size(found.bytes)}"))]
-    if found.older:
-        results.append(("database", Finding.note("its tables are of an earlier version; the next start upgrades them")))
-    return results + _list_unfinished(found.unfinished, platforms)
-
-
-async def _examine_database(core: CoreSettings, clock: Clock, platforms: Collection[str]) -> list[Result]:
+async def _examine_database(core: CoreSettings, clock: Clock, platforms: Collection[str], digests: str) -> list[Result]:
     if is_server(core.database_url):
-        return await _examine_server(core.database_url, platforms)
+        return await examine_server(core.database_url, clock, platforms, digests)
     try:
         path = real_path(core.database_url)
         found = await inspect(path, clock)
@@ -115,8 +99,8 @@ async def _examine_database(core: CoreSettings, clock: Clock, platforms: Collect
     elif not found.writable:
         results = [("database", Finding.bad(f"{path} and its folder must be writable for this user"))]
     else:
-        size = f"{path} is sound, {_format_size(found.bytes)}"
-        log = f" and {_format_size(found.wal_bytes)} in its write-ahead log" if found.wal_bytes else ""
+        size = f"{path} is sound, {format_size(found.bytes)}"
+        log = f" and {format_size(found.wal_bytes)} in its write-ahead log" if found.wal_bytes else ""
         mode = "" if found.journal == "wal" else "; the start turns its write-ahead log on"
         results = [("database", Finding.ok(size + log + mode))]
         if found.older:
@@ -131,28 +115,18 @@ async def _examine_database(core: CoreSettings, clock: Clock, platforms: Collect
     home = next(folder for folder in path.parents if folder.exists())
     free = shutil.disk_usage(home).free
     few = "" if free >= LEAST_FREE else "; a full disk stops every answer: make room"
-    space = f"{_format_size(free)} free at {home}{few}"
+    space = f"{format_size(free)} free at {home}{few}"
     results.append(("disk", Finding.bad(space) if few else Finding.ok(space)))
     if found is not None and all(finding.well for _, finding in results):
-        results += _list_unfinished(found.unfinished, platforms)
+        results += list_unfinished(found.unfinished, platforms)
     return results
 
 
 def _explain_kept(path: Path, count: int) -> str:
     return (
-        f"{_format_size(count)} of copies from earlier are kept beside {path}, with what was deleted since: "
+        f"{format_size(count)} of copies from earlier are kept beside {path}, with what was deleted since: "
         f"delete {path.name}.before-… and {path.name}.damaged-… when all is well"
     )
-
-
-def _list_unfinished(unfinished: Mapping[str, int], platforms: Collection[str]) -> list[Result]:
-    """List unfinished questions: what the next start answers, and what waits for a platform no longer configured."""
-    results = []
-    for platform, count in unfinished.items():
-        text = f"{count} on {platform}: answered at the next start"
-        wanting = Finding.note(f"{text}, for which {platform} has to be configured again")
-        results.append(("unfinished", Finding.ok(text) if platform in platforms else wanting))
-    return results
 
 
 def _examine_place(path: Path) -> Result:
@@ -210,9 +184,3 @@ def _answers_as_ours(host: str, port: int) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(told, dict) and told.get("ok") is True
-
-
-def _format_size(count: int) -> str:
-    if count < 2**20:
-        return f"{count / 2**10:,.0f} KiB"
-    return f"{count / 2**20:,.0f} MiB" if count < 10 * 2**30 else f"{count / 2**30:,.0f} GiB"

@@ -61,6 +61,11 @@ def parser() -> argparse.ArgumentParser:
         choices=("intake", "turns"),
         help="of several processes on one PostgreSQL this one only receives (intake), or only answers (turns)",
     )
+    run.add_argument(
+        "--new-settings",
+        action="store_true",
+        help="start though processes that run have other settings: they are replaced one by one",
+    )
     playground = add("playground", "try it in the browser: no account, no key, nothing leaves")
     playground.add_argument("--port", type=int, help="where the page is served (8765, or the next free one)")
     playground.add_argument("--no-browser", action="store_true", help="do not open a browser")
@@ -266,7 +271,8 @@ def _run(configuration: Configuration, outlet: Outlet, options: argparse.Namespa
             "no platform is configured: set TELEGRAM_BOT_TOKEN, SLACK_BOT_TOKEN with SLACK_APP_TOKEN, or "
             "DISCORD_BOT_TOKEN (`parley playground` needs none)"
         )
-    asyncio.run(run(configuration, names, outlet, getattr(options, "only", None)))
+    only, other = getattr(options, "only", None), getattr(options, "new_settings", False)
+    asyncio.run(run(configuration, names, outlet, only, new_settings=other))
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import os
 import platform
@@ -12,22 +11,27 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from bot.cli.sharing import digests_of
 from bot.configuration import Configuration, open_adapters
 from bot.contract import SettingsError
 from bot.operations import Outlet
-from bot.settings import CoreSettings
 
 log = logging.getLogger(__name__)
 
-_OWN = {"database_url", "channels_file", "http_host", "http_port", "web_host", "web_port", "log_level", "log_format"}
-"""Settings that are a machine's own."""
 
-
-async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet, only: str | None = None) -> None:
+async def run(
+    configuration: Configuration,
+    names: Iterable[str],
+    outlet: Outlet,
+    only: str | None = None,
+    *,
+    new_settings: bool = False,
+) -> None:
     """`parley run`: until SIGTERM or Ctrl-C; a second one ends the process at once.
 
     Args:
         only: `intake` or `turns`: of several processes this one does only that.
+        new_settings: processes that run may have other settings.
 
     Raises:
         SettingsError: it cannot start as configured.
@@ -39,7 +43,7 @@ async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet
     stop.hear()
     adapters = open_adapters(configuration, names)
     with stop.while_starting():
-        async with _take_part(configuration, only) as (mine, part):
+        async with _take_part(configuration, only, new_settings) as (mine, part):
             from bot.app import App  # loads everything, which takes a second: a signal ends the start meanwhile
 
             async with App(mine, adapters, outlet=outlet, **part) as app:
@@ -53,14 +57,14 @@ async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet
 
 @asynccontextmanager
 async def _take_part(
-    configuration: Configuration, only: str | None
+    configuration: Configuration, only: str | None, new_settings: bool
 ) -> AsyncIterator[tuple[Configuration, dict[str, Any]]]:
     """Be the one process of a SQLite file, or one of those that share a PostgreSQL database.
 
     Yields:
         The configuration for this process, and what `App` has to know of it.
     """
-    from bot.store import is_idle_on_server, is_server, lock_database, prepare_server
+    from bot.store import is_idle_on_server, is_server, list_processes, lock_database, prepare_server
 
     core = configuration.core
     if not is_server(core.database_url):
@@ -74,9 +78,12 @@ async def _take_part(
         return
     from bot.cli.installation import read_version
     from bot.contract import SystemClock
-    from bot.intake import Fleet, Role
+    from bot.intake import Fleet, Role, refuse_differences
 
-    clock = SystemClock()
+    clock, digests = SystemClock(), digests_of(configuration)
+    if not new_settings:
+        # Before a later version's tables are made.
+        refuse_differences(digests, await asyncio.to_thread(list_processes, core.database_url))
     await asyncio.to_thread(prepare_server, core.database_url, clock.wall())
     name, role = f"{platform.node()} {os.getpid()}", Role(only or Role.ALL)
     opening = Fleet.open(
@@ -85,7 +92,8 @@ async def _take_part(
         name=name,
         is_idle=is_idle_on_server,
         version=read_version(),
-        configuration=digests_of(core),
+        configuration=digests,
+        may_differ=new_settings,
         role=role,
     )
     async with opening as fleet:
@@ -95,11 +103,3 @@ async def _take_part(
             log.info("this process %s", "only receives" if role.receives else "only answers")
         part = {"ownership": fleet, "locks": fleet, "sessions": fleet, "members": fleet, "worker": fleet.worker}
         yield replace(configuration, core=own), part
-
-
-def digests_of(core: CoreSettings) -> str:
-    """Return a digest of each setting that must be the same in all processes. Of keys it says only whether they are
-    set."""
-    values = {name: str(value) for name, value in core if name not in _OWN}
-    pairs = ((name.upper(), hashlib.sha256(value.encode()).hexdigest()[:8]) for name, value in values.items())
-    return " ".join(f"{name}={digest}" for name, digest in pairs)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bot.intake.admission import Admission, AdmissionLimits
+from bot.intake.agreement import CLOCK_SECONDS, find_differences, refuse_differences
 from bot.intake.background import work_beside
 from bot.intake.dispatcher import Dispatcher
 from bot.intake.fleet import Fleet
 from bot.intake.ownership import Alone, Locks, Ownership, Role, Sessions
 from bot.intake.platforms import Platforms
-from bot.intake.roles import Members, Roles
+from bot.intake.roles import Members, Roles, find_lack
 from bot.intake.waiting import WaitingSigns

@@ -98,13 +98,16 @@ class Fleet:
         version: str = "",
         configuration: str = "",
         role: Role = Role.ALL,
+        may_differ: bool = False,
     ) -> AsyncIterator[Fleet]:
         """Be one of the processes that share a database, which holds the tables of the store.
 
         Raises:
             SettingsError, StoreError: as `Membership.enter`.
         """
-        entering = Membership.enter(url, clock, name=name, version=version, configuration=configuration, role=role)
+        entering = Membership.enter(
+            url, clock, name=name, version=version, configuration=configuration, role=role, may_differ=may_differ
+        )
         async with entering as member:
             fleet = cls(member, clock, is_idle, role)
             async with Engine.start(url, member, fleet._begin, takes=role.answers) as fleet._engine:
@@ -132,9 +135,9 @@ class Fleet:
         self._member.listens = listens
 
     async def roles(self) -> set[Role]:
-        """See `Members.roles`. A role that only a later version knows is taken for all."""
+        """See `Members.roles`."""
         rows = await self._member.do(lambda db: db.execute("SELECT DISTINCT role FROM workers").fetchall())
-        return {Role(role) if role in list(Role) else Role.ALL for (role,) in rows}
+        return {Role.of(role) for (role,) in rows}
 
     def address_of(self, url: str) -> str:
         """Return the address by which this process's connections are made: the others end them with this process."""

@@ -23,6 +23,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from bot.contract import Clock, SettingsError, StoreError
+from bot.intake.agreement import CLOCK_SECONDS, refuse_differences, tell_differences
+from bot.store import processes_on_server
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -36,8 +38,6 @@ UNHEARD_SECONDS = 1.0
 """Without an answer for so long a process sends nothing, and judges nobody: it may be the one that is cut off."""
 FROZEN_SECONDS = 3.0
 """A process that wrote nothing for so long is frozen or cut off, though its connection stands."""
-CLOCK_SECONDS = 1.0
-"""By how much the clock of a machine may differ from the database's."""
 SWEEP_SECONDS = 1.0
 """How often what nobody serves is looked for."""
 ENDED = 70
@@ -63,7 +63,9 @@ def end_at_once(sentence: str) -> NoReturn:
 class Membership:
     """The process's row, direct connection and locks."""
 
-    def __init__(self, url: str, clock: Clock, *, name: str, version: str, configuration: str, role: str) -> None:
+    def __init__(
+        self, url: str, clock: Clock, *, name: str, version: str, configuration: str, role: str, may_differ: bool
+    ) -> None:
         """
         Args:
             name: what an operator knows the process by.
@@ -74,6 +76,7 @@ class Membership:
         """Name of this process's connections, by which the others end them when it is frozen."""
         self._url = url
         self._clock = clock
+        self._may_differ = may_differ
         self._row = (self.id, name, version, configuration, role)
         self.listens = ""
         """From which platforms this process receives, for the others to read."""
@@ -106,14 +109,21 @@ class Membership:
         version: str = "",
         configuration: str = "",
         role: str = "all",
+        may_differ: bool = False,
     ) -> AsyncIterator[Membership]:
         """Be one of the processes; leaving removes the row, and gives what this process served to the others.
 
+        Args:
+            may_differ: other processes may have another configuration.
+
         Raises:
-            SettingsError: the URL leads to a pooler, or names a role that may not write.
+            SettingsError: another one has another configuration, or the URL leads to a pooler, or names a role that may
+                not write.
             StoreError: the server cannot be reached.
         """
-        member = cls(url, clock, name=name, version=version, configuration=configuration, role=role)
+        member = cls(
+            url, clock, name=name, version=version, configuration=configuration, role=role, may_differ=may_differ
+        )
         try:
             member._first = await asyncio.to_thread(member._begin)
         except BaseException:
@@ -202,8 +212,13 @@ class Membership:
                         "DATABASE_URL must lead to PostgreSQL itself, not to a pooler: "
                         "several processes know each other by what one connection holds"
                     )
-                db.execute(_ENTER, self._row)
-                self._compare(db)
+                with db.transaction():
+                    # One after another: of two that start at once, the second one sees the first.
+                    db.execute("SET LOCAL lock_timeout = '10s'; SET LOCAL statement_timeout = '10s'")
+                    db.execute(f"SELECT pg_advisory_xact_lock({_KEY})", ["entering"])
+                    agree = tell_differences if self._may_differ else refuse_differences
+                    agree(self._row[3], processes_on_server(db))
+                    db.execute(_ENTER, self._row)
             except BaseException:
                 db.close()
                 raise
@@ -212,13 +227,6 @@ class Membership:
         except psycopg.Error as error:
             raise StoreError(f"PostgreSQL cannot be reached: {error}") from error
         return db
-
-    def _compare(self, db: Connection[Any]) -> None:
-        """Tell the operator which settings are others in another process: an answer would depend on who gives it."""
-        own = set(self._row[3].split())
-        for name, others in db.execute("SELECT name, configuration FROM workers WHERE id <> %s", [self.id]).fetchall():
-            if names := {pair.partition("=")[0] for pair in own.symmetric_difference(others.split())}:
-                log.warning("process %s has other settings than this one: %s", name, ", ".join(sorted(names)))
 
     def _open(self) -> Connection[Any]:
         """The direct connection, with its lock."""

@@ -25,6 +25,11 @@ class Role(StrEnum):
     TURNS = "turns"
     """It answers; other processes receive."""
 
+    @classmethod
+    def of(cls, text: str) -> Role:
+        """Return the role of that name. One that only a later version knows is taken for all."""
+        return cls(text) if text in list(cls) else cls.ALL
+
     @property
     def receives(self) -> bool:
         return self is not Role.TURNS

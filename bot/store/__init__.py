@@ -33,7 +33,15 @@ from bot.store.records import (
     TurnRecord,
 )
 from bot.store.retention import Keep
-from bot.store.server import inspect_server, is_idle_on_server, prepare_server, refuse_running
+from bot.store.server import (
+    Process,
+    inspect_server,
+    is_idle_on_server,
+    list_processes,
+    prepare_server,
+    processes_on_server,
+    refuse_running,
+)
 from bot.store.settings import ChatSettings
 from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
 from bot.store.sql import Connection

@@ -12,7 +12,7 @@ from bot.contract import BotError, Clock, SettingsError
 from bot.store.faults import DatabaseError, Fault, store_error
 from bot.store.intake import count_unfinished, is_idle
 from bot.store.readers import COUNT, Readers
-from bot.store.sql import Fence
+from bot.store.sql import Connection, Fence
 from bot.store.writer import Writer
 
 if TYPE_CHECKING:
@@ -22,6 +22,23 @@ if TYPE_CHECKING:
 
 _COMMANDS = {"run": 1, "chat": 2}
 """What answers from a database, with the number of its lock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A `parley run` that shares the database."""
+
+    name: str
+    role: str
+    version: str
+    listens: str
+    """The platforms that it receives from."""
+    configuration: str
+    """What must be the same in all, as `NAME=digest` with spaces between."""
+    heard: float
+    """Seconds since it last wrote that it is alive."""
+    ahead: float
+    """Seconds by which its machine's clock is ahead of the database's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +53,13 @@ class ServerInspection:
     """The next start upgrades it."""
     unfinished: Mapping[str, int]
     """Platform → how many deliveries wait or are being answered there."""
+    processes: tuple[Process, ...]
+    connections: int
+    """How many are open on the whole server."""
+    allowed: int
+    """How many an ordinary role may open there."""
+    ahead: float
+    """Seconds by which this machine's clock is ahead of the database's, at the least."""
 
 
 @asynccontextmanager
@@ -108,22 +132,72 @@ def refuse_running(url: str) -> None:
             raise SettingsError(f"A bot answers from this database (process {', '.join(running)}). End it first.")
 
 
-def inspect_server(url: str) -> ServerInspection:
+_PROCESSES = """
+SELECT name, role, version, listens, configuration,
+    CAST(extract(epoch FROM clock_timestamp() - seen_at) AS double precision), ahead
+FROM workers WHERE EXISTS (
+    SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND (CAST(classid AS bigint) << 32 | CAST(objid AS bigint)) = id
+) ORDER BY started_at, name"""
+"""Each holds a lock on its id while it lives; a row may be that of a dead one."""
+_SERVER = """
+SELECT current_setting('server_version'), pg_database_size(current_database()),
+    (SELECT count(datid) FROM pg_stat_activity),
+    CAST(current_setting('max_connections') AS int) - CAST(current_setting('superuser_reserved_connections') AS int),
+    CAST(extract(epoch FROM clock_timestamp()) AS double precision)"""
+_FROZEN_SECONDS = 3.0
+"""A process that wrote nothing for so long is replaced by the others."""
+
+
+def processes_on_server(db: psycopg.Connection[Any]) -> tuple[Process, ...]:
+    """Return the processes that are alive, by a connection that somebody else has open."""
+    from bot.store.postgres import BorrowedConnection
+
+    return _read_processes(BorrowedConnection(db))
+
+
+def _read_processes(db: Connection) -> tuple[Process, ...]:
+    found = (Process(*row) for row in db.execute(_PROCESSES))
+    return tuple(process for process in found if process.heard < _FROZEN_SECONDS)
+
+
+def list_processes(url: str) -> tuple[Process, ...]:
+    """Return the processes that share the database of a `postgresql://` address, and change nothing.
+
+    Raises:
+        SettingsError: psycopg is missing, or the server or its database cannot be used as they are.
+        StoreError: it cannot be used now.
+    """
+    with _connected(url, write=True) as db:
+        from bot.store.postgres_schema import PROCESSES, check_server, find_version, steps
+
+        check_server(db)
+        return _read_processes(db) if find_version(db) > steps().index(PROCESSES) else ()
+
+
+def inspect_server(url: str, clock: Clock) -> ServerInspection:
     """Look at the database of a `postgresql://` address, and change nothing.
 
     Raises:
         SettingsError: it cannot be used as it is.
         StoreError: it cannot be used now.
     """
-    with _connected(url) as db:
-        from bot.store.postgres_schema import find_version, steps
+    with _connected(url, write=True) as db:
+        from bot.store.postgres_schema import PROCESSES, check_server, find_version, steps
 
+        check_server(db)
         schema = find_version(db)
-        [(version, size)] = db.execute(
-            "SELECT current_setting('server_version'), pg_database_size(current_database())"
-        ).fetchall()
+        before = clock.wall()
+        [(version, size, connections, allowed, now)] = db.execute(_SERVER).fetchall()
+        after = clock.wall()
+        # It was asked at some time between the two.
+        ahead = before - now if before > now else min(0.0, after - now)
         unfinished = count_unfinished(db) if schema else {}
-        return ServerInspection(version, int(size), schema, 0 < schema < len(steps()), unfinished)
+        processes = _read_processes(db) if schema > steps().index(PROCESSES) else ()
+        return ServerInspection(
+            version, int(size), schema, 0 < schema < len(steps()), unfinished, processes, connections, allowed, ahead
+        )
 
 
 def prepare_server(url: str, now: float) -> None:

@@ -86,7 +86,7 @@ def test_the_options_of_a_command_may_stand_in_any_order(words: tuple[str, ...])
     options: list[list[list[str]]] = []
     given: list[str] = []
     for action in COMMANDS[words]._actions:
-        value = "9" if action.type is int else f"a {action.dest}"
+        value = "9" if action.type is int else next(iter(action.choices or ()), f"a {action.dest}")
         if isinstance(action, argparse._HelpAction | argparse._SubParsersAction):
             continue
         if not action.option_strings:

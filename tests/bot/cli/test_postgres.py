@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
+import re
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from bot.cli.run import digests_of
+from adapters.settings import TelegramSettings
+from bot.cli.sharing import digests_of
+from bot.configuration import Configuration
 from bot.contract.clock import SystemClock
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.contract.transcript import Usage
 from bot.settings import CoreSettings
-from bot.store import Store, TurnState
+from bot.store import Store, TurnState, list_processes, prepare_server
 from tests.bot.cli.conftest import Inside
-from tests.postgres import Postgres
+from tests.conftest import RawJson
+from tests.postgres import Postgres, free_port
 
 CHAT = ChatId("telegram", "42", "7")
 
@@ -64,38 +73,174 @@ def test_an_empty_database_has_nothing_to_show(
     assert told.code in (0, 1) and "Traceback" not in told.err
 
 
-def test_a_database_of_another_program_is_refused_and_left_as_it_is(
-    inside: Inside, tmp_path: Path, postgres_server: Postgres
+MADE = (
+    "SELECT nspname, relname, CASE WHEN relkind = 'r' THEN (xpath('/row/n/text()', query_to_xml(format("
+    "'SELECT count(*) AS n FROM %I.%I', nspname, relname), false, true, '')))[1]::text END FROM pg_class c "
+    "JOIN pg_namespace n ON n.oid = relnamespace WHERE relkind IN ('r', 'i', 'S', 'v') "
+    "AND nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') ORDER BY 1, 2"
+)
+"""Everything in a database, with how many rows it has."""
+RUNNABLE = {
+    "PARLEY_ENV_FILE": "",
+    "MODEL": "openai:x",
+    "OPENAI_API_KEY": "sk-none",
+    "TELEGRAM_BOT_TOKEN": "42:" + "A" * 35,
+    "TELEGRAM_API_BASE_URL": "http://127.0.0.1:1",
+}
+LATER_VERSION = "INSERT INTO steps (number, at) VALUES (999, 0)"
+WRONG = {
+    "another program's": ("CREATE TABLE invoices (number bigint)", "", "holds another program's tables (invoices)"),
+    "another program's by a name of ours": (
+        "CREATE TABLE workers (id bigint)",
+        "",
+        "another program's tables (workers)",
+    ),
+    "read-only": ("", "default_transaction_read_only = on", "is read-only (a standby server, or"),
+    "of a later version": (LATER_VERSION, "", "was written by a later version of this program (its schema is 999"),
+    "without a schema": ("", "search_path = nowhere", "has no schema to keep tables in"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_database_that_is_not_right_ends_the_start_with_a_sentence_and_is_left_as_it_is(
+    wrong: str, inside: Inside, tmp_path: Path, postgres_server: Postgres
 ) -> None:
     import psycopg
 
-    url = postgres_server.make_database("others")
-    made = "SELECT nspname, relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE relkind = 'r' "
-    made += "AND nspname NOT IN ('pg_catalog', 'information_schema')"
+    url = postgres_server.make_database(f"wrong {len(wrong)}").replace(" ", "%20")
+    sql, setting, sentence = WRONG[wrong]
+    if sql == LATER_VERSION:
+        prepare_server(url, 0.0)
     with psycopg.connect(url, autocommit=True) as db:
-        db.execute("CREATE TABLE IF NOT EXISTS invoices (number bigint)")
-        environment = {
-            "PARLEY_ENV_FILE": "",
-            "DATABASE_URL": url,
-            "MODEL": "openai:x",
-            "OPENAI_API_KEY": "sk-none",
-            "TELEGRAM_BOT_TOKEN": "42:" + "A" * 35,
-            "TELEGRAM_API_BASE_URL": "http://127.0.0.1:1",
-        }
+        for statement in (sql, setting and f'ALTER DATABASE "wrong {len(wrong)}" SET {setting}'):
+            db.execute((statement or "SELECT").encode())
+        before = db.execute(MADE.encode()).fetchall()
 
-        told = inside.run("run", folder=tmp_path, environment=environment)
+        for command in ("run", "doctor"):
+            said = ("--offline",) if command == "doctor" else ()
+            told = inside.run(command, *said, folder=tmp_path, environment={**RUNNABLE, "DATABASE_URL": url})
 
-        assert told.code == 2 and "holds another program's tables (invoices)" in told.err
-        assert db.execute(made.encode()).fetchall() == [("public", "invoices")]
+            assert sentence in told.out + told.err and "Traceback" not in told.err
+            assert told.code == (2 if command == "run" else 1)
+            assert command == "doctor" or (told.err.startswith("parley: ") and told.err.count("\n") == 1)
+        assert db.execute(MADE.encode()).fetchall() == before
 
 
-def test_settings_are_compared_by_digests_and_keys_not_at_all() -> None:
-    one = CoreSettings.model_validate({"model": "openai:x", "openai_api_key": "sk-one", "http_port": 1})
-    other = CoreSettings.model_validate({"model": "openai:y", "openai_api_key": "sk-other", "http_port": 2})
+def test_a_server_that_is_away_or_holds_no_such_database_ends_the_start_with_a_sentence(
+    inside: Inside, tmp_path: Path, postgres_server: Postgres
+) -> None:
+    postgres_server.run("DROP DATABASE IF EXISTS ascii")
+    postgres_server.run("CREATE DATABASE ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C' LOCALE_PROVIDER libc")
+    away = f"postgresql://me:open-sesame@127.0.0.1:{free_port()}/parley"
+    for url, sentence in (
+        (away, "cannot be used"),
+        (postgres_server.address(database="nowhere"), "cannot be used"),
+        (postgres_server.address(database="ascii"), "is in the encoding SQL_ASCII"),
+    ):
+        told = inside.run("run", folder=tmp_path, environment={**RUNNABLE, "DATABASE_URL": url})
 
-    differing = set(digests_of(one).split()) ^ set(digests_of(other).split())
+        assert told.code == 2 and sentence in told.err and "sesame" not in told.err
+        assert told.err.startswith("parley: ") and told.err.count("\n") == 1
 
-    assert {pair.partition("=")[0] for pair in differing} == {"MODEL"}
+
+def test_without_the_extra_the_start_says_how_to_install_it(
+    inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "dbos" else find(name, *more))
+
+    told = inside.run("run", folder=tmp_path, environment={**RUNNABLE, "DATABASE_URL": "postgresql://127.0.0.1:1/x"})
+
+    assert told.code == 2 and "dbos is missing: install the extra `postgres`" in told.err
+    assert told.err.count("\n") == 1
+
+
+@contextmanager
+def another(url: str, **columns: str | float) -> Iterator[RawJson]:
+    """A process that shares a database, as far as others see it."""
+    import psycopg
+
+    row = {
+        "name": "east 42",
+        "version": "1.2",
+        "configuration": "",
+        "listens": "",
+        "role": "all",
+        "ahead": 0,
+        **columns,
+    }
+    with psycopg.connect(url, autocommit=True) as db:
+        id = secrets.randbits(62)
+        db.execute("SELECT pg_advisory_lock(%s)", [id])
+        names = ", ".join(row)
+        marks = ", ".join(["%s"] * (len(row) + 1))
+        db.execute(f"INSERT INTO workers (id, {names}) VALUES ({marks})".encode(), [id, *row.values()])
+        yield db
+        db.execute("DELETE FROM workers WHERE id = %s", [id])
+
+
+def test_a_start_with_other_settings_is_refused_and_changes_nothing(
+    inside: Inside, tmp_path: Path, postgres_url: str
+) -> None:
+    prepare_server(postgres_url, 0.0)
+    other = "BOT_NAME=0 MODEL=00000000 OF_A_LATER_VERSION=1"
+    with another(postgres_url, configuration=other) as db:
+        before = db.execute(MADE.encode()).fetchall()
+
+        told = inside.run("run", folder=tmp_path, environment={**RUNNABLE, "DATABASE_URL": postgres_url})
+
+        assert told.code == 2 and told.err.count("\n") == 1
+        assert "The process east 42 answers from the same database with other settings: BOT_NAME, MODEL." in told.err
+        assert db.execute(MADE.encode()).fetchall() == before
+
+        # A dead one's row has no lock, and a frozen one's is old: both are no concern of a start.
+        db.execute("SELECT pg_advisory_unlock_all()")
+        assert list_processes(postgres_url) == ()
+
+
+def test_the_doctor_says_who_shares_the_database_and_what_is_wrong_there(
+    inside: Inside, tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def said() -> str:
+        environment = {**RUNNABLE, "DATABASE_URL": postgres_url}
+        return inside.run("doctor", "--offline", folder=tmp_path, environment=environment).out
+
+    prepare_server(postgres_url, 0.0)
+    with another(postgres_url, listens="slack, telegram"), another(postgres_url, name="west 7", role="of later"):
+        told = said()
+        line = r"^ok +process east 42: receives and answers, listens to slack, telegram; version 1\.2, heard \d\.\d s"
+        assert re.search(line, told, re.MULTILINE)
+        assert "process west 7: receives and answers, stands by" in told
+        assert "connections" not in told and "clock" not in told and "settings than" not in told
+    with another(postgres_url, role="intake", configuration="MODEL=0", ahead=-90.0):
+        told = said()
+        assert "process east 42: only receives" in told and "its clock is 90.0 s behind the database's" in told
+        assert "BAD        processes: no process answers: what people write is stored" in told
+        assert "BAD        processes: east 42 has other settings than are read here: MODEL" in told
+    monkeypatch.setattr("bot.cli.fleetcheck.CONNECTIONS_EACH", 10_000)
+    monkeypatch.setattr("bot.contract.clock.SystemClock.wall", lambda _: time.time() + 3_600)
+    told = said()
+    assert "connections are open: one process more needs 10000; raise max_connections, or run fewer" in told
+    assert re.search(
+        r"^BAD +clock: this machine's clock is 3(600|599)\.\d s ahead of the database's", told, re.MULTILINE
+    )
+
+
+def test_settings_are_compared_by_digests_and_keys_not_at_all(tmp_path: Path) -> None:
+    def digests(channels: str, **settings: str | int) -> set[str]:
+        file = tmp_path / f"{len(list(tmp_path.iterdir()))}.yaml"
+        file.write_text(channels)
+        core = CoreSettings.model_validate({"channels_file": str(file), **settings})
+        kinds = [TelegramSettings.model_validate({"telegram_bot_token": f"{len(channels)}:A"})]
+        configuration = Configuration(core=core, platforms={"telegram": kinds[0]}, tools={}, file=None)
+        return set(digests_of(configuration).split())
+
+    one = digests("a", model="openai:x", openai_api_key="sk-one", http_port=1)
+    other = digests("a", model="openai:y", openai_api_key="sk-other", http_port=2)
+    third = digests("ab", model="openai:x")
+
+    assert {pair.partition("=")[0] for pair in one ^ other} == {"MODEL"}
+    assert {pair.partition("=")[0] for pair in one ^ third} == {"CHANNELS_FILE", "OPENAI_API_KEY"}
 
 
 def test_an_address_that_is_none_is_told_as_it_is_written(inside: Inside, tmp_path: Path) -> None:

@@ -43,13 +43,40 @@ async def test_a_process_is_known_while_it_is_there(postgres_url: str) -> None:
     assert run(postgres_url, NAMES) == []
 
 
-async def test_settings_that_are_others_in_another_process_are_named(
-    postgres_url: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    def among(name: str, configuration: str) -> RawJson:
-        return Membership.enter(postgres_url, SystemClock(), name=name, configuration=configuration)
+def among(url: str, name: str, configuration: str, *, may_differ: bool = False) -> RawJson:
+    return Membership.enter(url, SystemClock(), name=name, configuration=configuration, may_differ=may_differ)
 
-    async with among("one", "MODEL=a1 PRICES=b2 ADMINS=c3"), among("two", "MODEL=a1 PRICES=b3 TOOLS_OFF=d4 ADMINS=c3"):
+
+async def test_a_process_with_other_settings_is_no_member(postgres_url: str) -> None:
+    """A setting that one of two versions does not know is no difference."""
+    async with among(postgres_url, "one", "MODEL=a1 PRICES=b2 NEW=c3"):
+        with pytest.raises(SettingsError, match=r"process one answers .* with other settings: MODEL, PRICES"):
+            async with among(postgres_url, "two", "MODEL=a2 PRICES=b3 TOOLS_OFF=d4"):
+                pass
+        async with among(postgres_url, "three", "MODEL=a1 TOOLS_OFF=d4"):
+            assert run(postgres_url, NAMES) == [("one",), ("three",)]
+
+
+async def test_of_two_that_start_at_once_with_other_settings_one_is_refused(postgres_url: str) -> None:
+    async def start(name: str, model: str, ended: asyncio.Event) -> None:
+        async with among(postgres_url, name, f"MODEL={model}"):
+            await ended.wait()
+
+    ended = asyncio.Event()
+    starts = [asyncio.create_task(start(str(number), str(number), ended)) for number in range(4)]
+    await until(lambda: sum(start.done() for start in starts) == 3)
+    ended.set()
+    found = await asyncio.gather(*starts, return_exceptions=True)
+
+    assert sum(isinstance(one, SettingsError) for one in found) == 3
+    async with among(postgres_url, "next", "MODEL=next"):
+        pass  # nobody is left
+
+
+async def test_settings_that_may_differ_are_named(postgres_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    other = "MODEL=a1 PRICES=b3 TOOLS_OFF=d4 ADMINS=c3"
+    own = "MODEL=a1 PRICES=b2 TOOLS_OFF=d5 ADMINS=c3"
+    async with among(postgres_url, "one", own), among(postgres_url, "two", other, may_differ=True):
         pass
 
     [line] = [record.getMessage() for record in caplog.records]

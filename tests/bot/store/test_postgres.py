@@ -101,7 +101,7 @@ async def test_a_server_that_does_not_answer_is_one_sentence_before_anything_els
                 pass
         assert "s3cret" not in str(told.value)
     with pytest.raises(SettingsError, match="cannot be used"):
-        inspect_server(url)
+        inspect_server(url, clock)
 
 
 class _locked:
@@ -453,7 +453,7 @@ async def test_several_that_start_at_once_take_the_steps_once(clock: HandClock) 
                     pass
         for wrong in (server.address("reader", "together"), theirs):
             with pytest.raises(SettingsError):
-                inspect_server(wrong)
+                inspect_server(wrong, clock)
         with psycopg.connect(theirs) as db:
             assert db.execute("SELECT relname FROM pg_stat_user_tables").fetchall() == [("customers",)]
         # An extension's tables, and those that an operator keeps beside ours, are no concern of the bot's.
@@ -467,7 +467,7 @@ async def test_several_that_start_at_once_take_the_steps_once(clock: HandClock) 
             async with Store.open(server.address("bot", "shared"), clock=clock) as store:
                 await store.access.set_role("telegram:1", "owner")
             server.run("CREATE TABLE IF NOT EXISTS report (id int)", "shared")
-        assert (inspect_server(empty).schema, inspect_server(url).schema) == (0, len(steps()))
+        assert (inspect_server(empty, clock).schema, inspect_server(url, clock).schema) == (0, len(steps()))
 
 
 async def test_while_the_server_restarts_nothing_is_lost_and_everybody_waits(message: Message) -> None:

@@ -1,0 +1,81 @@
+"""Examine a PostgreSQL server for `parley doctor`, and the processes that share its database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterator, Mapping
+from typing import TypeAlias
+
+from bot.contract import BotError, Clock
+from bot.intake import CLOCK_SECONDS, Role, find_differences, find_lack
+from bot.store import Process, inspect_server
+from tools.findings import Finding
+
+CONNECTIONS_EACH = 10
+"""How many connections a process takes, about."""
+Result: TypeAlias = tuple[str, Finding]
+"""What was looked at, and how it is."""
+
+
+async def examine_server(url: str, clock: Clock, platforms: Collection[str], digests: str) -> list[Result]:
+    try:
+        found = await asyncio.to_thread(inspect_server, url, clock)
+    except BotError as error:
+        return [("database", Finding.bad(str(error)))]
+    named = f"PostgreSQL {found.version}"
+    if not found.schema:
+        return [("database", Finding.ok(f"{named} answers, and its tables are made at the first start"))]
+    results = [("database", Finding.ok(f"{named} answers, {format_size(found.bytes)}"))]
+    if found.older:
+        results.append(("database", Finding.note("its tables are of an earlier version; the next start upgrades them")))
+    free = found.allowed - found.connections
+    if free < CONNECTIONS_EACH:
+        text = (
+            f"{found.connections} of {found.allowed} connections are open: one process more needs {CONNECTIONS_EACH}; "
+        )
+        results.append(("database", Finding.note(text + "raise max_connections, or run fewer")))
+    if abs(found.ahead) > CLOCK_SECONDS:
+        results.append(("clock", Finding.bad(f"this machine's clock is {_astray(found.ahead)}")))
+    results += ((f"process {process.name}", _examine_process(process)) for process in found.processes)
+    results += (("processes", finding) for finding in _compare(found.processes, digests))
+    return results + list_unfinished(found.unfinished, platforms)
+
+
+def _examine_process(process: Process) -> Finding:
+    """Say what a process does, and whether its clock is right: rate limits are shared by the machines' clocks."""
+    does = {Role.INTAKE: "only receives", Role.TURNS: "only answers"}.get(Role.of(process.role), "receives and answers")
+    listens = f", listens to {process.listens}" if process.listens else ", stands by"
+    said = f"{does}{listens}; version {process.version or 'unknown'}, heard {process.heard:.1f} s ago"
+    # What was on the way when the machine was busy looks like a clock that is behind.
+    if abs(process.ahead) > CLOCK_SECONDS + process.heard:
+        return Finding.bad(f"{said}; its clock is {_astray(process.ahead)}")
+    return Finding.ok(said)
+
+
+def _astray(ahead: float) -> str:
+    side = "ahead of" if ahead > 0 else "behind"
+    return f"{abs(ahead):.1f} s {side} the database's: all machines must agree within a second (NTP)"
+
+
+def _compare(processes: Collection[Process], digests: str) -> Iterator[Finding]:
+    """Yield what no process does, and which settings differ from those that the doctor reads."""
+    if processes and (lack := find_lack({Role.of(process.role) for process in processes})):
+        yield Finding.bad(lack)
+    for name, names in find_differences(digests, processes):
+        yield Finding.bad(f"{name} has other settings than are read here: {', '.join(names)}")
+
+
+def list_unfinished(unfinished: Mapping[str, int], platforms: Collection[str]) -> list[Result]:
+    """List unfinished questions: what the next start answers, and what waits for a platform no longer configured."""
+    results = []
+    for platform, count in unfinished.items():
+        text = f"{count} on {platform}: answered at the next start"
+        wanting = Finding.note(f"{text}, for which {platform} has to be configured again")
+        results.append(("unfinished", Finding.ok(text) if platform in platforms else wanting))
+    return results
+
+
+def format_size(count: int) -> str:
+    if count < 2**20:
+        return f"{count / 2**10:,.0f} KiB"
+    return f"{count / 2**20:,.0f} MiB" if count < 10 * 2**30 else f"{count / 2**30:,.0f} GiB"

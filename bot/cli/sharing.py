@@ -1,0 +1,40 @@
+"""What must be the same in all processes that share a database."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from bot.configuration import Configuration
+
+_OWN = {"database_url", "http_host", "http_port", "web_host", "web_port", "log_level", "log_format"}
+"""Settings that are a machine's own."""
+_FILES = {"channels_file", "mcp_config"}
+"""Settings that name a file, whose content must be the same wherever it is."""
+
+
+def digests_of(configuration: Configuration) -> str:
+    """Return a digest of each setting that must be the same in all processes, as `NAME=digest` with spaces between.
+
+    Of keys it says only whether they are set.
+    """
+    groups = (configuration.core, *configuration.platforms.values(), *configuration.tools.values())
+    pairs = dict(pair for settings in groups for pair in _values_of(settings))
+    return " ".join(f"{name}={hashlib.sha256(value).hexdigest()[:8]}" for name, value in sorted(pairs.items()))
+
+
+def _values_of(settings: object) -> Iterator[tuple[str, bytes]]:
+    assert hasattr(settings, "__iter__")  # a model of pydantic: each field with its value
+    for name, value in settings:
+        if name in _FILES:
+            yield name.upper(), _content_of(str(value))
+        elif name not in _OWN:
+            yield name.upper(), str(value).encode()
+
+
+def _content_of(file: str) -> bytes:
+    try:
+        return Path(file).expanduser().read_bytes() if file else b""
+    except OSError:
+        return b""  # who reads it says so

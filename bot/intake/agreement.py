@@ -1,0 +1,51 @@
+"""What processes that share a database must agree on: the time, and settings on which an answer would depend."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+
+from bot.contract import SettingsError
+from bot.store import Process
+
+CLOCK_SECONDS = 1.0
+"""By how much the clock of a machine may differ from the database's."""
+
+log = logging.getLogger(__name__)
+
+
+def find_differences(own: str, processes: Iterable[Process]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name of each process whose settings are others, with the names of those settings.
+
+    A setting that only one of two versions knows is no difference.
+
+    Args:
+        own: settings as `NAME=digest` with spaces between, as processes have them.
+    """
+    mine = _digests(own)
+    for process in processes:
+        theirs = _digests(process.configuration)
+        if names := sorted(name for name in mine.keys() & theirs.keys() if mine[name] != theirs[name]):
+            yield process.name, names
+
+
+def refuse_differences(own: str, processes: Iterable[Process]) -> None:
+    """
+    Raises:
+        SettingsError: another process has other settings.
+    """
+    for name, names in find_differences(own, processes):
+        raise SettingsError(
+            f"The process {name} answers from the same database with other settings: {', '.join(names)}. Give this one "
+            "the same; or start it with --new-settings, where all are replaced one by one."
+        )
+
+
+def tell_differences(own: str, processes: Iterable[Process]) -> None:
+    """Name the settings that differ in the log, where they may."""
+    for name, names in find_differences(own, processes):
+        log.warning("process %s has other settings than this one: %s", name, ", ".join(names))
+
+
+def _digests(configuration: str) -> dict[str, str]:
+    return {name: digest for name, _, digest in (pair.partition("=") for pair in configuration.split())}

@@ -116,7 +116,7 @@ from tools import (
 from tools.base import Json, Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
 from tools.calculation import display, units
 from tools.calculation import reader as calculation
-from tools.fetch import bodies, entries, extraction, guard, reader, service
+from tools.fetch import bodies, encodings, entries, extraction, guard, reader, service
 from tools.fetch import client as fetch_client
 from tools.function import tool
 from tools.mcp import config, content, names
@@ -779,7 +779,8 @@ FED: dict[str, Callable[[str], object]] = {
     "tools.fetch.extraction.extract": _page_head,
     "tools.fetch.guard.destination": lambda text: guard.destination(f"https://{text}"),
     "tools.fetch.guard.wire_form": lambda text: guard.wire_form(f"https://a.b/{text}"),
-    "tools.fetch.reader.decode_body": lambda text: reader.decode_body(text.encode(errors="replace"), ""),
+    "tools.fetch.encodings.decode_body": lambda text: encodings.decode_body(text.encode(errors="replace"), ""),
+    "tools.fetch.encodings.guess_encoding": lambda text: encodings.guess_encoding(b"\xff" + text.encode("utf-16")),
     "tools.fetch.reader.read_html": _html,
     "tools.fetch.reader.tidy": reader.tidy,
     "tools.fetch.reader.join_broken_words": reader.join_broken_words,

@@ -10,7 +10,8 @@ from urllib.parse import unquote
 from tools.documents.findings import Findings, Found
 from tools.documents.kinds import Archive, DocumentUnreadable, Reason
 from tools.documents.trees import find_title, parse_xml, to_markdown
-from tools.fetch.reader import decode_body, parse_html
+from tools.fetch.encodings import decode_body
+from tools.fetch.reader import parse_html
 
 _CONTAINER = "META-INF/container.xml"
 _LOCKS = "META-INF/encryption.xml"

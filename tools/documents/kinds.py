@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import re
 import zipfile
@@ -157,7 +158,19 @@ def _is_text(sample: bytes) -> bool:
     """True where the beginning of a file is text in any usual encoding; UTF-16 has zeros, but on one side only."""
     if sample.startswith((b"\xff\xfe", b"\xfe\xff")) or without_mark(sample):
         return True
-    return not _BINARY.search(sample)
+    # Programs that are stopped while they write leave zeros in their logs.
+    without_zeros = sample.replace(b"\0", b"")
+    if _BINARY.search(without_zeros):
+        return False
+    return len(without_zeros) == len(sample) or _is_in(without_zeros, "utf-8") or _is_in(without_zeros, "gb18030")
+
+
+def _is_in(sample: bytes, codec: str) -> bool:
+    """True where bytes that are not all are text in this encoding; of the last character a part may be missing."""
+    try:
+        return bool(codecs.getincrementaldecoder(codec)().decode(sample).strip())
+    except UnicodeDecodeError:
+        return False
 
 
 def without_mark(sample: bytes) -> str:
@@ -165,7 +178,10 @@ def without_mark(sample: bytes) -> str:
     sample = sample[:2048]
     even, odd = sample[::2].count(0), sample[1::2].count(0)
     half = len(sample) // 2
-    if half < 2 or 4 * max(even, odd) < half:
+    most, least = max(even, odd), min(even, odd)
+    # Of Latin letters every second byte is zero; what is UTF-8 without its zeros may as well have a few too many.
+    needed = 0.9 if _is_in(sample.replace(b"\0", b""), "utf-8") else 0.25
+    if half < 2 or most < needed * half or 4 * least > most:
         return ""
     codec = "utf-16-be" if even > odd else "utf-16-le"
     try:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from tools.documents.findings import Findings, Found
 from tools.documents.kinds import DocumentUnreadable, Reason, without_mark
 from tools.documents.trees import cell_text, table_lines
-from tools.fetch.reader import MOST_CHARS, decode_body, read_html, tidy
+from tools.fetch.encodings import guess_encoding
+from tools.fetch.reader import MOST_CHARS, read_html, tidy
 
 _DELIMITERS = ",;\t|"
 _TRIED = 50
@@ -19,25 +20,21 @@ MOST_ROWS = 20_000
 MOST_COLUMNS = 200
 
 
-def decode_text(body: bytes) -> str:
-    """The text of a file in the encoding that its bytes show. What it says of itself is not asked: a text may be about
-    encodings."""
+def decode_text(body: bytes, most: int = 4 * MOST_CHARS) -> str:
+    """The first bytes of a text in the encoding that all its bytes show. What it says of itself is not asked: a text
+    may be about encodings."""
+    begins = body[:most]
     if body.startswith(codecs.BOM_UTF8):
-        return body.decode("utf-8-sig", "replace")
-    if not body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        if codec := without_mark(body):
-            return body.decode(codec, "replace")
-        try:
-            return body.decode("utf-8")
-        except UnicodeDecodeError:
-            pass
-    return decode_body(body, "")
+        return begins.decode("utf-8-sig", "replace")
+    if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return begins.decode("utf-16", "replace")
+    return begins.decode(without_mark(body) or guess_encoding(body), "replace")
 
 
 def read_text(body: bytes, findings: Findings) -> Iterator[Found]:
     """The text as it is."""
     # One character may take four bytes.
-    text = tidy(decode_text(body[: 4 * MOST_CHARS]))
+    text = tidy(decode_text(body))
     yield "", text
     if len(body) > 4 * MOST_CHARS:
         findings.note = "Only the beginning was read."
@@ -45,7 +42,7 @@ def read_text(body: bytes, findings: Findings) -> Iterator[Found]:
 
 def read_csv(body: bytes, findings: Findings) -> Iterator[Found]:
     """A table of values in Markdown."""
-    text = decode_text(body[: 4 * MOST_CHARS]).replace("\0", "")
+    text = decode_text(body).replace("\0", "")
     csv.field_size_limit(MOST_CHARS)
     rows: list[list[str]] = []
     try:

@@ -1,7 +1,7 @@
 """The program that extracts the text of a fetched page: reads a page from standard input, writes JSON and Markdown.
 
 A hostile page can keep the parsing libraries busy for ever or make them take all memory. A thread cannot be stopped;
-this process has limits, knows no secret, and can be killed. It is run by its path and imports nothing of ours.
+this process has limits, knows no secret, and can be killed. It imports nothing of ours but how bytes become text.
 
 In: a line of JSON (`kind`: html, pdf or text; `url`, `charset`, `seconds`), then the page's bytes.
 Out: a line of JSON (`title`, `date`, `author`, `site`, `note`, or `error`, a sentence), then the text in Markdown.
@@ -9,7 +9,6 @@ Out: a line of JSON (`title`, `date`, `author`, `site`, `note`, or `error`, a se
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import datetime
 import itertools
@@ -21,6 +20,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import urldefrag, urljoin, urlsplit
+
+from tools.fetch.encodings import decode_body
 
 MOST_CHARS = 2_000_000
 MOST_FIELD = 2000
@@ -70,10 +71,6 @@ _AFTER = (
     | dict.fromkeys(("td", "th"), " | ")
     | {"code": "`", "pre": "\n```\n\n"}
 )
-_META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
-_XML_CHARSET = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
-_NO_CHARSETS = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"})
-"""Codecs of Python that no page uses; some take quadratic time."""
 
 
 def set_limits(seconds: float, memory: int = _MEMORY, *, threads: bool = False) -> None:
@@ -94,38 +91,6 @@ def set_limits(seconds: float, memory: int = _MEMORY, *, threads: bool = False) 
         *(() if threads else ((resource.RLIMIT_NPROC, 0),)),
     ):
         resource.setrlimit(kind, (most, most))
-
-
-def decode_body(body: bytes, charset: str) -> str:
-    """Decode `body` by the encoding that the server, the page or the bytes name."""
-    names = [charset]
-    for pattern in (_XML_CHARSET, _META_CHARSET):
-        found = pattern.search(body[:4096])
-        names.append(found[1].decode("ascii") if found else "")
-    if body.startswith(b"\xef\xbb\xbf"):
-        names.insert(0, "utf-8-sig")
-    elif body.startswith((b"\xff\xfe", b"\xfe\xff")):
-        names.insert(0, "utf-16")
-    for name in names:
-        # As browsers do: each is a part of the encoding it is read as.
-        name = {"gb2312": "gb18030", "gbk": "gb18030", "iso-8859-1": "cp1252", "ascii": "cp1252"}.get(
-            name.lower(), name
-        )
-        try:
-            if name and codecs.lookup(name).name in _NO_CHARSETS:
-                continue
-            return body.decode(name, "replace") if name else body.decode("utf-8")
-        except (LookupError, UnicodeError, TypeError, AttributeError):
-            continue
-    try:
-        # The last characters may be missing where the page was cut.
-        return body[:-4].decode("utf-8") + body[-4:].decode("utf-8", "replace")
-    except UnicodeDecodeError:
-        pass
-    from charset_normalizer import from_bytes
-
-    best = from_bytes(body[:65536]).best()
-    return body.decode(best.encoding if best is not None else "cp1252", "replace")
 
 
 def read_html(body: bytes, url: str, charset: str, until: float) -> dict[str, str]:
@@ -164,7 +129,22 @@ def parse_html(text: str) -> Any:
         remove_pis=True,
         huge_tree=True,
     )
-    return document_fromstring(_CONTROLS.sub(" ", text).encode("utf-8", "replace"), parser=parser)
+    tree = document_fromstring(_CONTROLS.sub(" ", text).encode("utf-8", "replace"), parser=parser)
+    write_ruby(tree)
+    return tree
+
+
+def write_ruby(tree: Any) -> None:
+    """Put how characters are read, which stands small above them, in brackets behind them: 漢（かん）."""
+    for node in list(tree.iter("rp")):
+        node.text = None
+        node.tag = "span"
+    for node in list(tree.iter("rt")):
+        read, inner = (node.text or "").strip(), not any(True for _ in node.iter("rt", "rb") if _ is not node)
+        read = "".join(node.itertext()).strip() if inner else read
+        if inner:
+            del node[:]
+        node.text, node.tag = f"（{read}）" if read else None, "span"
 
 
 def read_metadata(tree: Any) -> dict[str, str]:

@@ -31,6 +31,8 @@ Start: TypeAlias = Callable[[], Awaitable[asyncio.subprocess.Process]]
 READER = Path(__file__).resolve().with_name("reader.py")
 _OURS = READER.parents[2]
 """The folder of our own packages."""
+MODULES = {name: _OURS / name for name in ("tools/__init__.py", "tools/fetch/__init__.py", "tools/fetch/encodings.py")}
+"""Files of ours that a reader imports."""
 PACKAGES = ("trafilatura", "lxml_html_clean", "charset-normalizer", "pypdfium2")
 """Distributions that a reader imports."""
 MOST_BYTES = 8 * 1024 * 1024 + 64 * 1024
@@ -71,7 +73,7 @@ class Readers:
         from tools.sandbox.launcher import Launcher
         from tools.sandbox.limits import Limits
 
-        self._program = program or Program(READER, PACKAGES)
+        self._program = program or Program(READER, PACKAGES, MODULES)
         self._launcher: Launcher | None = None
         self._reason = ""
         self._trying = asyncio.Lock()
@@ -152,7 +154,7 @@ class Readers:
 async def start_plain(program: Program | None = None) -> asyncio.subprocess.Process:
     """Start a reader without a sandbox; None: of pages."""
     env = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    if program is not None and program.modules:
+    if program is None or program.modules:
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_OURS), env.get("PYTHONPATH"))))
     return await subprocesses.start(
         sys.executable,

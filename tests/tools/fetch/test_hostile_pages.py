@@ -14,7 +14,7 @@ from bot.safety.untrusted import wrap_as_data
 from tests.patience import slowed
 from tests.tools.fetch.conftest import Site
 from tools.base import ToolCall, ToolContext, ToolError
-from tools.fetch import reader
+from tools.fetch import encodings, reader
 from tools.fetch.client import PDF_BYTES, Fetched, Fetcher
 from tools.fetch.extraction import extract
 from tools.read_page import ReadPage, in_parts
@@ -182,7 +182,7 @@ def test_a_square_does_not_grow_evenly() -> None:
     [
         reader.tidy,
         reader.parse_html,
-        lambda text: reader.decode_body(text.encode(), "punycode"),
+        lambda text: encodings.decode_body(text.encode(), "punycode"),
         lambda text: in_parts(text, 4000),
         lambda text: wrap_as_data(text, "0" * 8, "x"),
     ],

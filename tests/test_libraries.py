@@ -42,6 +42,10 @@ UNPROMISED = {
         "_SelectorTransport": "tests/bot/operations/test_heap.py::"
         "test_what_arrives_is_read_in_pieces_that_come_from_the_heap",
     },
+    "tools/documents/sheets.py": dict.fromkeys(
+        ("_cell_styles", "_get_source", "_number_formats", "_shared_strings", "_worksheet_path"),
+        "tests/tools/documents/test_seen.py::test_all_that_is_seen_of_a_workbook_is_told_or_counted",
+    ),
     "tools/subprocesses.py": {
         "_transport": "tests/tools/mcp/test_programs.py::test_output_that_nobody_read_is_let_go_with_its_program",
     },

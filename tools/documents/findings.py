@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 Found: TypeAlias = tuple[str, str]
@@ -17,8 +18,16 @@ class Findings:
     """Monotonic time at which reading ends."""
     title: str = ""
     note: str = ""
-    """What was left out, in a sentence."""
+    """How far it was read, in a sentence; empty where it was read to its end."""
+    left: Counter[str] = field(default_factory=Counter)
+    """What a person sees of it and its parts do not tell: how many of each kind, by a noun in the singular."""
     unit: str = "parts"
     """What its parts are called, in the plural."""
     total: int = 0
     """How many there are of them; 0: unknown."""
+
+    def sentences(self) -> str:
+        """What is missing, by kind and count; empty where nothing is."""
+        named = [f"{count:,} {kind}{'s' * (count != 1)}" for kind, count in sorted(self.left.items()) if count]
+        left = f"Left out, as it is not text: {', '.join(named)}." if named else ""
+        return " ".join(sentence for sentence in (self.note, left) if sentence)

@@ -10,13 +10,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tools.documents.kinds import DocumentUnreadable, Kind, Reason
+from tools.fetch.readers import MODULES as PAGE_MODULES
 from tools.fetch.readers import PACKAGES as PAGE_PACKAGES
 from tools.fetch.readers import READER, Program, Readers, Start, talk
 from tools.json_values import read_json
 
 _FOLDER = Path(__file__).resolve().parent
-_TOOLS = _FOLDER.parent
-_MODULES = ("__init__", "books", "findings", "kinds", "office", "opendocument", "pdf", "plain", "sheets", "trees")
+_MODULES = (
+    *("__init__", "books", "findings", "kinds", "numberformats", "office", "opendocument", "pdf", "plain", "sheets"),
+    *("tables", "trees"),
+)
 _PACKAGES = ("mammoth", "openpyxl", "python-pptx")
 """Distributions that documents need beside those for pages."""
 _AT_ONCE = 2
@@ -59,19 +62,18 @@ class Document:
 
     @property
     def markdown(self) -> str:
-        """All of it: the title, each part under its label, and the note."""
+        """All of it: the title, the note (a long text is cut at its end), and each part under its label."""
         parts = [f"## {part.label}\n\n{part.text}" if part.label else part.text for part in self.parts]
-        return "\n\n".join(part for part in (self.title, *parts, self.note and f"({self.note})") if part)
+        return "\n\n".join(part for part in (self.title, self.note and f"({self.note})", *parts) if part)
 
 
 def program() -> Program:
     """The program that reads documents, and what it can import in its sandbox."""
     modules = {f"tools/documents/{name}.py": _FOLDER / f"{name}.py" for name in _MODULES}
-    modules |= {name: _TOOLS / name.removeprefix("tools/") for name in ("tools/__init__.py", "tools/fetch/__init__.py")}
     return Program(
         _FOLDER / "worker.py",
         (*PAGE_PACKAGES, *_PACKAGES),
-        {**modules, "tools/fetch/reader.py": READER},
+        {**PAGE_MODULES, **modules, "tools/fetch/reader.py": READER},
         reads="documents",
         # Where the libraries are missing there is text, which needs none.
         trial="html" if find_spec("trafilatura") is not None else "text",

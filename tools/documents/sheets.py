@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import datetime
+import contextlib
 import io
+import itertools
+import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tools.documents.findings import Findings, Found
 from tools.documents.kinds import Archive, DocumentUnreadable
-from tools.documents.plain import MOST_COLUMNS, MOST_ROWS
-from tools.documents.trees import cell_text, find_title, table_lines
+from tools.documents.numberformats import LOCAL, show
+from tools.documents.plain import MOST_COLUMNS
+from tools.documents.tables import HIDDEN, MOST_NOTES, Row, describe, gather_rows, too_large
+from tools.documents.trees import find_title, parse_xml
 
-_MOST_SCANNED = 200_000
-"""Rows of a sheet that are looked at: most of a million may be empty."""
 _UNSAVED = re.compile(
     rb"<(?:\w+:)?c(?=[\s>])([^<>]*+)>\s*+<(?:\w+:)?f(?=[\s/>])(?:[^<>]*+(?<=/)>|[^<>]*+>[^<]*+</(?:\w+:)?f\s*+>)"
     rb"\s*+(?:<(?:\w+:)?v\s*+(?:/>|>\s*+</(?:\w+:)?v\s*+>)\s*+)?+</(?:\w+:)?c\s*+>"
@@ -24,22 +27,129 @@ _EMPTY_TEXT = re.compile(rb"\st\s*+=\s*+[\"']str[\"']")
 
 
 def read_xlsx(body: bytes, findings: Findings) -> Iterator[Found]:
-    """Each sheet as a table of the values that stood in it when it was last saved."""
+    """Each sheet as a table of what its cells showed when it was last saved, with its notes and text boxes."""
     from openpyxl import load_workbook
+    from openpyxl.utils.datetime import MAC_EPOCH
+    from openpyxl.worksheet._reader import WorkSheetParser
 
     archive = Archive(body)
     findings.title = find_title(archive.read("docProps/core.xml"))
     unsaved = _unsaved_line(archive)
     book = load_workbook(io.BytesIO(body), read_only=True, data_only=True, keep_links=False)
     findings.unit, findings.total = "sheets", len(book.worksheets)
+    findings.left["chart sheet"] += len(book.chartsheets)
+    formats = _formats(book)
     for sheet in book.worksheets:
-        # What a sheet says of its own size may be a lie.
-        sheet.reset_dimensions()
-        rows, cut = gather_rows(sheet.iter_rows(max_row=_MOST_SCANNED, max_col=MOST_COLUMNS + 1, values_only=True))
-        if cut:
-            findings.note = f"Of large sheets only the first {MOST_ROWS:,} rows and {MOST_COLUMNS} columns were read."
-        yield f"sheet {sheet.title}", "\n".join([*unsaved, *table_lines(rows)])
-        unsaved = []
+        path = sheet._worksheet_path
+        notes, boxes = _beside(archive, path, findings)
+        with sheet._get_source() as source:
+            parser = WorkSheetParser(source, sheet._shared_strings, data_only=True, epoch=book.epoch)
+            gathered = gather_rows(_rows(parser, formats, book.epoch == MAC_EPOCH, findings))
+        if gathered.cut:
+            findings.note = too_large()
+        columns = [
+            (int(one["min"]), int(one["max"])) for one in parser.column_dimensions.values() if _is_true(one, "hidden")
+        ]
+        lines = describe(gathered, columns, notes)
+        lines += ["", *(f"Text box: {text}" for text in boxes)] if boxes else []
+        hidden = "" if sheet.sheet_state == "visible" else f" {HIDDEN}"
+        yield f"sheet {sheet.title}{hidden}", "\n".join([*unsaved, *lines] if lines else [])
+        unsaved = [] if lines else unsaved
+
+
+def _formats(book: Any) -> list[str]:
+    """The number format of each style of a workbook."""
+    from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_MAX_SIZE
+
+    own, made = book._number_formats, []
+    for style in book._cell_styles:
+        number = style.numFmtId
+        if number >= BUILTIN_FORMATS_MAX_SIZE:
+            made.append(own[number - BUILTIN_FORMATS_MAX_SIZE])
+        else:
+            made.append(LOCAL.get(number) or BUILTIN_FORMATS.get(number, "General"))
+    return made
+
+
+def _rows(parser: Any, formats: list[str], from_1904: bool, findings: Findings) -> Iterator[Row]:
+    """The rows of a sheet as they are shown."""
+    for number, cells in parser.parse():
+        hidden = _is_true(parser.row_dimensions.pop(str(number), {}), "hidden")
+        values: list[str] = []
+        for cell in cells:
+            place, value = cell["column"], cell["value"]
+            if value is None or place > MOST_COLUMNS + 1:
+                continue
+            style = cell["style_id"]
+            shown = show(value, formats[style] if style < len(formats) else "General", from_1904=from_1904)
+            if not shown and value != "":
+                findings.left["cell whose format shows nothing"] += 1
+            values += [""] * (place - len(values))
+            values[place - 1] = shown
+        yield Row(values, hidden=hidden)
+
+
+def _is_true(attributes: Mapping[str, str], name: str) -> bool:
+    return attributes.get(name, "0") in ("1", "true", "on")
+
+
+def _beside(archive: Archive, path: str, findings: Findings) -> tuple[list[tuple[str, str]], list[str]]:
+    """The notes on the cells of a sheet, each with its place, and the texts of its boxes; what else is drawn on it is
+    counted."""
+    path = path.lstrip("/")
+    notes: dict[str, str] = {}
+    boxes: list[str] = []
+    for kind, target in _related(archive, path):
+        if kind == "threadedComment":
+            notes |= dict(_threads(archive, target))
+        elif kind == "comments":
+            notes = dict(_notes(archive, target)) | notes
+        elif kind == "drawing":
+            drawn = _tree(archive, target)
+            if drawn is None:
+                continue
+            for body in drawn.iter("{*}txBody"):
+                text = " ".join(" ".join("".join(line.itertext()) for line in body.iter("{*}p")).split())
+                boxes += [text] if text else []
+            findings.left["picture"] += sum(1 for _ in drawn.iter("{*}pic"))
+            for one in drawn.iter("{*}graphicData"):
+                uri = one.get("uri", "")
+                findings.left["chart" if "chart" in uri else "diagram" if "diagram" in uri else "object"] += 1
+    return list(notes.items()), boxes
+
+
+def _notes(archive: Archive, path: str) -> Iterator[tuple[str, str]]:
+    """The notes of a sheet in their older form, each with its place."""
+    tree = _tree(archive, path)
+    for note in () if tree is None else itertools.islice(tree.iter("{*}comment"), MOST_NOTES):
+        runs = (run.text or "" for run in note.iter("{*}t"))
+        yield note.get("ref", ""), " ".join("".join(runs).split())
+
+
+def _threads(archive: Archive, path: str) -> Iterator[tuple[str, str]]:
+    """The conversations about cells of a sheet, each with its place."""
+    tree, said = _tree(archive, path), dict[str, list[str]]()
+    for one in () if tree is None else itertools.islice(tree.iter("{*}threadedComment"), MOST_NOTES):
+        said.setdefault(one.get("ref", ""), []).append(" ".join((one.findtext("{*}text") or "").split()))
+    yield from ((place, " / ".join(texts)) for place, texts in said.items())
+
+
+def _related(archive: Archive, path: str) -> Iterator[tuple[str, str]]:
+    """What belongs to a part of an Office document: the last word of its kind, and its path."""
+    folder, name = posixpath.split(path)
+    tree = _tree(archive, f"{folder}/_rels/{name}.rels")
+    for one in () if tree is None else tree.iter("{*}Relationship"):
+        if one.get("TargetMode") != "External":
+            target = posixpath.normpath(posixpath.join("/", folder, one.get("Target", "")))
+            yield one.get("Type", "").rpartition("/")[2], target.lstrip("/")
+
+
+def _tree(archive: Archive, path: str) -> Any:
+    """A part of the document as a tree; None where there is none, or it is damaged: the rest is read without it."""
+    with contextlib.suppress(DocumentUnreadable):
+        if content := archive.read(path):
+            return parse_xml(content)
+    return None
 
 
 def _unsaved_line(archive: Archive) -> list[str]:
@@ -56,35 +166,3 @@ def _unsaved_line(archive: Archive) -> list[str]:
     if not count:
         return []
     return [f"Formulas saved without a value in this workbook: {count:,}. Their cells are empty here.", ""]
-
-
-def gather_rows(found: Iterable[Iterable[object]]) -> tuple[list[list[str]], bool]:
-    """The rows that hold anything, without empty columns at their ends, and whether there are more."""
-    rows: list[list[str]] = []
-    cut, scanned = False, 0
-    for values in found:
-        scanned += 1
-        row = [_value(value) for value in values]
-        while row and not row[-1]:
-            row.pop()
-        if not row:
-            continue
-        if len(rows) == MOST_ROWS:
-            return rows, True
-        cut = cut or len(row) > MOST_COLUMNS
-        rows.append(row[:MOST_COLUMNS])
-    return rows, cut or scanned >= _MOST_SCANNED
-
-
-def _value(value: object) -> str:
-    match value:
-        case None:
-            return ""
-        case datetime.datetime() if value.time() == datetime.time():
-            return value.date().isoformat()
-        case datetime.datetime():
-            return value.isoformat(" ", "seconds")
-        case float() if value.is_integer() and abs(value) < 1e15:
-            return str(int(value))
-        case _:
-            return cell_text(str(value))

@@ -122,7 +122,7 @@ def answer(about: Mapping[str, Any], body: bytes, until: float, write: Callable[
     except Exception:  # noqa: BLE001  # the edge of this process; the libraries raise what they like
         reason = Reason.DAMAGED
     if shown:
-        write({"title": " ".join(findings.title[:MOST_FIELD].split()), "note": findings.note})
+        write({"title": " ".join(findings.title[:MOST_FIELD].split()), "note": findings.sentences()})
     else:
         write({"unreadable": reason})
 

@@ -154,7 +154,7 @@ async def test_pictures_and_files_of_a_message_and_its_quote_are_marked_in_their
     marked, pictures = await enclosed.bring(question)
 
     assert [bool(one.stored) for one in marked.enclosed] == [True, True, False, False]
-    assert marked.enclosed[1].text == "tea\n\n## page 1\n\ntea …\n\ntea …\n\n(That is all.)"
+    assert marked.enclosed[1].text == "tea\n\n(That is all.)\n\n## page 1\n\ntea …\n\ntea …"
     assert marked.quoted is not None and marked.quoted.enclosed[0].stored
     assert [one.content for one in pictures] == [PNG, PNG + b"c"]
     kept = [await store.files.get(one.stored) for one in pictures]
@@ -272,7 +272,7 @@ async def test_what_is_said_is_brought_in_its_place_without_secrets(
 
     marked, _ = await enclosed.bring(question)
 
-    assert [one.text for one in marked.enclosed] == ["## page 1\n\ntea\n\ntea\n\n(That is all.)", "I said …"]
+    assert [one.text for one in marked.enclosed] == ["(That is all.)\n\n## page 1\n\ntea\n\ntea", "I said …"]
     assert marked.quoted is not None and marked.quoted.enclosed[0].text == "I said …"
     assert marked.enclosed[1].stored == 0 and await store.files.get(2) is None, "the recording itself is not kept"
 

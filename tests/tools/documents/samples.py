@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import openpyxl
 from pptx import Presentation
@@ -70,7 +70,7 @@ def docx(content: str, main: str = "wordprocessingml.document.main", **more: str
     )
 
 
-def xlsx(**sheets: list[list[object]]) -> bytes:
+def xlsx(**sheets: Sequence[Sequence[object]]) -> bytes:
     """A workbook."""
     book = openpyxl.Workbook()
     book.remove(book.active)
@@ -140,3 +140,9 @@ def epub(chapters: Mapping[str, str], **more: str | bytes) -> bytes:
             **more,
         }
     )  # fmt: skip
+
+
+def xlsx_with(more: Mapping[str, str | bytes], *names: str) -> bytes:
+    """A workbook with sheets of these names, some of its files replaced by `more`."""
+    with zipfile.ZipFile(io.BytesIO(xlsx(**{name: [["a"]] for name in names or ("First",)}))) as book:
+        return archive({**{name: book.read(name) for name in book.namelist()}, **more})

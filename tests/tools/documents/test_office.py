@@ -84,9 +84,9 @@ def test_a_workbook_has_a_part_for_each_sheet_with_values(read_here: ReadHere) -
 
     assert [part.label for part in found.parts] == ["sheet 桥梁", "sheet Times"]
     assert found.parts[0].text == (
-        "| 城市 | bridges | opened |\n| --- | --- | --- |\n| 重庆 | 1400 | 2026-03-04 |\n| a\\|b | 1.5 |  |"
+        "| 城市 | bridges | opened |\n| --- | --- | --- |\n| 重庆 | 1400 | 2026-03-04 0:00:00 |\n| a\\|b | 1.5 |  |"
     )
-    assert found.parts[1].text.endswith("| 2026-03-04 05:06:00 | True |")
+    assert found.parts[1].text.endswith("| 2026-03-04 5:06:00 | TRUE |")
 
 
 def test_formulas_without_a_value_are_counted_above_the_first_sheet(read_here: ReadHere) -> None:
@@ -132,9 +132,8 @@ def test_a_sheet_too_large_to_count_in_is_read_all_the_same(
 
 
 def test_huge_sheets_are_cut_and_it_is_said(read_here: ReadHere, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("tools.documents.sheets", "tools.documents.opendocument"):
-        monkeypatch.setattr(f"{module}.MOST_ROWS", 3)
-        monkeypatch.setattr(f"{module}.MOST_COLUMNS", 2)
+    monkeypatch.setattr("tools.documents.tables.MOST_ROWS", 3)
+    monkeypatch.setattr("tools.documents.tables.MOST_COLUMNS", 2)
 
     for body in (
         samples.xlsx(Wide=[["a", "b", "c"]], Long=[["a", "b"]] * 9),
@@ -144,7 +143,7 @@ def test_huge_sheets_are_cut_and_it_is_said(read_here: ReadHere, monkeypatch: py
 
         assert found.parts[0].text == "| a | b |\n| --- | --- |"
         assert found.parts[1].text.count("\n") == 3
-        assert found.note == "Of large sheets only the first 3 rows and 2 columns were read."
+        assert found.note == "Of large sheets only the first 3 rows, 2 columns and 2,000,000 characters were read."
 
 
 def test_slides_are_read_with_tables_groups_charts_and_notes(read_here: ReadHere) -> None:

@@ -1,0 +1,115 @@
+"""Documents that hold every kind of part a person sees, made while the tests run."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+from tests.tools.documents.samples import ODF, OFFICE, RELATIONS, opendocument, xlsx, xlsx_with
+
+SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+DRAWING = "http://schemas.openxmlformats.org/drawingml/2006"
+
+
+def workbook() -> bytes:
+    """A workbook with formats, hidden parts, notes, a box of text, a picture and a chart."""
+    styled = "".join(f'<xf numFmtId="{one}"/>' for one in (0, 9, 4, 31, 164, 165, 12, 166))
+    sheet = (
+        f'<worksheet xmlns="{SHEET}" xmlns:r="{OFFICE}"><cols><col min="4" max="5" hidden="1"/></cols><sheetData>'
+        '<row r="1"><c r="A1" t="inlineStr"><is><t>城市</t></is></c><c r="B1" s="1"><v>0.125</v></c>'
+        '<c r="C1" s="2"><v>1234567.891</v></c><c r="D1" s="3"><v>46085</v></c></row>'
+        '<row r="2" hidden="1"><c r="A2" s="4"><v>-1234.5</v></c><c r="B2" s="5"><v>46085</v></c>'
+        '<c r="C2" s="6"><v>1.5</v></c><c r="D2" s="7"><v>5</v></c><c r="E2" t="b"><v>1</v></c></row>'
+        '</sheetData><drawing r:id="d1"/></worksheet>'
+    )
+    styles = (
+        f'<styleSheet xmlns="{SHEET}"><numFmts>'
+        '<numFmt numFmtId="164" formatCode="[$€-407]#,##0.00;[Red]-[$€-407]#,##0.00"/>'
+        '<numFmt numFmtId="165" formatCode="yyyy&quot;年&quot;m&quot;月&quot;d&quot;日&quot;"/>'
+        '<numFmt numFmtId="166" formatCode=";;;"/></numFmts><fonts><font/></fonts>'
+        "<fills><fill><patternFill/></fill></fills><borders><border/></borders><cellStyleXfs><xf/></cellStyleXfs>"
+        f"<cellXfs>{styled}</cellXfs>"
+        '<cellStyles><cellStyle name="Normal" xfId="0"/></cellStyles></styleSheet>'
+    )
+    relations = "".join(
+        f'<Relationship Id="d{place}" Type="{OFFICE}/{kind}" Target="{target}"/>'
+        for place, (kind, target) in enumerate(
+            (("comments", "../comments1.xml"), ("drawing", "../drawings/drawing1.xml"), ("threadedComment", "../t.xml"))
+        )
+    )
+    drawing = (
+        f'<d xmlns:a="{DRAWING}/main"><sp><txBody><a:p><a:r><a:t>Prices without tax</a:t></a:r></a:p></txBody></sp>'
+        f'<pic/><a:graphicData uri="{DRAWING}/chart"/></d>'
+    )
+    more = {
+        "xl/worksheets/sheet1.xml": sheet,
+        "xl/styles.xml": styles,
+        "xl/worksheets/_rels/sheet1.xml.rels": f'<Relationships xmlns="{RELATIONS}">{relations}</Relationships>',
+        "xl/comments1.xml": f'<comments xmlns="{SHEET}"><commentList><comment ref="A1"><text><r><t>Check </t></r>'
+        "<r><t>this</t></r></text></comment></commentList></comments>",
+        "xl/t.xml": '<x><threadedComment ref="B1"><text>Still true?</text></threadedComment>'
+        '<threadedComment ref="B1"><text>Yes.</text></threadedComment></x>',
+        "xl/drawings/drawing1.xml": drawing,
+    }
+    with zipfile.ZipFile(io.BytesIO(xlsx(Prices=[], Draft=[["x"]]))) as book:
+        visible, _, hidden = book.read("xl/workbook.xml").decode().rpartition('state="visible"')
+    return xlsx_with({**more, "xl/workbook.xml": f'{visible}state="hidden"{hidden}'}, "Prices", "Draft")
+
+
+_MATH = (
+    '<math xmlns="http://www.w3.org/1998/Math/MathML"><semantics><mfrac/>'
+    '<annotation encoding="StarMath 5.0">a over b</annotation></semantics></math>'
+)
+
+
+def _note(text: str) -> str:
+    by = '<dc:creator xmlns:dc="http://purl.org/dc/elements/1.1/">Anna</dc:creator>'
+    return f"<office:annotation>{by}<text:p>{text}</text:p></office:annotation>"
+
+
+def open_text() -> bytes:
+    """An OpenDocument text with a formula, a comment, ruby, a table with counts, a picture, a chart and margins."""
+    style = 'xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0"'
+    content = (
+        "<text:tracked-changes><text:changed-region><text:deletion>gone</text:deletion></text:changed-region>"
+        "</text:tracked-changes><text:p>Read <text:ruby><text:ruby-base>漢</text:ruby-base><text:ruby-text>かん"
+        f"</text:ruby-text></text:ruby> here.{_note('Which one?')}</text:p>"
+        '<text:p><draw:frame><draw:object xlink:href="./Object 1"/><draw:image/></draw:frame></text:p>'
+        '<text:p><draw:frame><draw:object xlink:href="./Object 2"/><draw:image/></draw:frame><draw:frame><draw:image/>'
+        '</draw:frame></text:p><table:table><table:table-row table:number-rows-repeated="2">'
+        '<table:table-cell table:number-columns-repeated="3"><text:p>7</text:p></table:table-cell></table:table-row>'
+        "</table:table>"
+    )
+    margins = (
+        f"<office:document-styles {ODF} {style}><office:master-styles><style:master-page>"
+        "<style:header><text:p>Bridges Ltd</text:p></style:header>"
+        "<style:footer><text:p>Confidential</text:p></style:footer></style:master-page>"
+        "</office:master-styles></office:document-styles>"
+    )
+    chart = '<x xmlns:chart="urn:oasis:names:tc:opendocument:xmlns:chart:1.0"><chart:chart/></x>'
+    more = {"styles.xml": margins, "Object 1/content.xml": _MATH, "Object 2/content.xml": chart}
+    return opendocument("text", content, **more)
+
+
+def open_sheets() -> bytes:
+    """OpenDocument sheets with rows and cells that are written once with a count, hidden ones, and a note."""
+    cell = "<table:table-cell{}><text:p>{}</text:p>{}</table:table-cell>"
+    thrice = ' table:number-columns-repeated="3"'
+    table = (
+        '<table:table table:name="表"><table:table-column/>'
+        '<table:table-column table:number-columns-repeated="2" table:visibility="collapse"/>'
+        f"<table:table-row>{cell.format('', '12.5 %', _note('Rounded'))}{cell.format('', 'b', '')}"
+        f"{cell.format('', 'c', '')}</table:table-row>"
+        '<table:table-row table:number-rows-repeated="3" table:visibility="filter">'
+        f"{cell.format(thrice, '7', '')}</table:table-row></table:table>"
+        '<table:table table:name="Draft" table:style-name="ta2"><table:table-row>'
+        f"{cell.format('', 'x', '')}</table:table-row></table:table>"
+    )
+    body = opendocument("spreadsheet", table)
+    style = (
+        '<office:automatic-styles><s:style xmlns:s="urn:oasis:names:tc:opendocument:xmlns:style:1.0" s:name="ta2">'
+        '<s:table-properties table:display="false"/></s:style></office:automatic-styles><office:body>'
+    )
+    with zipfile.ZipFile(io.BytesIO(body)) as opened:
+        content = opened.read("content.xml").decode().replace("<office:body>", style, 1)
+    return opendocument("spreadsheet", "", **{"content.xml": content})

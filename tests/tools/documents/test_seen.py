@@ -1,0 +1,91 @@
+"""What a person sees of a document in the program that made it is told, and what is left out is named with a count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pytest
+
+from tests.tools.documents import samples, seen
+from tools.documents.reading import Document
+
+pytest.importorskip("mammoth", reason="the extra `documents` is not installed")
+
+ReadHere: TypeAlias = Callable[..., Document]
+
+
+def test_all_that_is_seen_of_a_workbook_is_told_or_counted(read_here: ReadHere) -> None:
+    found = read_here(seen.workbook(), "prices.xlsx")
+
+    assert [part.label for part in found.parts] == ["sheet Prices", "sheet Draft (hidden)"]
+    assert found.parts[0].text.splitlines() == [
+        "Hidden in this sheet: 1 row, marked (hidden); columns D to E.",
+        "",
+        "| 城市 | 13% | 1,234,567.89 | 2026-03-04 |  |",
+        "| --- | --- | --- | --- | --- |",
+        "| (hidden) -€1,234.50 | 2026年3月4日 | 1 1/2 |  | TRUE |",
+        "",
+        "Note on A1: Check this",
+        "Note on B1: Still true? / Yes.",
+        "",
+        "Text box: Prices without tax",
+    ]
+    assert found.note == "Left out, as it is not text: 1 cell whose format shows nothing, 1 chart, 1 picture."
+
+
+def test_cells_with_more_text_than_is_read_are_cut_and_it_is_said(read_here: ReadHere) -> None:
+    row = f'<row>{f"""<c t="inlineStr"><is><t>{"x" * 30_000}</t></is></c>""" * 30}</row>'
+    sheet = f'<worksheet xmlns="{seen.SHEET}"><sheetData>{row * 5}</sheetData></worksheet>'
+
+    found = read_here(samples.xlsx_with({"xl/worksheets/sheet1.xml": sheet}))
+
+    assert found.parts[0].text.count("xxx |") == 60
+    assert found.note.startswith("Of large sheets only the first")
+
+
+def test_all_that_is_seen_of_an_opendocument_text_is_told_or_counted(read_here: ReadHere) -> None:
+    found = read_here(seen.open_text())
+
+    assert [part.label for part in found.parts] == ["page header", "", "page footer"]
+    assert found.parts[0].text == "Bridges Ltd" and found.parts[2].text == "Confidential"
+    text = found.parts[1].text
+    assert "Read 漢（かん） here. (comment by Anna: Which one?)" in text
+    assert "$a over b$" in text
+    assert text.endswith("| 7 | 7 | 7 |\n| --- | --- | --- |\n| 7 | 7 | 7 |")
+    assert found.note == "Left out, as it is not text: 1 chart, 1 picture, 1 tracked deletion."
+
+
+def test_all_that_is_seen_of_opendocument_sheets_is_told(read_here: ReadHere) -> None:
+    found = read_here(seen.open_sheets())
+
+    assert [part.label for part in found.parts] == ["sheet 表", "sheet Draft (hidden)"]
+    assert found.parts[0].text.splitlines() == [
+        "Hidden in this sheet: 3 rows, marked (hidden); columns B to C.",
+        "",
+        "| 12.5 % | b | c |",
+        "| --- | --- | --- |",
+        *["| (hidden) 7 | 7 | 7 |"] * 3,
+        "",
+        "Note on A1: Anna: Rounded",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["spreadsheet", "text"])
+def test_a_row_that_stands_for_a_million_is_no_bomb(read_here: ReadHere, kind: str) -> None:
+    cell = '<table:table-cell table:number-columns-repeated="999999999"><text:p>7</text:p></table:table-cell>'
+    row = f'<table:table-row table:number-rows-repeated="999999999">{cell * 3}</table:table-row>'
+
+    found = read_here(samples.opendocument(kind, f'<table:table table:name="a">{row * 1000}</table:table>'))
+
+    assert found.parts[0].text.startswith("| 7 | 7 | 7 |")
+    assert len(found.parts[0].text) <= 2_000_000
+
+
+def test_how_characters_are_read_stands_in_brackets_behind_them(read_here: ReadHere) -> None:
+    plain = "<p>これは<ruby>漢<rt>かん</rt>字<rt>じ</rt></ruby>です。</p>"
+    bracketed = "<p><ruby><rb>漢字</rb><rp>(</rp><rt>かんじ</rt><rp>)</rp></ruby>を読む。</p>"
+
+    found = read_here(samples.epub({"a": plain + bracketed}))
+
+    assert found.parts[0].text == "これは漢（かん）字（じ）です。\n\n漢字（かんじ）を読む。"

@@ -47,5 +47,28 @@ def tell_differences(own: str, processes: Iterable[Process]) -> None:
         log.warning("process %s has other settings than this one: %s", name, ", ".join(names))
 
 
+class ClockWatch:
+    """Tells the operator when this machine's clock is another than the database's: once, until it is right again."""
+
+    def __init__(self) -> None:
+        self._strays = False
+
+    def look(self, ahead: float, took: float) -> None:
+        """
+        Args:
+            ahead: seconds by which the clock is ahead of the database's.
+            took: how long the database was asked for its time; so much may be on the way.
+        """
+        strays = abs(ahead) > CLOCK_SECONDS + took
+        if strays and not self._strays:
+            log.warning(
+                "this machine's clock is %.1f s %s the database's: rate limits that processes share hold only while "
+                "all agree within a second (NTP)",
+                abs(ahead),
+                "ahead of" if ahead > 0 else "behind",
+            )
+        self._strays = strays
+
+
 def _digests(configuration: str) -> dict[str, str]:
     return {name: digest for name, _, digest in (pair.partition("=") for pair in configuration.split())}

@@ -181,7 +181,8 @@ class Dispatcher:
         """Handle a stored row after what its chat sent before; see `_route`."""
         if again and row.state == InboxState.NEW and isinstance(row.incoming, MessageSent):
             self._signs.take_away(row.incoming)
-        late = row.state == InboxState.NEW and self._clock.wall() - row.received_at > OFFLINE_AFTER
+        late_at = row.received_at + OFFLINE_AFTER
+        late = row.state == InboxState.NEW and late_at < min(self._clock.wall(), self._ownership.answered_since)
         if late and not _comes_by_itself(row.incoming):
             self._queue_in_chat(row.chat, partial(self._answer_offline, row))
         else:

@@ -83,6 +83,7 @@ class Fleet:
         member.on_hint = self._hear
         self.while_held = member.while_held
         self.connect = member.connect
+        self.answered_since = member.answered_since
         self.worker = str(member.id)
         """Under which name this process holds something in the store."""
 

@@ -20,10 +20,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
+from math import inf
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from bot.contract import Clock, SettingsError, StoreError
-from bot.intake.agreement import CLOCK_SECONDS, refuse_differences, tell_differences
+from bot.intake.agreement import ClockWatch, refuse_differences, tell_differences
+from bot.intake.ownership import Role
 from bot.store import processes_on_server
 
 if TYPE_CHECKING:
@@ -43,7 +45,9 @@ SWEEP_SECONDS = 1.0
 ENDED = 70
 """Exit code of a process that has been replaced. What started it may start it again."""
 
-_ENTER = "INSERT INTO workers (id, name, version, configuration, role) VALUES (%s, %s, %s, %s, %s)"
+_ENTER = """
+INSERT INTO workers (id, name, version, configuration, role, since)
+VALUES (%s, %s, %s, %s, %s, coalesce(%s, extract(epoch FROM clock_timestamp()))) RETURNING since"""
 _BEAT = """
 UPDATE workers SET seen_at = clock_timestamp(), listens = %s, ahead = %s - extract(epoch FROM clock_timestamp())
 WHERE id = %s RETURNING ahead"""
@@ -80,7 +84,8 @@ class Membership:
         self._row = (self.id, name, version, configuration, role)
         self.listens = ""
         """From which platforms this process receives, for the others to read."""
-        self._strays = False
+        self._clocks = ClockWatch()
+        self.answered_since = inf
         self._loop = asyncio.get_running_loop()
         self._work: deque[tuple[Callable[[Connection[Any]], Any], Future[Any]]] = deque()
         self._woken, self._wakes = socket.socketpair()
@@ -217,8 +222,9 @@ class Membership:
                     db.execute("SET LOCAL lock_timeout = '10s'; SET LOCAL statement_timeout = '10s'")
                     db.execute(f"SELECT pg_advisory_xact_lock({_KEY})", ["entering"])
                     agree = tell_differences if self._may_differ else refuse_differences
-                    agree(self._row[3], processes_on_server(db))
-                    db.execute(_ENTER, self._row)
+                    agree(self._row[3], others := processes_on_server(db))
+                    since = min((one.since for one in others if Role.of(one.role).answers), default=None)
+                    (self.answered_since,) = db.execute(_ENTER, (*self._row, since)).fetchone() or (inf,)
             except BaseException:
                 db.close()
                 raise
@@ -298,26 +304,10 @@ class Membership:
         if ahead is None:
             self.end("another process has taken over what this one served, as it was not heard of: this one ends")
         else:
-            self._compare_clocks(ahead[0], now - asked)
+            self._clocks.look(ahead[0], now - asked)
         if now - self._answered >= UNHEARD_SECONDS:
             self._steady_since = now
         self._answered = now
-
-    def _compare_clocks(self, ahead: float, took: float) -> None:
-        """Tell the operator once when this machine's clock is another than the database's.
-
-        Args:
-            took: how long the database was asked for its time; so much may be on the way.
-        """
-        strays = abs(ahead) > CLOCK_SECONDS + took
-        if strays and not self._strays:
-            log.warning(
-                "this machine's clock is %.1f s %s the database's: rate limits that processes share hold only while "
-                "all agree within a second (NTP)",
-                abs(ahead),
-                "ahead of" if ahead > 0 else "behind",
-            )
-        self._strays = strays
 
     def _judge(self, db: Connection[Any]) -> bool:
         """Remove the rows of the dead; True if there were any.

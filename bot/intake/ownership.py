@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
 from enum import StrEnum
+from math import inf
 from typing import Protocol
 
 from bot.store import Connection
@@ -45,6 +46,12 @@ class Ownership(Protocol):
     @property
     def shared(self) -> bool:
         """Return True if other processes serve places too: what is stored here may be theirs to handle."""
+        ...
+
+    @property
+    def answered_since(self) -> float:
+        """Return the wall-clock time since which there has always been a process that answers: what came later waited
+        for its turn, and not for a start. Infinite where the starts of this process are all there is."""
         ...
 
     def fence(self, db: Connection) -> None:
@@ -134,6 +141,7 @@ class Alone:
     """The one process on its database: it owns every place and holds every lock, and writes nothing about it."""
 
     shared = False
+    answered_since = inf
 
     def fence(self, db: Connection) -> None:
         """Do nothing: nobody takes over."""

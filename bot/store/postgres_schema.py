@@ -62,6 +62,8 @@ PROCESSES: Step = (
     "ALTER TABLE workers ADD COLUMN IF NOT EXISTS role TEXT NOT NULL DEFAULT 'all'",
     "ALTER TABLE workers ADD COLUMN IF NOT EXISTS listens TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE workers ADD COLUMN IF NOT EXISTS ahead REAL NOT NULL DEFAULT 0",
+    # Since when, without a break, there has been a process that answers.
+    "ALTER TABLE workers ADD COLUMN IF NOT EXISTS since REAL NOT NULL DEFAULT extract(epoch FROM clock_timestamp())",
     """
     CREATE TABLE IF NOT EXISTS places (
         place TEXT PRIMARY KEY, job TEXT NOT NULL, passed BIGINT NOT NULL DEFAULT 0,

@@ -39,6 +39,8 @@ class Process:
     """Seconds since it last wrote that it is alive."""
     ahead: float
     """Seconds by which its machine's clock is ahead of the database's."""
+    since: float
+    """Wall-clock time since which, as far as it knows, there has always been a process that answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ def refuse_running(url: str) -> None:
 
 _PROCESSES = """
 SELECT name, role, version, listens, configuration,
-    CAST(extract(epoch FROM clock_timestamp() - seen_at) AS double precision), ahead
+    CAST(extract(epoch FROM clock_timestamp() - seen_at) AS double precision), ahead, since
 FROM workers WHERE EXISTS (
     SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())

@@ -150,6 +150,7 @@ class OnBoard:
     """A member of a board: it takes what nobody serves, unless it has more places than another."""
 
     shared = True
+    answered_since = 0.0
 
     def __init__(self, board: Board) -> None:
         self._board = board

@@ -114,3 +114,19 @@ async def test_a_process_that_is_given_no_places_any_more_ends_with_an_error(fle
     async with App(configure(), {"telegram": Memory()}, ownership=Broken()) as bot:
         with pytest.raises(RuntimeError, match="the queue is gone"):
             await bot.serve(asyncio.Event())
+
+
+async def test_a_message_that_waits_long_behind_another_is_answered_where_its_place_moves(fleet: Fleet) -> None:
+    """Nobody was offline: it waited for its turn, in a process that has ended meanwhile."""
+    first, never = await fleet.start(), asyncio.Event()
+    fleet.model.script = lambda body: Reply("Too late.", hang_before_headers=True, until=never)
+    await first.deliver(message("one"), message("two"))
+    await until(lambda: asked_more(fleet, 0))
+    await fleet.store.writer.run(lambda db: db.execute("UPDATE inbox SET received_at = received_at - 1000"))
+    await fleet.start()
+    fleet.model.script = lambda body: Reply(f"Answer to {asked(body)}.")
+
+    await first.kill()
+
+    await until(lambda: reads(fleet, "7", "Answer to two."))
+    assert not reads(fleet, "7", "offline") and reads(fleet, "7", "Answer to one.")

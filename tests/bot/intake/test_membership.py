@@ -83,6 +83,21 @@ async def test_settings_that_may_differ_are_named(postgres_url: str, caplog: pyt
     assert line == "process one has other settings than this one: PRICES, TOOLS_OFF"
 
 
+async def test_it_is_known_since_when_somebody_has_always_answered(postgres_url: str) -> None:
+    """A process that is replaced passes it on; one that only receives, or a dead one, does not."""
+    async with Membership.enter(postgres_url, SystemClock(), name="gate", role="intake") as gate:
+        async with enter(postgres_url, "one") as first:
+            assert gate.answered_since < first.answered_since
+            async with enter(postgres_url, "two") as two:
+                assert two.answered_since == first.answered_since
+        async with enter(postgres_url, "three") as three:
+            assert three.answered_since > first.answered_since
+    # It died, and its row stands.
+    run(postgres_url, "INSERT INTO workers (id, name, version, configuration, since) VALUES (1, 'dead', '', '', 5)")
+    async with enter(postgres_url, "four") as four:
+        assert four.answered_since > three.answered_since
+
+
 async def test_a_clock_that_differs_from_the_databases_is_told_once(
     postgres_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -44,6 +44,12 @@ class Process:
         await self._process.wait()
         await self._reader
 
+    async def kill(self) -> None:
+        """End it with SIGKILL."""
+        assert self._process is not None
+        self._process.kill()
+        await self.__aexit__()
+
     def write(self, text: str) -> None:
         """Write to its standard input."""
         assert self._process is not None and self._process.stdin is not None

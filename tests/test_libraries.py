@@ -29,6 +29,8 @@ UNPROMISED = {
     "bot/intake/engine.py": {
         "self._started.background_thread_stop_events": "tests/bot/intake/test_fleet.py::"
         "test_a_process_that_ends_in_order_hands_over_within_a_second",
+        "dbos._queue": "tests/bot/intake/test_fleet.py::"
+        "test_what_comes_to_three_processes_at_once_is_answered_once_in_order",
     },
     "bot/model/transport.py": {
         "content.set_exception": "tests/bot/model/test_transport.py::"
@@ -43,7 +45,10 @@ UNPROMISED = {
         "test_what_arrives_is_read_in_pieces_that_come_from_the_heap",
     },
     "tools/documents/sheets.py": dict.fromkeys(
-        ("_cell_styles", "_get_source", "_number_formats", "_shared_strings", "_worksheet_path"),
+        (
+            *("_cell_styles", "_get_source", "_number_formats", "_shared_strings", "_worksheet_path"),
+            "openpyxl.worksheet._reader",
+        ),
         "tests/tools/documents/test_seen.py::test_all_that_is_seen_of_a_workbook_is_told_or_counted",
     ),
     "tools/subprocesses.py": {
@@ -135,6 +140,9 @@ def used(nodes: Nodes, own: set[str]) -> Iterator[str]:
                 yield name
             case ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, ast.Constant(value=str(name)), *_]):
                 if is_private(name) and not name.startswith("_repr_"):  # IPython documents those
+                    yield name
+            case ast.ImportFrom(module=str(name)) if name.partition(".")[0] not in {*OURS, *sys.stdlib_module_names}:
+                if any(is_private(part) for part in name.split(".")):
                     yield name
             case ast.Attribute(ctx=ast.Store()) if root_of(node) in imported:
                 yield ast.unparse(node)

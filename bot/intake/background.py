@@ -37,6 +37,6 @@ def work_beside(app: Parts, clock: Clock, keep: Keep) -> Iterator[tuple[str, Cor
     if app.roles.role.answers:
         yield "due", watch_due(app.dispatcher, app.reminders, app.ownership, app.locks, tuple(app.adapters))
     yield "upkeep", app.locks.while_held("upkeep", lambda: keep_tidy(app.store, clock, keep))
-    settle_gone = partial(app.quotas.settle_gone, app.store.allowances, app.ownership.living)
+    settle_gone = partial(app.quotas.settle_gone, app.store.allowances, app.ownership.living, app.ownership.gone)
     yield "burying", app.locks.while_held("what the dead held", settle_gone)
     yield "roles", app.roles.watch(app.platforms)

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from bot.intake.membership import Membership
+from bot.intake.membership import WAITING, Membership
 
 if TYPE_CHECKING:
     from dbos import DBOS
     from psycopg import Connection
 
 POLL_SECONDS = 0.1
-"""How often a process asks for places to serve. Half of it is what the first message of a busy time waits."""
+"""How often a process asks for places to serve at most: it asks when it is told of one, and once more after that, as
+another process may have been asking at that time."""
+SELDOM_SECONDS = 1.0
+"""How often it asks untold: what telling it was lost costs."""
 LOST_SECONDS = 10.0
 """After so long a workflow that the engine gave to this process, but never began (the server fell between two of the
 engine's statements), is given away again."""
@@ -31,7 +35,7 @@ _CONNECTIONS = 4
 
 ENQUEUE = (
     "SELECT dbos.enqueue_workflow('serve', 'places', ARRAY[to_json(CAST(? AS text))], "
-    "workflow_id => ?, queue_partition_key => ?, app_version => '1')"
+    f"workflow_id => ?, queue_partition_key => ?, app_version => '1'), pg_notify('{WAITING}', '')"
 )
 """Has some process serve a place: the values are the place, the id of its busy time, and the place again. The version
 is one for all releases: while a new one takes over from the one before, either may serve any place."""
@@ -58,12 +62,43 @@ def give_away(db: Connection[Any], me: int, begun: Iterable[str]) -> None:
     """
     now = int(time.time() * 1000)
     values = {"me": str(me), "now": now, "lost": now - int(LOST_SECONDS * 1000), "begun": list(begun)}
-    db.execute(_REQUEUE, values)
+    if db.execute(_REQUEUE, values).rowcount:
+        db.execute(f"SELECT pg_notify('{WAITING}', '')".encode())
 
 
 def prune(db: Connection[Any]) -> None:
     """Remove the rows of ended workflows."""
     db.execute(_PRUNE, {"old": int((time.time() - _KEPT_SECONDS) * 1000)})
+
+
+class _Bell(threading.Event):
+    """What the engine's thread waits for before it asks for places; set, it ends that thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rung = threading.Event()
+        self._asked = False
+        """The last time it asked because it was told."""
+
+    def ring(self) -> None:
+        """Have it ask now: a place may be waiting."""
+        self._rung.set()
+
+    def set(self) -> None:
+        super().set()
+        self._rung.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Return False when it is to ask, at the latest after SELDOM_SECONDS; `timeout` is `POLL_SECONDS`."""
+        if self._asked:
+            super().wait(timeout)
+        if self._asked:
+            self._asked = self._rung.is_set()
+        else:
+            self._asked = self._rung.wait(SELDOM_SECONDS)
+        if self._asked:
+            self._rung.clear()
+        return self.is_set()
 
 
 class Engine:
@@ -75,6 +110,10 @@ class Engine:
         self._serve = serve
         self._loop = asyncio.get_running_loop()
         self._started: DBOS | None = None
+        self._bell = _Bell()
+        self._asking: threading.Thread | None = None
+        self.ring = self._bell.ring
+        """Called from any thread: a place may be waiting to be served."""
 
     @classmethod
     @asynccontextmanager
@@ -99,11 +138,12 @@ class Engine:
         # What it says of the workflows that end with this process is of use to nobody.
         logging.getLogger("dbos").setLevel(logging.ERROR)
         if self._started is not None:
-            for event in self._started.background_thread_stop_events:
+            for event in (self._bell, *self._started.background_thread_stop_events):
                 event.set()
 
     def _launch(self, url: str) -> None:
         from dbos import DBOS
+        from dbos._queue import queue_worker_thread
 
         async def serve(place: str) -> None:
             job = DBOS.workflow_id
@@ -127,17 +167,21 @@ class Engine:
         logger.propagate = True
         # A place may outlive any number of processes; what a turn may cost is counted by the turn.
         DBOS.workflow(name="serve", max_recovery_attempts=None)(serve)
-        if not self._takes:
-            DBOS.listen_queues([])
         with self._member.connect() as db:
             # One after another: its steps are not made for several processes that start at once. Whoever waited for the
             # lock in a statement would be waited for by a step that makes an index.
             while db.execute("SELECT pg_try_advisory_lock(hashtextextended('parley engine', 0))").fetchone() != (True,):
                 time.sleep(0.05)
+            DBOS.listen_queues([])
             DBOS.launch()
-            DBOS.register_queue(
+            queue = DBOS.register_queue(
                 "places", partition_concurrency=1, polling_interval_sec=POLL_SECONDS, on_conflict="always_update"
             )
+        if self._takes:
+            # Its own thread for a queue asks all the time, or is late; this is the same, told when there is something.
+            values = (self._bell, self._started, queue)
+            self._asking = threading.Thread(target=queue_worker_thread, args=values, name="places", daemon=True)
+            self._asking.start()
 
     async def _call(self, place: str, job: str) -> None:
         await self._serve(place, job)
@@ -145,4 +189,7 @@ class Engine:
     def _end(self) -> None:
         from dbos import DBOS
 
+        self._bell.set()
+        if self._asking is not None:
+            self._asking.join()
         DBOS.destroy(destroy_registry=True)

@@ -112,7 +112,7 @@ class Fleet:
         async with entering as member:
             fleet = cls(member, clock, is_idle, role)
             async with Engine.start(url, member, fleet._begin, takes=role.answers) as fleet._engine:
-                member.on_sweep = fleet._sweep
+                member.on_sweep, member.on_waiting = fleet._sweep, fleet._engine.ring
                 try:
                     yield fleet
                 finally:
@@ -139,6 +139,11 @@ class Fleet:
         """See `Members.roles`."""
         rows = await self._member.do(lambda db: db.execute("SELECT DISTINCT role FROM workers").fetchall())
         return {Role.of(role) for (role,) in rows}
+
+    async def gone(self) -> None:
+        """See `Ownership.gone`."""
+        await self._member.gone.wait()
+        self._member.gone.clear()
 
     def address_of(self, url: str) -> str:
         """Return the address by which this process's connections are made: the others end them with this process."""

@@ -14,7 +14,6 @@ import os
 import secrets
 import select
 import selectors
-import socket
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from bot.contract import Clock, SettingsError, StoreError
 from bot.intake.agreement import ClockWatch, refuse_differences, tell_differences
+from bot.intake.direct import KEY, Lock, Waker, take
 from bot.intake.ownership import Role
 from bot.store import processes_on_server
 
@@ -42,19 +42,22 @@ FROZEN_SECONDS = 3.0
 """A process that wrote nothing for so long is frozen or cut off, though its connection stands."""
 SWEEP_SECONDS = 1.0
 """How often what nobody serves is looked for."""
+WAITING, GONE = "parley_places", "parley_gone"
+"""The channels on which processes tell each other that a place waits to be served, and that one of them has ended."""
 ENDED = 70
 """Exit code of a process that has been replaced. What started it may start it again."""
 
 _ENTER = """
 INSERT INTO workers (id, name, version, configuration, role, since)
 VALUES (%s, %s, %s, %s, %s, coalesce(%s, extract(epoch FROM clock_timestamp()))) RETURNING since"""
+_LEAVE = f"""
+WITH gone AS (DELETE FROM workers WHERE id = %s RETURNING id) SELECT pg_notify('{GONE}', '') FROM gone"""
 _BEAT = """
 UPDATE workers SET seen_at = clock_timestamp(), listens = %s, ahead = %s - extract(epoch FROM clock_timestamp())
 WHERE id = %s RETURNING ahead"""
 _OTHERS = f"""
 SELECT id, name, pg_try_advisory_lock(id), seen_at < clock_timestamp() - interval '{FROZEN_SECONDS} s'
 FROM workers WHERE id <> %s"""
-_KEY = "hashtextextended('parley ' || %s, 0)"
 
 
 def end_at_once(sentence: str) -> NoReturn:
@@ -88,12 +91,12 @@ class Membership:
         self.answered_since = inf
         self._loop = asyncio.get_running_loop()
         self._work: deque[tuple[Callable[[Connection[Any]], Any], Future[Any]]] = deque()
-        self._woken, self._wakes = socket.socketpair()
-        for end in (self._woken, self._wakes):
-            end.setblocking(False)
+        self._waker = Waker()
         self._answered = self._steady_since = float("-inf")
         self._leaving = False
-        self._locks: list[_Lock] = []
+        self._locks: list[Lock] = []
+        self._free = False
+        """A lock may be had that this process waits for."""
         self._first: Connection[Any] | None = None
         self._thread = threading.Thread(target=self._attend, name="direct connection", daemon=True)
         self.on_hint: Callable[[str], None] = lambda _: None
@@ -101,6 +104,10 @@ class Membership:
         self.on_sweep: Callable[[Connection[Any]], None] = lambda _: None
         """Called within a transaction of the direct connection after the row of a dead process is removed, and each
         second: gives what nobody serves to others."""
+        self.on_waiting: Callable[[], None] = lambda: None
+        """Called in the thread when a place may be waiting to be served."""
+        self.gone = asyncio.Event()
+        """Set when a process has ended."""
         self.end: Callable[[str], NoReturn] = end_at_once
 
     @classmethod
@@ -132,8 +139,7 @@ class Membership:
         try:
             member._first = await asyncio.to_thread(member._begin)
         except BaseException:
-            member._woken.close()
-            member._wakes.close()
+            member._waker.close()
             raise
         member._answered = member._steady_since = clock.monotonic()
         member._thread.start()
@@ -141,10 +147,9 @@ class Membership:
             yield member
         finally:
             member._leaving = True
-            member._wake()
+            member._waker.wake()
             await asyncio.to_thread(member._thread.join)
-            member._woken.close()
-            member._wakes.close()
+            member._waker.close()
 
     def is_heard(self) -> bool:
         """Return True if the database answered within the last second: until then nobody can have replaced this
@@ -159,15 +164,16 @@ class Membership:
         """
         done: Future[_Result] = Future()
         self._work.append((work, done))
-        self._wake()
+        self._waker.wake()
         return await asyncio.wrap_future(done)
 
     async def while_held(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work` while this process alone holds a lock; see `Locks`."""
         while True:
-            lock = _Lock(name)
+            lock = Lock(name)
             self._locks.append(lock)
-            self._wake()
+            self._free = True
+            self._waker.wake()
             try:
                 await lock.held.wait()
                 log.info("this process has %s now", name)
@@ -185,7 +191,7 @@ class Membership:
             finally:
                 self._locks.remove(lock)
                 self._work.append((lock.give_back, Future()))
-                self._wake()
+                self._waker.wake()
 
     def connecting(self) -> dict[str, str | int]:
         """How every connection of this process is made: the other processes end it together with this process."""
@@ -220,7 +226,7 @@ class Membership:
                 with db.transaction():
                     # One after another: of two that start at once, the second one sees the first.
                     db.execute("SET LOCAL lock_timeout = '10s'; SET LOCAL statement_timeout = '10s'")
-                    db.execute(f"SELECT pg_advisory_xact_lock({_KEY})", ["entering"])
+                    db.execute(f"SELECT pg_advisory_xact_lock({KEY})", ["entering"])
                     agree = tell_differences if self._may_differ else refuse_differences
                     agree(self._row[3], others := processes_on_server(db))
                     since = min((one.since for one in others if Role.of(one.role).answers), default=None)
@@ -249,7 +255,8 @@ class Membership:
                 [self.id, self.application],
             )
             db.execute("SELECT pg_advisory_lock(%s)", [self.id])
-            db.execute(f'LISTEN "parley_{self.id}"'.encode())
+            for channel in (f"parley_{self.id}", WAITING, GONE):
+                db.execute(f'LISTEN "{channel}"'.encode())
         except BaseException:
             db.close()
             raise
@@ -267,35 +274,48 @@ class Membership:
             except psycopg.Error as error:
                 if db is not None and not db.broken:
                     log.exception("PostgreSQL refused something to the direct connection")
-                    self._drain()
-                    select.select([self._woken], [], [], BEAT_SECONDS)
+                    self._waker.drain()
+                    select.select([self._waker], [], [], BEAT_SECONDS)
                     continue
                 log.warning("the direct connection to PostgreSQL is lost, and made again: %s", str(error).strip())
                 self._lose(error)
                 db = None
-                select.select([self._woken], [], [], 0.1)
-                self._drain()
+                select.select([self._waker], [], [], 0.1)
+                self._waker.drain()
         self._leave(db)
 
     def _keep(self, db: Connection[Any]) -> None:
         """Beat, look at the others, and do what is asked for, until `_leaving`."""
         beat_at = swept_at = float("-inf")
+        # What was told while nobody listened.
+        for channel in (WAITING, GONE):
+            self._hear(channel, "")
         with selectors.DefaultSelector() as selector:
             selector.register(db, selectors.EVENT_READ)
-            selector.register(self._woken, selectors.EVENT_READ)
+            selector.register(self._waker, selectors.EVENT_READ)
             while not self._leaving:
                 if (now := self._clock.monotonic()) >= beat_at + BEAT_SECONDS:
-                    beat_at = now
+                    beat_at, self._free = now, True
                     self._beat(db)
                     if self._judge(db) or now >= swept_at + SWEEP_SECONDS:
                         swept_at = now
                         self._sweep(db)
-                self._take_locks(db)
+                if self._free:
+                    self._take_locks(db)
                 self._do_work(db)
                 selector.select(max(0.0, beat_at + BEAT_SECONDS - self._clock.monotonic()))
-                self._drain()
+                self._waker.drain()
                 for note in db.notifies(timeout=0):
-                    self._tell_loop(self.on_hint, note.payload)
+                    self._hear(note.channel, note.payload)
+
+    def _hear(self, channel: str, payload: str) -> None:
+        if channel == WAITING:
+            self.on_waiting()
+        elif channel == GONE:
+            self._free = True
+            self._tell_loop(self.gone.set)
+        else:
+            self._tell_loop(self.on_hint, payload)
 
     def _beat(self, db: Connection[Any]) -> None:
         asked = self._clock.monotonic()
@@ -340,7 +360,7 @@ class Membership:
             with db.transaction():
                 db.execute("SET LOCAL synchronous_commit = on")
                 # What that process is just storing is stored first: it holds its row until then.
-                if db.execute("DELETE FROM workers WHERE id = %s", [id]).rowcount:
+                if db.execute(_LEAVE, [id]).rowcount:
                     log.warning("process %s has died; others go on with what it served", name)
                 self.on_sweep(db)
         except psycopg.Error:
@@ -359,9 +379,9 @@ class Membership:
         )
 
     def _take_locks(self, db: Connection[Any]) -> None:
-        for lock in list(self._locks):
-            if not lock.taken and lock.try_to_take(db):
-                self._tell_loop(lock.held.set)
+        self._free = False
+        for lock in take(db, list(self._locks)):
+            self._tell_loop(lock.held.set)
 
     def _do_work(self, db: Connection[Any]) -> None:
         import psycopg
@@ -400,7 +420,7 @@ class Membership:
         try:
             if db is not None:
                 with db, db.transaction():
-                    db.execute("DELETE FROM workers WHERE id = %s", [self.id])
+                    db.execute(_LEAVE, [self.id])
                     self.on_sweep(db)
         except psycopg.Error as error:
             log.warning("the other processes will find out that this one has ended: %s", str(error).strip())
@@ -409,29 +429,3 @@ class Membership:
     def _tell_loop(self, call: Callable[..., object], *values: object) -> None:
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(call, *values)
-
-    def _wake(self) -> None:
-        with suppress(BlockingIOError):  # it is woken already
-            self._wakes.send(b".")
-
-    def _drain(self) -> None:
-        with suppress(BlockingIOError):
-            self._woken.recv(4096)
-
-
-class _Lock:
-    """One lock that this process holds or waits for; the connection's thread takes it and gives it back."""
-
-    def __init__(self, name: str) -> None:
-        self.taken = False
-        self.held = asyncio.Event()
-        self.lost = asyncio.Event()
-        self._name = name
-
-    def try_to_take(self, db: Connection[Any]) -> bool:
-        self.taken = db.execute(f"SELECT pg_try_advisory_lock({_KEY})", [self._name]).fetchone() == (True,)
-        return self.taken
-
-    def give_back(self, db: Connection[Any]) -> None:
-        if self.taken:
-            db.execute(f"SELECT pg_advisory_unlock({_KEY})", [self._name])

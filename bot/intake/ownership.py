@@ -66,6 +66,10 @@ class Ownership(Protocol):
         """
         ...
 
+    async def gone(self) -> None:
+        """Return when another process has ended since this was called last."""
+        ...
+
     def ensure(self, db: Connection, place: str, row: int) -> bool:
         """See to it that some process serves the place, in the transaction that stores inbox row `row` of it.
 
@@ -148,6 +152,9 @@ class Alone:
 
     async def living(self) -> None:
         """Return None."""
+
+    async def gone(self) -> None:
+        """Return at once: nobody waits for it."""
 
     def ensure(self, db: Connection, place: str, row: int) -> bool:
         return True

@@ -12,11 +12,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
-from bot.contract import ChatId, Clock, MessageSent, StoreError, Unaffordable, Usage
+from bot.contract import Backoff, ChatId, Clock, MessageSent, StoreError, Unaffordable, Usage, time_limit
 from bot.operations import Metrics
 from bot.policy.holdings import Holdings
 from bot.policy.once import OncePer
@@ -33,8 +33,8 @@ WISHED_TOKENS = 4_000
 """An answer is allowed this much, however few characters are wanted: models think before they write."""
 PROMPT_MARGIN = 1.25
 """How far an estimate of a prompt may be from the server's count."""
-GONE_SECONDS = 0.3
-"""How often it is looked for processes that died and held something."""
+GONE_SECONDS = 5.0
+"""How often it is looked untold for processes that died and held something."""
 WAIT_SECONDS = 20.0
 """How long a call waits for others to give back what they do not need."""
 LOOK_SECONDS = 1.0
@@ -175,14 +175,19 @@ class Quotas:
         _tell_cut_off(await self._spending.settle_killed())
 
     async def settle_gone(
-        self, allowances: Allowances, living: Callable[[], Awaitable[Collection[str] | None]]
+        self,
+        allowances: Allowances,
+        living: Callable[[], Awaitable[Collection[str] | None]],
+        gone: Callable[[], Awaitable[None]],
     ) -> None:
         """Give back what processes held that have died, as soon as that is known; until it is cancelled.
 
         Args:
             allowances: their parts of rate limits, which others wait for.
             living: the names of those that are alive; None: nobody else was ever there.
+            gone: returns when a process has ended.
         """
+        backoff = Backoff(self.clock)
         while True:
             try:
                 # In this order: who held something then was alive, or is not any more.
@@ -195,7 +200,12 @@ class Quotas:
                     _tell_cut_off(await self._spending.settle_killed(name))
             except StoreError as error:
                 log.warning("what processes that died had set aside is given back later: %s", error)
-            await self.clock.sleep(GONE_SECONDS)
+                await backoff.wait()
+                continue
+            backoff.reset()
+            with suppress(TimeoutError):
+                async with time_limit(self.clock, GONE_SECONDS):
+                    await gone()
 
     async def close(self) -> None:
         """Wait until everything is settled."""

@@ -175,6 +175,9 @@ class OnBoard:
     async def living(self) -> None:
         pass
 
+    async def gone(self) -> None:
+        pass
+
     def ensure(self, db: Connection, place: str, row: int) -> bool:
         return self._board.want(place) is self
 

@@ -1073,6 +1073,7 @@ OWN: dict[str, str] = {
     "bot.intake.serving": _SHORT,
     "bot.intake.due": _SHORT,
     "bot.intake.engine": _SHORT,
+    "bot.intake.direct": _SHORT,
     "bot.intake.fleet": _SHORT,
     "bot.intake.membership": _SHORT,
     "bot.contract.places": _SHORT,

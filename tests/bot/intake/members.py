@@ -21,6 +21,7 @@ from multiprocessing.context import ForkServerProcess
 from typing import TYPE_CHECKING, TypeAlias
 
 from bot.contract import SystemClock
+from bot.intake import engine
 from bot.intake.fleet import Fleet
 from bot.intake.ownership import Role
 from bot.store.postgres_schema import PROCESSES, for_postgres
@@ -68,7 +69,7 @@ class Member:
     idle: float
     """How long a place is kept with nothing to do."""
     look: float = 1.0
-    """How often it looks for what nobody gave a hint of."""
+    """How often it looks for what it was not told of: rows, and places that wait to be served."""
     role: Role = Role.ALL
     fleet: Fleet = field(init=False)
     db: Connection[RawJson] = field(init=False)
@@ -76,6 +77,7 @@ class Member:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Member]:
+        engine.SELDOM_SECONDS = self.look
         opening = Fleet.open(self.url, clock=SystemClock(), name=self.name, is_idle=is_idle, role=self.role)
         async with opening as self.fleet:
             with closing(self.fleet.connect()) as self.db:

@@ -53,7 +53,7 @@ def seconds_until_served_elsewhere(seen: Looks, places: Sequence[str], name: str
 
 
 def test_what_comes_to_three_processes_at_once_is_answered_once_in_order(processes: Processes, seen: Looks) -> None:
-    # Nobody looks for anything: each delivery is found at the beginning of a busy time, or by a hint.
+    # Nobody looks for anything: a place is found as it is told of, and a delivery then, or by a hint.
     processes.start("one", "two", "three", deliveries=DELIVERIES, look=PATIENCE, idle=PATIENCE)
     seen.wait_until(f"SELECT FROM answers HAVING count(*) = {len(DELIVERIES)}")
 

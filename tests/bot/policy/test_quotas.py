@@ -355,17 +355,28 @@ async def test_what_a_process_held_that_died_is_given_back_by_another(
             raise found
         return found
 
+    gone = asyncio.Event()
+
+    async def until_gone() -> None:
+        await gone.wait()
+
     async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock, worker="other") as other:
         await other.spending.reserve([Limit("person telegram:7", DAY, Amount(9_000))], Amount(1_000), Amount(5_000))
-        watching = asyncio.create_task(make().settle_gone(store.allowances, living))
+        watching = asyncio.create_task(make().settle_gone(store.allowances, living, until_gone))
         spent_then = []
         for _ in range(3):
             await clock.settle()
             spent_then.append(await spent(store))
-            await clock.advance(GONE_SECONDS)
+            await clock.advance(1.0)
+        assert alive, "nothing was told of"
+        gone.set()
+        await clock.settle()
+        spent_then.append(await spent(store))
+        gone.clear()
+        await clock.advance(GONE_SECONDS)
         await watching
 
-    assert spent_then == [5_000, 5_000, 1_000]
+    assert spent_then == [5_000, 5_000, 5_000, 1_000]
     assert "is given back later: away" in caplog.text
 
 

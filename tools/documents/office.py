@@ -10,6 +10,7 @@ from typing import Any
 from tools.documents.findings import Findings, Found
 from tools.documents.kinds import Archive
 from tools.documents.trees import cell_text, find_title, split_sections, table_lines, to_markdown
+from tools.documents.word import write_plainly
 from tools.fetch.reader import parse_html, tidy
 
 _CORE = "docProps/core.xml"
@@ -23,17 +24,27 @@ def read_docx(body: bytes, findings: Findings) -> Iterator[Found]:
     import mammoth
 
     findings.title = find_title(Archive(body).read(_CORE))
+    plain, margins = write_plainly(body, findings)
+    yield from (one for one in margins if one[0] == "page header")
     # A picture that is not converted is not unpacked either.
     no_pictures = mammoth.images.img_element(lambda image: {})
-    html = mammoth.convert_to_html(io.BytesIO(body), convert_image=no_pictures).value
-    if not html.strip():
-        return
-    tree = parse_html(html)
+    converted = mammoth.convert_to_html(io.BytesIO(plain), convert_image=no_pictures)
+    findings.left["symbol"] += sum("w:sym" in one.message for one in converted.messages)
+    html = converted.value
+    if html.strip():
+        yield from split_sections(to_markdown(_tidied(parse_html(html))))
+    yield from (one for one in margins if one[0] == "page footer")
+
+
+def _tidied(tree: Any) -> Any:
+    """The HTML of a document with its ticks as signs, and without links within it."""
+    for box in list(tree.iter("input")):
+        box.tag, box.text = "span", "☐" if box.get("checked") is None else "☑"
     for link in list(tree.iter("a")):
         # Links within the document are noise, and marks without a target are no links.
         if not (link.get("href") or "").startswith(("http://", "https://", "mailto:")):
             link.tag = "span"
-    yield from split_sections(to_markdown(tree))
+    return tree
 
 
 def read_pptx(body: bytes, findings: Findings) -> Iterator[Found]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
-import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,7 +14,7 @@ from tools.documents.kinds import Archive, DocumentUnreadable
 from tools.documents.numberformats import LOCAL, show
 from tools.documents.plain import MOST_COLUMNS
 from tools.documents.tables import HIDDEN, MOST_NOTES, Row, describe, gather_rows, too_large
-from tools.documents.trees import find_title, parse_xml
+from tools.documents.trees import find_title, parse_xml, related
 
 _UNSAVED = re.compile(
     rb"<(?:\w+:)?c(?=[\s>])([^<>]*+)>\s*+<(?:\w+:)?f(?=[\s/>])(?:[^<>]*+(?<=/)>|[^<>]*+>[^<]*+</(?:\w+:)?f\s*+>)"
@@ -99,7 +98,7 @@ def _beside(archive: Archive, path: str, findings: Findings) -> tuple[list[tuple
     path = path.lstrip("/")
     notes: dict[str, str] = {}
     boxes: list[str] = []
-    for kind, target in _related(archive, path):
+    for kind, _, target in related(archive, path):
         if kind == "threadedComment":
             notes |= dict(_threads(archive, target))
         elif kind == "comments":
@@ -132,16 +131,6 @@ def _threads(archive: Archive, path: str) -> Iterator[tuple[str, str]]:
     for one in () if tree is None else itertools.islice(tree.iter("{*}threadedComment"), MOST_NOTES):
         said.setdefault(one.get("ref", ""), []).append(" ".join((one.findtext("{*}text") or "").split()))
     yield from ((place, " / ".join(texts)) for place, texts in said.items())
-
-
-def _related(archive: Archive, path: str) -> Iterator[tuple[str, str]]:
-    """What belongs to a part of an Office document: the last word of its kind, and its path."""
-    folder, name = posixpath.split(path)
-    tree = _tree(archive, f"{folder}/_rels/{name}.rels")
-    for one in () if tree is None else tree.iter("{*}Relationship"):
-        if one.get("TargetMode") != "External":
-            target = posixpath.normpath(posixpath.join("/", folder, one.get("Target", "")))
-            yield one.get("Type", "").rpartition("/")[2], target.lstrip("/")
 
 
 def _tree(archive: Archive, path: str) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
+from collections.abc import Iterator
 from typing import Any
 
-from tools.documents.kinds import DocumentUnreadable, Reason
+from tools.documents.kinds import Archive, DocumentUnreadable, Reason
 from tools.fetch.reader import extract_all_text
 
 MOST_SECTIONS = 500
@@ -19,14 +21,17 @@ def parse_xml(text: bytes) -> Any:
 
     Raises:
         DocumentUnreadable: it is no XML, or nested too deeply.
+        MemoryError: it takes too much.
     """
-    from lxml.etree import XMLParser, XMLSyntaxError, fromstring
+    from lxml.etree import ErrorTypes, XMLParser, XMLSyntaxError, fromstring
 
     # Without `huge_tree` the parser itself refuses what is nested deeper than 256 elements, or expands for ever.
     parser = XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True)
     try:
         tree = fromstring(text, parser)
     except (XMLSyntaxError, ValueError) as error:
+        if getattr(error, "code", 0) == ErrorTypes.ERR_NO_MEMORY:
+            raise MemoryError from error
         raise DocumentUnreadable(Reason.DAMAGED) from error
     return tree
 
@@ -40,6 +45,24 @@ def find_title(text: bytes) -> str:
     except DocumentUnreadable:
         return ""
     return "" if found is None else " ".join("".join(found.itertext()).split())
+
+
+def related(archive: Archive, path: str) -> Iterator[tuple[str, str, str]]:
+    """What belongs to a part of an Office document: the last word of its kind, its key, and its path."""
+    try:
+        found = parse_xml(archive.read(relations_of(path)))
+    except DocumentUnreadable:  # none, or one that the rest is read without
+        return
+    for one in found.iter("{*}Relationship"):
+        if one.get("TargetMode") != "External":
+            target = posixpath.normpath(posixpath.join("/", posixpath.dirname(path), one.get("Target", "")))
+            yield one.get("Type", "").rpartition("/")[2], one.get("Id", ""), target.lstrip("/")
+
+
+def relations_of(path: str) -> str:
+    """Where it is written what belongs to a part of an Office document."""
+    folder, name = posixpath.split(path)
+    return posixpath.join(folder, "_rels", f"{name}.rels")
 
 
 def to_markdown(tree: Any) -> str:

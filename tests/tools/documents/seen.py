@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 
-from tests.tools.documents.samples import ODF, OFFICE, RELATIONS, opendocument, xlsx, xlsx_with
+from tests.tools.documents.samples import ODF, OFFICE, RELATIONS, WORD, docx, opendocument, paragraph, xlsx, xlsx_with
 
 SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006"
@@ -113,3 +113,72 @@ def open_sheets() -> bytes:
     with zipfile.ZipFile(io.BytesIO(body)) as opened:
         content = opened.read("content.xml").decode().replace("<office:body>", style, 1)
     return opendocument("spreadsheet", "", **{"content.xml": content})
+
+
+_FORMULA = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+_COMPAT = "http://schemas.openxmlformats.org/markup-compatibility/2006"
+_SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
+
+
+def word_part(content: str, name: str) -> str:
+    """A part of a Word document, with all names that are used in it."""
+    return (
+        f'<w:{name} xmlns:w="{WORD}" xmlns:r="{OFFICE}" xmlns:m="{_FORMULA}" xmlns:mc="{_COMPAT}" xmlns:wps="{_SHAPE}" '
+        f'xmlns:a="{DRAWING}/main" xmlns:pic="{DRAWING}/picture" xmlns:dgm="{DRAWING}/diagram" '
+        f'xmlns:w14="http://schemas.microsoft.com/office/word/2010/wordml">{content}</w:{name}>'
+    )
+
+
+def run(text: str, properties: str = "") -> str:
+    """A run of a Word document."""
+    return f"<w:r><w:rPr>{properties}</w:rPr><w:t>{text}</w:t></w:r>"
+
+
+def word() -> bytes:
+    """A Word document with every kind of part that is seen."""
+    half = "<m:oMath><m:f><m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f></m:oMath>"
+    entries = '<w:ddList><w:result w:val="1"/><w:listEntry w:val="tea"/><w:listEntry w:val="coffee"/></w:ddList>'
+    field = '<w:r><w:fldChar w:fldCharType="{}">{}</w:fldChar></w:r>'
+    code = "<w:r><w:instrText>FORMDROPDOWN</w:instrText></w:r>"
+    choice = "<w:sdt><w:sdtPr>{}</w:sdtPr><w:sdtContent>{}</w:sdtContent></w:sdt>"
+    on, off = (f'<w14:checkbox><w14:checked w14:val="{state}"/></w14:checkbox>' for state in (1, 0))
+    box = f"<w:txbxContent>{paragraph('In a box')}</w:txbxContent>"
+    old_box = f"<w:pict><v:textbox xmlns:v='urn:schemas-microsoft-com:vml'>{box}</v:textbox></w:pict>"
+    shape = f'<w:drawing><a:graphicData uri="{_SHAPE}"><wps:txbx>{box}</wps:txbx></a:graphicData></w:drawing>'
+    chart = f'<w:r><w:drawing><a:graphicData uri="{DRAWING}/chart"/></w:drawing></w:r>'
+    diagram = f'<a:graphicData uri="{DRAWING}/diagram"><dgm:relIds r:dm="m1"/></a:graphicData>'
+    ruby = f"<w:r><w:ruby><w:rt>{run('かん')}</w:rt><w:rubyBase>{run('漢')}</w:rubyBase></w:ruby></w:r>"
+    lines = (
+        f"{run('Half is ')}{half}{run('.')}",
+        f"<m:oMathPara>{half}</m:oMathPara>",
+        f'{run("Page ")}<w:fldSimple w:instr="NUMPAGES">{run("7")}</w:fldSimple>',
+        f"{run('Drink: ')}{field.format('begin', f'<w:ffData>{entries}</w:ffData>')}{code}{field.format('end', '')}",
+        f"{choice.format(on, run('x'))}{run(' ticked')}",
+        f"{choice.format(off, run('x'))}{run(' open')}",
+        f"{run('Colour: ')}{choice.format('<w:dropDownList/>', run('red'))}",
+        f"{ruby}{run('字')}",
+        f"{run('Claim')}<w:r><w:commentReference w:id='4'/></w:r>",
+        f"<w:r><mc:AlternateContent><mc:Choice Requires='wps'>{shape}</mc:Choice><mc:Fallback>{old_box}</mc:Fallback>"
+        "</mc:AlternateContent></w:r>",
+        f"{run('seen')}{run('unseen', '<w:vanish/>')}<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>",
+        f"{chart}<w:r><w:drawing>{diagram}</w:drawing></w:r><w:r><w:drawing><pic:pic/></w:drawing></w:r>",
+        "<w:r><w:object/></w:r>",
+    )
+    section = '<w:sectPr><w:headerReference r:id="h1"/><w:footerReference r:id="f1"/></w:sectPr>'
+    body = "".join(f"<w:p>{line}</w:p>" for line in lines)
+    parts = {"h1": ("header", "h.xml"), "f1": ("footer", "f.xml"), "c1": ("comments", "c.xml"), "m1": ("data", "d.xml")}
+    relations = "".join(
+        f'<Relationship Id="{key}" Type="{OFFICE}/{kind}" Target="{target}"/>' for key, (kind, target) in parts.items()
+    )
+    comment = f'<w:comment w:id="4" w:author="Anna">{paragraph("Is it so?")}</w:comment>'
+    return docx(
+        "",
+        **{
+            "word/document.xml": word_part(f"<w:body>{body}{section}</w:body>", "document"),
+            "word/_rels/document.xml.rels": f'<Relationships xmlns="{RELATIONS}">{relations}</Relationships>',
+            "word/h.xml": word_part(paragraph("Bridges Ltd"), "hdr"),
+            "word/f.xml": word_part(paragraph("Confidential"), "ftr"),
+            "word/c.xml": word_part(comment, "comments"),
+            "word/d.xml": word_part("<a:t>Plan</a:t><a:t>Build</a:t>", "data"),
+        },
+    )

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import pytest
 
+from tests.patience import slowed
 from tests.tools.documents import samples, seen
 from tools.documents.reading import Document
 
@@ -42,6 +43,50 @@ def test_cells_with_more_text_than_is_read_are_cut_and_it_is_said(read_here: Rea
 
     assert found.parts[0].text.count("xxx |") == 60
     assert found.note.startswith("Of large sheets only the first")
+
+
+def test_all_that_is_seen_of_a_word_document_is_told_or_counted(read_here: ReadHere) -> None:
+    found = read_here(seen.word())
+
+    assert [part.label for part in found.parts] == ["page header", "", "page footer"]
+    assert found.parts[0].text == "Bridges Ltd" and found.parts[2].text == "Confidential"
+    assert found.parts[1].text.split("\n\n") == [
+        r"Half is $\frac{1}{2}$.",
+        r"$$\frac{1}{2}$$",
+        "Page 7",
+        "Drink: coffee",
+        "☑ ticked",
+        "☐ open",
+        "Colour: red",
+        "漢（かん）字",
+        "Claim (comment by Anna: Is it so?)",
+        "In a box",
+        "seen",
+        "(diagram: Plan; Build)",
+    ]
+    assert found.note == (
+        "Left out, as it is not text: 1 chart, 1 diagram's drawing, 1 embedded object, 1 hidden passage, 1 picture, "
+        "1 tracked deletion."
+    )
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '<w:p><w:r><w:fldChar w:fldCharType="begin"/></w:r></w:p>' * 4_000,
+        "<w:p>" + '<w:r><w:fldChar w:fldCharType="begin"/><w:instrText>x</w:instrText></w:r>' * 4_000 + "</w:p>",
+        "<w:p>" + "<w:fldSimple/>" * 40_000 + "</w:p>",
+        "<w:p>" + "<m:oMath>" * 200 + "</m:oMath>" * 200 + "</w:p>",
+        "<w:p><w:r>" + "<w:commentReference w:id='1'/>" * 8_000 + "</w:r></w:p>",
+    ],
+    ids=["fields in fields", "fields with code", "simple fields", "formulas in formulas", "comments"],
+)
+def test_a_document_of_nothing_but_one_kind_of_part_is_read_in_time(read_here: ReadHere, content: str) -> None:
+    body = seen.word_part(f"<w:body>{content}<w:p>{seen.run('the end')}</w:p></w:body>", "document")
+
+    found = read_here(samples.docx("", **{"word/document.xml": body}), seconds=slowed(5.0))
+
+    assert found.parts[0].text.endswith("the end")
 
 
 def test_all_that_is_seen_of_an_opendocument_text_is_told_or_counted(read_here: ReadHere) -> None:

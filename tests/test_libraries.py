@@ -17,6 +17,8 @@ UNPROMISED = {
     "adapters/discord/compat.py": {
         "_state": "tests/adapters/discord/test_about.py::test_what_is_written_in_the_form_is_asked_about_the_message",
         "_connection": f"{DISCORD}::test_an_event_that_cannot_be_read_is_left_out_alone",
+        "_from_data": "tests/adapters/discord/test_intake.py::"
+        "test_a_poll_without_an_end_and_a_voice_message_are_told_as_what_they_are",
         "Route.BASE": f"{DISCORD}::test_discord_itself_is_reached_by_the_library_s_own_addresses",
         "DiscordWebSocket.DEFAULT_GATEWAY": f"{DISCORD}::test_discord_itself_is_reached_by_the_library_s_own_addresses",
         "client.http.ws_connect": f"{DISCORD}::test_a_gateway_that_greets_in_an_odd_way_is_tried_again_by_the_caller",

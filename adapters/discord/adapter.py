@@ -108,6 +108,7 @@ class DiscordAdapter:
 
     async def __aenter__(self) -> DiscordAdapter:
         compat.use_api(self._base)
+        compat.read_endless_polls()
         # A client that was closed cannot be opened again.
         self._client = Client(self._threads, self._identifying, proxy_before(self._base, "Discord"))
         self._registered = False

@@ -161,8 +161,11 @@ def _sparing(event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
     def read(data: Any) -> None:
         try:
             parse(data)
-        except Exception as error:  # noqa: BLE001 - whatever it is, only this event is lost
-            _leave_out(event, error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, only this part or event is lost
+            if event in ("MESSAGE_CREATE", "MESSAGE_UPDATE") and (part := compat.parse_without(parse, data)):
+                log.error("discord: %r of a message cannot be read and is left out: %s", part, origin_of(error))
+            else:
+                _leave_out(event, error)
 
     return read
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import aiohttp
 import discord
@@ -43,6 +43,39 @@ def wrap_parsers(client: discord.Client, wrap: Callable[[str, Callable[[Any], No
     """Replace the parser of every event but READY by what `wrap` returns for its name and itself."""
     parsers = client._connection.parsers
     parsers.update({event: wrap(event, parse) for event, parse in parsers.items() if event != "READY"})
+
+
+def read_endless_polls() -> None:
+    """Have every client in this process read polls that tell no end: the library knows none without."""
+    read = getattr(discord.Poll._from_data, "__func__")  # noqa: B009 - mypy takes a class method for a function
+    if getattr(read, "endless", False):
+        return
+
+    def from_data(kind: type[discord.Poll], *, data: Any, message: discord.Message, state: Any) -> discord.Poll:
+        told = data if data.get("expiry") else {**data, "expiry": message.created_at.isoformat()}
+        return cast(discord.Poll, read(kind, data=told, message=message, state=state))
+
+    setattr(from_data, "endless", True)  # noqa: B010 - so that it is done once
+    setattr(discord.Poll, "_from_data", classmethod(from_data))  # noqa: B010 - there is no public way to it
+
+
+_NEEDED: Final = frozenset(
+    {"id", "channel_id", "guild_id", "author", "member", "content", "type", "timestamp", "edited_timestamp"}
+    | {"attachments", "mentions"}
+)
+"""Fields without which a message is none, or another one."""
+
+
+def parse_without(parse: Callable[[Any], None], data: Any) -> str:
+    """Parse a message of which the library cannot read a part without that part, and return its name; "" if none of
+    its parts alone is to blame."""
+    for name in [one for one in data if one not in _NEEDED] if isinstance(data, dict) else ():
+        try:
+            parse({key: value for key, value in data.items() if key != name})
+        except Exception:  # noqa: BLE001 - then it is another part
+            continue
+        return str(name)
+    return ""
 
 
 def read_interaction(client: discord.Client, payload: Any) -> None:

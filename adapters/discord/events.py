@@ -15,6 +15,7 @@ from discord.abc import Snowflake
 
 from adapters.discord.commands import ASK, names_of
 from adapters.discord.ownthread import opens_thread, target_in_thread
+from adapters.discord.reading import forwarded_text, shown_text, written_text
 from bot.contract import (
     LONGEST_TEXT,
     ChatId,
@@ -33,7 +34,6 @@ from bot.contract import (
 )
 
 _WRITTEN: Final = (discord.MessageType.default, discord.MessageType.reply)
-_MENTION: Final = re.compile(r"<(?:@!?|@&|#)([0-9]{1,20})>|<a?:(\w+):[0-9]{1,20}>")
 
 
 def message_sent(
@@ -55,11 +55,11 @@ def message_sent(
         return None
     forwarded = quoted is not None and quoted.forwarded
     enclosed = () if forwarded else _enclosed(message)
-    if not message.content and not enclosed and not forwarded:
+    # A forward has no words beside it: a comment on it is a message of its own.
+    text = written_text(message, bot)
+    if not message.content and not text and not enclosed and not forwarded:
         # Without the privileged intent Discord withholds what does not mention the bot.
         return None
-    # A forward has no words beside it: a comment on it is a message of its own.
-    text = _text(message, bot)
     command = words.parse(text)
     if command is None and _mentions(message.content, bot):
         command = words.bare(text, certain=True)
@@ -273,34 +273,10 @@ def _mentions(content: str, bot: int) -> bool:
     return f"<@{bot}>" in content or f"<@!{bot}>" in content
 
 
-def _text(message: discord.Message, bot: int) -> str:
-    """Return the text of a message as a person sees it, without mentions of the bot."""
-    names = {str(person.id): f"@{person.display_name}" for person in message.mentions}
-    names |= {str(role.id): f"@{role.name}" for role in message.role_mentions}
-    return _readable(message.content, bot, names, message.guild)
-
-
-def _readable(content: str, bot: int, names: Mapping[str, str], guild: discord.Guild | None) -> str:
-    content = re.sub(rf"(^|(?<=\s))<@!?{bot}>[ \t]*|<@!?{bot}>", "", content[:LONGEST_TEXT])
-
-    def name(found: re.Match[str]) -> str:
-        if found[2]:
-            return f":{found[2]}:"
-        place = guild.get_channel_or_thread(int(found[1])) if guild is not None else None
-        return f"#{place.name}" if place is not None else names.get(found[1], found[0])
-
-    return _MENTION.sub(name, content).strip()
-
-
-def _forwarded(message: discord.Message, bot: int) -> str:
-    """Return the text of a forwarded message: a copy without author and names."""
-    return "\n\n".join(_readable(one.content, bot, {}, message.guild) for one in message.message_snapshots)
-
-
 def _quoted(message: discord.Message, bot: int) -> Quoted | None:
     if message.message_snapshots:
         id = message.reference.message_id if message.reference is not None else None
-        text, enclosed = _forwarded(message, bot), _forwarded_files(message)
+        text, enclosed = forwarded_text(message, bot), _forwarded_files(message)
         if not text and not enclosed:
             return None
         return Quoted(text=text, message_id=str(id or ""), forwarded=True, enclosed=enclosed)
@@ -324,7 +300,7 @@ def read_as_quoted(message: discord.Message, bot: int) -> Quoted:
     if message.type is discord.MessageType.thread_starter_message and isinstance(opened, discord.Message):
         message = opened
     return Quoted(
-        text=_text(message, bot) or _forwarded(message, bot),
+        text=shown_text(message, bot),
         author=message.author.display_name,
         from_bot=message.author.id == bot,
         message_id=str(message.id),
@@ -338,8 +314,6 @@ def _enclosed(message: discord.Message | discord.MessageSnapshot) -> tuple[Enclo
     """Return the attachments of a message."""
     found = [_file(one) for one in message.attachments]
     found += [Enclosure(kind=EnclosureKind.STICKER) for _ in message.stickers]
-    if isinstance(message, discord.Message) and message.poll is not None:
-        found.append(Enclosure(kind=EnclosureKind.POLL))
     return tuple(found)
 
 

@@ -35,6 +35,7 @@ class Draft:
     uploads: list[Upload] = field(default_factory=list)
     stickers: list[str] = field(default_factory=list)
     poll: str = ""
+    poll_ends: bool = True
     kept: list[str] | None = None
     """Attachments that stay, by id, when an edit names any; None: all of them."""
     allowed: Mapping[str, Any] | None = None

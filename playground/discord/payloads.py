@@ -166,7 +166,7 @@ def attachment(file: Attachment, place: Channel, root: str) -> Json:
     }
 
 
-def poll(question: str, expiry: str) -> Json:
+def poll(question: str, expiry: str | None) -> Json:
     answers = [{"answer_id": n, "poll_media": {"text": text}} for n, text in enumerate(("yes", "no"), 1)]
     return {
         "question": {"text": question},
@@ -202,7 +202,7 @@ def message(said: Message, people: Mapping[str, Person], bot: Person, clock: Clo
             {"id": str(number), "name": name, "format_type": 1} for number, name in enumerate(said.stickers, 700)
         ]
     if said.poll:
-        body["poll"] = poll(said.poll, clock.date(said.created + 86_400))
+        body["poll"] = poll(said.poll, clock.date(said.created + 86_400) if said.poll_ends else None)
     if said.nonce is not None:
         body["nonce"] = said.nonce
     if said.webhook:

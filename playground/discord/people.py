@@ -12,7 +12,7 @@ from playground.discord.forms import filled
 from playground.discord.gateway import MEMBERS, Gateway
 from playground.discord.interactions import COMPONENT, FORM, SLASH, TYPED, Interaction, Interactions
 from playground.discord.state import GUILDS, State
-from playground.discord.world import PERMISSIONS, SEVERAL, TEXT, Channel, Guild, Json, Message, Person
+from playground.discord.world import COMPONENTS_V2, PERMISSIONS, SEVERAL, TEXT, Channel, Guild, Json, Message, Person
 
 
 class People:
@@ -135,21 +135,28 @@ class People:
         files: Sequence[tuple[str, str, bytes]] = (),
         stickers: Sequence[str] = (),
         poll: str = "",
+        poll_ends: bool = True,
         webhook: str = "",
+        embeds: Sequence[Json] = (),
+        components: Sequence[Json] = (),
     ) -> str:
         """Write a message and return its id. A reply mentions its target's author unless `ping` is off.
 
         `files` are (name, media type, content), `stickers` names, and `poll` is the question of one. `webhook` is the
-        name of a webhook that writes instead of a person.
+        name of a webhook that writes instead of a person. Alarms and other bots write in `embeds`, or in `components`
+        (of version 2) without a text.
         """
         place = self._channel(channel)
         uploads = [Upload(str(number), *file) for number, file in enumerate(files)]
         draft = Draft(
-            frozenset({"content"}),
+            frozenset({"content", "embeds", "components"}),
             text.strip(),
             uploads=uploads,
             stickers=list(stickers),
             poll=poll,
+            poll_ends=poll_ends,
+            embeds=list(embeds),
+            components=list(components),
             reference=reply_to,
         )
         hook = self.state.clock.snowflake() if webhook else ""
@@ -157,7 +164,8 @@ class People:
             author = Person(hook, webhook, bot=True)
         else:
             author = self._author(place, person)
-        said = self.state.post(place, author, draft, webhook=hook, ping_author=ping)
+        flags = COMPONENTS_V2 if components else 0
+        said = self.state.post(place, author, draft, webhook=hook, ping_author=ping, extra_flags=flags)
         return said.id
 
     def forward(self, channel: Channel | str | int, message: str, *, person: Person | str | int = "") -> str:

@@ -273,6 +273,7 @@ class State:
             if key in draft.given:
                 setattr(said, key, getattr(draft, key))
         said.stickers, said.poll = draft.stickers or said.stickers, draft.poll or said.poll
+        said.poll_ends = draft.poll_ends
         if draft.kept is not None:
             said.attachments = [file for file in said.attachments if file.id in draft.kept]
         if draft.uploads:

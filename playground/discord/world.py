@@ -142,6 +142,7 @@ class Message:
     """Their names."""
     poll: str = ""
     """The question of a poll."""
+    poll_ends: bool = True
     mentions: list[str] = field(default_factory=list)
     mention_roles: list[str] = field(default_factory=list)
     mention_everyone: bool = False

@@ -182,8 +182,6 @@ async def test_what_discord_and_slack_let_people_send_is_answered(world: World, 
     async with start("discord", "slack", TRANSCRIBE_MODEL="off"):
         world.discord.say(direct, "", person=7, stickers=["wave"])
         await discord.until("a sticker")
-        world.discord.say(direct, "", person=7, poll="Tea?")
-        await discord.until("a poll")
         for place, name in ((discord, "voice-message.ogg"), (slack, "audio_message.m4a")):
             place.send("", (name, "audio/ogg", b"OggS"))
             await place.until("a voice message.")

@@ -191,7 +191,8 @@ def _discord(text: str) -> Any:
     person = SimpleNamespace(id=7, bot=False, display_name="Ada", roles=())
     return SimpleNamespace(
         **dict.fromkeys(("guild", "webhook_id", "reference")),
-        **dict.fromkeys(("attachments", "role_mentions", "stickers", "message_snapshots"), ()),
+        **dict.fromkeys(("attachments", "role_mentions", "stickers", "message_snapshots", "components"), ()),
+        embeds=[discord.Embed(description=text)],
         id=1,
         author=person,
         content=text,
@@ -200,7 +201,7 @@ def _discord(text: str) -> Any:
         created_at=NOW,
         edited_at=NOW,
         type=discord.MessageType.default,
-        flags=SimpleNamespace(forwarded=False),
+        flags=SimpleNamespace(forwarded=False, components_v2=False),
     )
 
 
@@ -840,6 +841,7 @@ SIZES = {"adapters.formatting": 2_000, "bot.reply.paging": 10_000}
 INSIDE: dict[str, str] = {
     "bot.safety.spans": "bot.safety.links.LinkFilter.feed",
     "adapters.console.adapter": "adapters.console.terminal.draw",
+    "adapters.discord.reading": "adapters.discord.events.message_edited",
     "adapters.discord.events.message_sent": "adapters.discord.events.message_edited",
     "adapters.discord.threads": "adapters.discord.events.message_edited",
     "adapters.discord.ownthread": "adapters.discord.events.message_edited",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,6 +20,7 @@ from bot.contract.messages import Page, ReplyTarget
 from playground.discord.gateway import Connection
 from playground.faults import Fault
 from tests.adapters.discord.conftest import Stage, Wait
+from tests.conftest import RawObject
 from tests.patience import PATIENCE
 from tests.surfaces import show
 
@@ -395,6 +397,30 @@ async def test_an_event_that_cannot_be_read_is_left_out_alone(
     lines = [record.getMessage() for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")]
     assert [("MESSAGE_CREATE" in line, "on_message" in line) for line in lines] == [(True, False), (False, True)]
     assert "secret words" not in caplog.text
+
+
+def _always(body: RawObject) -> Callable[[bool], RawObject]:
+    return lambda reads_all: dict(body)
+
+
+async def test_a_part_that_the_library_cannot_read_is_cut_out_and_the_message_is_heard(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    await stage.listen()
+    said = stage.server.say(stage.place, f"{stage.server.mention()} hello", person=1)
+    await stage.mailbox.next()
+    body = stage.server.state.told(stage.server.message(said), True) | {"guild_id": "10"}
+    for odd in ({"id": "77", "reactions": [{"emoji": 5}]}, {"id": "78", "embeds": "odd"}):
+        stage.server.gateway.publish("MESSAGE_CREATE", _always(body | odd))
+
+    heard = [await stage.mailbox.next(), await stage.mailbox.next()]
+
+    assert [(one.message_id, one.text) for one in heard] == [("77", "hello"), ("78", "hello")]
+    lines = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert [line.partition(":")[0] + line.partition(":")[2][:13] for line in lines] == [
+        "discord 'reactions' ",
+        "discord 'embeds' of ",
+    ] and "hello" not in "".join(lines)
 
 
 async def test_the_proxy_that_the_environment_names_is_used(

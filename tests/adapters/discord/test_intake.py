@@ -107,7 +107,7 @@ async def test_a_thread_is_a_chat_of_its_channel_for_messages_commands_changes_a
 
 
 async def test_of_a_thread_that_discord_has_not_told_the_channel_is_asked_for(
-    stage: Stage, caplog: pytest.LogCaptureFixture
+    stage: Stage, wait: Wait, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = stage.server
     thread = server.thread(stage.place, "old talk")
@@ -117,11 +117,12 @@ async def test_of_a_thread_that_discord_has_not_told_the_channel_is_asked_for(
 
     server.say(thread, f"{server.mention()} first", person=1)
     server.say(thread, f"{server.mention()} second", person=1)
+    await wait(lambda: "could not be stored yet" in caplog.text and stage.clock._sleepers)
+    await stage.clock.advance(1.0)
     sent = [await stage.mailbox.next(), await stage.mailbox.next()]
 
     expected = ChatId("discord", server.application_id, "20", thread.id)
     assert [(one.chat, one.text) for one in sent] == [(expected, "first"), (expected, "second")]
-    assert "could not be stored yet" in caplog.text
 
 
 async def test_a_reply_to_the_bot_brings_what_it_replies_to(stage: Stage) -> None:
@@ -460,16 +461,16 @@ async def test_a_command_from_a_menu_is_no_question(stage: Stage) -> None:
     assert (await stage.mailbox.next()).text == "end"
 
 
-async def test_a_poll_and_a_voice_message_are_told_as_what_they_are(stage: Stage) -> None:
+async def test_a_poll_without_an_end_and_a_voice_message_are_told_as_what_they_are(stage: Stage) -> None:
     server = stage.server
     await stage.listen()
     direct = server.direct(1)
-    server.say(direct, "", poll="Tea?")
+    server.say(direct, "", poll="Tea?", poll_ends=False)
     server.say(direct, "", files=[("voice-message.ogg", "audio/ogg", b"ogg"), ("song.ogg", "audio/ogg", b"ogg!")])
 
     poll, voice = await stage.mailbox.next(), await stage.mailbox.next()
 
-    assert poll.enclosed == (Enclosure(kind=EnclosureKind.POLL),)
+    assert (poll.text, poll.enclosed) == ("[poll] Tea?\n• yes\n• no", ())
     assert voice.enclosed == (
         Enclosure(kind=EnclosureKind.VOICE, media_type="audio/ogg", size=3),
         Enclosure(kind=EnclosureKind.AUDIO, name="song.ogg", media_type="audio/ogg", size=4),

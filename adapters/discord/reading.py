@@ -1,0 +1,107 @@
+"""What a person sees of a Discord message, wherever it stands: text, embeds, components and a poll.
+
+Alarms and other bots write in embeds and components, with an empty `content`.
+See https://docs.discord.com/developers/resources/message#embed-object and …/components/reference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+import discord
+
+from bot.contract import LONGEST_TEXT
+
+_MENTION: Final = re.compile(r"<(?:@!?|@&|#)([0-9]{1,20})>|<a?:(\w+):[0-9]{1,20}>")
+_DEEPEST: Final = 8
+"""Components within each other that are read; Discord allows three."""
+
+Seen: TypeAlias = "discord.Message | discord.MessageSnapshot"
+
+
+def written_text(message: discord.Message, bot: int) -> str:
+    """Return what a person wrote, without mentions of the bot. Previews of links are no words of theirs."""
+    return _readable("\n\n".join(_lines(message, embeds=not message.content)), bot, _names(message), message.guild)
+
+
+def shown_text(message: discord.Message, bot: int) -> str:
+    """Return what a person sees of a message, without mentions of the bot; of a forward what was forwarded."""
+    said = _readable("\n\n".join(_lines(message)), bot, _names(message), message.guild)
+    return said or forwarded_text(message, bot)
+
+
+def forwarded_text(message: discord.Message, bot: int) -> str:
+    """Return what a person sees of a forwarded message: a copy without author and names."""
+    shown = (_readable("\n\n".join(_lines(one)), bot, {}, message.guild) for one in message.message_snapshots)
+    return "\n\n".join(one for one in shown if one)
+
+
+def _names(message: discord.Message) -> dict[str, str]:
+    names = {str(person.id): f"@{person.display_name}" for person in message.mentions}
+    return names | {str(role.id): f"@{role.name}" for role in message.role_mentions}
+
+
+def _readable(content: str, bot: int, names: Mapping[str, str], guild: discord.Guild | None) -> str:
+    content = re.sub(rf"(^|(?<=\s))<@!?{bot}>[ \t]*|<@!?{bot}>", "", content[:LONGEST_TEXT])
+
+    def name(found: re.Match[str]) -> str:
+        if found[2]:
+            return f":{found[2]}:"
+        place = guild.get_channel_or_thread(int(found[1])) if guild is not None else None
+        return f"#{place.name}" if place is not None else names.get(found[1], found[0])
+
+    return _MENTION.sub(name, content).strip()
+
+
+def _lines(message: Seen, *, embeds: bool = True) -> Iterator[str]:
+    """Yield the parts of a message that hold words, in the order in which they are shown."""
+    if message.content:
+        yield message.content
+    if isinstance(message, discord.Message) and message.poll is not None:
+        yield _poll(message.poll)
+    for embed in message.embeds if embeds else ():
+        if text := "\n".join(part for part in _embed(embed) if part):
+            yield text
+    words = "\n".join(part for one in message.components for part in _component(one, 0) if part)
+    if words or (message.components and message.flags.components_v2):
+        # Of what is withheld there are none.
+        yield words or "[components]"
+
+
+def _poll(poll: discord.Poll) -> str:
+    answers = (f"• {f'{one.emoji} ' if one.emoji else ''}{one.text}" for one in poll.answers)
+    return "\n".join((f"[poll] {poll.question}", *answers))
+
+
+def _embed(embed: discord.Embed) -> Iterator[str]:
+    yield embed.provider.name or ""
+    yield embed.author.name or ""
+    yield _link(embed.title or "", embed.url)
+    yield embed.description or ""
+    for field in embed.fields:
+        yield f"{field.name}: {field.value}" if field.name and field.value else field.name or field.value or ""
+    yield embed.footer.text or ""
+
+
+def _component(one: Any, depth: int) -> Iterator[str]:
+    """Yield the words of a component and what it holds; of what can be pressed only what is a link."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(one, discord.TextDisplay):
+        yield one.content
+    elif isinstance(one, discord.Button):
+        yield _link(one.label or "", one.url) if one.url else ""
+    else:
+        yield getattr(one, "description", None) or ""
+        yield getattr(one, "name", None) or ""
+    for name in ("children", "items"):
+        for inner in getattr(one, name, None) or ():
+            yield from _component(inner, depth + 1)
+    if (accessory := getattr(one, "accessory", None)) is not None:
+        yield from _component(accessory, depth + 1)
+
+
+def _link(words: str, url: str | None) -> str:
+    return f"{words} ({url})" if words and url else words or url or ""

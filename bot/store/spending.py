@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import TypeAlias
 
 from bot.contract import Clock
 from bot.store.queries import Queries
 from bot.store.readers import Readers
 from bot.store.sql import Connection, Session
 from bot.store.writer import Writer
+
+Window: TypeAlias = tuple[str, int, int]
+"""A key, the seconds of its window, and when that began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class Reserved:
     """A reservation: how much, and in which windows."""
 
     amount: Amount
-    windows: tuple[tuple[str, int, int], ...]
+    windows: tuple[Window, ...]
     call: str = ""
     """The call that holds it; empty where nothing of it is ever given back."""
 
@@ -84,8 +88,7 @@ class Spending(Queries):
 
         def work(db: Session) -> Reserved | Refused:
             db.one_by_one()
-            for limit, window in zip(limits, windows, strict=True):
-                spent = _spent(db, window)
+            for limit, window, spent in zip(limits, windows, _spent(db, windows), strict=True):
                 if _exceeds(spent, amount, limit.most):
                     return self._refuse(db, limit, window, spent)
             _add(db, windows, amount)
@@ -109,42 +112,52 @@ class Spending(Queries):
             others: for each limit, how many others of this process have or want a part of it just now.
         """
         windows = self._windows(limits)
+        limited = [
+            (limit, window, beside)
+            for limit, window, beside in zip(limits, windows, others or [0] * len(limits), strict=True)
+            if limit.most != Amount()
+        ]
         wish = (most or least) - least
         call = f"{self._worker} {self._clock.wall()} {next(self._calls)}"
 
         def work(db: Session) -> Reserved | Refused:
             db.one_by_one()
             part = 1.0
-            for limit, window, beside in zip(limits, windows, others or [0] * len(limits), strict=True):
-                if limit.most == Amount():
-                    continue
-                spent = _spent(db, window)
+            all_spent = _spent(db, [window for _, window, _ in limited])
+            calls = self._count_elsewhere(db, [limit.key for limit, _, _ in limited])
+            for (limit, window, beside), spent in zip(limited, all_spent, strict=True):
                 if _exceeds(spent, least, limit.most):
                     return self._refuse(db, limit, window, spent)
-                [(calls,)] = db.execute(
-                    "SELECT count(*) FROM holdings WHERE key = ? AND worker <> ?", (limit.key, self._worker)
-                ).fetchall()
-                part = min(part, _part(limit.most, spent + least, wish, beside + int(calls)))
+                part = min(part, _part(limit.most, spent + least, wish, beside + calls.get(limit.key, 0)))
             amount = least + Amount(int(wish.tokens * part), wish.messages, wish.dollars * part)
             _add(db, windows, amount)
-            db.executemany(
-                "INSERT INTO holdings (call, worker, key, seconds, start, tokens, dollars, sure_tokens, sure_dollars) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (call, self._worker, *window, amount.tokens, amount.dollars, least.tokens, least.dollars)
-                    for window in windows
-                ],
-            )
+            held = (amount.tokens, amount.dollars, least.tokens, least.dollars)
+            if windows:
+                db.execute(
+                    "INSERT INTO holdings (call, worker, key, seconds, start, tokens, dollars, sure_tokens, "
+                    f"sure_dollars) VALUES {_rows(9, len(windows))}",
+                    [value for window in windows for value in (call, self._worker, *window, *held)],
+                )
             return Reserved(amount, tuple(windows), call)
 
         return await self._writer.run(work)
 
-    def _windows(self, limits: Sequence[Limit]) -> list[tuple[str, int, int]]:
+    def _count_elsewhere(self, db: Connection, keys: Sequence[str]) -> dict[str, int]:
+        """Return how many calls of other processes hold something of these keys, where there are any."""
+        if not keys:
+            return {}
+        rows = db.execute(
+            f"SELECT key, count(*) FROM holdings WHERE key IN {_rows(len(keys), 1)} AND worker <> ? GROUP BY key",
+            (*keys, self._worker),
+        ).fetchall()
+        return {str(key): int(calls) for key, calls in rows}
+
+    def _windows(self, limits: Sequence[Limit]) -> list[Window]:
         now = self._clock.wall()
         return [(limit.key, limit.seconds, int(now // limit.seconds) * limit.seconds) for limit in limits]
 
-    def _refuse(self, db: Connection, limit: Limit, window: tuple[str, int, int], spent: Amount) -> Refused:
-        held, calls, elsewhere = _held(db, window, self._worker)
+    def _refuse(self, db: Connection, limit: Limit, window: Window, spent: Amount) -> Refused:
+        [(held, calls, elsewhere)] = _held(db, [window], self._worker)
         return Refused(limit, spent, float(window[2] + limit.seconds), held, calls, elsewhere)
 
     async def settle(self, *settled: tuple[Reserved, Amount]) -> None:
@@ -190,7 +203,7 @@ class Spending(Queries):
         start = int(self._clock.wall() // seconds) * seconds
 
         def read(db: Connection) -> list[Amount]:
-            return [_spent(db, (key, seconds, start)) for key in keys]
+            return _spent(db, [(key, seconds, start) for key in keys])
 
         return await self._readers.read(read)
 
@@ -200,7 +213,8 @@ class Spending(Queries):
 
         def read(db: Connection) -> list[Amount]:
             windows = [(key, seconds, start) for key in keys]
-            return [_spent(db, window) - _held(db, window, self._worker)[0] for window in windows]
+            held = _held(db, windows, self._worker)
+            return [spent - part for spent, (part, _, _) in zip(_spent(db, windows), held, strict=True)]
 
         return await self._readers.read(read)
 
@@ -219,32 +233,59 @@ class Spending(Queries):
         await self._writer.execute("DELETE FROM spending WHERE start + seconds < ?", (self._clock.wall() - 172_800,))
 
 
-def _spent(db: Connection, window: tuple[str, int, int]) -> Amount:
-    row = db.execute(
-        "SELECT tokens, messages, dollars FROM spending WHERE key = ? AND seconds = ? AND start = ?", window
-    ).fetchone()
-    return Amount(*row) if row else Amount()
+def _spent(db: Connection, windows: Sequence[Window]) -> list[Amount]:
+    """Return what was spent in each of these windows, in one statement: each would be a round trip."""
+    if not windows:
+        return []
+    rows = db.execute(
+        f"SELECT key, seconds, start, tokens, messages, dollars FROM spending WHERE {_is_one_of(windows)}",
+        _values(windows),
+    ).fetchall()
+    found = {(key, seconds, start): Amount(*spent) for key, seconds, start, *spent in rows}
+    return [found.get(window, Amount()) for window in windows]
 
 
-def _held(db: Connection, window: tuple[str, int, int], worker: str) -> tuple[Amount, int, int]:
-    """Return what running calls hold of a quota, how many those are, and how many of them another process's."""
-    row = db.execute(
-        "SELECT coalesce(sum(tokens), 0), coalesce(sum(dollars), 0.0), count(*), "
-        "coalesce(sum(CASE WHEN worker = ? THEN 0 ELSE 1 END), 0) "
-        "FROM holdings WHERE key = ? AND seconds = ? AND start = ?",
-        (worker, *window),
-    ).fetchone()
-    tokens, dollars, calls, elsewhere = row
-    return Amount(int(tokens), dollars=float(dollars)), int(calls), int(elsewhere)
+def _held(db: Connection, windows: Sequence[Window], worker: str) -> list[tuple[Amount, int, int]]:
+    """Return what running calls hold of each quota, how many those are, and how many of them another process's."""
+    if not windows:
+        return []
+    rows = db.execute(
+        "SELECT key, seconds, start, sum(tokens), sum(dollars), count(*), "
+        "sum(CASE WHEN worker = ? THEN 0 ELSE 1 END) "
+        f"FROM holdings WHERE {_is_one_of(windows)} GROUP BY key, seconds, start",
+        (worker, *_values(windows)),
+    ).fetchall()
+    found = {
+        (key, seconds, start): (Amount(int(tokens), dollars=float(dollars)), int(calls), int(elsewhere))
+        for key, seconds, start, tokens, dollars, calls, elsewhere in rows
+    }
+    return [found.get(window, (Amount(), 0, 0)) for window in windows]
 
 
-def _add(db: Connection, windows: Sequence[tuple[str, int, int]], amount: Amount) -> None:
-    db.executemany(
-        "INSERT INTO spending (key, seconds, start, tokens, messages, dollars) VALUES (?, ?, ?, ?, ?, ?) "
+def _is_one_of(windows: Sequence[Window]) -> str:
+    """Return the condition that a row is of one of these windows; its values are `_values`."""
+    each = " OR ".join(["key = ? AND seconds = ? AND start = ?"] * len(windows))
+    return f"({each})"
+
+
+def _values(windows: Sequence[Window]) -> list[str | int]:
+    return [value for window in windows for value in window]
+
+
+def _add(db: Connection, windows: Sequence[Window], amount: Amount) -> None:
+    if not windows:
+        return
+    db.execute(
+        f"INSERT INTO spending (key, seconds, start, tokens, messages, dollars) VALUES {_rows(6, len(windows))} "
         "ON CONFLICT (key, seconds, start) DO UPDATE SET tokens = spending.tokens + excluded.tokens, "
         "messages = spending.messages + excluded.messages, dollars = spending.dollars + excluded.dollars",
-        [(*window, amount.tokens, amount.messages, amount.dollars) for window in windows],
+        [value for window in windows for value in (*window, amount.tokens, amount.messages, amount.dollars)],
     )
+
+
+def _rows(columns: int, many: int) -> str:
+    """Return the marks of so many rows of values."""
+    return ", ".join([f"({', '.join('?' * columns)})"] * many)
 
 
 def _part(most: Amount, spent: Amount, wish: Amount, others: int) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.contract.messages import ChatId, ReplyTarget, Sender
-from bot.store import Amount, InboxState, Limit, Store
+from bot.store import Amount, InboxState, Limit, Reserved, Store
 from bot.store.database import Database, open_database
 from bot.store.opening import add_functions
 from bot.store.schema import STEPS, upgrade
@@ -80,6 +80,33 @@ async def test_only_what_was_asked_for_is_read(
     if asked == "the list of chats":  # nor is every turn of a chat, for those that were rated
         [plan] = plans.values()
         assert plan.count("SEARCH t USING COVERING INDEX turns_rated (chat=? AND rating=?)") == 2
+
+
+@pytest.mark.parametrize("many", [1, 5])
+async def test_however_many_quotas_apply_a_call_is_counted_in_as_many_statements(
+    many: int, url: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a server each would be a round trip, while other processes wait."""
+    said: list[str] = []
+
+    async def open_traced(place: Path | str, *, uri: bool = False, timeout: float) -> Database:
+        opened = await open_database(place, uri=uri, timeout=timeout)
+        await opened.run_together(lambda db: db.set_trace_callback(said.append))
+        return opened
+
+    monkeypatch.setattr("bot.store.opening.open_database", open_traced)
+    limits = [Limit(f"person {number}", DAY, Amount(tokens=1_000)) for number in range(many)]
+    async with Store.open(url, clock=clock) as store:
+        said.clear()
+        reserved = await store.spending.reserve(limits, Amount(tokens=10), Amount(tokens=20))
+        assert isinstance(reserved, Reserved)
+        used = await store.spending.list_used([limit.key for limit in limits], DAY)
+        await store.spending.settle((reserved, Amount(tokens=15)))
+        spent = await store.spending.list_spent([limit.key for limit in limits], DAY)
+
+    assert used == [Amount()] * many
+    assert spent == [Amount(tokens=15)] * many
+    assert sum(sql.startswith(("SELECT", "INSERT", "DELETE")) for sql in said) == 9
 
 
 async def test_forgetting_a_person_gives_way_to_others_while_deliveries_go(store: Store, message: Message) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypedDict
 
 from telegram import (
@@ -24,6 +25,7 @@ from telegram import (
     User,
 )
 
+from adapters.telegram.reading import rich_text, things_in, words_of
 from bot.contract import (
     AUDIBLE,
     LONGEST_TEXT,
@@ -44,8 +46,10 @@ from bot.contract import (
 
 log = logging.getLogger(__name__)
 
+_NEEDED: Final = frozenset({"message_id", "date", "chat", "from", "text", "caption"})
+"""Fields without which a message is none, or another one."""
 _KINDS: Final = {
-    # An animation is a document too, and a venue a location, for programs that know only those.
+    # An animation is a document too, for programs that know only those.
     "animation": EnclosureKind.ANIMATION,
     "audio": EnclosureKind.AUDIO,
     "document": EnclosureKind.FILE,
@@ -55,11 +59,7 @@ _KINDS: Final = {
     "video": EnclosureKind.VIDEO,
     "video_note": EnclosureKind.VIDEO_NOTE,
     "voice": EnclosureKind.VOICE,
-    "contact": EnclosureKind.CONTACT,
     "dice": EnclosureKind.DICE,
-    "poll": EnclosureKind.POLL,
-    "location": EnclosureKind.LOCATION,
-    "checklist": EnclosureKind.OTHER,
     "game": EnclosureKind.OTHER,
     "giveaway": EnclosureKind.OTHER,
     "invoice": EnclosureKind.OTHER,
@@ -83,7 +83,7 @@ def meant_for(bot: Bot, updates: Iterable[dict[str, Any]]) -> list[Incoming]:
     albums: dict[tuple[str, ...], list[MessageSent]] = {}
     for raw in updates:
         try:
-            said = incoming(Update.de_json(raw, bot), bot)
+            said = incoming(_parsed(raw, bot), bot)
         except Exception as error:  # noqa: BLE001 - whatever it is, only this update is lost
             log.error("telegram: update %s cannot be read and is left out: %s", raw.get("update_id"), origin_of(error))
             continue
@@ -95,6 +95,50 @@ def meant_for(bot: Bot, updates: Iterable[dict[str, Any]]) -> list[Incoming]:
         if said is not None:
             found.append(said)
     return [_as_one(albums.get(said.also, [said])) if isinstance(said, MessageSent) else said for said in found]
+
+
+def _parsed(raw: dict[str, Any], bot: Bot) -> Update:
+    """Parse an update; a part that the library cannot read is cut out, and the log says which."""
+    try:
+        return Update.de_json(raw, bot)
+    except Exception as error:
+        kind = next((one for one in ("message", "edited_message") if isinstance(raw.get(one), dict)), "")
+        if kind and (found := _without_fault(raw[kind], lambda cut: Update.de_json({**raw, kind: cut}, bot))):
+            cut, part = found
+            log.error(
+                "telegram: %r of update %s cannot be read and is left out: %s",
+                part,
+                raw.get("update_id"),
+                origin_of(error),
+            )
+            return Update.de_json({**raw, kind: cut}, bot)
+        raise
+
+
+def _without_fault(
+    value: dict[str, Any], parse: Callable[[dict[str, Any]], object], deepest: int = 3
+) -> tuple[dict[str, Any], str] | None:
+    """Return a message without the smallest part of it that keeps it from being parsed, and the part's name; None
+    where no part alone is to blame."""
+    for name in [one for one in value if one not in _NEEDED]:
+        rest = {key: one for key, one in value.items() if key != name}
+        try:
+            parse(rest)
+        except Exception:  # noqa: BLE001 - then it is another part
+            continue
+        inner = value[name]
+        if isinstance(inner, dict) and deepest > 1:
+            within = _without_fault(inner, partial(_parse_with, parse, value, name), deepest - 1)
+            if within is not None:
+                return {**value, name: within[0]}, f"{name}.{within[1]}"
+        return rest, name
+    return None
+
+
+def _parse_with(
+    parse: Callable[[dict[str, Any]], object], value: dict[str, Any], name: str, part: dict[str, Any]
+) -> object:
+    return parse({**value, name: part})
 
 
 def incoming(update: Update, bot: Bot) -> Incoming | None:
@@ -114,18 +158,19 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
         # What others wrote calls no bot into a group, and no change of it (a reaction counts as one) is the person's.
         return None
     # Of a forward nothing is the person's own: a comment on it is a message of its own.
-    text = "" if forwarded else _words(message)
+    edited = update.edited_message is not None
+    # What stands in a list or where somebody is changes without a word of the person.
+    text = "" if forwarded else words_of(message) if edited else _shown(message)
     command = words.parse(text)
     if command is not None and not _for_us(text, bot):
         return None
-    stripped, mentioned = ("", False) if forwarded else _without_mention(message, bot)
+    stripped, mentioned = ("", False) if forwarded else _without_mention(message, bot, text)
     # In a group, a command that names no bot and is none of ours is another bot's.
     ordered = command is not None and (command[0] in words.BY_WORD or "@" in text.split(maxsplit=1)[0])
     # Who changes a question need not address the bot again; the core knows which messages are questions.
-    edited = update.edited_message is not None
     if not (direct or mentioned or ordered or edited or _replies_to(bot, message)):
         return None
-    if not _words(message) and not _enclosed(message):
+    if not (text or (forwarded and _shown(message)) or _enclosed(message)):
         return None
     where = _Where(
         delivery=str(update.update_id),
@@ -226,8 +271,9 @@ def _has_words(said: MessageSent) -> bool:
     return bool(said.text or said.command or forwarded)
 
 
-def _words(message: Message) -> str:
-    return (message.text or message.caption or "")[:LONGEST_TEXT]
+def _shown(message: Message) -> str:
+    """Return everything that a person sees of a message but what is attached to it."""
+    return words_of(message) or things_in(message)
 
 
 def _is_forward(message: Message) -> bool:
@@ -241,9 +287,12 @@ def _for_us(text: str, bot: Bot) -> bool:
     return not at or name.lower() == (bot.username or "").lower()
 
 
-def _without_mention(message: Message, bot: Bot) -> tuple[str, bool]:
+def _without_mention(message: Message, bot: Bot, text: str) -> tuple[str, bool]:
     """Remove mentions of the bot, found by entity and not by substring, and return whether there were any."""
-    units = _words(message).encode("utf-16-le", "surrogatepass")
+    if not (message.text or message.caption):
+        rich, mentioned = rich_text(message, bot)
+        return (rich if mentioned else text), mentioned
+    units = text.encode("utf-16-le", "surrogatepass")
     kept: list[bytes] = []
     at = 0
     for entity in sorted(message.entities if message.text else message.caption_entities, key=lambda one: one.offset):
@@ -291,19 +340,19 @@ def _enclosed(message: Message | ExternalReplyInfo) -> tuple[Enclosure, ...]:
 def _quoted(message: Message, bot: Bot) -> Quoted | None:
     """Return the forwarded message, or the one replied to."""
     if _is_forward(message):
-        quoted = Quoted(text=_words(message), forwarded=True, enclosed=_enclosed(message))
+        quoted = Quoted(text=_shown(message), forwarded=True, enclosed=_enclosed(message))
         return _by_author(message, bot, quoted)
     replied, part = message.reply_to_message, message.quote.text[:LONGEST_TEXT] if message.quote is not None else ""
     if replied is None and message.external_reply is not None:
         enclosed = _enclosed(message.external_reply)
-        quoted = Quoted(text=part, enclosed=enclosed)
-        return _by_origin(message.external_reply.origin, bot, quoted) if part or enclosed else None
+        quoted = Quoted(text=part or things_in(message.external_reply), enclosed=enclosed)
+        return _by_origin(message.external_reply.origin, bot, quoted) if quoted.text or enclosed else None
     if replied is None or replied.forum_topic_created is not None:
         return None
     return _by_author(
         replied,
         bot,
-        Quoted(text=part or _words(replied), message_id=str(replied.message_id), enclosed=_enclosed(replied)),
+        Quoted(text=part or _shown(replied), message_id=str(replied.message_id), enclosed=_enclosed(replied)),
     )
 
 

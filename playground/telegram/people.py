@@ -131,6 +131,26 @@ class People:
         """
         return self._write(chat, text, person, thread, 0, "", entities, files, {"forward_origin": self._origin(author)})
 
+    def paste(
+        self,
+        chat: int,
+        blocks: Sequence[Json],
+        *,
+        person: int | Person | None = None,
+        author: Person | Chat | str | None = None,
+        reply_to: int = 0,
+    ) -> int:
+        """Send a rich message, as a paste of formatted text is, and return the id of the update; 0 as in `say`.
+
+        It has blocks and neither text nor caption (Bot API 10.1).
+
+        Args:
+            author: who sent it first, where it is forwarded.
+        """
+        extra: Json = {} if author is None else {"forward_origin": self._origin(author)}
+        rich: Json = {"rich_message": {"blocks": list(blocks)}}
+        return self._write(chat, "", person, 0, reply_to, "", (), (), extra, rich)
+
     def channel_post(self, chat: int, text: str, channel: Chat) -> int:
         """Let a linked channel's post appear in its discussion group, where the service itself forwards it."""
         extra: Json = {"forward_origin": self._origin(channel), "sender_chat": channel.json()}

@@ -29,10 +29,6 @@ IN_WORDS = {
     "video": "a video (clip.mp4)",
     "video_note": "a video message",
     "animation": "an animation (wave.mp4)",
-    "location": "a location",
-    "venue": "a location",
-    "contact": "a contact",
-    "poll": "a poll",
     "dice": "a throw of dice",
     "story": "something of a kind I do not know",
 }
@@ -154,7 +150,20 @@ async def test_a_question_with_a_file_is_answered_and_the_file_is_named_to_the_p
         assert '> file, "report.pdf", application/pdf, 1,200 bytes' in question
 
 
-@pytest.mark.parametrize("kind", KINDS)
+async def test_a_poll_and_a_place_are_questions_in_words(world: World, start: Start) -> None:
+    world.telegram.person(7, "Ada")
+    world.model.reply(Reply("Black."), Reply("An opera."))
+    async with start("telegram") as bot:
+        for number, kind in enumerate(("poll", "venue"), 1):
+            world.telegram.people.send(7, kind)
+            await world.model.asked(number)
+            await bot.dispatcher.wait_idle()
+
+    assert [one.text for one in world.telegram.screen.of("7")] == ["Black.", "An opera."]
+    assert asked(world)[0] == "[poll] Tea?\n• yes\n• no" and asked(world)[1].startswith("[venue] Opera, Kirsten")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in IN_WORDS])
 async def test_whatever_telegram_lets_people_send_is_answered(world: World, start: Start, kind: str) -> None:
     world.telegram.person(7, "Ada")
     async with start("telegram", TRANSCRIBE_MODEL="off") as bot:

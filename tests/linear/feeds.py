@@ -187,6 +187,19 @@ def _telegram(text: str) -> RawObject:
     return {"update_id": 1, "message": message | {"entities": mentions, "reply_to_message": message}}
 
 
+def _pasted(text: str) -> RawObject:
+    """A rich message: as many blocks, cells and pieces of text as it is long."""
+    update = _telegram("")
+    pieces = [text[at : at + 200] for at in range(0, len(text), 200)]
+    words = [{"type": "paragraph", "text": [{"type": "bold", "text": one}, one]} for one in pieces]
+    table = {"type": "table", "cells": [[{"text": one}] for one in pieces]}
+    listed = {"type": "list", "items": [{"label": "•", "blocks": [one]} for one in words]}
+    message = {
+        key: one for key, one in update["message"].items() if key not in ("text", "entities", "reply_to_message")
+    }
+    return {"update_id": 1, "message": message | {"rich_message": {"blocks": [*words, table, listed]}}}
+
+
 def _discord(text: str) -> Any:
     person = SimpleNamespace(id=7, bot=False, display_name="Ada", roles=())
     return SimpleNamespace(
@@ -576,6 +589,7 @@ FED: dict[str, Callable[[str], object]] = {
     "adapters.discord.webhook.DiscordEntrance.take_in": lambda text: _done(DISCORD_ENTRANCE.take_in({}, text.encode())),
     "bot.contract.entrance.is_same": lambda text: is_same(text, "secret"),
     "bot.contract.entrance.is_recent": lambda text: is_recent(text, 0.0),
+    "adapters.telegram.reading.words_of": lambda text: telegram_updates.meant_for(BOT, [_pasted(text)]),
     "adapters.telegram.updates.meant_for": lambda text: telegram_updates.meant_for(BOT, [_telegram(text)]),
     # Messages
     "bot.markdown.addresses.bare_url": lambda text: addresses.bare_url(f"https://a.b/{text}", 0),
@@ -859,6 +873,7 @@ INSIDE: dict[str, str] = {
     "adapters.slack.surface.SlackSurface": "adapters.slack.mrkdwn.render",
     "adapters.slack.threads": "adapters.slack.events.incoming",
     "adapters.telegram.surface.TelegramSurface": "adapters.telegram.pages.draw",
+    "adapters.telegram.reading": "adapters.telegram.reading.words_of",
     "adapters.telegram.updates.incoming": "adapters.telegram.updates.meant_for",
     "bot.policy.access.Access": "bot.contract.identity.anything",
     "bot.agent.events": "bot.safety.enclosures.answer_unread",

@@ -244,12 +244,33 @@ async def test_a_mention_without_a_name_counts_by_the_persons_number(reader: Rea
     assert reader.read(update) is None
 
 
+async def test_a_part_that_the_library_cannot_read_is_cut_out_and_the_message_is_heard(
+    reader: Reader, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As a poll of an older server of one's own, alone or quoted."""
+    poll = reader.raw(reader.server.people.send(ADA, "poll", person=ADA))["message"]
+    for option in poll["poll"]["options"]:
+        del option["persistent_id"]
+    asked = reader.raw(reader.server.say(ADA, "secret words", person=ADA))
+    asked["message"]["reply_to_message"] = poll | {"caption": "which tea?"}
+    bold = reader.raw(reader.server.say(ADA, "hello", person=ADA))
+    bold["message"]["entities"] = [{"type": "bold"}]
+
+    said = [message_of(one) for one in meant_for(reader.bot, [asked, bold])]
+
+    assert [one.text for one in said] == ["secret words", "hello"]
+    assert said[0].quoted is not None and said[0].quoted.text == "which tea?"
+    lines = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert [line.split("'")[1] for line in lines] == ["reply_to_message.poll.options", "entities"]
+    assert "words" not in caplog.text and "hello" not in caplog.text
+
+
 async def test_an_update_that_cannot_be_read_is_left_out_alone(
     server: TelegramServer, adapter: TelegramAdapter, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The library reads no batch with such an update in it, so that it would come for ever, and nothing after it."""
     message = copy.deepcopy(server.world.updates.all[server.say(ADA, "one", person=ADA)]["message"])
-    bad = server.world.updates.add("message", message | {"text": "secret words", "entities": [{"type": "bold"}]})
+    bad = server.world.updates.add("message", message | {"text": "secret words", "chat": 5})
     server.say(ADA, "two", person=ADA)
     inbox = Inbox()
 

@@ -1,0 +1,150 @@
+"""What a person sees of a Telegram message, as the model is told it: rich messages, polls, lists and places."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from telegram import Update
+
+from adapters.telegram.updates import incoming
+from bot.contract import MessageEdited
+from tests.adapters.telegram.test_adapter import ADA, GROUP, Reader, message_of, reader, server
+from tests.conftest import RawJson, RawObject
+
+__all__ = ["reader", "server"]
+
+
+def cell(text: RawJson, **more: RawJson) -> RawJson:
+    return {"text": text, "align": "left", "valign": "top", **more}
+
+
+BLOCKS: dict[str, tuple[RawObject, str]] = {
+    "a paragraph": ({"type": "paragraph", "text": "Tea"}, "Tea"),
+    "styles": (
+        {
+            "type": "paragraph",
+            "text": [
+                "a ",
+                {"type": "bold", "text": ["b", {"type": "italic", "text": "c"}]},
+                {"type": "code", "text": "x < 1"},
+                {"type": "strikethrough", "text": "no"},
+                {"type": "underline", "text": "u"},
+                {"type": "spoiler", "text": "s"},
+            ],
+        },
+        "a **b_c_**`x < 1`~~no~~us",
+    ),
+    "a link": (
+        {"type": "paragraph", "text": [{"type": "url", "text": "tea", "url": "https://t.example"}, " ",
+                                       {"type": "url", "text": "https://t.example/", "url": "https://t.example"}]},
+        "tea (https://t.example) https://t.example/",
+    ),
+    "signs": (
+        {"type": "paragraph", "text": [{"type": "mathematical_expression", "expression": "x^2"},
+                                       {"type": "custom_emoji", "custom_emoji_id": "5", "alternative_text": "🔥"},
+                                       {"type": "later", "text": "!"}]},
+        "$x^2$🔥!",
+    ),
+    "a heading": ({"type": "heading", "text": "Tea", "size": 2}, "## Tea"),
+    "code": ({"type": "pre", "text": "a = 1", "language": "python"}, "```python\na = 1\n```"),
+    "a formula": ({"type": "mathematical_expression", "expression": "\\frac{1}{2}"}, "$$\\frac{1}{2}$$"),
+    "a line": ({"type": "divider"}, "---"),
+    "an anchor": ({"type": "anchor", "name": "x"}, ""),
+    "a list": (
+        {"type": "list", "items": [
+            {"label": "1.", "blocks": [{"type": "paragraph", "text": "one"}]},
+            {"label": "•", "has_checkbox": True, "is_checked": True, "blocks": [
+                {"type": "paragraph", "text": "two"}, {"type": "list", "items": [
+                    {"label": "•", "has_checkbox": True, "blocks": [{"type": "paragraph", "text": "three"}]}]}]}]},
+        "1. one\n☑ two\n  \n  ☐ three",
+    ),
+    "a quote": (
+        {"type": "blockquote", "blocks": [{"type": "paragraph", "text": "To be"}], "credit": "Will"},
+        "> To be\n> — Will",
+    ),
+    "a pull quote": ({"type": "pullquote", "text": "To be"}, "> To be"),
+    "a table": (
+        {"type": "table", "caption": "Prices", "cells": [
+            [cell("tea", is_header=True), cell("5")], [cell(""), cell("6")]]},
+        "Prices\n| tea | 5 |\n|  | 6 |",
+    ),
+    "details": (
+        {"type": "details", "summary": "More", "blocks": [{"type": "paragraph", "text": "inside"}]},
+        "More\n\ninside",
+    ),
+    "a picture": (
+        {"type": "photo", "photo": [], "caption": {"text": "A leaf", "credit": "Eve"}},
+        "[photo] A leaf — Eve",
+    ),
+    "pictures": (
+        {"type": "slideshow", "blocks": [{"type": "photo"}], "caption": {"text": "Leaves"}},
+        "[photo]\n\nLeaves",
+    ),
+    "a footer": ({"type": "footer", "text": "v1"}, "v1"),
+    "a kind of later": ({"type": "new_chart", "series": [1]}, "[new chart]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+async def test_each_kind_of_block_of_a_paste_is_read_with_its_structure(reader: Reader, kind: str) -> None:
+    block, expected = BLOCKS[kind]
+    end: RawObject = {"type": "paragraph", "text": "end"}
+
+    sent = message_of(reader.read(reader.raw(reader.server.people.paste(ADA, [block, end], person=ADA))))
+
+    assert sent.text == (f"{expected}\n\nend" if expected else "end")
+
+
+async def test_a_rich_message_is_known_as_a_quote_a_forward_and_a_command(reader: Reader) -> None:
+    blocks: list[RawObject] = [{"type": "heading", "text": "Tea", "size": 1}, {"type": "paragraph", "text": "A leaf."}]
+    people = reader.server.people
+    pasted = people.paste(ADA, blocks, person=ADA)
+    reply = reader.sent(ADA, "why?", reply_to=people.message_id(pasted))
+    forward = reader.read(reader.raw(people.paste(ADA, blocks, person=ADA, author="Other bot")))
+    command = reader.read(reader.raw(people.paste(ADA, [{"type": "paragraph", "text": "/new"}], person=ADA)))
+
+    quoted = [message_of(one).quoted for one in (reply, forward)]
+    assert [one.text for one in quoted if one is not None] == ["# Tea\n\nA leaf."] * 2
+    assert message_of(forward).text == "" and message_of(command).command == "new"
+
+
+async def test_a_mention_in_a_rich_message_is_a_question_in_a_group_and_another_is_none(reader: Reader) -> None:
+    update = reader.raw(reader.server.say(GROUP, f"{reader.name} hello", person=ADA))
+
+    def said(*text: RawJson) -> RawJson:
+        told = copy.deepcopy(update)
+        told["message"] = {key: one for key, one in told["message"].items() if key not in ("text", "entities")}
+        told["message"]["rich_message"] = {"blocks": [{"type": "paragraph", "text": list(text)}]}
+        return incoming(Update.de_json(told, reader.bot), reader.bot)
+
+    by_name = said({"type": "mention", "text": reader.name, "username": "x"}, " what is tea?")
+    by_number = said("hey ", {"type": "text_mention", "text": "bot", "user": {"id": reader.bot.id}}, "why?")
+
+    assert [message_of(one).text for one in (by_name, by_number)] == ["what is tea?", "hey why?"]
+    assert said({"type": "mention", "text": "@other"}, " hello") is None
+
+
+THINGS = {
+    "poll": "[poll] Tea?\n• yes\n• no",
+    "venue": "[venue] Opera, Kirsten Flagstads plass 1 (",
+    "location": "[location] ",
+    "contact": "[contact] Eve, +4712345678",
+}
+
+
+@pytest.mark.parametrize("kind", THINGS)
+async def test_a_poll_a_place_and_a_contact_are_told_in_words_alone_and_quoted(reader: Reader, kind: str) -> None:
+    update = reader.server.people.send(ADA, kind, person=ADA)
+    alone = message_of(reader.read(reader.raw(update)))
+    reply = message_of(reader.sent(ADA, "and?", reply_to=reader.server.people.message_id(update)))
+
+    assert alone.text.startswith(THINGS[kind]) and alone.enclosed == ()
+    assert reply.quoted is not None and (reply.quoted.text, reply.quoted.enclosed) == (alone.text, ())
+
+
+async def test_who_moves_while_their_place_is_shown_asks_nothing_anew(reader: Reader) -> None:
+    update = reader.raw(reader.server.people.send(ADA, "location", person=ADA))
+    moved = {"update_id": 9, "edited_message": update["message"] | {"edit_date": 5}}
+
+    assert not isinstance(reader.read(moved), MessageEdited)

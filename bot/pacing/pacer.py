@@ -334,7 +334,7 @@ class Pacer:
             windows = list(found)
             if (scope := self._scopes.get(name)) is None:
                 continue  # nothing draws on it any more
-            scope.take_part([part.calls for part in windows])
+            scope.take_part([part.calls for part in windows], [part.free for part in windows])
             closed_until = now + max(part.closed_for for part in windows)
             if closed_until > max(now, scope.closed_until) + _UNHEARD_PAUSE:
                 scope.refuse(now, closed_until - now)  # another process was told

@@ -161,12 +161,16 @@ class BudgetState:
         """Return for each window how many calls count in it, or are under way."""
         return [len(answered) + self.in_flight for _, answered in self._counted(now)]
 
-    def take_part(self, calls: list[int]) -> None:
-        """Make no more than so many calls at once in each window from now on."""
-        # Where there is no part yet, none is made, and what is to be expected is reckoned with one call.
+    def take_part(self, calls: list[int], free: list[int]) -> None:
+        """Make no more than so many calls at once in each window from now on.
+
+        Where there is no part yet, none is made; what is to be expected is reckoned with what is `free`, as others give
+        up within moments what they do not use.
+        """
         self.frozen = not all(calls)
         self.windows = tuple(
-            Window(max(1, part), window.seconds) for part, window in zip(calls, self.budget.windows, strict=True)
+            Window(max(1, part), window.seconds)
+            for part, window in zip(free if self.frozen else calls, self.budget.windows, strict=True)
         )
         self.capacity = min(window.calls for window in self.windows)
 

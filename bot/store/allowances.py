@@ -50,6 +50,8 @@ class Part:
     """How many may count at once; of those that count already there may be more."""
     closed_for: float
     """Seconds for which the platform refuses it, as far as any other process was told."""
+    free: int = 0
+    """How many calls do not count yet: those of them that others hold they give up within moments."""
 
 
 class Allowances(Queries):
@@ -103,21 +105,24 @@ class Allowances(Queries):
         await self._writer.run(work)
 
     def _take(self, db: Session, wish: Wish, now: float) -> Part:
-        [(held, demand, closed_until)] = db.execute(
-            "SELECT coalesce(sum(calls), 0), coalesce(sum(demand), 0), coalesce(max(closed_until), 0.0) "
+        # Of calls that count nobody has a demand: those are in the row of replies.
+        [(held, counted, demand, closed_until)] = db.execute(
+            "SELECT coalesce(sum(calls), 0), coalesce(sum(CASE WHEN demand = 0 THEN calls ELSE 0 END), 0), "
+            "coalesce(sum(demand), 0), coalesce(max(closed_until), 0.0) "
             "FROM allowances WHERE scope = ? AND seconds = ?",
             (wish.scope, wish.seconds),
         ).fetchall()
         others = int(demand)
         fair = wish.calls * wish.demand // (wish.demand + others) if others else wish.calls - wish.calls // _SPARE
+        free = max(0, wish.calls - int(counted))
         part = max(0, min(max(1, fair), wish.calls - int(held))) if wish.demand else 0
         kept = max(part, wish.used)  # what counts still is given up when it does not any more
         # When this process dies, its calls count for a whole window, with those that nobody has heard of; what else it
         # keeps, and its replies, hold nobody up for that long.
-        counted = min(kept, wish.used + wish.calls // _SPARE)
-        self._hold(db, wish, self._worker + _COUNTED, counted, 0, now + max(RENEWED_WITHIN, wish.seconds))
-        self._hold(db, wish, self._worker, kept - counted, wish.demand, now + RENEWED_WITHIN)
-        return Part(wish.scope, wish.seconds, part, max(0.0, float(closed_until) - now))
+        mine = min(kept, wish.used + wish.calls // _SPARE)
+        self._hold(db, wish, self._worker + _COUNTED, mine, 0, now + max(RENEWED_WITHIN, wish.seconds))
+        self._hold(db, wish, self._worker, kept - mine, wish.demand, now + RENEWED_WITHIN)
+        return Part(wish.scope, wish.seconds, part, max(0.0, float(closed_until) - now), free)
 
     def _hold(self, db: Session, wish: Wish, holder: str, calls: int, demand: int, until: float) -> None:
         db.execute(

@@ -158,3 +158,17 @@ async def test_what_one_was_refused_the_others_leave_alone(tmp_path: Path, clock
 
         assert not during
         assert [at for at in other.called if at > refused_at + 5]
+
+
+async def test_a_reply_without_a_part_yet_is_shown_while_it_is_written(clock: FakeClock) -> None:
+    """Others give their part up within moments; what they have used of the minute counts."""
+    pacer = Pacer(clock, shares=True)
+    reader = pacer.enter((MINUTE,))
+    pacer.freeze_shared()
+
+    pacer.share([Part("slack:T1/chat.update", 60.0, 0, 0.0, free=0)])
+    assert not pacer.admits(reader), "all are used"
+    pacer.share([Part("slack:T1/chat.update", 60.0, 0, 0.0, free=20)])
+    assert pacer.admits(reader)
+    assert not pacer.take(CallCost((MINUTE,)), Purpose.FINAL), "but no call is made without a part"
+    await pacer.close()

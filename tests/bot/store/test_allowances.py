@@ -26,7 +26,7 @@ async def processes(url: str, clock: HandClock) -> AsyncIterator[list[Allowances
 async def test_parts_are_exchanged_and_never_exceed_the_whole(processes: list[Allowances], clock: HandClock) -> None:
     first, second, _ = processes
 
-    assert await first.exchange(wish()) == [Part("telegram:1", 1.0, 27, 0.0)], "a tenth is left to who comes next"
+    assert await first.exchange(wish()) == [Part("telegram:1", 1.0, 27, 0.0, 30)], "a tenth is left to who comes next"
     assert [part.calls for part in await second.exchange(wish())] == [3]
     assert [part.calls for part in await first.exchange(wish(used=20))] == [15]
     assert [part.calls for part in await second.exchange(wish())] == [10], "what counts still is not given up yet"
@@ -85,6 +85,17 @@ async def test_of_a_minutes_calls_a_dead_process_keeps_what_it_made(
 
     assert after_the_kill.calls == 50 - 8 - 5, "five more than are known may have been made"
     assert after_its_minute.calls == 45
+
+
+async def test_what_others_hold_and_do_not_use_is_told_of_as_free(processes: list[Allowances]) -> None:
+    """A reply that is handed over is shown on as it was begun, though its process has no part of the calls yet."""
+    first, second, third = processes
+    await first.exchange(wish(used=9, demand=9))
+    await second.exchange(wish(used=0, demand=9))
+
+    [none_yet] = await third.exchange(wish())
+
+    assert (none_yet.calls, none_yet.free) == (0, 30 - 9 - 3 - 3)
 
 
 async def test_a_refusal_is_told_to_the_others(processes: list[Allowances], clock: HandClock) -> None:

@@ -16,6 +16,8 @@ from bot.contract import (
     DeliveryError,
     MessageGone,
     RateLimited,
+    Refused,
+    RightMissing,
     TooLong,
     Unclear,
     Unreachable,
@@ -29,6 +31,7 @@ HOOK_CLOSED: Final = (10015, 10062, 50027)
 """The answer to a slash command cannot be written: never acknowledged, unknown, or expired."""
 FORBIDDEN: Final = (10003, 10004, 50001, 50007, 50013, 50083, 160002)
 """The bot may not write here: no such place, no access, blocked, no right, archived."""
+_NO_RIGHT: Final = (50001, 50013)
 GONE: Final = 10008
 _TOO_LARGE: Final = 40005
 _INVALID: Final = 50035
@@ -111,15 +114,20 @@ def _refused(error: discord.HTTPException) -> DeliveryError:
         return TooLong("Discord finds the file too large", by=1)
     if error.code == _INVALID and "or fewer in length" in error.text:
         return TooLong("Discord finds the page too long", by=_SHORTER_BY)
-    if error.status in (401, 403) or error.code in (*FORBIDDEN, *HOOK_CLOSED, _TOO_MANY_FOLLOW_UPS):
+    if error.status == 401:
+        refused = f"DISCORD_BOT_TOKEN is refused by {said}"
+        return Refused(refused, lasting=RightMissing(refused))
+    if error.code in _NO_RIGHT:
+        return RightMissing(f"the bot lacks a right there (View Channel, Send Messages, or in Threads): {said}")
+    if error.status == 403 or error.code in (*FORBIDDEN, *HOOK_CLOSED, _TOO_MANY_FOLLOW_UPS):
         return Unreachable(said)
     if error.status == 400:
         return Unrenderable(said)
-    return DeliveryError(said)
+    return Refused(said)
 
 
 def file_refused(error: DeliveryError) -> DeliveryError:
     """Translate an error of a file upload: any other refusal is final."""
-    if type(error) is DeliveryError and isinstance(error.__cause__, discord.HTTPException):
+    if isinstance(error, Refused):
         return Unrenderable(str(error))
     return error

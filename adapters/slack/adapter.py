@@ -20,12 +20,12 @@ from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
-from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters import Finding
 from adapters.download import download, is_of
 from adapters.settings import SlackSettings
 from adapters.slack.about import About
+from adapters.slack.client import Client
 from adapters.slack.counted import Looks
 from adapters.slack.errors import REFUSED_TOKEN, error_code, field
 from adapters.slack.events import Me, incoming, people_in
@@ -58,6 +58,7 @@ from bot.contract import (
     time_limit,
 )
 from bot.network import proxy_before
+from tools.cancelling import end_tasks, while_running
 from tools.json_values import read_json
 
 log = logging.getLogger(__name__)
@@ -210,8 +211,27 @@ class SlackAdapter:
 
     async def listen(self, deliver: Deliver) -> None:
         """Receive events until cancelled; the library replaces the connection whenever Slack asks."""
-        if self._settings.by_web:
-            return await self._await_posts(deliver)
+        doubting = asyncio.create_task(self._doubt(), name="slack token")
+        try:
+            async with while_running(doubting):
+                await (self._await_posts(deliver) if self._settings.by_web else self._await_events(deliver))
+            await doubting
+        finally:
+            await end_tasks(doubting)
+
+    async def _doubt(self) -> None:
+        """Ask Slack about the bot token whenever a call was refused for it.
+
+        Raises:
+            SettingsError: it is refused.
+            Unreachable: Slack does not answer now.
+        """
+        while True:
+            self._web.doubted.clear()
+            await self._web.doubted.wait()
+            await self._log_in()
+
+    async def _await_events(self, deliver: Deliver) -> None:
         url = await self._ask_for_socket()
 
         async def take_in(body: dict[str, Any]) -> BoltResponse:
@@ -338,9 +358,8 @@ class SlackAdapter:
             code = error_code(error)
             if code in REFUSED_TOKEN:
                 raise SettingsError(f"SLACK_BOT_TOKEN is refused by Slack ({code}): {_ADVICE}") from None
-            raise Unreachable(
-                f"Slack at {self._web.base_url} does not answer ({code or type(error).__name__})"
-            ) from None
+            said = f"Slack at {self._web.base_url} does not answer ({code or type(error).__name__})"
+            raise Unreachable(said) from None
         scopes = str(answer.headers.get("x-oauth-scopes", ""))
         self.scopes = frozenset(scope.strip() for scope in scopes.split(",")) if scopes else None
         return Me(team, user, bot, agent=AGENT in (self.scopes or ()))
@@ -365,10 +384,10 @@ class SlackAdapter:
                 f"Slack at {self._web.base_url} does not answer ({code or type(error).__name__})"
             ) from None
 
-    def _client(self) -> AsyncWebClient:
+    def _client(self) -> Client:
         """Return a client without retries: the core knows which calls may be repeated."""
         base = self._settings.slack_api_base_url
-        client = AsyncWebClient(
+        client = Client(
             self._settings.slack_bot_token.get_secret_value(),
             base_url=base,
             session=self._http,

@@ -13,50 +13,45 @@ from bot.contract import (
     DeliveryError,
     MessageGone,
     RateLimited,
+    Refused,
+    RightMissing,
     TooLong,
     Unclear,
+    Uneditable,
     Unreachable,
     Unrenderable,
     origin_of,
 )
 
-REFUSED_TOKEN: Final = frozenset(
-    {
-        "account_inactive",
-        "invalid_auth",
-        "no_permission",
-        "not_allowed_token_type",
-        "not_authed",
-        "token_expired",
-        "token_revoked",
-        "missing_scope",
-    }
+TOKEN: Final = frozenset(
+    {"account_inactive", "invalid_auth", "not_allowed_token_type", "not_authed", "token_expired", "token_revoked"}
 )
+"""Slack says them of a token; also, now and then, of a good one."""
+REFUSED_TOKEN: Final = TOKEN | {"no_permission", "missing_scope"}
 NOT_INSIDE: Final = frozenset({"channel_not_found", "not_in_channel"})
 """The bot is no member: where a command was typed, its `response_url` still answers."""
 
-_UNREACHABLE: Final = (
-    REFUSED_TOKEN
-    | NOT_INSIDE
-    | {
-        "access_denied",
-        "as_user_not_supported",
-        "cannot_dm_bot",
-        "ekm_access_denied",
-        "expired_url",
-        "is_archived",
-        "messages_tab_disabled",
-        "org_login_required",
-        "restricted_action",
-        "restricted_action_read_only_channel",
-        "restricted_action_thread_only_channel",
-        "team_access_not_granted",
-        "thread_not_found",
-        "used_url",
-        "user_not_found",
-    }
-)
-_GONE: Final = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "cant_delete_message"})
+_RESTRICTED: Final = "restricted_action"
+"""How all words begin that say what a workspace does not allow in a place, or in a thread that is locked."""
+_UNREACHABLE: Final = NOT_INSIDE | {
+    "access_denied",
+    "as_user_not_supported",
+    "cannot_dm_bot",
+    "ekm_access_denied",
+    "expired_url",
+    "is_archived",
+    "messages_tab_disabled",
+    "org_login_required",
+    "team_access_not_granted",
+    "cannot_reply_to_message",
+    "posting_to_channel_denied",
+    "thread_not_found",
+    "used_url",
+    "user_is_restricted",
+    "user_not_found",
+}
+_GONE: Final = "message_not_found"
+_STANDS: Final = frozenset({"cant_update_message", "edit_window_closed", "cant_delete_message"})
 _LARGE: Final = frozenset({"file_upload_size_restricted", "snippet_too_large"})
 _LONG: Final = frozenset({"msg_too_long", "msg_blocks_too_long"})
 _UNREADABLE: Final = frozenset({"no_text", "invalid_blocks", "invalid_blocks_format", "invalid_metadata_schema"})
@@ -108,15 +103,20 @@ def refused(status: int, code: str, retry_after: str = "", scope: str = "") -> D
         return RateLimited("Slack asks for a pause", retry_after=retry_after, scope=scope)
     if status >= 500 or code in _UNSURE or (status == 200 and not code):
         return Unclear(f"Slack may or may not have done it ({code or status})")
-    if code in _GONE:
+    if code == _GONE:
         return MessageGone("the message does not exist any more")
+    if code in _STANDS:
+        return Uneditable(f"Slack does not let the message be changed any more ({code})")
     if code in _LONG:
         return TooLong("Slack finds the page too long", by=500)
     if code in _UNREADABLE:
         return Unrenderable(f"Slack cannot show the page ({code})")
-    if code in _UNREACHABLE:
+    if code in _UNREACHABLE or code.startswith(_RESTRICTED):
         return Unreachable(f"Slack: {code}")
-    return DeliveryError(f"Slack refuses the call ({code or status})")
+    if code in REFUSED_TOKEN:
+        said = f"SLACK_BOT_TOKEN is refused by Slack ({code})"
+        return Refused(said, lasting=RightMissing(said)) if code in TOKEN else RightMissing(said)
+    return Refused(f"Slack refuses the call ({code or status})")
 
 
 def file_refused(error: Exception) -> DeliveryError:

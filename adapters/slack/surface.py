@@ -39,6 +39,7 @@ from bot.contract import (
     MessageRef,
     Page,
     RateBudget,
+    Refused,
     ReplyTarget,
     SurfaceLimits,
     TooLong,
@@ -414,6 +415,6 @@ def _metadata(nonce: str) -> dict[str, Any] | None:
 
 def _final(problem: DeliveryError, status: int) -> DeliveryError:
     """Make a refusal that means a closed `response_url` final."""
-    if type(problem) is DeliveryError and status in (403, 404, 410):
+    if isinstance(problem, Refused) and status in (403, 404, 410):
         return Unreachable("the answer slot of the command has closed")
     return problem

@@ -12,6 +12,7 @@ from telegram.error import (
     BadRequest,
     ChatMigrated,
     Forbidden,
+    InvalidToken,
     NetworkError,
     RetryAfter,
     TelegramError,
@@ -32,10 +33,13 @@ from bot.contract import (
     Page,
     RateBudget,
     RateLimited,
+    Refused,
     ReplyTarget,
+    RightMissing,
     SurfaceLimits,
     TooLong,
     Unclear,
+    Uneditable,
     Unreachable,
     Unrenderable,
     origin_of,
@@ -112,6 +116,9 @@ class TelegramSurface:
         except Exception as error:
             if isinstance(error, BadRequest) and "not modified" in error.message.lower() and at is not None:
                 return at
+            if isinstance(error, BadRequest) and self._thread and _NO_THREAD in error.message.lower():
+                self._thread = None  # it was deleted: what is said there is said in the chat
+                raise DeliveryError("the topic of this chat does not exist any more") from error
             if isinstance(error, ChatMigrated):
                 self._chat = error.new_chat_id
                 raise DeliveryError(f"the group became a supergroup: {error.new_chat_id}") from error
@@ -223,7 +230,28 @@ def _keyboard(buttons: tuple[Button, ...]) -> InlineKeyboardMarkup | None:
     )
 
 
-_GONE: Final = ("message to edit not found", "message can't be edited", "message_id_invalid", "message to delete")
+_GONE: Final = ("message to edit not found", "message_id_invalid", "message to delete")
+_NO_THREAD: Final = "message thread not found"
+_NO_RIGHT: Final = (
+    "have no rights",
+    "not enough rights",
+    "need administrator rights",
+    "chat_admin_required",
+    "chat_write_forbidden",
+    "chat_send_plain_forbidden",
+)
+_CLOSED: Final = (
+    "chat not found",
+    "peer_id_invalid",
+    "topic_closed",
+    "topic_deleted",
+    "chat_restricted",
+    "chat_guest_send_forbidden",
+    "group chat was deactivated",
+    "user_is_blocked",
+    "user_deactivated",
+)
+"""Where nothing can be written for now, whatever it is: https://core.telegram.org/method/messages.sendMessage"""
 
 
 def _translated(error: Exception) -> DeliveryError:
@@ -232,18 +260,10 @@ def _translated(error: Exception) -> DeliveryError:
         case RetryAfter():
             return RateLimited("Telegram asks for a pause", retry_after=error.retry_after)
         case BadRequest():
-            words = error.message.lower()
-            if "can't parse entities" in words or "unsupported start tag" in words:
-                return Unrenderable(f"Telegram cannot read our markup: {error.message[:200]}")
-            if any(gone in words for gone in _GONE):
-                return MessageGone("the message does not exist any more")
-            if "too long" in words or "too_long" in words:
-                return TooLong("Telegram finds the page too long", by=LIMITS.hard_length // 8)
-            if "chat not found" in words or "peer_id_invalid" in words or "have no rights" in words:
-                return Unreachable(f"Telegram: {error.message[:200]}")
-            if "empty" in words:
-                return Unrenderable("Telegram finds the page empty")
-            return DeliveryError(f"Telegram refuses the page: {error.message[:200]}")
+            return _refused(error.message)
+        case InvalidToken():
+            said = f"TELEGRAM_BOT_TOKEN is refused by Telegram ({error.message[:200]})"
+            return Refused(said, lasting=RightMissing(said))
         case Forbidden():
             return Unreachable(f"Telegram: {error.message[:200]}")
         case TimedOut() | NetworkError():
@@ -260,6 +280,26 @@ def _translated(error: Exception) -> DeliveryError:
             return Unclear(f"Telegram's answer cannot be read ({origin_of(error)})")
 
 
+def _refused(said: str) -> DeliveryError:
+    """Translate a refusal by Telegram's words for it."""
+    words = said.lower()
+    if "can't parse entities" in words or "unsupported start tag" in words:
+        return Unrenderable(f"Telegram cannot read our markup: {said[:200]}")
+    if any(gone in words for gone in _GONE):
+        return MessageGone("the message does not exist any more")
+    if "too long" in words or "too_long" in words:
+        return TooLong("Telegram finds the page too long", by=LIMITS.hard_length // 8)
+    if "message can't be edited" in words:
+        return Uneditable("Telegram does not let the message be changed any more")
+    if any(right in words for right in _NO_RIGHT):
+        return RightMissing(f"the bot lacks the right to write in this chat (Telegram: {said[:200]})")
+    if any(closed in words for closed in _CLOSED):
+        return Unreachable(f"Telegram: {said[:200]}")
+    if "empty" in words:
+        return Unrenderable("Telegram finds the page empty")
+    return Refused(f"Telegram refuses the page: {said[:200]}")
+
+
 def _edit_failed(error: Exception) -> DeliveryError:
     """Translate a failed edit: after a gateway timeout Telegram may still make it."""
     problem = _translated(error)
@@ -273,6 +313,6 @@ def _file_refused(error: Exception) -> DeliveryError:
     if "too large" in words or "too big" in words:
         return TooLong("Telegram finds the file too large", by=1)
     problem = _translated(error)
-    if isinstance(error, BadRequest) and type(problem) is DeliveryError:
+    if isinstance(error, BadRequest) and isinstance(problem, Refused):
         return Unrenderable(f"Telegram does not take the file: {error.message[:200]}")
     return problem

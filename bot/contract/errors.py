@@ -8,8 +8,11 @@ BotError
 │   ├── Unclear         it may have arrived → repeat only what repeats safely, else look it up
 │   ├── TooLong         by → cut the page again, shorter
 │   │   └── Full        what stands stays for good → the rest goes into a further message
-│   ├── MessageGone     somebody deleted the reply → no more progress; the final text once, as a new message
+│   ├── Refused         in words that nobody knows → once more; the same again as plain text, and then not any more
+│   ├── MessageGone     somebody deleted the reply while it was written → end the turn, post nothing again
+│   │   └── Uneditable  it stands, and stays as it is → no more progress; the final text once, as a new message
 │   ├── Unreachable     blocked, kicked, slot expired → end the turn quietly, keep the history
+│   │   ├── RightMissing  the token or a right is missing → the same, and an error in the log that names it
 │   │   └── Contested   another program receives with the same token → say so, wait, receive again
 │   └── Unrenderable    our notation was refused → the same page as plain text, and a log line: our bug
 ├── ModelError          a model did not answer
@@ -32,6 +35,7 @@ ToolError               in tools/base.py; leaves the registry only as a ToolResu
 from __future__ import annotations
 
 import datetime
+import logging
 import math
 from pathlib import PurePath
 
@@ -115,12 +119,37 @@ class Full(TooLong):
     """A message that grows takes no more text; what stands in it stays for good."""
 
 
+class Refused(DeliveryError):
+    """The platform read the call and refused it, for a reason that may pass and may last."""
+
+    def __init__(self, message: str, *, lasting: DeliveryError | None = None) -> None:
+        """
+        Args:
+            lasting: what it is when the next call is refused in the same words; by default the notation's fault.
+        """
+        super().__init__(message)
+        self.lasting = lasting or Unrenderable(message)
+
+
 class MessageGone(DeliveryError):
     """The message to edit does not exist any more."""
 
 
+class Uneditable(MessageGone):
+    """The message to edit stands, and cannot be changed any more."""
+
+
 class Unreachable(DeliveryError):
     """Nothing can be shown here any more, or the platform cannot be reached at all."""
+
+    level = logging.INFO
+    """How the log says that a reply ended so."""
+
+
+class RightMissing(Unreachable):
+    """Nothing can be shown here because of a token or a right that whoever runs the bot can mend; its text names it."""
+
+    level = logging.ERROR
 
 
 class Contested(Unreachable):

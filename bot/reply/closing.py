@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import logging
 
-from bot.contract import QUICK, Backoff, Clock, DeliveryError, MessageRef, Page, RateLimited, Surface, Unreachable
+from bot.contract import (
+    QUICK,
+    Backoff,
+    Clock,
+    DeliveryError,
+    MessageGone,
+    MessageRef,
+    Page,
+    RateLimited,
+    Surface,
+    Unreachable,
+    Unrenderable,
+)
 from bot.pacing import Pacer, Purpose
-from bot.reply.pages import Delivery
+from bot.reply.pages import Delivery, PageNow
 from bot.reply.pageset import PageSet
 from bot.store import PageState
 
 log = logging.getLogger(__name__)
+
+DELETED = "somebody deleted the reply"
 
 
 async def take_left_over(pages: PageSet, surface: Surface, pacer: Pacer, clock: Clock, delivery: Delivery) -> None:
@@ -24,6 +38,34 @@ async def take_left_over(pages: PageSet, surface: Surface, pacer: Pacer, clock: 
         await take_away(surface, pacer, clock, ref, pages.now(number).name)
         pages.forget(number)
         await delivery.save_page(number, body="", ref=None, state=PageState.GONE, nonce="")
+
+
+async def lose(
+    delivery: Delivery,
+    number: int,
+    shown: PageNow,
+    error: MessageGone | Unrenderable,
+    *,
+    visible: bool,
+) -> float:
+    """A page's message is gone or stays as it is, or the page was refused: the seconds before what is shown next.
+
+    Args:
+        visible: a person sees something of the reply.
+
+    Raises:
+        Unreachable: somebody deleted the reply while it was written, or nothing of it can be shown.
+    """
+    again = shown.vanished(error)
+    if isinstance(error, MessageGone):
+        state = PageState.DELETED if shown.state == PageState.DELETED else PageState.GONE
+        await delivery.save_page(number, body="", ref=None, state=state, nonce="")
+    if shown.state == PageState.DELETED:
+        raise Unreachable(DELETED) from error
+    if isinstance(error, Unrenderable) and shown.state == PageState.LOST and not visible:
+        await delivery.save_page(number, body="", ref=None, state=PageState.LOST, nonce="")
+        raise Unreachable(str(error)) from error
+    return again
 
 
 async def take_away(surface: Surface, pacer: Pacer, clock: Clock, ref: MessageRef, name: str) -> None:

@@ -6,7 +6,19 @@ import logging
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.contract import QUICK, DeliveryError, Drawn, MessageGone, MessageRef, Page, Surface, Unrenderable, pause_after
+from bot.contract import (
+    QUICK,
+    DeliveryError,
+    Drawn,
+    MessageGone,
+    MessageRef,
+    Page,
+    Refused,
+    Surface,
+    Uneditable,
+    Unrenderable,
+    pause_after,
+)
 from bot.reply.attachments import FileDelivery
 from bot.store import PageState
 
@@ -62,8 +74,12 @@ class PageNow:
     state: PageState | None = None
     """None before its first post. A page an earlier process finished is shown once more before it is `FINAL` again."""
     plain: bool = False
-    gone: int = 0
-    """How often somebody deleted it."""
+    calm: bool = False
+    """Nobody waits for it: it is not posted anew."""
+    stuck: int = 0
+    """How often its message was found to be gone, or not to be changed any more."""
+    refusal: str = ""
+    """In which words its last call was refused."""
     held: bool = False
     """Its post may or may not have arrived: nothing more until it is found, or until the end."""
     looked: bool = False
@@ -94,12 +110,17 @@ class PageNow:
         self.nonce = before.nonce or self.nonce
         self.ref, self.state = before.ref, PageState.SHOWN if before.state == PageState.FINAL else before.state
         self.held = before.ref is None and before.state in (PageState.SENDING, PageState.UNCLEAR)
-        self.unclear, self.gone = int(self.held), int(calm)
+        self.unclear, self.calm = int(self.held), calm
+
+    @property
+    def waits_for_end(self) -> bool:
+        """Nothing of it is shown before the text is whole."""
+        return self.looked if self.held else self.calm or self.stuck > 0
 
     @property
     def done(self) -> bool:
         """Nothing more is to be done for it."""
-        return self.state in (PageState.FINAL, PageState.LOST)
+        return self.state in (PageState.FINAL, PageState.DELETED, PageState.LOST)
 
     def renew(self) -> None:
         """Show its final text in a new message."""
@@ -118,7 +139,14 @@ class PageNow:
         return pause_after(self.unclear, CAREFUL_BACKOFF)
 
     def failed(self, error: DeliveryError, now: float) -> float:
-        """It did not arrive: the seconds before the next try; the final text is tried until it lands."""
+        """It did not arrive: the seconds before the next try; the final text is tried until it lands.
+
+        Raises:
+            DeliveryError: it was refused in the same words before; what passes would not be.
+        """
+        before, self.refusal = self.refusal, str(error) if isinstance(error, Refused) else ""
+        if isinstance(error, Refused) and before == self.refusal:
+            raise error.lasting from error
         self.tries += 1
         if self.overdue(now):
             if self.ref is None or self.renewed:
@@ -133,13 +161,15 @@ class PageNow:
         """By then its final text has been tried for long enough."""
         return self.since is not None and at - self.since > GIVE_UP_AFTER
 
-    def vanished(self, error: MessageGone | Unrenderable) -> None:
-        """It was deleted, or its notation refused: what is shown next, if anything."""
+    def vanished(self, error: MessageGone | Unrenderable) -> float:
+        """It was deleted, stays as it is, or its notation was refused: the seconds before what is shown next."""
         match error:
+            case MessageGone() if self.page is not None and not (self.calm or isinstance(error, Uneditable)):
+                self.state = PageState.DELETED
             case MessageGone():
-                self.gone += 1
+                self.stuck += 1
                 self._forget_shown()
-                if self.gone > 1:
+                if self.calm or self.stuck > 1:
                     self.state = PageState.LOST
             case Unrenderable() if not self.plain:
                 log.error("%s: our notation was refused, it goes out plain: %s", self.name, error)
@@ -147,6 +177,7 @@ class PageNow:
             case _:
                 log.error("%s was refused even as plain text: %s", self.name, error)
                 self.state = PageState.LOST
+        return QUICK[0] if self.refusal else 0.0
 
     def too_long(self, shrunk: bool) -> float:
         """It was too long, and its text could be `shrunk`, or not: the seconds before the next try."""

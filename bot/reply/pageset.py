@@ -9,6 +9,7 @@ from bot.contract import GROWS, Button, Full, MessageRef, Page, Status, SurfaceL
 from bot.reply.buttons import ReplyButtons
 from bot.reply.pages import PageNow, ShownBefore
 from bot.reply.paging import PageText, Paginator, beginning, whole_words, worth_showing
+from bot.store import PageState
 from tools.base import ToolStatus
 
 _NOTHING = PageText("", 0, 0)
@@ -55,6 +56,11 @@ class PageSet:
         """Go on from what an earlier process showed, by page number; `calm`: see `PageNow.restore`."""
         for number, before in shown.items():
             self.now(number).restore(before, calm)
+
+    @property
+    def deleted(self) -> bool:
+        """Somebody deleted a page while an earlier process wrote the reply."""
+        return any(page.state == PageState.DELETED for page in self._shown.values())
 
     def extend(self, text: str) -> None:
         """Add text at the end."""
@@ -210,7 +216,7 @@ class PageSet:
             shown = self._shown.get(number)
             if shown is not None and shown.done:
                 continue
-            if shown is not None and (shown.looked if shown.held else shown.gone) and not self.finished:
+            if shown is not None and shown.waits_for_end and not self.finished:
                 return None
             page = self.page(number)
             if shown is not None and shown.page == page:

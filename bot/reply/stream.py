@@ -38,7 +38,7 @@ from bot.pacing import Grant, Pacer
 from bot.reply.attachments import Attachments
 from bot.reply.buttons import ReplyButtons
 from bot.reply.cadence import Cadence
-from bot.reply.closing import announce, take_left_over
+from bot.reply.closing import DELETED, announce, lose, take_left_over
 from bot.reply.filtering import FilterChain
 from bot.reply.pages import Delivery, PageNow, ShownBefore, TextFilter
 from bot.reply.pageset import PageSet, is_blank
@@ -261,6 +261,8 @@ class ReplyStream:
     async def _write(self) -> None:
         """The one writer of this reply."""
         try:
+            if self._pages.deleted:
+                raise Unreachable(DELETED)
             while True:
                 if self._pages.rewritten:
                     async with self._calling:
@@ -276,7 +278,7 @@ class ReplyStream:
                     await self._wait()
         except Unreachable as error:
             self._dead = str(error)
-            log.info("turn %s: the reply cannot be shown any more: %s", self._turn, error)
+            log.log(error.level, "turn %s: the reply cannot be shown any more: %s", self._turn, error)
         except Closed as error:
             self._owed = error
             log.info("turn %s: the reply cannot be completed yet: %s", self._turn, error)
@@ -303,9 +305,7 @@ class ReplyStream:
         except TooLong as error:
             again = self._pages.shorten(number, error)
         except (MessageGone, Unrenderable) as error:
-            shown.vanished(error)
-            if isinstance(error, MessageGone):
-                await self._delivery.save_page(number, body="", ref=None, state=PageState.GONE, nonce="")
+            again = await lose(self._delivery, number, shown, error, visible=self.visible)
         if shown.state == PageState.LOST:
             await self._delivery.save_page(number, body="", ref=shown.ref, state=PageState.LOST, nonce="")
         if again:
@@ -375,7 +375,7 @@ class ReplyStream:
         page, at = self._pages.page(number), shown.ref
         if shown.since is None and page.final:
             shown.since = self._clock.monotonic()
-        if at is None and self._begins_only(cost) and not shown.gone and not shown.renewed:
+        if at is None and self._begins_only(cost) and not shown.stuck and not shown.renewed:
             page = self._pages.beginning(number)
             drawn = self._surface.draw(page)  # beside what was drawn last, which is the whole one
         else:
@@ -389,7 +389,7 @@ class ReplyStream:
             ref = await self._surface.show(drawn, at, nonce)
             self.edits += 1
         self.cadence.seen(number, page.body, shown.page.body if shown.page is not None else None)
-        shown.ref, shown.page, shown.drawn, shown.tries = ref, page, drawn, 0
+        shown.ref, shown.page, shown.drawn, shown.tries, shown.refusal = ref, page, drawn, 0, ""
         done = page.final and self._pages.finished
         shown.state = PageState.FINAL if done and page == self._pages.page(number) else PageState.SHOWN
         if ref != at or done:

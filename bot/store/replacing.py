@@ -74,8 +74,8 @@ def supersede(db: Connection, old: int, new: int, now: float, *, messages: bool 
 
 
 def _pass_messages(db: Connection, chat: int, old: int, new: int) -> None:
-    gone = (old, PageState.GONE, PageState.LOST)
-    db.execute("DELETE FROM pages WHERE turn = ? AND state IN (?, ?)", gone)
+    gone = (old, PageState.GONE, PageState.DELETED, PageState.LOST)
+    db.execute("DELETE FROM pages WHERE turn = ? AND state IN (?, ?, ?)", gone)
     db.execute("UPDATE pages SET turn = ?, body = '', ends = 0 WHERE turn = ?", (new, old))
     db.execute(
         "INSERT INTO pages (turn, number, chat, ends, body, message, form, state, nonce) "

@@ -16,7 +16,9 @@ class PageState(StrEnum):
     UNCLEAR = "unclear"
     """Its post may or may not have arrived."""
     GONE = "gone"
-    """Somebody deleted it; of a file: it surely did not arrive."""
+    """It is taken away; of a file: it surely did not arrive."""
+    DELETED = "deleted"
+    """Somebody deleted it while the reply was written: nothing more is shown of any page."""
     LOST = "lost"
     """Nothing more is shown of it."""
 

@@ -189,50 +189,20 @@ async def test_refusals_of_up_to_thirty_seconds_are_waited_out(
     await storm(places, start, (3.0, 30.0, 1.0, 7.0), kind)
 
 
-async def test_a_deleted_reply_is_posted_once_more_when_it_is_whole_and_not_before(
-    places: list[Place], start: Start
+async def test_a_reply_that_somebody_deletes_while_it_is_written_ends_and_is_not_posted_again(
+    places: list[Place], start: Start, world: World
 ) -> None:
-    async def one(place: Place) -> None:
-        go_on = asyncio.Event()
-        place.replies.append(Reply(ANSWER, hang_after=60, until=go_on, words_per_second=100))
-        place.say("please tell me")
-        await place.until(lambda texts: texts)
-        place.delete(place.messages[0])
-        go_on.set()
-        await place.whole()
-
-    async with start(*PLATFORMS) as bot:
-        await everywhere(places, one)
-        await bot.dispatcher.wait_idle()
-
-    for place in places:
-        assert place.texts == [ANSWER], place.platform
-        assert len(place.calls(POST)) == 2, place.platform
-        assert len(place.messages[0].versions) <= 2, place.platform
-
-
-async def test_a_reply_deleted_twice_is_left_alone_and_the_chat_goes_on(places: list[Place], start: Start) -> None:
-    gone = {
-        "telegram": (400, {"ok": False, "error_code": 400, "description": "Bad Request: message to edit not found"}),
-        "slack": (200, {"ok": False, "error": "message_not_found"}),
-        "discord": (404, {"message": "Unknown Message", "code": 10008}),
-    }
+    """Whoever deleted it has stopped it: the model would write for ten minutes."""
+    began: RawObject = {}
 
     async def one(place: Place) -> None:
-        go_on = asyncio.Event()
-        place.replies += [
-            Reply(f"{ANSWER}\n\n" + "And more. " * 450, hang_after=60, until=go_on, words_per_second=500),
-            Reply("The next one."),
-        ]
+        place.replies += [Reply("word " * 12_000, words_per_second=20), Reply("The next one.")]
         place.say("please tell me")
         await place.until(lambda texts: texts)
+        [began[place.platform]] = [one for one in world.model.requests if place.platform in str(one.messages[-1])]
         place.delete(place.messages[0])
-        status, body = gone[place.platform]
-        # Whatever is edited from now on has been deleted meanwhile.
-        place.server.faults.add(EDIT[place.platform], Fault(status=status, body=json.dumps(body)), 100)
-        go_on.set()
-        await place.whole()
-        place.server.faults.clear()
+        async with asyncio.timeout(PATIENCE):
+            await began[place.platform].ended.wait()
         place.say("please go on")
         await place.whole("The next one.", 30)
 
@@ -241,8 +211,63 @@ async def test_a_reply_deleted_twice_is_left_alone_and_the_chat_goes_on(places: 
         await bot.dispatcher.wait_idle()
 
     for place in places:
-        assert sum("end-of-answer" in text for text in place.texts) == 1, place.platform
-        assert place.texts[-1] == "The next one.", place.platform
+        assert began[place.platform].closed_early, place.platform
+        assert place.texts == ["The next one."], place.platform
+
+
+LASTING: dict[str, tuple[tuple[int, RawObject, int], ...]] = {
+    "telegram": (
+        (400, {"ok": False, "error_code": 400, "description": "Bad Request: TOPIC_CLOSED"}, 1),
+        (400, {"ok": False, "error_code": 400, "description": "Bad Request: CHAT_OF_NEXT_YEAR"}, 3),
+        (401, {"ok": False, "error_code": 401, "description": "Unauthorized"}, 2),
+    ),
+    "slack": (
+        (200, {"ok": False, "error": "restricted_action_thread_locked"}, 1),
+        (200, {"ok": False, "error": "a_word_of_next_year"}, 3),
+        (200, {"ok": False, "error": "token_revoked"}, 2),
+    ),
+    "discord": (
+        (403, {"message": "Missing Permissions", "code": 50013}, 1),
+        (409, {"message": "A word of next year", "code": 999_001}, 3),
+        (401, {"message": "401: Unauthorized", "code": 0}, 2),
+    ),
+}
+"""Refusals of every post: status, body, and how often they are asked for at most."""
+
+
+@pytest.mark.parametrize("kind", range(3), ids=["known", "unknown", "token"])
+async def test_a_refusal_that_lasts_is_not_repeated_and_one_that_passes_is_not_final(
+    kind: int, places: list[Place], start: Start, world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def one(place: Place) -> None:
+        status, body, calls = LASTING[place.platform][kind]
+        # One at once is an odd answer; all that come then are meant.
+        for often in (1, 1000) if calls > 1 else (1000,):
+            place.server.faults.add(POST[place.platform], Fault(status=status, body=json.dumps(body)), often)
+            before = len(place.calls(POST))
+            place.replies.append(Reply(ANSWER if often == 1 else "word " * 12_000, words_per_second=100))
+            place.say("please tell me")
+            if often == 1:
+                await place.whole()
+                continue
+            async with asyncio.timeout(PATIENCE):
+                while len(place.calls(POST)) < before + calls:
+                    await asyncio.sleep(0.01)
+                await bot.dispatcher.wait_idle()
+            assert len(place.calls(POST)) == before + calls, place.platform
+            place.server.faults.clear()
+        place.replies.append(Reply("The next one."))
+        place.say("please go on")
+        await place.whole("The next one.", 30)
+
+    async with start(*PLATFORMS) as bot:
+        await everywhere(places, one)
+
+    assert not any("shown again" in text for text in caplog.messages)
+    named = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    expected = (("lacks a right",), (), ("TELEGRAM_BOT_TOKEN", "SLACK_BOT_TOKEN", "DISCORD_BOT_TOKEN"))
+    for name in expected[kind]:
+        assert any(name in line for line in named), name
 
 
 def shut_out(place: Place, out: bool = True) -> None:

@@ -981,6 +981,7 @@ _OTHER_PROCESS = "runs in a process of its own, which is stopped when it takes t
 _STORE = "SQLite writes and reads it, in a thread of its own"
 
 OWN: dict[str, str] = {
+    "adapters.slack.client.Client.api_call": _SHORT,
     "adapters.discord.adapter.DiscordAdapter": _HANDS_ON,
     "adapters.discord.client": _HANDS_ON,
     "adapters.discord.shards": _SHORT,

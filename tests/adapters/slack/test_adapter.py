@@ -28,13 +28,13 @@ from adapters.slack.adapter import (
 from adapters.slack.limits import LOOKUP_WINDOW
 from adapters.slack.people import MOST_AT_ONCE, People
 from bot.contract.clock import Clock, SystemClock
-from bot.contract.errors import Contested, SettingsError, StoreError, Unreachable
+from bot.contract.errors import Contested, Refused, SettingsError, StoreError, Unreachable
 from bot.contract.messages import MOST_QUOTED, ChatId, Incoming, MessageDeleted, MessageEdited, MessageSent, Page
 from bot.store import Store
 from playground.faults import Fault
 from playground.slack import SlackServer
 from playground.slack.limits import Limits
-from tests.adapters.slack.conftest import settings_of
+from tests.adapters.slack.conftest import settings_of, thread_target
 from tests.conftest import FakeClock, RawObject
 from tests.patience import PATIENCE
 from tests.surfaces import show
@@ -578,6 +578,35 @@ async def test_a_wrong_bot_token_is_named(slack: SlackServer) -> None:
     with pytest.raises(SettingsError, match="SLACK_BOT_TOKEN"):
         async with open_adapter(settings_of(slack, slack_bot_token="xoxb-wrong")):
             pass
+
+
+async def test_a_token_that_is_refused_at_a_call_is_asked_about(slack: SlackServer, inbox: Inbox) -> None:
+    """Its connection, which is the app's, stands; one odd answer is none of a bad token."""
+    refused = Fault(status=200, body='{"ok": false, "error": "token_revoked"}')
+    async with open_adapter(settings_of(slack)) as adapter:
+        listening = asyncio.create_task(adapter.listen(inbox.deliver))
+        surface = adapter.surface(thread_target(slack))
+        for method in ("chat.postMessage", "chat.postMessage", "auth.test"):
+            slack.faults.add(method, refused)
+        asked = [call.method for call in slack.calls].count("auth.test")
+        with pytest.raises(Refused):
+            await show(surface, Page("x"), None)
+        with pytest.raises(SettingsError, match="SLACK_BOT_TOKEN"):
+            async with asyncio.timeout(PATIENCE):
+                await listening
+        assert [call.method for call in slack.calls].count("auth.test") == asked + 1
+
+        listening = asyncio.create_task(adapter.listen(inbox.deliver))
+        await asyncio.sleep(0)
+        with pytest.raises(Refused):
+            await show(surface, Page("x"), None)
+        async with asyncio.timeout(PATIENCE):
+            while [call.method for call in slack.calls].count("auth.test") < asked + 2:
+                await asyncio.sleep(0.01)
+        await show(surface, Page("x"), None)
+        assert not listening.done()
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
 
 
 async def test_a_wrong_app_token_is_named(slack: SlackServer, inbox: Inbox) -> None:

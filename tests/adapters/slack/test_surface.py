@@ -18,6 +18,8 @@ from bot.contract.errors import (
     DeliveryError,
     MessageGone,
     RateLimited,
+    Refused,
+    RightMissing,
     TooLong,
     Unclear,
     Unreachable,
@@ -217,10 +219,13 @@ async def test_a_pause_is_asked_for_by_the_method_that_was_refused(slack: SlackS
         (Fault(drop="before"), Unclear),
         (Fault(drop="after"), Unclear),
         (Fault(status=200, body='{"ok": false, "error": "is_archived"}'), Unreachable),
-        (Fault(status=200, body='{"ok": false, "error": "token_revoked"}'), Unreachable),
+        (Fault(status=200, body='{"ok": false, "error": "token_revoked"}'), Refused),
+        (Fault(status=200, body='{"ok": false, "error": "missing_scope"}'), RightMissing),
+        (Fault(status=200, body='{"ok": false, "error": "restricted_action_thread_locked"}'), Unreachable),
+        (Fault(status=200, body='{"ok": false, "error": "restricted_action_of_next_year"}'), Unreachable),
         (Fault(status=200, body='{"ok": false, "error": "msg_too_long"}'), TooLong),
         (Fault(status=200, body='{"ok": false, "error": "no_text"}'), Unrenderable),
-        (Fault(status=200, body='{"ok": false, "error": "something_new"}'), DeliveryError),
+        (Fault(status=200, body='{"ok": false, "error": "something_new"}'), Refused),
     ],
 )
 async def test_every_failure_of_a_post_is_named_for_what_helps(
@@ -505,7 +510,7 @@ async def test_a_private_answer_to_a_command_appears_once_it_is_whole_and_stays(
         (Fault(status=429, retry_after=7), RateLimited),
         (Fault(status=404, body='{"ok": false, "error": "used_url"}'), Unreachable),
         (Fault(status=410, body="gone"), Unreachable),
-        (Fault(status=400, body="invalid_payload"), DeliveryError),
+        (Fault(status=400, body="invalid_payload"), Refused),
         (Fault(status=502, body="<html>"), Unclear),
     ],
 )

@@ -23,9 +23,12 @@ from bot.contract.errors import (
     DeliveryError,
     MessageGone,
     RateLimited,
+    Refused,
+    RightMissing,
     SettingsError,
     TooLong,
     Unclear,
+    Uneditable,
     Unreachable,
     Unrenderable,
 )
@@ -827,10 +830,27 @@ REFUSALS = [
     (400, "Bad Request: chat not found", Unreachable),
     (403, "Forbidden: bot was blocked by the user", Unreachable),
     (400, "Bad Request: text must be non-empty", Unrenderable),
-    (400, "Bad Request: something new", DeliveryError),
-    (401, "Unauthorized", DeliveryError),
+    (400, "Bad Request: message can't be edited", Uneditable),
+    (400, "Bad Request: TOPIC_CLOSED", Unreachable),
+    (400, "Bad Request: CHAT_RESTRICTED", Unreachable),
+    (400, "Bad Request: not enough rights to send text messages to the chat", RightMissing),
+    (400, "Bad Request: need administrator rights in the channel chat", RightMissing),
+    (400, "Bad Request: something new", Refused),
+    (401, "Unauthorized", Refused),
     (500, "Internal Server Error", DeliveryError),
 ]
+
+
+async def test_what_is_said_in_a_topic_that_was_deleted_is_said_in_the_chat(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    surface = adapter.surface(ReplyTarget("telegram", {"chat": ADA, "thread": 77}))
+
+    with pytest.raises(DeliveryError, match="topic"):
+        await show(surface, Page("x"), None)
+    await show(surface, Page("x"), None)
+
+    assert [one.text for one in server.screen.of(str(ADA))] == ["x"]
 
 
 @pytest.mark.parametrize(("status", "words", "error"), REFUSALS)

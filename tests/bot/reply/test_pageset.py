@@ -80,7 +80,7 @@ def test_a_lost_page_is_left_alone_and_a_deleted_one_waits_for_the_end(pages: Pa
     pages.extend(WORDS * 3)
     pages.now(0).state = PageState.LOST
     assert pages.next(yes) == 1
-    pages.now(1).gone = 1
+    pages.now(1).stuck = 1
     assert pages.next(yes) is None
     pages.finish()
 

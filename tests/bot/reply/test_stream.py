@@ -13,9 +13,11 @@ from bot.contract.errors import (
     DeliveryError,
     MessageGone,
     RateLimited,
+    Refused,
     StoreError,
     TooLong,
     Unclear,
+    Uneditable,
     Unreachable,
     Unrenderable,
 )
@@ -29,6 +31,7 @@ from bot.safety import Redactor
 from bot.store import PageState
 from tests.bot.conftest import BareSurface
 from tests.conftest import FakeClock
+from tests.patience import PATIENCE
 from tests.surfaces import DrawnPage, page_of
 
 FIRST = "The first words stand."
@@ -599,13 +602,36 @@ async def test_pages_stay_cut_as_an_earlier_process_cut_them(
     assert (screen.now("m0"), screen.now("m1")) == ("word " * 4, "word " * 26)
 
 
-async def test_a_deleted_reply_makes_no_progress_and_its_end_is_sent_once(
-    start: OpenReply, screen: Screen, clock: FakeClock
+async def test_a_reply_that_somebody_deletes_is_ended_and_nothing_is_posted_again(
+    start: OpenReply, screen: Screen, log: Log, clock: FakeClock
 ) -> None:
     reply = await start()
     reply.append(FIRST)
     await clock.settle()
     screen.faults = [MessageGone("deleted")]
+    reply.append(" more")
+    async with asyncio.timeout(PATIENCE), reply.followed():
+        await clock.advance(2.0)
+        await asyncio.Event().wait()
+
+    await finish(reply, clock)
+
+    assert reply.lost == "somebody deleted the reply"
+    assert len(screen.calls) == 2
+    assert log.pages[-1] == (0, "deleted")
+    begun = await start(shown={0: ShownBefore(None, PageState.DELETED)})
+    begun.append(FIRST)
+    await finish(begun, clock)
+    assert begun.lost and len(screen.calls) == 2, "nor after a restart"
+
+
+async def test_a_reply_that_cannot_be_changed_makes_no_progress_and_its_end_is_sent_once(
+    start: OpenReply, screen: Screen, clock: FakeClock
+) -> None:
+    reply = await start()
+    reply.append(FIRST)
+    await clock.settle()
+    screen.faults = [Uneditable("too old")]
     for _ in range(10):
         reply.append(" more")
         await clock.advance(1.0)
@@ -617,17 +643,45 @@ async def test_a_deleted_reply_makes_no_progress_and_its_end_is_sent_once(
     assert len(screen.calls) == 3
 
 
-async def test_deleted_again_means_stop(start: OpenReply, screen: Screen, clock: FakeClock) -> None:
+async def test_what_cannot_be_changed_again_is_left_as_it_is(
+    start: OpenReply, screen: Screen, clock: FakeClock
+) -> None:
     reply = await start()
     reply.append(FIRST)
     await clock.settle()
-    screen.faults = [MessageGone("deleted"), MessageGone("deleted")]
+    screen.faults = [Uneditable("too old"), Uneditable("too old")]
     reply.append(" more")
     await clock.advance(2.0)
 
     await finish(reply, clock)
 
     assert len(screen.calls) == 3
+
+
+async def test_an_odd_refusal_is_asked_once_more(start: OpenReply, screen: Screen, clock: FakeClock) -> None:
+    reply = await start()
+    screen.faults = [Refused("401 Unauthorized"), Refused("400 Something")]
+    reply.append(FIRST)
+
+    await finish(reply, clock)
+
+    assert screen.now("m0") == FIRST and not reply.lost
+
+
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_refusal_that_comes_again_is_no_passing_one(
+    start: OpenReply, screen: Screen, clock: FakeClock, times: int
+) -> None:
+    """It is asked as plain text, and then not any more; whoever makes the text for it need not go on."""
+    reply = await start()
+    screen.faults = [Refused("400 CHAT_OF_NEXT_YEAR")] * (2 if times == 1 else 9)
+    reply.append(FIRST)
+
+    await finish(reply, clock)
+
+    assert len(screen.calls) == 3
+    assert reply.lost == ("" if times == 1 else "400 CHAT_OF_NEXT_YEAR")
+    assert screen.calls[-1] == ("post", Page(FIRST, final=True, plain=True))
 
 
 async def test_refused_notation_is_shown_as_plain_text(start: OpenReply, screen: Screen, clock: FakeClock) -> None:

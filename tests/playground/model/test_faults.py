@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from playground.model import ModelServer, Reply
 from tests.conftest import RawJson
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, slowed
 
 ASK: list[RawJson] = [{"role": "user", "content": "hi"}]
 TEXT = "These are the words of an answer."
@@ -92,10 +92,11 @@ async def test_comments_keep_a_connection_alive_without_a_word(server: ModelServ
     until = asyncio.Event()
     server.reply(Reply(TEXT, comments_forever=True, until=until))
     text: list[str] = []
-    task = asyncio.ensure_future(read(client.with_options(timeout=0.1), text))
+    silence = slowed(0.1)
+    task = asyncio.ensure_future(read(client.with_options(timeout=httpx2.Timeout(PATIENCE, read=silence)), text))
 
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(asyncio.shield(task), 0.3)
+        await asyncio.wait_for(asyncio.shield(task), 3 * silence)
     until.set()
 
     assert await task == "stop"

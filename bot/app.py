@@ -111,13 +111,13 @@ class App:
     async def _open_ground(self, stack: AsyncExitStack) -> None:
         """Open what everything else stands on: metrics, the store, the models."""
         core = self.configuration.core
-        options = model_options(core)
         self._channels = read_channels(core.channels_file)
         self.metrics = Metrics()
         self.store = await stack.enter_async_context(
             Store.open(core.database_url, clock=self._clock, worker=self.worker, fence=self.ownership.fence)
         )
-        self.models = await stack.enter_async_context(Models(options, self._clock))
+        self._channels.former.update(await self.store.names.list_former())
+        self.models = await stack.enter_async_context(Models(model_options(core), self._clock))
         self.models.check()
         self.may_answer = (*self.models.names, *self._channels.models)
 

@@ -93,7 +93,9 @@ def message_edited(
     sent = message_sent(message, application, bot, addressed=True, threads=threads)
     if sent is None or message.edited_at is None:
         return None
+    asked = message_sent(message, application, bot, threads=threads)
     return MessageEdited(
+        question=asked if asked is not None and asked.group else None,
         delivery=f"{message.id}:{message.edited_at.isoformat()}",
         chat=sent.chat,
         sender=sent.sender,

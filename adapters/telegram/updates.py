@@ -30,6 +30,7 @@ from bot.contract import (
     AUDIBLE,
     LONGEST_TEXT,
     ChatId,
+    ChatMoved,
     ControlPressed,
     Enclosure,
     EnclosureKind,
@@ -146,6 +147,8 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     if update.callback_query is not None:
         return _pressed(update, update.callback_query, bot)
     message = update.message or update.edited_message
+    if message is not None and (message.migrate_to_chat_id or message.migrate_from_chat_id):
+        return _moved(update, message, bot)
     if message is None or message.from_user is None or message.from_user.is_bot or message.via_bot is not None:
         return None
     if message.sender_chat is not None:
@@ -184,14 +187,20 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     if edited:
         # Of an album only the part with the caption is told.
         enclosed = None if message.media_group_id else _enclosed(message)
-        return MessageEdited(**where, text=argument, command=word, enclosed=enclosed)
+        question = None if direct or not mentioned else _sent(message, bot, where, word, argument)
+        return MessageEdited(**where, text=argument, command=word, enclosed=enclosed, question=question)
+    return _sent(message, bot, where, word, argument)
+
+
+def _sent(message: Message, bot: Bot, where: _Where, word: str, argument: str) -> MessageSent:
+    forwarded = _is_forward(message)
     return MessageSent(
         **where,
         # The parts of an album are separate updates, in one batch or in several.
         also=(f"album {message.chat.id}/{message.media_group_id}",) if message.media_group_id else (),
         text=argument,
         command=word,
-        group=not direct,
+        group=message.chat.type != "private",
         quoted=_quoted(message, bot),
         replies_to=_replied(message),
         enclosed=() if forwarded else _enclosed(message),
@@ -213,6 +222,22 @@ def _pressed(update: Update, query: CallbackQuery, bot: Bot) -> ControlPressed |
         mark=read.mark,
         group=message.chat.type != "private",
         awaited=True,
+    )
+
+
+def _moved(update: Update, message: Message, bot: Bot) -> ChatMoved:
+    """Read that a group became a supergroup, of which both chats are told.
+
+    https://core.telegram.org/bots/api#message
+    """
+    former = message.migrate_from_chat_id or message.chat.id
+    now = message.migrate_to_chat_id or message.chat.id
+    return ChatMoved(
+        delivery=str(update.update_id),
+        chat=ChatId("telegram", str(bot.id), str(now)),
+        sender=Sender(id=""),
+        target=ReplyTarget("telegram", {"chat": now}),
+        former=ChatId("telegram", str(bot.id), str(former)),
     )
 
 
@@ -258,6 +283,10 @@ def _replies_to(bot: Bot, message: Message) -> bool:
 def _as_one(parts: list[MessageSent]) -> MessageSent:
     """Merge the parts of an album into one message: the part with text, or the first."""
     said = next((part for part in parts if _has_words(part)), parts[0])
+    # A caption may stand at each part, and all are read.
+    texts = [part.text for part in parts if part.text and not part.command]
+    if not said.command and len(texts) > 1:
+        said = replace(said, text="\n\n".join(texts))
     enclosed = tuple(one for part in parts for one in part.enclosed)
     quoted = said.quoted
     if quoted is not None and quoted.forwarded:

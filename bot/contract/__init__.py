@@ -53,6 +53,7 @@ from bot.contract.messages import (
     MOST_QUOTED,
     Button,
     ChatId,
+    ChatMoved,
     Control,
     ControlPressed,
     Enclosure,

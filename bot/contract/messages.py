@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 from urllib.parse import quote, unquote
 
 from bot.contract.origin import OUTSIDE
+from bot.contract.target import ReplyTarget as ReplyTarget
+from bot.contract.target import Scalar as Scalar
 from tools.base import ToolStatus
-
-Scalar: TypeAlias = str | int | float | bool | None
 
 LONGEST_TEXT: Final = 200_000
 """Characters that an adapter reads of one text from its platform. No platform sends longer messages; whoever does send
@@ -82,32 +81,6 @@ class Sender:
     guest: bool = False
     """Belongs to another organisation than the chat's account (Slack Connect), so that the chat's own list is not for
     this person."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyTarget:
-    """Where a reply goes: plain data from which any process, at any later time, can open the surface again."""
-
-    platform: str
-    data: Mapping[str, Scalar] = field(default_factory=dict)
-
-    @property
-    def lasts(self) -> bool:
-        """It works at any later time; an adapter whose target expires says so with `lasts` in the data."""
-        return bool(self.data.get("lasts", True))
-
-    @property
-    def private(self) -> bool:
-        """Only the person who asked is to see it, where the platform can show it so."""
-        return bool(self.data.get("private"))
-
-    def to_json(self) -> str:
-        return json.dumps({"platform": self.platform, "data": dict(self.data)}, ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> ReplyTarget:
-        value = json.loads(text)
-        return cls(value["platform"], value["data"])
 
 
 _MOST_TITLE: Final = 60  # characters
@@ -301,6 +274,16 @@ class MessageEdited(_Delivery):
     """The command's word, where the message is one now: no command is run from a change."""
     enclosed: tuple[Enclosure, ...] | None = None
     """What is enclosed now; None where the platform does not tell all of it, and nothing is taken for changed."""
+    question: MessageSent | None = None
+    """The message as a new question, where it addresses the bot now: by this edit, if it was none before. Never
+    stored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatMoved(_Delivery):
+    """A chat has another id from now on: everything that is kept of it goes along. Never stored."""
+
+    former: ChatId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -410,7 +393,7 @@ class TimerDue(_Delivery):
     """The model was to answer it; it came too late for that."""
 
 
-Incoming: TypeAlias = MessageSent | MessageEdited | MessageDeleted | ControlPressed | TimerDue
+Incoming: TypeAlias = MessageSent | MessageEdited | MessageDeleted | ControlPressed | TimerDue | ChatMoved
 
 
 @dataclass(frozen=True, slots=True)

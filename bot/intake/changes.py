@@ -18,6 +18,14 @@ class Changes:
         """Return True if the message is one that was taken in."""
         return await self._store.intake.find_question(told.chat, told.message_id) is not None
 
+    async def as_told(self, edited: MessageEdited) -> MessageEdited | MessageSent:
+        """Return an edit as what it is: a new question, where it addresses the bot and was none before. No command is
+        run from an edit."""
+        asked = edited.question
+        if asked is None or asked.command or await self.is_known(edited):
+            return replace(edited, question=None)
+        return asked
+
     async def find_change(self, edited: MessageEdited) -> MessageSent | None:
         """Return the question as it is now, which replaces the turn that answered it last; None where there is nothing
         to ask: a reader sees no change, somebody else made it, it is a command now, or it cannot be changed."""

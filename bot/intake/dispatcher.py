@@ -17,6 +17,7 @@ from bot.commands import CommandActions, Presses, language_for
 from bot.contract import (
     Backoff,
     ChatId,
+    ChatMoved,
     Clock,
     ControlPressed,
     Incoming,
@@ -29,6 +30,7 @@ from bot.contract import (
 )
 from bot.intake.admission import Admission, Answer, Begin, Refuse, Verdict
 from bot.intake.changes import Changes
+from bot.intake.moves import Moves
 from bot.intake.ownership import Ownership
 from bot.intake.serving import Serving
 from bot.intake.waiting import WaitingSigns
@@ -90,6 +92,7 @@ class Dispatcher:
         self.hint = self._serving.hint
         self._store = store
         self._changes = Changes(store)
+        self._moves = Moves(store, access)
         self._access = access
         self._reminders = reminders
         self._clock = clock
@@ -115,8 +118,13 @@ class Dispatcher:
         Raises:
             StoreError: it could not be stored; the platform must deliver it again.
         """
+        if isinstance(incoming, ChatMoved):
+            await self._moves.take_along(incoming)
+            return
+        await self._moves.settle(incoming.chat)
+        if isinstance(incoming, MessageEdited):
+            incoming = await self._changes.as_told(incoming)
         incoming = redacted.redact_message(incoming, self._redact)
-        await self._store.names.place(incoming.chat)
         if await self._is_among_people(incoming):
             return  # nothing of it is kept
         try:
@@ -292,7 +300,7 @@ class Dispatcher:
                 await self._change(id, incoming, again)
             elif isinstance(incoming, TimerDue):
                 self._queue.put(incoming.chat, id, incoming.sender.id, lambda _: self._reminders.show(id, incoming))
-            else:
+            elif not isinstance(incoming, ChatMoved):
                 assert_never(incoming)
 
     async def _refuse_reminder(self, id: int, due: Incoming) -> None:

@@ -135,6 +135,19 @@ class Access:
         listed = self._users | self._chats | self._groups
         return self._allow_all or bool(counts & listed) or any(roles.get(id) == "allowed" for id in counts)
 
+    async def move(self, former: ChatId, chat: ChatId) -> None:
+        """Let the operator's lists hold in a chat that has another id from now on, also over restarts."""
+        self._channels.move(former, chat)
+        named = str(former) in self._chats
+        if named and await self._roles.role_of(str(chat)) is None:
+            await self._roles.set_role(str(chat), "allowed")
+        log.warning(
+            "%s is %s from now on, as its platform says; everything kept of it was taken along. Write the new id in "
+            "ALLOWED_CHATS, TOOLS_FOR and CHANNELS_FILE if they name it",
+            former,
+            chat,
+        )
+
     async def is_admin(self, sender: Sender) -> bool:
         """Return True if the sender may do what concerns others."""
         return await self.is_admin_id(sender.id)

@@ -81,6 +81,8 @@ class ChannelsFile:
     """What the file says of all chats; without a file, nothing."""
 
     channels: Mapping[str, Channel] = field(default_factory=dict)
+    former: dict[str, str] = field(default_factory=dict)
+    """The former id of each chat that has moved: what the file says of it holds on."""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -94,7 +96,15 @@ class ChannelsFile:
 
     def channel_of(self, chat: ChatId) -> Channel:
         """Return what holds in `chat`, each value from the nearest line that names it."""
-        return self._resolve(_keys_of(chat)) if self.channels else Channel()
+        if not self.channels:
+            return Channel()
+        if (former := self.former.get(str(chat.place))) is not None:
+            return self._resolve((*_keys_of(chat, alone=True), *_keys_of(ChatId.parse(former))))
+        return self._resolve(_keys_of(chat))
+
+    def move(self, former: ChatId, chat: ChatId) -> None:
+        """Let what the file says of a chat hold under its new id."""
+        self.former[str(chat)] = str(former)
 
     def resolve(self, key: str) -> Channel:
         """Return what holds in the chats that a key of the file means, as `channel_of` does."""
@@ -112,12 +122,18 @@ class ChannelsFile:
         )
 
 
-def _keys_of(chat: ChatId) -> Iterator[str]:
-    """Yield the keys under which a chat may stand, the nearest first."""
+def _keys_of(chat: ChatId, *, alone: bool = False) -> Iterator[str]:
+    """Yield the keys under which a chat may stand, the nearest first.
+
+    Args:
+        alone: leave out those of several chats.
+    """
     for name in identity.names_of(chat):
         yield name
         if name.count("/") == 1:
             yield f"{chat.platform}:{name.partition('/')[2]}"
+    if alone:
+        return
     yield f"{chat.platform}:{chat.account}/*"
     yield f"{chat.platform}:*"
 

@@ -13,6 +13,8 @@ from bot.contract import ChatId, identity
 from bot.store.queries import Queries
 from bot.store.sql import Connection
 
+_FORMER = "former"
+"""The setting of a chat that has moved which holds its former id."""
 _log = logging.getLogger(__name__)
 _HOLDERS = (("chats", "chat"), ("inbox", "chat"), ("timers", "chat"), ("settings", "chat"))
 _OWNERS = (("timers", "scope"), ("facts", "owner"), ("files", "scope"), ("roles", "id"))
@@ -23,6 +25,28 @@ class ChatNames(Queries):
     """Former ids of chats."""
 
     _unplaced: set[str] | None = None
+
+    async def list_former(self) -> dict[str, str]:
+        """Return the former id of each chat that has moved, by the id that it has."""
+        rows = await self._readers.fetch_rows("SELECT chat, value FROM settings WHERE name = ?", (_FORMER,))
+        return {str(chat): str(former) for chat, former in rows}
+
+    async def move(self, former: ChatId, chat: ChatId) -> bool:
+        """Carry over what is stored of a chat that has another id from now on; False where that was done before.
+
+        Raises:
+            StoreError: it is not carried over.
+        """
+
+        def work(db: Connection) -> bool:
+            row = db.execute("SELECT 1 FROM settings WHERE chat = ? AND name = ?", (str(chat), _FORMER)).fetchone()
+            if row is not None:
+                return False
+            rename_chat(db, former, chat)
+            db.execute("INSERT INTO settings (chat, name, value) VALUES (?, ?, ?)", (str(chat), _FORMER, str(former)))
+            return True
+
+        return await self._writer.run(work)
 
     async def place(self, chat: ChatId) -> None:
         """Carry over what is stored of a thread under the id that it had without its channel. Cheap: what there may

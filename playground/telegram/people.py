@@ -58,6 +58,8 @@ class People:
         service = {"from": self._somebody().json(), "chat": old.json(), "date": int(time.time())}
         number = self.world.next_number(old)
         self.world.updates.add("message", service | {"message_id": number, "migrate_to_chat_id": to})
+        told = service | {"message_id": self.world.next_number(chat), "chat": chat.json()}
+        self.world.updates.add("message", told | {"migrate_from_chat_id": chat_id})
         return chat
 
     def say(

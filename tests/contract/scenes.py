@@ -60,6 +60,8 @@ class Scene:
     """She asks the bot something in a channel of several people."""
     ask_in_thread: Callable[[str], object]
     """She asks in a thread or topic of that channel."""
+    mention_later: Callable[[str], object]
+    """She writes in that channel to others, and mentions the bot by editing her message."""
     edit: Callable[[str, str], object]
     """She changes a message, by its id, to another text for the bot."""
     touch: Callable[[str], object]
@@ -113,10 +115,17 @@ async def telegram() -> AsyncIterator[Scene]:
             send=lambda file: server.say(1, "look", person=1, files=[file]),
             ask=lambda text: server.say(-50, f"@{server.bot['username']} {text}", person=1),
             ask_in_thread=lambda text: server.say(-50, f"@{server.bot['username']} {text}", person=1, thread=5),
+            mention_later=lambda text: server.edit(-50, _unheard(server), f"@{server.bot['username']} {text}"),
             edit=lambda id, text: server.edit(1, int(id), text),
             touch=lambda id: server.edit(1, int(id), str(server.world.messages[1, int(id)].content["text"])),
             withdraw=None,
         )
+
+
+def _unheard(server: TelegramServer) -> int:
+    """Ada writes what bots do not hear; the number of her message."""
+    assert not server.say(-50, "hello all", person=1)
+    return max(number for chat, number in server.world.messages if chat == -50)
 
 
 @asynccontextmanager
@@ -157,6 +166,7 @@ async def discord(answer: bool = False) -> AsyncIterator[Scene]:
             send=lambda file: server.say(20, f"{server.mention()} look", person=1, files=[file]),
             ask=lambda text: server.say(20, f"{server.mention()} {text}", person=1),
             ask_in_thread=lambda text: server.say(side, f"{server.mention()} {text}", person=1),
+            mention_later=lambda text: server.edit(server.say(20, "hello all", person=1), f"{server.mention()} {text}"),
             edit=lambda id, text: server.edit(id, f"{server.mention()} {text}"),
             touch=lambda id: server.state.tell("MESSAGE_UPDATE", server.message(id)),
             withdraw=server.delete,
@@ -200,6 +210,9 @@ async def slack(direct: bool = False) -> AsyncIterator[Scene]:
             send=lambda file: server.say(chat, f"<@{server.bot_user_id}> look", person="U1", files=[file]),
             ask=lambda text: server.say("C1", f"<@{server.bot_user_id}> {text}", person="U1"),
             ask_in_thread=lambda text: server.say("C1", f"<@{server.bot_user_id}> {text}", person="U1", thread_ts=root),
+            mention_later=lambda text: server.edit(
+                "C1", server.say("C1", "hello all", person="U1"), f"<@{server.bot_user_id}> {text}"
+            ),
             edit=lambda id, text: server.edit(chat, id, f"<@{server.bot_user_id}> {text}"),
             touch=lambda id: _look(server.workspace, chat, id),
             withdraw=lambda id: server.delete(chat, id),

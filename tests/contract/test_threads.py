@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.context.chatoptions import ChatBook
-from bot.contract.messages import MessageSent
+from bot.contract.messages import MessageEdited, MessageSent
 from bot.contract.transcript import Usage
 from bot.model import ModelOptions, Models
 from bot.policy.access import Access
@@ -48,6 +48,18 @@ async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Store]:
 def access(store: Store, clock: FakeClock, *, all_: bool = False, chat: str = "", file: ChannelsFile) -> Access:
     chats = (chat,) if chat else ()
     return Access(store.access, clock, allow_all=all_, users=(), chats=chats, admins=(), channels=file)
+
+
+@pytest.mark.parametrize("place", ["telegram", "discord", "slack"])
+async def test_a_mention_that_is_added_by_editing_is_told_as_a_question(place: str) -> None:
+    async with SCENES[place]() as scene, listening(scene) as ear:
+        scene.mention_later("what is tea?")
+        told = await ear.next()
+        while getattr(told, "text", "") != "what is tea?":
+            told = await ear.next()
+
+    asked = told.question if isinstance(told, MessageEdited) else told
+    assert isinstance(asked, MessageSent) and asked.group and (asked.text, asked.command) == ("what is tea?", "")
 
 
 async def test_a_thread_belongs_to_its_channel_and_has_its_own_history(asked: tuple[MessageSent, MessageSent]) -> None:

@@ -1046,6 +1046,7 @@ OWN: dict[str, str] = {
     "bot.commands.reminders": _HANDS_ON,
     "bot.context.facts": _HANDS_ON,
     "bot.contract.messages": _SHORT,
+    "bot.contract.target": _SHORT,
     "bot.operations.metrics": _SHORT,
     "bot.commands.language": _HANDS_ON,
     "bot.model.chain": _HANDS_ON,

@@ -584,6 +584,17 @@ async def test_an_album_is_one_message(reader: Reader, captioned: int) -> None:
     assert len({part.delivery for part in parts}) == 3
 
 
+async def test_all_captions_of_an_album_are_read(reader: Reader) -> None:
+    pictures = [(f"{number}.png", "image/png", b"\x89PNG") for number in range(3)]
+    reader.server.say(ADA, "The first.", person=ADA, files=pictures)
+    raw = list(reader.server.world.updates.all.values())
+    raw[2]["message"]["caption"] = "The third."
+
+    [said] = meant_for(reader.bot, raw)
+
+    assert message_of(said).text == "The first.\n\nThe third." and len(message_of(said).enclosed) == 3
+
+
 # Fetching
 
 

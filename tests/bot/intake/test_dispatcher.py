@@ -18,6 +18,7 @@ import pytest
 from bot.contract import StoreError
 from bot.contract.messages import (
     ChatId,
+    ChatMoved,
     Control,
     ControlPressed,
     Incoming,
@@ -273,7 +274,8 @@ def presses(message: MessageSent) -> list[Incoming]:
         ControlPressed: {"control": Control.GOOD, "turn": 1},
         TimerDue: {"text": "tea"},
     }
-    kinds = [kind for kind in get_args(Incoming) if kind is not MessageSent]
+    # That a chat has moved only its platform tells.
+    kinds = [kind for kind in get_args(Incoming) if kind not in (MessageSent, ChatMoved)]
     place = {"chat": message.chat, "sender": message.sender, "target": message.target}
     return [kind(delivery=f"{message.delivery}-{kind.__name__}", **place, **extra.get(kind, {})) for kind in kinds]
 

@@ -182,3 +182,15 @@ async def test_the_step_places_threads_that_the_bot_opened_and_lists_the_rest(
     assert (chat, incoming_from_json(text).chat) == ("discord:1/20/500", NEW)
     assert settings == [("discord:1/20/500",), ("telegram:1/5",)]
     assert json.loads(text)["target"]["data"] == targets[500]
+
+
+async def test_a_group_moves_once_and_its_former_id_is_known(store: Store, message: Message) -> None:
+    group, now = ChatId("telegram", "1", "-50"), ChatId("telegram", "1", "-10050")
+    await fill(store, message, group)
+
+    moved = [await store.names.move(group, now), await store.names.move(group, now)]
+
+    assert moved == [True, False]
+    assert await store.names.list_former() == {"telegram:1/-10050": "telegram:1/-50"}
+    found = await look(store, now)
+    assert (found["history"], found["question"], found["waiting"], found["spent"]) == (2, (True, HOSTILE), 1, 5)

@@ -1,0 +1,36 @@
+"""Where a reply goes, as any process can read it at any later time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+Scalar: TypeAlias = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyTarget:
+    """Where a reply goes: plain data from which any process, at any later time, can open the surface again."""
+
+    platform: str
+    data: Mapping[str, Scalar] = field(default_factory=dict)
+
+    @property
+    def lasts(self) -> bool:
+        """It works at any later time; an adapter whose target expires says so with `lasts` in the data."""
+        return bool(self.data.get("lasts", True))
+
+    @property
+    def private(self) -> bool:
+        """Only the person who asked is to see it, where the platform can show it so."""
+        return bool(self.data.get("private"))
+
+    def to_json(self) -> str:
+        return json.dumps({"platform": self.platform, "data": dict(self.data)}, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> ReplyTarget:
+        value = json.loads(text)
+        return cls(value["platform"], value["data"])

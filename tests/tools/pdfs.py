@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 
 LOCKED = b"""%PDF-1.3
 1 0 obj << /Type /Catalog /Pages 2 0 R >> endobj
@@ -17,17 +18,24 @@ trailer << /Size 5 /Root 1 0 R /Encrypt 4 0 R
 """A PDF that another program locked with a password."""
 
 
-def pdf(*contents: str, **about: str) -> bytes:
-    """A PDF with a page for each content stream."""
-    objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b"", b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+def pdf(*contents: str, notes: Sequence[str] = (), **about: str) -> bytes:
+    """A PDF with a page for each content stream; each page has the `notes`, written as dictionaries of a PDF."""
+    first = 5 + 2 * len(contents)
+    noted = b" ".join(b"%d 0 R" % (first + place) for place in range(len(notes)))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [%s] >> >>" % noted,
+        b"",
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
     objects.append("<< {} >>".format(" ".join(f"/{name} ({value})" for name, value in about.items())).encode())
     for content in contents:
         packed = zlib.compress(content.encode("latin-1"))
         objects.append(b"<< /Filter /FlateDecode /Length %d >> stream\n%s\nendstream" % (len(packed), packed))
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents %d 0 R "
-            b"/Resources << /Font << /F1 3 0 R >> >> >>" % len(objects)
+            b"/Annots [%s] /Resources << /Font << /F1 3 0 R >> >> >>" % (len(objects), noted)
         )
+    objects += [note.encode("latin-1") for note in notes]
     pages = b" ".join(b"%d 0 R" % (6 + 2 * number) for number in range(len(contents)))
     objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(contents), pages)
     made, starts = bytearray(b"%PDF-1.7\n"), []

@@ -6,6 +6,7 @@ import io
 import zipfile
 
 from tests.tools.documents.samples import ODF, OFFICE, RELATIONS, WORD, docx, opendocument, paragraph, xlsx, xlsx_with
+from tests.tools.pdfs import lines, pdf
 
 SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006"
@@ -181,4 +182,28 @@ def word() -> bytes:
             "word/c.xml": word_part(comment, "comments"),
             "word/d.xml": word_part("<a:t>Plan</a:t><a:t>Build</a:t>", "data"),
         },
+    )
+
+
+def noted_pdf() -> bytes:
+    """A PDF with notes, a filled form, a drawing, an attached file, a picture, and what is hidden."""
+    at = "/Type /Annot /Rect [10 10 90 90]"
+    field = f"<< {at} /Subtype /Widget"
+    picture = "q 10 0 0 10 0 0 cm BI /W 1 /H 1 /BPC 8 /CS /G ID x EI Q\n"
+    return pdf(
+        lines("Bridges hang.") + picture,
+        notes=(
+            f"<< {at} /Subtype /Text /T (Anna) /Contents <FEFF662F8FD96837> >>",
+            f"<< {at} /Subtype /FreeText /Contents (Approved) >>",
+            f"<< {at} /Subtype /Highlight /Contents (See\\nbelow) /T (Bo) >>",
+            f"<< {at} /Subtype /Text /F 2 /Contents (hidden) >>",
+            f"<< {at} /Subtype /Popup /Contents (twice) >>",
+            f"<< {at} /Subtype /Ink /InkList [[1 1 2 2]] >>",
+            f"<< {at} /Subtype /FileAttachment >>",
+            f"{field} /FT /Tx /T (city) /TU (Your city) /V (Wuhan) >>",
+            f"{field} /FT /Tx /T (empty) >>",
+            f"{field} /FT /Btn /T (agree) /V /Yes /AS /Yes /AP << /N << /Yes 3 0 R /Off 3 0 R >> >> >>",
+            f"{field} /FT /Btn /T (news) /V /Off /AS /Off /AP << /N << /Yes 3 0 R /Off 3 0 R >> >> >>",
+            f"{field} /FT /Ch /Ff 131072 /T (drink) /Opt [(tea) (coffee)] /V (tea) >>",
+        ),
     )

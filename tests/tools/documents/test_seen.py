@@ -70,6 +70,24 @@ def test_all_that_is_seen_of_a_word_document_is_told_or_counted(read_here: ReadH
     )
 
 
+def test_all_that_is_seen_of_a_pdf_is_told_or_counted(read_here: ReadHere) -> None:
+    found = read_here(seen.noted_pdf())
+
+    assert [part.label for part in found.parts] == ["page 1"]
+    assert found.parts[0].text.splitlines() == [
+        "Bridges hang.",
+        "",
+        "Note by Anna: 是这样",
+        "Note: Approved",
+        "Note by Bo: See below",
+        "Field Your city: Wuhan",
+        "Field agree: ☑",
+        "Field news: ☐",
+        "Field drink: tea",
+    ]
+    assert found.note == "Left out, as it is not text: 1 attached file, 1 drawing, 1 picture."
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -31,7 +31,7 @@ from bot.contract import (
     words,
 )
 
-_LARGE_PICTURE: Final = 4 * 1024 * 1024
+_LARGE_PICTURE: Final = 16 * 1024 * 1024
 """Bytes."""
 
 Senders: TypeAlias = Callable[[Json], Sender]

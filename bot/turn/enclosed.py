@@ -20,7 +20,7 @@ from bot.store import Store
 from bot.turn.listening import LISTEN_SECONDS, SPEECH_BYTES, Listener
 from tools.documents.kinds import DocumentUnreadable, Reason
 from tools.documents.reading import Document
-from tools.pictures import kind_of
+from tools.pictures import MOST_PIXELS, PictureMaker, is_picture, kind_of, look_at
 from tools.sandbox.cell import SandboxFailed
 
 log = logging.getLogger(__name__)
@@ -28,9 +28,13 @@ log = logging.getLogger(__name__)
 MOST_BROUGHT: Final = 10
 """Of one question: as many as platforms let people send at once."""
 PICTURE_BYTES: Final = 4 * 1024 * 1024
-"""The longest picture: providers take 5 MiB, some of them as written in Base64."""
+"""The longest picture that a model is shown: providers take 5 MiB, some of them as written in Base64."""
 PICTURES_BYTES: Final = 4 * 1024 * 1024
 """All pictures of a question: writing more into one request would hold up the other chats."""
+SMALLEST_SHARE: Final = 256 * 1024
+"""Bytes that each picture of a question has at least; it is made smaller where it has more than its share."""
+_LONGEST_SIDE: Final = 8000
+"""Pixels that providers take."""
 FILE_BYTES: Final = 16 * 1024 * 1024
 """The longest file that the store keeps."""
 MOST_CHARS: Final = 40_000
@@ -46,7 +50,7 @@ HEAR_SECONDS: Final = LISTEN_SECONDS + 20.0
 _HEAD: Final = 16
 _TOO_LARGE: Final = f"unread_{Reason.TOO_LARGE}"
 _MOST: Final = {
-    EnclosureKind.PICTURE: PICTURE_BYTES,
+    EnclosureKind.PICTURE: FILE_BYTES,
     EnclosureKind.FILE: FILE_BYTES,
     **dict.fromkeys(AUDIBLE, SPEECH_BYTES),
 }
@@ -65,6 +69,12 @@ class Read(Protocol):
     async def __call__(self, path: Path, name: str = "", media_type: str = "") -> Document: ...
 
 
+class Make(Protocol):
+    """`PictureMaker.make`."""
+
+    async def __call__(self, content: bytes, most: int) -> tuple[str, bytes]: ...
+
+
 class EnclosedFiles:
     """Brings what is enclosed; one object for the process."""
 
@@ -77,12 +87,15 @@ class EnclosedFiles:
         redact: Redact = redact_nothing,
         *,
         listener: Listener,
+        make: Make | None = None,
     ) -> None:
         """
         Args:
             redact: takes secrets out of the text of files and transcripts.
+            make: makes pictures fit for models; None: in a process of its own.
         """
         self._listener = listener
+        self._make = make or PictureMaker().make
         self._store = store
         self._fetch = fetch
         self._read = read
@@ -130,7 +143,9 @@ class EnclosedFiles:
         if not wanted:
             return []
         seconds = HEAR_SECONDS if any(one.kind in AUDIBLE for one in wanted) else BRING_SECONDS
-        tasks = [asyncio.create_task(self._bring(question, one)) for one in wanted]
+        seen = sum(one.kind is EnclosureKind.PICTURE or one.media_type.startswith("image/") for one in wanted)
+        share = max(SMALLEST_SHARE, PICTURES_BYTES // max(1, seen))
+        tasks = [asyncio.create_task(self._bring(question, one, share)) for one in wanted]
         try:
             async with time_limit(self._clock, seconds):
                 await asyncio.wait(tasks)
@@ -142,7 +157,7 @@ class EnclosedFiles:
             found = await asyncio.gather(*tasks, return_exceptions=True)
         return found
 
-    async def _bring(self, question: MessageSent, one: Enclosure) -> Picture | Enclosure | None:
+    async def _bring(self, question: MessageSent, one: Enclosure, share: int) -> Picture | Enclosure | None:
         """Fetch a file, and read and store it, or listen to it; None where it cannot be had, or says nothing to a
         model."""
         with tempfile.TemporaryDirectory(prefix="parley-") as folder:
@@ -153,23 +168,53 @@ class EnclosedFiles:
                 if one.kind in AUDIBLE:
                     heard = await self._listener.listen(path, one, str(question.chat))
                     return replace(heard, text=self._redact(heard.text))
-                text = await self._text_of(path, one) if one.kind is EnclosureKind.FILE else ""
+                # What is sent as a file, to keep it as it is, is looked at all the same.
+                seen = one.kind is EnclosureKind.PICTURE or is_picture(await asyncio.to_thread(_head_of, path))
+                text = "" if seen else await self._text_of(path, one)
+                content = await asyncio.to_thread(path.read_bytes)
+                made = await self._made(content, share) if seen else None
             except (BotError, DocumentUnreadable, SandboxFailed, OSError) as error:
                 log.warning("%s: a %s is left unread: %s", question.chat, one.kind, error)
                 return replace(_anew(one), problem=_problem(one, error))
-            content = await asyncio.to_thread(path.read_bytes)
         put, scope = self._store.files.put, str(question.chat)
-        if one.kind is EnclosureKind.FILE:
+        if not seen:
             # A secret that is cut off at the end is not known for one.
             text = self._redact(text[: MOST_CHARS + _MARGIN])[: MOST_CHARS + 1]
             return replace(one, stored=await put(scope, one.name or "file", one.media_type, content), text=text)
-        media_type, ending = kind_of(content[:_HEAD])
-        if not media_type:
+        if made is None:
             log.info("%s: what is called a picture is left unread: it is none that models take", question.chat)
             return None
+        media_type, shown = made
         # Its sender's name for it could be that of another file of the chat.
-        name = f"picture-{hashlib.sha256(content).hexdigest()[:12]}.{ending}"
-        return Picture(await put(scope, name, media_type, content), media_type, content)
+        name = f"picture-{hashlib.sha256(content).hexdigest()[:12]}"
+        if shown is not content:
+            await put(scope, f"{name}-original{_ending(one)}", one.media_type, content)
+        return Picture(await put(scope, f"{name}.{kind_of(shown[:_HEAD])[1]}", media_type, shown), media_type, shown)
+
+    async def _made(self, content: bytes, share: int) -> tuple[str, bytes] | None:
+        """A picture as models take it: itself where they do; None where it is no picture.
+
+        Raises:
+            DocumentUnreadable, SandboxFailed: it is a bomb by its header, or cannot be made fit.
+        """
+        if not is_picture(content[:_HEAD]):
+            return None
+        media_type, look = kind_of(content[:_HEAD])[0], look_at(content)
+        if look.width * look.height > MOST_PIXELS:
+            raise DocumentUnreadable(Reason.TOO_LARGE)
+        fits = bool(media_type) and len(content) <= PICTURE_BYTES and max(look.width, look.height) <= _LONGEST_SIDE
+        if fits and len(content) <= share and not look.turned and not look.animated:
+            return media_type, content
+        try:
+            return await self._make(content, share)
+        except (DocumentUnreadable, SandboxFailed) as error:
+            if not fits:
+                # What models take is known: then it is too large without the library, or damaged.
+                other = {Reason.EXTRA_MISSING: Reason.TOO_LARGE, Reason.UNKNOWN_KIND: Reason.DAMAGED}
+                reason = error.reason if isinstance(error, DocumentUnreadable) else None
+                raise DocumentUnreadable(other[reason]) if media_type and reason in other else error from error
+            log.warning("a picture is shown as it came, which may be the wrong way up: %s", error)
+            return media_type, content
 
     async def _text_of(self, path: Path, one: Enclosure) -> str:
         """Read what a file says.
@@ -181,6 +226,17 @@ class EnclosedFiles:
         if not text.strip():
             raise DocumentUnreadable(Reason.NOTHING_TO_READ)
         return text
+
+
+def _head_of(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_HEAD)
+
+
+def _ending(one: Enclosure) -> str:
+    """How the name of a file ends, where that is harmless."""
+    ending = Path(one.name).suffix
+    return ending if ending[1:].isalnum() and ending.isascii() and len(ending) < 8 else ""
 
 
 def _anew(one: Enclosure) -> Enclosure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import logging
 import re
 import sqlite3
@@ -17,7 +18,7 @@ from tests.journeys.conftest import Process, Start, World
 from tests.journeys.test_enclosures import PDF, PLATFORMS, PNG, UNREAD, Place
 
 UNSEEN = "(The model that answered cannot see pictures, so this leaves them aside.)"
-LARGE = ("large.png", "image/png", PNG[2] + b"x" * (5 * 1024 * 1024))
+LARGE = ("large.png", "image/png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (30_000).to_bytes(4, "big") * 2)
 NO_PICTURE = ("page.png", "image/png", b"<html>no picture</html>")
 
 
@@ -66,6 +67,28 @@ async def test_a_picture_is_shown_to_the_model_with_the_question_and_again_with_
             await bot.dispatcher.wait_idle()
             told = [one for one in world.model.requests[-1].body["messages"] if one["role"] == "user"]
             assert [seen_in(one) for one in told] == [[PNG[2]], []]
+
+
+async def test_a_picture_that_no_model_takes_or_is_sent_as_a_file_is_made_one_that_they_do(
+    world: World, start: Start
+) -> None:
+    image = pytest.importorskip("PIL.Image", reason="the extra `pictures` is not installed")
+    written = io.BytesIO()
+    image.new("RGB", (30, 20), (255, 0, 0)).save(written, "BMP")
+    world.model.script = lambda body: Reply("A cat.")
+    async with start(*PLATFORMS) as bot:
+        places = [Place(world, platform) for platform in PLATFORMS]
+        for place in places:
+            # Telegram makes a document of it, as of every picture that is sent as a file.
+            place.send("What is this?", ("scan.bmp", "image/bmp", written.getvalue()))
+        for place in places:
+            await place.until("A cat.")
+        await bot.dispatcher.wait_idle()
+
+    for request in world.model.requests:
+        [shown] = seen_in(request.body["messages"][-1])
+        assert image.open(io.BytesIO(shown)).size == (30, 20)
+    assert len(world.model.requests) == len(PLATFORMS)
 
 
 async def test_a_picture_that_the_model_made_is_what_a_later_question_is_about(world: World, start: Start) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -45,7 +46,10 @@ from tools.documents.kinds import DocumentUnreadable, Kind, Reason
 from tools.documents.reading import Document, Part
 from tools.pictures import kind_of
 
+SMALL = b"\xff\xd8\xff small"
 PNG = b"\x89PNG\r\n\x1a\n"
+HEAD = PNG + b"\0\0\0\rIHDR\0\0\0\2\0\0\0\2"
+"""The same with the size of a small picture."""
 
 
 class Platform:
@@ -74,6 +78,12 @@ async def read(path: Path, name: str = "", media_type: str = "") -> Document:
     return Document(Kind.TEXT, name.removesuffix(".txt"), (Part("page 1", text), Part("", text)), "That is all.")
 
 
+async def make(content: bytes, most: int) -> tuple[str, bytes]:
+    if b"odd" in content:
+        raise DocumentUnreadable(Reason.EXTRA_MISSING)
+    return "image/jpeg", SMALL
+
+
 @pytest.fixture
 def platform() -> Platform:
     return Platform()
@@ -95,6 +105,7 @@ async def enclosed(
         clock,
         lambda text: text.replace("hidden", "…"),
         listener=Listener(service, Purse(), Prices()),
+        make=make,
     )
 
 
@@ -137,7 +148,7 @@ def test_a_picture_is_known_by_its_first_bytes(head: bytes, found: tuple[str, st
 
 async def test_where_nothing_can_be_brought_nothing_is_asked_for(enclosed: EnclosedFiles, platform: Platform) -> None:
     voice = Enclosure(kind=EnclosureKind.VOICE, source="v", seconds=5_000)
-    large, huge = picture("p", PICTURE_BYTES + 1), Enclosure(kind=EnclosureKind.FILE, source="f", size=FILE_BYTES + 1)
+    large, huge = picture("p", FILE_BYTES + 1), Enclosure(kind=EnclosureKind.FILE, source="f", size=FILE_BYTES + 1)
     question = asking(voice, large, huge, picture(""))
 
     assert await enclosed.bring(question) == (question, ())
@@ -186,7 +197,7 @@ async def test_a_person_is_told_why_a_file_stays_unread(enclosed: EnclosedFiles,
 
 
 async def test_files_share_the_room_and_pictures_theirs(enclosed: EnclosedFiles, platform: Platform) -> None:
-    half = PNG + b"x" * (PICTURES_BYTES // 2)
+    half = HEAD + b"odd" + b"x" * (PICTURES_BYTES // 2)
     platform.files = {"a": b"x" * 20_000, "b": b"y" * 100, "p": half, "q": half, "r": PNG}
 
     question = asking(file("a"), file("b"), picture("p"), picture("q"), picture("r"))
@@ -200,6 +211,62 @@ async def test_files_share_the_room_and_pictures_theirs(enclosed: EnclosedFiles,
     assert second == "\n\n(Only the first 0 characters are shown; read_file reads the rest.)"
     assert [one.content for one in pictures] == [half, PNG]
     assert [bool(one.stored) for one in marked.enclosed[2:]] == [True, False, True]
+
+
+async def test_a_picture_that_is_more_than_its_share_is_made_smaller_and_kept_as_it_came(
+    enclosed: EnclosedFiles, platform: Platform, store: Store
+) -> None:
+    phone = HEAD + b"x" * (PICTURE_BYTES + 1)
+    platform.files = {"p": phone, "q": PNG}
+
+    large = Enclosure(kind=EnclosureKind.PICTURE, name="IMG_1.HEIC", source="p", size=len(phone))
+    _, pictures = await enclosed.bring(asking(large, picture("q")))
+
+    assert [one.content for one in pictures] == [SMALL, PNG]
+    digest = hashlib.sha256(phone).hexdigest()[:12]
+    assert await store.files.read(str(asking().chat), f"picture-{digest}-original.HEIC") == phone
+    assert await store.files.read(str(asking().chat), f"picture-{digest}.jpg") == SMALL
+
+
+async def test_many_pictures_share_what_a_question_may_show(enclosed: EnclosedFiles, platform: Platform) -> None:
+    platform.files = {str(number): HEAD + bytes([number]) * 600_000 for number in range(8)}
+
+    _, pictures = await enclosed.bring(asking(*map(picture, platform.files)))
+
+    assert [one.content for one in pictures] == [SMALL] * 8
+
+
+@pytest.mark.parametrize("media_type", ["image/png", "application/octet-stream", ""])
+async def test_a_picture_that_is_sent_as_a_file_is_looked_at(
+    enclosed: EnclosedFiles, platform: Platform, media_type: str
+) -> None:
+    platform.files = {"p": PNG}
+    sent = Enclosure(kind=EnclosureKind.FILE, name="a.png", media_type=media_type, source="p")
+
+    marked, pictures = await enclosed.bring(asking(sent))
+
+    assert [one.content for one in pictures] == [PNG] and marked.enclosed[0].stored
+
+
+@pytest.mark.parametrize(
+    ("content", "problem", "shown"),
+    [
+        (b"II*\0odd", "", []),
+        (HEAD + b"odd" + b"x" * PICTURE_BYTES, "unread_too_large", []),
+        (PNG + b"\0\0\0\rIHDR" + (30_000).to_bytes(4, "big") * 2, "unread_too_large", []),
+        (b"GIF89a\5\0\5\0odd", "", [b"GIF89a\5\0\5\0odd"]),
+    ],
+    ids=["a kind nobody takes", "too long", "a bomb", "as it came"],
+)
+async def test_a_picture_that_cannot_be_made_fit_is_shown_as_it_came_or_named(
+    enclosed: EnclosedFiles, platform: Platform, content: bytes, problem: str, shown: list[bytes]
+) -> None:
+    platform.files = {"p": content}
+
+    marked, pictures = await enclosed.bring(asking(picture("p")))
+
+    assert [one.content for one in pictures] == shown
+    assert marked.enclosed[0].problem == problem
 
 
 async def test_no_question_brings_more_than_can_be_sent_at_once(enclosed: EnclosedFiles, platform: Platform) -> None:

@@ -35,7 +35,7 @@ def read_epub(body: bytes, findings: Findings) -> Iterator[Found]:
     chapters = _spine(parse_xml(described), posixpath.dirname(package))
     findings.unit, findings.total = "chapters", len(chapters)
     for path in chapters:
-        yield _chapter(archive.read(path))
+        yield _chapter(archive.read(path), findings)
 
 
 def _look_for_locks(archive: Archive) -> None:
@@ -58,11 +58,12 @@ def _spine(package: Any, folder: str) -> list[str]:
     return [files[name] for name in order if name in files]
 
 
-def _chapter(body: bytes) -> Found:
-    """A chapter with its first heading as its label."""
+def _chapter(body: bytes, findings: Findings) -> Found:
+    """A chapter with its first heading as its label; its pictures are counted."""
     if not body.strip():
         return "", ""
     tree = parse_html(decode_body(body, ""))
+    findings.left["picture"] += sum(1 for _ in tree.iter("img", "svg"))
     heading = next((node for node in tree.iter("h1", "h2", "h3", "title") if node.text_content().strip()), None)
     title = tree.find(".//title")
     named = next(iter(tree.iter("h1", "h2", "h3")), title if heading is None else heading)

@@ -10,10 +10,13 @@ from __future__ import annotations
 import datetime
 import re
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
+
+from tools.documents.dateformats import EXACT, Part
+from tools.documents.dateformats import show as show_date
 
 _LONGEST: Final = 255
 """Characters of a format, by the file format's own limit."""
@@ -39,33 +42,38 @@ _TOKEN: Final = re.compile(
 _CONDITION: Final = re.compile(r"\s*(<=|>=|<>|<|>|=)\s*(-?\d+(?:\.\d+)?)\s*")
 _ELAPSED: Final = re.compile(r"h+|m+|s+", re.IGNORECASE)
 _CURRENCY: Final = re.compile(r"\$([^-]*)(?:-([0-9A-F]+))?", re.IGNORECASE)
-_MONTHS: Final = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
-_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_HAN_DAYS: Final = "一二三四五六日"
-_EXACT: Final = Context(prec=400)
-_LAST_DAY: Final = 2_958_466
-"""The first serial number that is no date any more: the year 10000."""
+_UNITS: Final = tuple(Decimal(1).scaleb(-places) for places in range(_MOST_PLACES + 1))
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """A piece of a section: `kind` is text, place, sign, date, elapsed, half, exponent, general."""
+class _Plan:
+    """How the digits of a number are placed in a section."""
 
-    kind: str
-    text: str
+    point: int
+    """The part before which the whole digits stand."""
+    power: int
+    """The part at which the exponent begins."""
+    whole: int
+    decimals: int
+    """Places before and behind the point."""
+    scale: int
+    """The power of ten that the number is multiplied by: for percent signs, and commas behind the digits."""
+    grouped: bool
+    fraction: bool
+    simple: tuple[str, int, str, str] | None
+    """Text before the digits, how many of them are always shown, the point, and text behind; None where other text
+    stands among the digits, or some of them are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    parts: tuple[_Part, ...]
+    parts: tuple[Part, ...]
     condition: tuple[str, float] | None
     is_date: bool
-
-    def has(self, kind: str, text: str = "") -> bool:
-        return any(part.kind == kind and text in ("", part.text) for part in self.parts)
+    kinds: frozenset[str]
+    for_text: bool
+    """It has a place for text."""
+    plan: _Plan
 
 
 def show(value: object, code: str, *, from_1904: bool = False) -> str:
@@ -75,6 +83,10 @@ def show(value: object, code: str, *, from_1904: bool = False) -> str:
             return ""
         case bool():
             return "TRUE" if value else "FALSE"
+        case int() if code == "General" and abs(value) < 10**15:
+            return str(value)
+        case str() if code == "General":
+            return value
         case int() | float() | Decimal():
             exact = Decimal(repr(value) if isinstance(value, float) else value)
             try:
@@ -91,7 +103,7 @@ def show(value: object, code: str, *, from_1904: bool = False) -> str:
 
 def _text(value: str, code: str) -> str:
     sections = parse(code)
-    holder = next((one for one in sections[3:] or sections[-1:] if one.has("sign", "@")), None)
+    holder = next((one for one in sections[3:] or sections[-1:] if one.for_text), None)
     if holder is None:
         # A fourth section without a place for the text hides it.
         return value if len(sections) < 4 else "".join(part.text for part in sections[3].parts if part.kind == "text")
@@ -108,13 +120,14 @@ def _number(value: Decimal, code: str, from_1904: bool) -> str:
     if section is None:
         return _general(value)
     if section.is_date:
-        return _date(value, section, from_1904)
-    if section.has("general") or (section.has("sign", "@") and not section.has("place")):
+        shown = show_date(value, section.parts, from_1904)
+        return _general(value) if shown is None else shown
+    if "general" in section.kinds or (section.for_text and "place" not in section.kinds):
         shown = _general(abs(value))
         made = "".join(shown if part.kind == "general" or part.text == "@" else part.text
                        for part in section.parts if part.kind in ("text", "general", "sign"))  # fmt: skip
-    elif section.has("place"):
-        made = _digits(abs(value), section.parts)
+    elif "place" in section.kinds:
+        made = _digits(abs(value), section.parts, section.plan)
     else:
         return "".join(part.text for part in section.parts if part.text != ",").strip()
     return f"-{made}" if value < 0 and re.search("[1-9]|E", made) else made.strip()
@@ -158,7 +171,7 @@ def parse(code: str) -> tuple[_Section, ...]:
     """The sections of a format; a single empty one (`General`) where it is none that a program could have written."""
     if not code or len(code) > _LONGEST:
         code = "General"
-    sections, parts = list[_Section](), list[_Part]()
+    sections, parts = list[_Section](), list[Part]()
     condition: tuple[str, float] | None = None
     for found in _TOKEN.finditer(code):
         kind, text = found.lastgroup or "", found[0]
@@ -170,53 +183,82 @@ def parse(code: str) -> tuple[_Section, ...]:
             if fits := _CONDITION.fullmatch(inner):
                 condition = fits[1], float(fits[2])
             elif _ELAPSED.fullmatch(inner):
-                parts.append(_Part("elapsed", inner.lower()))
+                parts.append(Part("elapsed", inner.lower()))
             elif currency := _CURRENCY.fullmatch(inner):
-                parts += [_Part("text", currency[1])] if currency[1] else []
+                parts += [Part("text", currency[1])] if currency[1] else []
         elif kind in ("quoted", "escaped", "plain"):
-            parts.append(_Part("text", found[kind]))
+            parts.append(Part("text", found[kind]))
         elif kind:
-            parts.append(_Part(kind, text.lower() if kind == "date" else text))
+            parts.append(Part(kind, text.lower() if kind == "date" else text))
     return (*sections, _section(parts, condition))
 
 
-def _section(parts: list[_Part], condition: tuple[str, float] | None) -> _Section:
-    is_date = any(part.kind in ("date", "elapsed", "half") for part in parts)
-    return _Section(tuple(parts), condition, is_date)
+def _section(parts: list[Part], condition: tuple[str, float] | None) -> _Section:
+    kinds = frozenset(part.kind for part in parts)
+    for_text = any(part.kind == "sign" and part.text == "@" for part in parts)
+    is_date = bool(kinds & {"date", "elapsed", "half"})
+    return _Section(tuple(parts), condition, is_date, kinds, for_text, _plan(parts))
+
+
+def _plan(parts: list[Part]) -> _Plan:
+    signs = {place: part.text for place, part in enumerate(parts) if part.kind == "sign"}
+    places = [place for place, part in enumerate(parts) if part.kind == "place"]
+    power = next((place for place, part in enumerate(parts) if part.kind == "exponent"), len(parts))
+    dot = next((place for place, sign in signs.items() if sign == "."), len(parts))
+    point = min(dot, power)
+    whole = [place for place in places if place < point]
+    decimals = [place for place in places if point < place < power]
+    commas = [place for place, sign in signs.items() if sign == ","]
+    # A comma behind the last place divides by a thousand, one between places groups the digits.
+    last = max((*whole, *decimals), default=-1)
+    behind_whole = whole[-1] if whole else last
+    scaling = sum(place > last or behind_whole < place < point for place in commas)
+    grouped = any(whole and whole[0] < place < whole[-1] for place in commas)
+    scale = 2 * sum(sign == "%" for sign in signs.values()) - 3 * scaling
+    fraction = "/" in signs.values()
+    simple = None
+    among = [part for part in parts[whole[0] if whole else 0 : last + 1] if part.kind != "place"]
+    if whole and power == len(parts) and not fraction and all(part.text in (",", ".") for part in among):
+        marks = "".join(parts[place].text for place in whole)
+        if "?" not in marks and all(parts[place].text == "0" for place in decimals):
+            before, behind = parts[: whole[0]], [part for part in parts[last + 1 :] if part.text not in (",", ".")]
+            dotted = "." if dot < len(parts) else ""
+            simple = _said(before), marks.count("0"), dotted, _said(behind)
+    return _Plan(point, power, len(whole), len(decimals), scale, grouped, fraction, simple)
+
+
+def _said(parts: list[Part]) -> str:
+    return "".join(part.text for part in parts if part.kind == "text" or part.text == "%")
 
 
 # Numbers
 
 
-def _digits(value: Decimal, parts: tuple[_Part, ...]) -> str:
+def _digits(value: Decimal, parts: tuple[Part, ...], plan: _Plan) -> str:
     """A number, not below zero, in the places of a section."""
-    places = [place for place, part in enumerate(parts) if part.kind == "place"]
-    if len(places) > _MOST_PLACES:
+    if plan.whole + plan.decimals > _MOST_PLACES:
         return _general(value)
-    if any(part.text == "/" for part in parts if part.kind == "sign"):
+    if plan.fraction:
         return _fraction(value, parts)
-    value = value.scaleb(2 * sum(part.text == "%" for part in parts if part.kind == "sign"), _EXACT)
-    point = next((place for place, part in enumerate(parts) if part.kind == "sign" and part.text == "."), len(parts))
-    power = next((place for place, part in enumerate(parts) if part.kind == "exponent"), len(parts))
-    point = min(point, power)
-    whole = [place for place in places if place < point]
-    decimals = [place for place in places if point < place < power]
-    commas = [place for place, part in enumerate(parts) if part.text == "," and part.kind == "sign"]
-    # A comma behind the last place divides by a thousand, one between places groups the digits.
-    last = max((place for place in (*whole, *decimals)), default=-1)
-    behind_whole = whole[-1] if whole else last
-    scaling = [place for place in commas if place > last or behind_whole < place < point]
-    grouped = any(whole and whole[0] < place < whole[-1] for place in commas)
-    value = value.scaleb(-3 * len(scaling), _EXACT)
+    value = value.scaleb(plan.scale, EXACT)
     exponent = 0
-    if power < len(parts):
-        value, exponent = _mantissa(value, max(1, len(whole)), len(decimals))
-    rounded = value.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP, _EXACT)
+    if plan.power < len(parts):
+        value, exponent = _mantissa(value, max(1, plan.whole), plan.decimals)
+    rounded = value.quantize(_UNITS[plan.decimals], ROUND_HALF_UP, EXACT)
+    if plan.simple is not None:
+        begin, shown, dot, end = plan.simple
+        before, _, after = (f"{rounded:,f}" if plan.grouped else f"{rounded:f}").partition(".")
+        before = before.zfill(shown) if shown > 1 and not plan.grouped else before
+        if plan.grouped and shown > len(before.replace(",", "")):
+            before = _whole(before.replace(",", "").lstrip("0"), parts[: plan.point], True).removeprefix(begin)
+        elif not shown and before == "0":
+            before = ""
+        return f"{begin}{before}{dot}{after}{end}"
     before, _, after = f"{rounded:f}".partition(".")
-    made = _whole(before.lstrip("0"), parts[:point], grouped)
-    made += _decimals(after, parts[point:power])
-    if power < len(parts):
-        made += _power(exponent, parts[power:])
+    made = _whole(before.lstrip("0"), parts[: plan.point], plan.grouped)
+    made += _decimals(after, parts[plan.point : plan.power])
+    if plan.power < len(parts):
+        made += _power(exponent, parts[plan.power :])
     return made
 
 
@@ -225,14 +267,14 @@ def _mantissa(value: Decimal, width: int, decimals: int) -> tuple[Decimal, int]:
     if not value:
         return value, 0
     exponent = value.adjusted() // width * width
-    made = value.scaleb(-exponent, _EXACT)
-    if made.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP, _EXACT).adjusted() >= width:
+    made = value.scaleb(-exponent, EXACT)
+    if made.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP, EXACT).adjusted() >= width:
         exponent += width
-        made = value.scaleb(-exponent, _EXACT)
+        made = value.scaleb(-exponent, EXACT)
     return made, exponent
 
 
-def _whole(digits: str, parts: tuple[_Part, ...], grouped: bool) -> str:
+def _whole(digits: str, parts: tuple[Part, ...], grouped: bool) -> str:
     """The digits before the point, from right to left; the first place takes all that are left."""
     made: list[str] = []
     first = next((place for place, part in enumerate(parts) if part.kind == "place"), -1)
@@ -263,7 +305,7 @@ def _whole(digits: str, parts: tuple[_Part, ...], grouped: bool) -> str:
     return ("" if first >= 0 else digits) + "".join(made)[::-1]
 
 
-def _decimals(digits: str, parts: tuple[_Part, ...]) -> str:
+def _decimals(digits: str, parts: tuple[Part, ...]) -> str:
     """The point and the digits behind it, with what stands among and behind them."""
     needed = [part.text for part in parts if part.kind == "place"]
     while needed and digits.endswith("0") and needed[-1] != "0":
@@ -279,14 +321,14 @@ def _decimals(digits: str, parts: tuple[_Part, ...]) -> str:
     return "".join(made)
 
 
-def _power(exponent: int, parts: tuple[_Part, ...]) -> str:
+def _power(exponent: int, parts: tuple[Part, ...]) -> str:
     width = sum(part.kind == "place" for part in parts)
     sign = "-" if exponent < 0 else "+" if parts[0].text.endswith("+") else ""
     behind = "".join(part.text for part in parts if part.kind == "text")
     return f"E{sign}{abs(exponent):0{width}d}{behind}"
 
 
-def _fraction(value: Decimal, parts: tuple[_Part, ...]) -> str:
+def _fraction(value: Decimal, parts: tuple[Part, ...]) -> str:
     """A number as a fraction (`# ?/?`, `# ?/8`), its whole part before it where the format has a place for it."""
     slash = next(place for place, part in enumerate(parts) if part.text == "/" and part.kind == "sign")
     above = slash
@@ -311,96 +353,3 @@ def _fraction(value: Decimal, parts: tuple[_Part, ...]) -> str:
     if has_whole and not top:
         return f"{before}{whole}"
     return f"{before}{f'{whole} ' if has_whole and whole else ''}{top}/{over}"
-
-
-# Dates
-
-
-def _date(value: Decimal, section: _Section, from_1904: bool) -> str:
-    """A serial number of days as a date, a time or a duration."""
-    negative = value < 0
-    if abs(value) >= _LAST_DAY or (negative and not section.has("elapsed")):
-        return _general(value)
-    digits = _second_digits(section.parts)
-    ticks = int((abs(value) * 86_400).scaleb(digits, _EXACT).to_integral_value(ROUND_HALF_UP, _EXACT))
-    seconds, fraction = divmod(ticks, 10**digits)
-    day, clock = divmod(seconds, 86_400)
-    # The programs count a 29th of February 1900, the day 60.
-    start = datetime.date(1904, 1, 1) if from_1904 else datetime.date(1899, 12, 30 if day > 60 else 31)
-    try:
-        at = start + datetime.timedelta(day)
-    except OverflowError:
-        return _general(value)
-    made: list[str] = ["-"] if negative else []
-    half = section.has("half")
-    for place, part in enumerate(section.parts):
-        made.append(_date_part(section.parts, place, part, at, clock, seconds, half))
-        if part.kind == "place" and digits and section.parts[place - 1].text == ".":
-            made.append(f"{fraction:0{digits}d}")
-    return "".join(made).strip()
-
-
-def _second_digits(parts: tuple[_Part, ...]) -> int:
-    """How many decimals of a second are shown."""
-    for place, part in enumerate(parts):
-        if part.text == "." and part.kind == "sign":
-            count = 0
-            while place + 1 + count < len(parts) and parts[place + 1 + count].kind == "place" and count < 3:
-                count += 1
-            if count:
-                return count
-    return 0
-
-
-def _date_part(
-    parts: tuple[_Part, ...], place: int, part: _Part, at: datetime.date, clock: int, seconds: int, half: bool
-) -> str:
-    hour, minute, second = clock // 3600, clock // 60 % 60, clock % 60
-    width = len(part.text)
-    match part.kind:
-        case "elapsed":
-            total = seconds // {"h": 3600, "m": 60, "s": 1}[part.text[0]]
-            return f"{total:0{width}d}"
-        case "half":
-            words = {"AM/PM": ("AM", "PM"), "A/P": ("A", "P")}.get(part.text.upper(), ("上午", "下午"))
-            return words[hour >= 12]
-        case "text":
-            return part.text
-        case "sign":
-            return "" if part.text == "@" else part.text
-        case "date" if part.text[0] == "m" and _is_minute(parts, place):
-            return f"{minute:0{min(width, 2)}d}"
-        case "date":
-            return _letters(part.text, at, hour % 12 or 12 if half else hour, second)
-    return ""
-
-
-def _is_minute(parts: tuple[_Part, ...], place: int) -> bool:
-    """True where `m` stands for minutes: behind hours or before seconds."""
-    if len(parts[place].text) > 2:
-        return False
-    before = next((part for part in reversed(parts[:place]) if part.kind in ("date", "elapsed")), None)
-    behind = next((part for part in parts[place + 1 :] if part.kind in ("date", "elapsed")), None)
-    return bool(before and before.text[0] in "hH") or bool(behind and behind.text[0] == "s")
-
-
-def _letters(text: str, at: datetime.date, hour: int, second: int) -> str:
-    width = len(text)
-    match text[0]:
-        case "y":
-            return f"{at.year % 100:02d}" if width <= 2 else f"{at.year:04d}"
-        case "e":
-            return str(at.year)
-        case "m":
-            name = _MONTHS[at.month - 1]
-            return {1: str(at.month), 2: f"{at.month:02d}", 3: name[:3], 5: name[:1]}.get(width, name)
-        case "d":
-            name = _DAYS[at.weekday()]
-            return {1: str(at.day), 2: f"{at.day:02d}", 3: name[:3]}.get(width, name)
-        case "a":
-            return ("星期" if width == 4 else "") + _HAN_DAYS[at.weekday()]
-        case "h":
-            return f"{hour:0{min(width, 2)}d}"
-        case "s":
-            return f"{second:0{min(width, 2)}d}"
-    return ""

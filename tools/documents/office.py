@@ -9,7 +9,8 @@ from typing import Any
 
 from tools.documents.findings import Findings, Found
 from tools.documents.kinds import Archive
-from tools.documents.trees import cell_text, find_title, split_sections, table_lines, to_markdown
+from tools.documents.slides import comments_beside, diagrams_of, open_up
+from tools.documents.trees import cell_text, find_title, related, split_sections, table_lines, to_markdown
 from tools.documents.word import write_plainly
 from tools.fetch.reader import parse_html, tidy
 
@@ -51,17 +52,26 @@ def read_pptx(body: bytes, findings: Findings) -> Iterator[Found]:
     """Each slide with its tables and notes."""
     from pptx import Presentation
 
-    findings.title = find_title(Archive(body).read(_CORE))
+    archive = Archive(body)
+    findings.title = find_title(archive.read(_CORE))
     slides = Presentation(io.BytesIO(body)).slides
     findings.unit, findings.total = "slides", len(slides)
     for number, slide in enumerate(slides, 1):
+        tree, path = slide.element, slide.part.partname.lstrip("/")
+        beside = list(related(archive, path))
+        open_up(tree)
+        findings.left["picture"] += sum(1 for _ in tree.iter("{*}pic"))
+        findings.left["embedded object"] += sum("/ole" in one.get("uri", "") for one in tree.iter("{*}graphicData"))
         title = slide.shapes.title
         heading = cell_text(title.text_frame.text) if title is not None else ""
         blocks = [f"# {heading}" if heading else ""]
         blocks += _shapes(shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id)
         if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None and frame.text.strip():
             blocks.append(f"Notes: {frame.text.strip()}")
+        blocks += diagrams_of(tree, archive, beside, findings)
+        blocks += comments_beside(archive, beside)
         label = f"slide {number}" + (f": {heading}" if heading else "")
+        label += " (hidden)" if tree.get("show") in ("0", "false") else ""
         yield label, tidy("\n\n".join(block for block in blocks if block))
 
 

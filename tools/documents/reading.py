@@ -17,8 +17,20 @@ from tools.json_values import read_json
 
 _FOLDER = Path(__file__).resolve().parent
 _MODULES = (
-    *("__init__", "books", "findings", "formulas", "kinds", "numberformats", "office", "opendocument", "pdf", "plain"),
-    *("sheets", "tables", "trees", "word"),
+    *(
+        "__init__",
+        "books",
+        "dateformats",
+        "findings",
+        "formulas",
+        "kinds",
+        "numberformats",
+        "office",
+        "opendocument",
+        "pdf",
+        "plain",
+    ),
+    *("sheets", "slides", "tables", "trees", "word"),
 )
 _PACKAGES = ("mammoth", "openpyxl", "python-pptx")
 """Distributions that documents need beside those for pages."""

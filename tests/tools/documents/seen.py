@@ -5,7 +5,21 @@ from __future__ import annotations
 import io
 import zipfile
 
-from tests.tools.documents.samples import ODF, OFFICE, RELATIONS, WORD, docx, opendocument, paragraph, xlsx, xlsx_with
+from pptx import Presentation
+from pptx.util import Inches
+
+from tests.tools.documents.samples import (
+    ODF,
+    OFFICE,
+    RELATIONS,
+    WORD,
+    archive,
+    docx,
+    opendocument,
+    paragraph,
+    xlsx,
+    xlsx_with,
+)
 from tests.tools.pdfs import lines, pdf
 
 SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -118,6 +132,7 @@ def open_sheets() -> bytes:
 
 _FORMULA = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 _COMPAT = "http://schemas.openxmlformats.org/markup-compatibility/2006"
+_OFFICE_2010 = "http://schemas.microsoft.com/office/drawing/2010/main"
 _SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
 
 
@@ -207,3 +222,55 @@ def noted_pdf() -> bytes:
             f"{field} /FT /Ch /Ff 131072 /T (drink) /Opt [(tea) (coffee)] /V (tea) >>",
         ),
     )
+
+
+def slides() -> bytes:
+    """Slides with a formula, a shape for newer programs, a diagram, comments, a picture, an object; one is hidden."""
+    show = Presentation()
+    for text in ("Half is", "for later"):
+        slide = show.slides.add_slide(show.slide_layouts[6])
+        slide.shapes.add_textbox(0, 0, Inches(1), Inches(1)).text_frame.text = text
+    made = io.BytesIO()
+    show.save(made)
+    with zipfile.ZipFile(made) as opened:
+        files = {name: opened.read(name) for name in opened.namelist()}
+    first, second = "ppt/slides/slide1.xml", "ppt/slides/slide2.xml"
+    half = "<m:oMath><m:f><m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f></m:oMath>"
+    math = (
+        f'<mc:AlternateContent xmlns:mc="{_COMPAT}"><mc:Choice xmlns:a14="{_OFFICE_2010}" Requires="a14">'
+        f'<a14:m><m:oMath xmlns:m="{_FORMULA}">{half[9:]}</a14:m></mc:Choice><mc:Fallback/></mc:AlternateContent>'
+        "<a:r><a:t> of it.</a:t></a:r></a:p>"
+    )
+    shape = files[first].decode()
+    box = shape[shape.index("<p:sp>") : shape.index("</p:sp>") + 7]
+    newer = box.replace("Half is", "Only for newer programs").replace('id="2"', 'id="3"')
+    frame = (
+        '<p:graphicFrame><p:nvGraphicFramePr><p:cNvPr id="{}" name="x"/><p:cNvGraphicFramePr/><p:nvPr/>'
+        '</p:nvGraphicFramePr><p:xfrm/><a:graphic><a:graphicData uri="{}">{}</a:graphicData></a:graphic>'
+        "</p:graphicFrame>"
+    )
+    relations = f'<dgm:relIds xmlns:dgm="{DRAWING}/diagram" r:dm="m1"/>'
+    more = (
+        f'<mc:AlternateContent xmlns:mc="{_COMPAT}"><mc:Choice Requires="x">{newer}</mc:Choice><mc:Fallback>{newer}'
+        f"</mc:Fallback></mc:AlternateContent>{frame.format(4, f'{DRAWING}/diagram', relations)}"
+        f"{frame.format(5, 'http://schemas.openxmlformats.org/presentationml/2006/ole', '')}"
+        '<p:pic><p:nvPicPr><p:cNvPr id="6" name="x"/><p:cNvPicPr/><p:nvPr/></p:nvPicPr><p:blipFill/><p:spPr/></p:pic>'
+    )
+    files[first] = (
+        shape.replace("</a:t></a:r></a:p>", f" </a:t></a:r>{math}")
+        .replace("</p:spTree>", f"{more}</p:spTree>")
+        .encode()
+    )
+    files[second] = files[second].replace(b"<p:sld ", b'<p:sld show="0" ')
+    name = "ppt/slides/_rels/slide1.xml.rels"
+    parts = {"c1": ("comments", "c.xml"), "c2": ("comments", "c2.xml"), "m1": ("diagramData", "d.xml")}
+    added = "".join(
+        f'<Relationship Id="{key}" Type="{OFFICE}/{kind}" Target="{target}"/>' for key, (kind, target) in parts.items()
+    )
+    files[name] = files[name].replace(b"</Relationships>", f"{added}</Relationships>".encode())
+    files["ppt/slides/c.xml"] = b'<x><cm authorId="0"><text>Is it so?</text></cm></x>'
+    files["ppt/slides/c2.xml"] = (
+        f'<x xmlns:a="{DRAWING}/main"><cm><txBody><a:p><a:r><a:t>And this?</a:t></a:r></a:p></txBody></cm></x>'.encode()
+    )
+    files["ppt/slides/d.xml"] = word_part("<a:t>Plan</a:t><a:t>Build</a:t>", "data").encode()
+    return archive(files)

@@ -100,6 +100,11 @@ from tools.documents.numberformats import LOCAL, show
         (0.5, "上午/下午h:mm", "下午12:00"),
         (3000000, "yyyy", "3000000"),
         (12, '0"', "12"),
+        (7, "0,000", "0,007"),
+        (12345.6, "$0,000.0 x", "$12,345.6 x"),
+        (5, "0.", "5."),
+        (0.5, "000%", "050%"),
+        (1234, '"a"#,##0"b"0', "a1,23b4"),
     ],
 )
 def test_a_value_is_told_as_its_format_shows_it(value: object, code: str, shown: str) -> None:

@@ -36,12 +36,12 @@ def test_all_that_is_seen_of_a_workbook_is_told_or_counted(read_here: ReadHere) 
 
 
 def test_cells_with_more_text_than_is_read_are_cut_and_it_is_said(read_here: ReadHere) -> None:
-    row = f'<row>{f"""<c t="inlineStr"><is><t>{"x" * 30_000}</t></is></c>""" * 30}</row>'
-    sheet = f'<worksheet xmlns="{seen.SHEET}"><sheetData>{row * 5}</sheetData></worksheet>'
+    row = f'<row>{f"""<c t="inlineStr"><is><t>{"x" * 30_000}</t></is></c>""" * 10}</row>'
+    sheet = f'<worksheet xmlns="{seen.SHEET}"><sheetData>{row * 9}</sheetData></worksheet>'
 
     found = read_here(samples.xlsx_with({"xl/worksheets/sheet1.xml": sheet}))
 
-    assert found.parts[0].text.count("xxx |") == 60
+    assert found.parts[0].text.count("xxx |") == 50
     assert found.note.startswith("Of large sheets only the first")
 
 
@@ -68,6 +68,21 @@ def test_all_that_is_seen_of_a_word_document_is_told_or_counted(read_here: ReadH
         "Left out, as it is not text: 1 chart, 1 diagram's drawing, 1 embedded object, 1 hidden passage, 1 picture, "
         "1 tracked deletion."
     )
+
+
+def test_all_that_is_seen_of_slides_is_told_or_counted(read_here: ReadHere) -> None:
+    found = read_here(seen.slides())
+
+    assert [part.label for part in found.parts] == ["slide 1", "slide 2 (hidden)"]
+    assert found.parts[0].text.split("\n\n") == [
+        r"Half is $\frac{1}{2}$ of it.",
+        "Only for newer programs",
+        "(diagram: Plan; Build)",
+        "Comment: Is it so?",
+        "Comment: And this?",
+    ]
+    assert found.parts[1].text == "for later"
+    assert found.note == "Left out, as it is not text: 1 diagram's drawing, 1 embedded object, 1 picture."
 
 
 def test_all_that_is_seen_of_a_pdf_is_told_or_counted(read_here: ReadHere) -> None:
@@ -149,6 +164,7 @@ def test_how_characters_are_read_stands_in_brackets_behind_them(read_here: ReadH
     plain = "<p>これは<ruby>漢<rt>かん</rt>字<rt>じ</rt></ruby>です。</p>"
     bracketed = "<p><ruby><rb>漢字</rb><rp>(</rp><rt>かんじ</rt><rp>)</rp></ruby>を読む。</p>"
 
-    found = read_here(samples.epub({"a": plain + bracketed}))
+    found = read_here(samples.epub({"a": plain + bracketed + '<img src="a.png"/>', "b": "<svg></svg><p>x</p>"}))
 
+    assert found.note == "Left out, as it is not text: 2 pictures."
     assert found.parts[0].text == "これは漢（かん）字（じ）です。\n\n漢字（かんじ）を読む。"

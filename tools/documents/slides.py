@@ -1,0 +1,76 @@
+"""What a slide shows that the library for presentations does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tools.documents.findings import Findings
+from tools.documents.formulas import to_latex
+from tools.documents.kinds import Archive, DocumentUnreadable
+from tools.documents.trees import parse_xml
+
+_DRAWN = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_MOST_COMMENTS = 1000
+
+
+def open_up(tree: Any) -> None:
+    """Make what is written for newer programs, shapes and formulas, ordinary shapes and text."""
+    for node in list(tree.iter("{*}AlternateContent")):
+        choice, above = node.find("{*}Choice"), node.getparent()
+        if above is None:
+            continue
+        for one in reversed(list(choice) if choice is not None else []):
+            node.addnext(one)
+        above.remove(node)
+    replaced: list[Any] = []
+    for formula in list(tree.iter("{*}oMath")):
+        paragraph = next(formula.iterancestors(f"{_DRAWN}p"), None)
+        if paragraph is None or next(formula.iterancestors("{*}oMath"), None) is not None:
+            continue
+        top = formula
+        while top.getparent() is not paragraph:
+            top = top.getparent()
+        run = paragraph.makeelement(f"{_DRAWN}r")
+        text = run.makeelement(f"{_DRAWN}t")
+        text.text = f"${to_latex(formula)}$"
+        run.append(text)
+        top.addprevious(run)
+        replaced.append(top)
+    for top in dict.fromkeys(replaced):
+        top.getparent().remove(top)
+
+
+def diagrams_of(
+    tree: Any, archive: Archive, beside: Sequence[tuple[str, str, str]], findings: Findings
+) -> Iterator[str]:
+    """The words of the diagrams of a slide, which are in parts of their own."""
+    paths = {key: path for _, key, path in beside}
+    for ids in tree.iter("{*}relIds"):
+        key = next((value for name, value in ids.attrib.items() if name.endswith("}dm")), "")
+        texts = [text for node in _nodes(archive, paths.get(key, ""), "t") if (text := _line(node))]
+        findings.left["diagram's drawing" if texts else "diagram"] += 1
+        if texts:
+            yield f"(diagram: {'; '.join(texts)})"
+
+
+def comments_beside(archive: Archive, beside: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    """The comments on a slide."""
+    for kind, _, path in beside:
+        if kind in ("comments", "comment"):
+            for node in _nodes(archive, path, "cm", "reply")[:_MOST_COMMENTS]:
+                said = next((one for one in node if one.tag.rpartition("}")[2] in ("text", "txBody")), None)
+                if said is not None and (text := _line(said)):
+                    yield f"Comment: {text}"
+
+
+def _nodes(archive: Archive, path: str, *names: str) -> list[Any]:
+    """The elements of these names in a part; none where there is no such part, or it is damaged."""
+    try:
+        return list(parse_xml(archive.read(path)).iter(*(f"{{*}}{name}" for name in names)))
+    except DocumentUnreadable:
+        return []
+
+
+def _line(node: Any) -> str:
+    return " ".join("".join(node.itertext()).split())

@@ -24,8 +24,8 @@ BLOCKS = [
     if path.name != "call-syntax.md"
     for match in FENCE.finditer(path.read_text(encoding="utf-8"))
 ]
-ELSEWHERE = {"sh", "text"}
-"""Read by `test_documents.py`; drawings."""
+ELSEWHERE = {"sh", "sql", "text"}
+"""Read by `test_documents.py`; by `test_operating_server.py`; drawings."""
 
 
 def blocks(language: str) -> list[str]:

@@ -221,6 +221,7 @@ CHECKS: dict[str, Callable[[list[str]], None]] = {
     "tests/real/install": check_real,
     ".": lambda arguments: exists("pyproject.toml") if arguments == [".venv/bin/activate"] else exists(arguments[0]),
     "cp": lambda arguments: exists(arguments[-2]),
+    **dict.fromkeys(("pg_dump", "pg_restore"), lambda arguments: exists("tests/docs/test_operating_server.py")),
     "install": lambda arguments: exists(arguments[-2]),
     "chmod": lambda arguments: exists(".env.example") if arguments[-1] == ".env" else exists(arguments[-1]),
 }

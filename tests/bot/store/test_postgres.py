@@ -32,7 +32,7 @@ from bot.store.states import UNFINISHED
 from tests.bot.store.conftest import HandClock, Message, taken_in
 from tests.conftest import RawJson
 from tests.patience import PATIENCE
-from tests.postgres import free_port, own_server
+from tests.postgres import Postgres, free_port, own_server
 
 
 @pytest.mark.parametrize(
@@ -241,6 +241,33 @@ def test_the_steps_are_taken_once_in_one_transaction() -> None:
     assert not [sql for sql in known.ran if sql.lstrip().startswith("CREATE")]
     assert (find_version(fresh), find_version(known)) == (0, len(steps()))
     check_server(known)
+
+
+async def test_a_process_of_an_earlier_version_goes_on_beside_a_later_one_and_starts_no_more(
+    postgres_server: Postgres, message: Message, clock: HandClock
+) -> None:
+    """Also where its connections are cut meanwhile, and made again."""
+    url = postgres_server.make_database("later_version")
+    later = ("ALTER TABLE inbox ADD COLUMN later TEXT NOT NULL DEFAULT ''", "CREATE TABLE later (id INTEGER)")
+    async with Store.open(url, clock=clock) as store:
+        await taken_in(store, message("before"))
+        with closing(connect_postgres(url, write=True)) as newer:
+            bring_up_to_date(newer, 1.0, (*steps(), later))
+        await taken_in(store, message("after"))
+        with psycopg.connect(url, autocommit=True) as other:
+            cut = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() "
+            other.execute(cut.encode() + b"AND pid <> pg_backend_pid()")
+        await taken_in(store, message("after a cut"))
+        assert [row.incoming.delivery for row in await store.intake.list_waiting()] == [
+            "before",
+            "after",
+            "after a cut",
+        ]
+
+    with pytest.raises(SettingsError, match=rf"its schema is {len(steps()) + 1}, known are {len(steps())}\)"):
+        async with Store.open(url, clock=clock):
+            pass
+    postgres_server.run("DROP DATABASE later_version WITH (FORCE)")
 
 
 @pytest.mark.parametrize("number", range(1, len(steps())))

@@ -7,6 +7,7 @@ into `MessageSent.command`; `dispatcher.py` calls what answers it.
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 
 from bot.sentences import say
@@ -74,6 +75,8 @@ def is_private(word: str) -> bool:
 
 
 _SLASH = re.compile(r"/([A-Za-z][A-Za-z0-9_]{0,31})(?:@\w+)?(?:\s+(.*))?", re.DOTALL)
+_FIRST = re.compile(r"(?=\S{0,40}[！-～])\S{1,40}")
+"""A first word with forms of full width."""
 _WORD = re.compile(r"(?P<word>[A-Za-z]+)(?:(?P<colon>[ \t]*[:：])|(?=\s)|\Z)")
 
 
@@ -82,8 +85,14 @@ def parse(text: str) -> tuple[str, str] | None:
 
     Unknown words are returned too, so that a person is told instead of the model; a path like `/etc/hosts` is not one.
     """
-    match = _SLASH.fullmatch(text.strip())
+    match = _SLASH.fullmatch(_narrow(text.strip()))
     return (match[1].lower(), (match[2] or "").strip()) if match else None
+
+
+def _narrow(text: str) -> str:
+    """Return a text whose first word is in the usual width: East Asian keyboards write `／ｎｅｗ`."""
+    first = _FIRST.match(text)
+    return text if first is None else unicodedata.normalize("NFKC", first[0]) + text[first.end() :]
 
 
 def bare(text: str, *, certain: bool = False) -> tuple[str, str] | None:
@@ -94,6 +103,7 @@ def bare(text: str, *, certain: bool = False) -> tuple[str, str] | None:
     Args:
         certain: it stands where only commands are written, so that a word which is also a question (`why`) is one.
     """
+    text = _narrow(text)
     slash, text = text.startswith("/"), text.removeprefix("/").strip()
     named = _WORD.match(text)
     command = BY_WORD.get(named["word"].lower()) if named is not None else None

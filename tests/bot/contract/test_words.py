@@ -108,3 +108,23 @@ def test_a_name_beside_an_id_makes_no_markup_and_no_second_line() -> None:
     )
     assert len(_as_code("x" * 1000)) < 70
     assert _as_code("\u200b") == ""
+
+
+@pytest.mark.parametrize(
+    ("written", "command"),
+    [
+        ("／new", ("new", "")),
+        ("／ｎｅｗ", ("new", "")),
+        ("/ｎｅｗ", ("new", "")),
+        ("／persona　答え：短く", ("persona", "答え：短く")),
+        ("／etc／hosts", None),
+        ("？", None),
+    ],
+)
+def test_a_command_of_an_east_asian_keyboard_is_one(written: str, command: tuple[str, str] | None) -> None:
+    assert parse(written) == command
+
+
+def test_a_command_without_a_slash_may_be_of_full_width_too() -> None:
+    assert bare("ｎｅｗ") == ("new", "") and bare("ｎｅｗ問題？") is None
+    assert bare("persona：海賊") == ("persona", "海賊")

@@ -3,6 +3,7 @@
     python -m bench.delivery --chats 1 20 100 500
     python -m bench.delivery --platform telegram slack --chats 20 --steady 1 --per-second 8 --save /tmp/figures.json
     python -m bench.delivery --long --chats 1
+    python -m bench.delivery --platform telegram --chats 100 --processes 3
 
 The bot runs as `python -m bot run` against an emulator with the platform's limits and with what the README's set-up
 grants; the model, in a process of its own, writes `--tokens` tokens at `--rate` a second. Bursts: so many questions at
@@ -32,6 +33,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
@@ -41,6 +43,7 @@ from bench import bound
 from bench.loads import Load, bursts, steady
 from bench.processes import Process, held_up
 from bench.reader import Answer, Sight, read, sights, squeeze
+from bench.server import open_server
 from bench.setups import SETUPS, Setup
 from bench.writer import WARM_UP, Writer, Written, answer_of, tokens_of
 
@@ -173,15 +176,26 @@ class Model:
         return answer_of(number, self.tokens)
 
 
-async def measure(setup: Setup, load: Load, model: Model, wait: float) -> Figures:
-    """Ask the questions of `load`, each in its own place, and see what their readers see."""
+async def measure(setup: Setup, load: Load, model: Model, wait: float, processes: int = 1, url: str = "") -> Figures:
+    """Ask the questions of `load`, each in its own place, and see what their readers see.
+
+    Args:
+        processes: how many share the database of this `url`; empty: a file of their own.
+    """
     answers = {number: Answer(model.answer(number)) for number in (*range(len(load.times)), WARM_UP)}
     async with setup.server as server, Writer(model.tokens, model.rate) as writer:
         for number in answers:
             setup.meet(number)
         with tempfile.TemporaryDirectory() as folder:
-            async with Process("-m", "bot", "run", environment=environment(setup, writer.base_url, folder)) as bot:
+            settings = environment(setup, writer.base_url, url or f"sqlite:///{folder}/bench.db")
+            async with AsyncExitStack() as stack:
+                programs = [Process("-m", "bot", "run", environment=settings) for _ in range(processes)]
+                for program in programs:
+                    await stack.enter_async_context(program)
                 await setup.ready()
+                for program in programs:
+                    while processes > 1 and not any("logged in" in line for line in program.log):
+                        await asyncio.sleep(0.05)
                 watch = Watch(setup, answers)
                 # One question first: libraries are loaded then.
                 setup.ask(WARM_UP)
@@ -189,33 +203,35 @@ async def measure(setup: Setup, load: Load, model: Model, wait: float) -> Figure
                 await asyncio.sleep(1.5)
                 await writer.report()
                 calls, refused = len(server.calls), server.refusals
-                spent, start = _spent(bot, writer), time.monotonic()
+                spent, start = _spent(programs, writer), time.monotonic()
                 asked = await _ask(setup, load)
                 await watch.until_whole(range(len(load.times)), wait)
                 end = time.monotonic()
                 figures = Figures(setup.name, load.name, len(load.times), whole=len(watch.whole - {WARM_UP}))
                 cpu, figures.bench, figures.model, *figures.held_up = (
-                    (now - before) / (end - start) for now, before in zip(_spent(bot, writer), spent, strict=True)
+                    (now - before) / (end - start) for now, before in zip(_spent(programs, writer), spent, strict=True)
                 )
                 figures.cpu = cpu * (end - start) / len(load.times)
                 await asyncio.sleep(0.3)
-                figures.memory, figures.refused = bot.memory(), server.refusals - refused
+                figures.memory, figures.refused = sum(one.memory() for one in programs), server.refusals - refused
                 written = await writer.report()
                 await watch.close()
-        if bot.log:
-            print("".join(list(bot.log)[-5:]), file=sys.stderr)
+        for program in programs:
+            told = [line for line in program.log if " INFO " not in line]
+            print("".join(told[-5:]), end="", file=sys.stderr)
     count(figures, setup, server.calls[calls:], end - start)
     evaluate(figures, setup, watch, answers, asked, written, end, model)
     return figures
 
 
-def _spent(bot: Process, writer: Writer) -> tuple[float, ...]:
+def _spent(programs: Sequence[Process], writer: Writer) -> tuple[float, ...]:
     """The processor seconds of the bot, the emulators and the model, and those for which they had to wait for one."""
-    used = (bot.cpu(), time.process_time(), writer.process.cpu())
-    return (*used, bot.held_up(), held_up(os.getpid()), writer.process.held_up())
+    used = (sum(one.cpu() for one in programs), time.process_time(), writer.process.cpu())
+    waited = sum(one.held_up() for one in programs) / len(programs)
+    return (*used, waited, held_up(os.getpid()), writer.process.held_up())
 
 
-def environment(setup: Setup, base_url: str, folder: str) -> dict[str, str]:
+def environment(setup: Setup, base_url: str, database: str) -> dict[str, str]:
     """The bot's settings: the defaults, but for what lets strangers ask so much."""
     return {
         **setup.environment,
@@ -223,9 +239,9 @@ def environment(setup: Setup, base_url: str, folder: str) -> dict[str, str]:
         "OPENAI_API_KEY": "sk-loopback-bench",
         "OPENAI_BASE_URL": base_url,
         "ALLOW_ALL": "true",
-        "DATABASE_URL": f"sqlite:///{folder}/bench.db",
+        "DATABASE_URL": database,
         "PARLEY_ENV_FILE": "",
-        "LOG_LEVEL": "WARNING",
+        "LOG_LEVEL": "WARNING" if database.startswith("sqlite:") else "INFO",
         "PRICES": "openai:scripted=0/0/0",
         "TOKENS_PER_DAY": "0",
     }
@@ -304,6 +320,15 @@ def _shares(model: Model, number: int) -> tuple[float, ...]:
     return bound.shares_of(Answer(text), tokens_of(text))
 
 
+def run(setup: Setup, load: Load, model: Model, options: argparse.Namespace) -> Figures:
+    """Measure with as many processes as were asked for."""
+    if options.processes == 1:
+        return asyncio.run(measure(setup, load, model, options.wait))
+    with open_server() as server:
+        url = server.make_database("bench")
+        return asyncio.run(measure(setup, load, model, options.wait, options.processes, url))
+
+
 def loads_of(setup: Setup, options: argparse.Namespace) -> Iterator[Load]:
     """The loads that were asked for."""
     yield from bursts(options.chats)
@@ -325,6 +350,7 @@ def main() -> None:
     arguments.add_argument("--tokens", type=int, default=200)
     arguments.add_argument("--rate", type=float, default=50.0, help="tokens a second")
     arguments.add_argument("--long", action="store_true", help="12,000 characters at 300 tokens a second")
+    arguments.add_argument("--processes", type=int, default=1, help="several share a PostgreSQL of the bench's own")
     arguments.add_argument("--wait", type=float, default=120.0, help="seconds after the last question")
     arguments.add_argument("--save", type=Path, help="all figures as JSON, for bench.chart")
     options = arguments.parse_args()
@@ -339,7 +365,7 @@ def main() -> None:
         print(f"\n{HEAD}")
         for load in loads_of(SETUPS[platform](), options):
             setup = SETUPS[platform]()
-            figures = asyncio.run(measure(setup, load, model, options.wait))
+            figures = run(setup, load, model, options)
             print(figures.rows(), flush=True)
             found.append(asdict(figures) | {"platform": platform, "rate": load.rate, "ground": setup.ground})
             if options.save:

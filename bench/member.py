@@ -1,7 +1,7 @@
 """`parley run` on a platform of the bench: without limits, network or screen, so that nothing but the bot is measured.
 
 A question is a line of standard input (`[chat, text]` as JSON), an answer a line of standard output (`[chat, text]`, as
-soon as it is whole).
+soon as it is whole; both are empty once questions are taken in).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Adapter(ConsoleAdapter):
 
     async def listen(self, deliver: Deliver) -> None:
         lines = lines_of(sys.stdin.fileno())
-        print("listening", flush=True)
+        print(json.dumps(["", ""]), flush=True)
         delivered = set[asyncio.Task[None]]()
         while (line := await lines.get()) is not None:
             chat, text = json.loads(line)

@@ -27,7 +27,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 
-from bench.delivery import mean, quantile
+from bench.delivery import quantile
 from bench.processes import Process
 from bench.server import MissingServerError, Server, open_server
 from bench.writer import Writer, question
@@ -88,7 +88,8 @@ class Bot:
         self.processes: list[Process | None] = [None] * many
         self._stack = AsyncExitStack()
         self._readers: list[asyncio.Task[None]] = []
-        self._waiting: dict[str, asyncio.Future[int]] = {}
+        self._waiting: dict[tuple[str, str], asyncio.Future[int]] = {}
+        """By chat, and how the answer begins."""
         self._used = 0.0
         """Processor seconds of the processes that were killed."""
 
@@ -112,9 +113,11 @@ class Bot:
         """Start a process, and wait until it takes questions."""
         process = Process("-m", "bench.member", environment=self._settings)
         await process.__aenter__()
-        assert await process.line() == "listening"
+        listening = asyncio.Event()
+        self._readers.append(asyncio.create_task(self._read(number, process, listening)))
+        async with asyncio.timeout(PATIENCE):
+            await listening.wait()
         self.processes[number] = process
-        self._readers.append(asyncio.create_task(self._read(number, process)))
 
     async def kill(self, number: int) -> None:
         """End a process with SIGKILL."""
@@ -131,23 +134,28 @@ class Bot:
     async def ask(self, chat: int, number: int) -> tuple[float, int]:
         """Ask a question; how long its answer took, and which process gave it."""
         running = self.running
-        answered = self._waiting[str(chat)] = asyncio.get_running_loop().create_future()
+        answered = self._waiting[str(chat), f"Answer {number}"] = asyncio.get_running_loop().create_future()
         began = time.monotonic()
         running[chat % len(running)].write(json.dumps([str(chat), question(number)]) + "\n")
         async with asyncio.timeout(PATIENCE):
             by = await answered
         return time.monotonic() - began, by
 
-    async def _read(self, number: int, process: Process) -> None:
+    async def _read(self, number: int, process: Process, listening: asyncio.Event) -> None:
         while True:
             try:
                 chat, text = json.loads(await process.line())
             except RuntimeError:
                 return  # it has ended
-            waiting = self._waiting.get(chat)
-            if waiting is not None and not waiting.done():
-                if not text.startswith("Answer"):
-                    print(f"chat {chat}: {text}", file=sys.stderr)
+            if not text:
+                listening.set()  # what a killed process left may be answered before
+                continue
+            # After a kill an answer is shown again, also while the next question is answered.
+            answered = text.split(":")[0]
+            waiting = self._waiting.get((chat, answered))
+            if not answered.startswith("Answer "):
+                print(f"chat {chat}: {text}", file=sys.stderr)
+            elif waiting is not None and not waiting.done():
                 waiting.set_result(number)
 
 
@@ -224,6 +232,7 @@ async def kill(figures: Figures, bot: Bot, options: argparse.Namespace) -> None:
     """Measure how much later than without a kill the answers of a process are whole that is killed."""
     chats = range(3 * len(bot.processes))
     usual: list[float] = []
+    await asyncio.gather(*(bot.ask(chat, 2_000) for chat in chats))  # libraries are loaded then
     for round in range(options.kills):
         answers = await asyncio.gather(*(bot.ask(chat, round) for chat in chats))
         usual += [took for took, _ in answers]
@@ -234,7 +243,7 @@ async def kill(figures: Figures, bot: Bot, options: argparse.Namespace) -> None:
         starting = asyncio.create_task(bot.start(victim))
         took = [(await answer)[0] for answer in asking]
         hit = [seconds for seconds, (_, by) in zip(took, answers, strict=True) if by == victim]
-        figures.later += [seconds - mean(usual) for seconds in hit]
+        figures.later += [seconds - quantile(usual, 0.5) for seconds in hit]
         await starting
 
 

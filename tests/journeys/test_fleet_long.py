@@ -9,6 +9,9 @@ from contextlib import AsyncExitStack, suppress
 
 import pytest
 
+from bench.delivery import HEAD, Model, measure
+from bench.loads import bursts
+from bench.setups import SETUPS
 from playground.model import Reply
 from tests.conftest import Nursery
 from tests.journeys.conftest import World, process_in
@@ -16,10 +19,12 @@ from tests.journeys.test_fleet import Fleet, Scenes, fleet  # noqa: F401 - a fix
 from tests.journeys.test_kill import PLATFORMS, WORDS, Outside
 from tests.journeys.test_stop import asked
 from tests.patience import PATIENCE, slowed
-from tests.postgres import own_server
+from tests.postgres import empty, own_server
 
 KILLS = 20
 PEOPLE = {"telegram": 10, "discord": 6, "slack": 4}
+MANY = {"telegram": 60, "discord": 36, "slack": 4}
+"""Slack's limits of a workspace carry no more that keep asking."""
 UNDISTURBED = 5
 """As many answers first show how long one takes without a kill."""
 BETWEEN_KILLS = 6.0
@@ -36,16 +41,16 @@ def figures(what: str, seconds: list[float]) -> str:
 
 
 class Crowd:
-    """Twenty people in chats of their own, whose questions are numbered."""
+    """People in chats of their own, whose questions are numbered."""
 
-    def __init__(self, scenes: Scenes) -> None:
+    def __init__(self, scenes: Scenes, people: dict[str, int] = PEOPLE) -> None:
         self.scenes, self.world = scenes, scenes.world
         self.chats: list[tuple[str, str, int]] = []
         """(platform, chat, person)."""
         self.told: dict[tuple[str, str], list[str]] = {}
         self.count = 0
         self.pace = 0.0
-        for platform, many in PEOPLE.items():
+        for platform, many in people.items():
             for person in range(100, 100 + many):
                 getattr(self.world, platform).person(f"U{person}" if platform == "slack" else person, f"P{person}")
                 match platform:
@@ -145,6 +150,21 @@ async def test_twenty_kills_of_the_process_that_answers(world: World, fleet: Fle
     assert all(statistics.quantiles(took, n=20)[-1] < slowed(1.0) for took in felt.values())
 
 
+async def test_a_hundred_chats_on_telegrams_limits_read_of_three_processes_as_of_one(postgres_url: str) -> None:
+    """Each has a part of the thirty calls a second, and what readers wait grows by little."""
+    [load] = bursts([100])
+    found = {}
+    for processes in (1, 3):
+        empty(postgres_url)
+        found[processes] = await measure(SETUPS["telegram"](), load, Model(), PATIENCE, processes, postgres_url)
+        print(f"\n{HEAD}\n{found[processes].rows()}")
+    one, three = found[1], found[3]
+    assert three.whole == one.whole == 100
+    assert three.refused == one.refused == 0
+    for mine, others in ((three.waits, one.waits), (three.lag, one.lag)):
+        assert statistics.mean(mine) < slowed(1.15) * statistics.mean(others)
+
+
 @pytest.mark.parametrize("how", ["fast", "immediate"])
 async def test_the_database_restarts_under_twenty_chats(world: World, nursery: Nursery, how: str) -> None:
     with own_server() as server:
@@ -169,13 +189,18 @@ async def test_the_database_restarts_under_twenty_chats(world: World, nursery: N
                 assert await process.stop() == 0, process.said
 
 
-async def test_all_processes_are_replaced_under_chats_that_keep_asking(world: World, fleet: Fleet) -> None:  # noqa: F811
+@pytest.mark.parametrize("people", [PEOPLE, MANY], ids=lambda people: f"{sum(people.values())} chats")
+async def test_all_processes_are_replaced_under_chats_that_keep_asking(
+    world: World,
+    fleet: Fleet,  # noqa: F811
+    people: dict[str, int],
+) -> None:
     """One after the other is asked to end and started again, two answer meanwhile."""
     scenes = Scenes(world, fleet)
     for process in fleet.processes:
         process.values.clear()
     await scenes.start()
-    crowd = Crowd(scenes)
+    crowd = Crowd(scenes, people)
     world.model.script = lambda body: Reply(crowd.reply(asked(body)), words_per_second=60)
     quiet: list[float] = []
     during: list[float] = []

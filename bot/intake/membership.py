@@ -38,6 +38,8 @@ BEAT_SECONDS = 0.3
 """How often a process writes that it is alive, and looks at the others."""
 UNHEARD_SECONDS = 1.0
 """Without an answer for so long a process sends nothing, and judges nobody: it may be the one that is cut off."""
+HELD_SECONDS = 2.0
+"""A frozen process leaves nothing that others wait for: what it began is rolled back after so long."""
 FROZEN_SECONDS = 3.0
 """A process that wrote nothing for so long is frozen or cut off, though its connection stands."""
 SWEEP_SECONDS = 1.0
@@ -55,8 +57,8 @@ WITH gone AS (DELETE FROM workers WHERE id = %s RETURNING id) SELECT pg_notify('
 _BEAT = """
 UPDATE workers SET seen_at = clock_timestamp(), listens = %s, ahead = %s - extract(epoch FROM clock_timestamp())
 WHERE id = %s RETURNING ahead"""
-_OTHERS = f"""
-SELECT id, name, pg_try_advisory_lock(id), seen_at < clock_timestamp() - interval '{FROZEN_SECONDS} s'
+_OTHERS = """
+SELECT id, name, pg_try_advisory_lock(id), seen_at < clock_timestamp() - make_interval(secs => %s)
 FROM workers WHERE id <> %s"""
 
 
@@ -242,8 +244,8 @@ class Membership:
 
     def _open(self) -> Connection[Any]:
         """The direct connection, with its lock."""
-        # A frozen process leaves nothing that others wait for: what it began is rolled back.
-        limits = "-c lock_timeout=300 -c statement_timeout=2000 -c idle_in_transaction_session_timeout=2000"
+        held = int(HELD_SECONDS * 1000)
+        limits = f"-c lock_timeout=300 -c statement_timeout={held} -c idle_in_transaction_session_timeout={held}"
         # Whether it was alive in the last instant before the server fell is not worth waiting for a disk.
         db = self.connect(options=f"{limits} -c synchronous_commit=off")
         try:
@@ -338,7 +340,7 @@ class Membership:
         if self._answered - self._steady_since < UNHEARD_SECONDS:
             return False
         buried = False
-        for id, name, dead, frozen in db.execute(_OTHERS, [self.id]).fetchall():
+        for id, name, dead, frozen in db.execute(_OTHERS, [FROZEN_SECONDS, self.id]).fetchall():
             if frozen and not dead:
                 log.warning("process %s is frozen or cut off; its connections are ended", name)
                 self._end_connections(db, id)

@@ -21,12 +21,12 @@ from multiprocessing.context import ForkServerProcess
 from typing import TYPE_CHECKING, TypeAlias
 
 from bot.contract import SystemClock
-from bot.intake import engine
+from bot.intake import engine, membership
 from bot.intake.fleet import Fleet
 from bot.intake.ownership import Role
 from bot.store.postgres_schema import PROCESSES, for_postgres
 from tests.conftest import RawJson
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, slowness
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -167,8 +167,11 @@ async def _live(member: Member, ended: asyncio.Event, gate: RawJson, deliveries:
         await ended.wait()
 
 
-def _main(member: Member, gate: RawJson, deliveries: Deliveries) -> None:
+def _main(member: Member, gate: RawJson, deliveries: Deliveries, slow: float) -> None:
     """The program of a process; it goes with the test that started it."""
+    # On a machine that others use, too, a process may get no core for as long as a frozen one is heard of.
+    membership.FROZEN_SECONDS *= slow
+    membership.HELD_SECONDS *= slow
     logging.basicConfig(level=logging.WARNING, format=f"{member.name} %(asctime)s %(name)s %(message)s")
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -181,6 +184,8 @@ class Processes:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self.slow = slowness()
+        """How many times longer than on a quiet machine they may be silent."""
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["dbos", "psycopg", "tests.bot.intake.members"])
         self._running: list[ForkServerProcess] = []
@@ -191,7 +196,9 @@ class Processes:
         """Start processes with these names, each of which takes in these deliveries when all are there."""
         gate = self._context.Barrier(len(names) + 1)
         started = [
-            self._context.Process(target=_main, args=(Member(self.url, name, seconds, idle, look), gate, deliveries))
+            self._context.Process(
+                target=_main, args=(Member(self.url, name, seconds, idle, look), gate, deliveries, self.slow)
+            )
             for name in names
         ]
         for process, name in zip(started, names, strict=True):

@@ -149,7 +149,7 @@ async def test_a_process_that_was_replaced_writes_nothing(here: Member, seen: Lo
     seen.run("DELETE FROM workers")
     here.fleet.fence(Marks(here.db))
 
-    assert "writes nothing more" in told[0]
+    assert any("writes nothing more" in one for one in told), "its heartbeat may have noticed it, too"
 
 
 async def test_rows_of_ended_busy_times_are_removed(here: Member, seen: Looks, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -171,10 +171,14 @@ class PostgresConnection:
 
     def _open(self) -> _Line:
         db = _Line.connect(self._address, autocommit=True, cursor_factory=_Cursor)
-        for kind, dumper in _DUMPERS.items():
-            db.adapters.register_dumper(kind, dumper)
-        db.adapters.register_loader("numeric", _Whole)
-        db.execute(_LOCK_TIMEOUT if self._write else _READ_ONLY)
+        try:
+            for kind, dumper in _DUMPERS.items():
+                db.adapters.register_dumper(kind, dumper)
+            db.adapters.register_loader("numeric", _Whole)
+            db.execute(_LOCK_TIMEOUT if self._write else _READ_ONLY)
+        except BaseException:
+            db.close()
+            raise
         return db
 
     @property

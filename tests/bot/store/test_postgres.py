@@ -335,6 +335,19 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[Line]:
     return opened
 
 
+def test_a_connection_that_is_lost_at_its_first_statement_is_closed(
+    lines: list[Line], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose(*_: object) -> None:
+        raise psycopg.OperationalError("server closed the connection")
+
+    monkeypatch.setattr(Line, "execute", lose)
+    with pytest.raises(DatabaseError):
+        connect_postgres("postgresql://db/parley", write=True)
+
+    assert [line.closed for line in lines] == [True]
+
+
 def test_what_only_reads_is_opened_anew_and_what_writes_is_not(lines: list[Line]) -> None:
     reader, writer = (connect_postgres("postgresql://db/parley", write=write) for write in (False, True))
     for line in lines:

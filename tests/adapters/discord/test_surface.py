@@ -16,6 +16,8 @@ from bot.contract.errors import (
     DeliveryError,
     MessageGone,
     RateLimited,
+    Refused,
+    RightMissing,
     TooLong,
     Unclear,
     Unreachable,
@@ -274,6 +276,16 @@ async def test_nothing_is_reached_where_the_bot_may_not_write(stage: Stage) -> N
     server.kick(10)
     with pytest.raises(Unreachable):
         await show(adapter.surface(channel()), Page("hi", final=True), None)
+
+
+async def test_a_refused_token_may_be_one_odd_answer(stage: Stage) -> None:
+    surface = (await stage.enter()).surface(channel())
+    stage.server.faults.add(SEND, Fault(status=401, body='{"message": "401: Unauthorized", "code": 0}'))
+
+    with pytest.raises(Refused, match="DISCORD_BOT_TOKEN") as caught:
+        await show(surface, Page("hi", final=True), None)
+
+    assert isinstance(caught.value.lasting, RightMissing)
 
 
 async def test_a_call_that_is_never_answered_ends_after_a_minute(stage: Stage) -> None:

@@ -64,6 +64,10 @@ BLOCKS = {
     "code": (rich(section(words("rm -rf"), kind="rich_text_preformatted")), "```\nrm -rf\n```"),
     "a kind of later": ({"type": "card", "title": {"type": "mrkdwn", "text": "Incident 5"}, "body": {
         "type": "mrkdwn", "text": "db-7 is down"}}, "Incident 5\ndb-7 is down"),
+    "a kind of later with rich text": ({"type": "card", "title": "Load", "alt_text": "a curve",
+        "body": rich(section({"type": "usergroup", "usergroup_id": "S1"}, words(" in "),
+        {"type": "channel", "channel_id": "C1"}, {"type": "emoji", "name": "odd", "unicode": "no-point"},
+        {"type": "date", "timestamp": 5}, {"type": "color", "value": "#f00"}))}, None),
     "a kind without words": ({"type": "new_chart", "series": [1, 2]}, "[new chart]"),
 }  # fmt: skip
 
@@ -71,6 +75,11 @@ BLOCKS = {
 @pytest.mark.parametrize("kind", BLOCKS)
 def test_each_kind_of_block_is_read_as_it_is_seen(kind: str) -> None:
     block, expected = BLOCKS[kind]
+    if expected is None:
+        said = seen({"text": "", "blocks": [block], **APP})
+        assert "Load" in said and "a curve" not in said
+        assert "in #C1" in said and ":odd:5#f00" in said and "@" in said
+        return
 
     assert seen({"text": "", "blocks": [block], **APP}) == expected
     assert seen({"text": "", "attachments": [{"blocks": [block], "fallback": "[no preview available]"}]}) == expected

@@ -22,6 +22,7 @@ from bot.contract.errors import (
     RightMissing,
     TooLong,
     Unclear,
+    Uneditable,
     Unreachable,
     Unrenderable,
 )
@@ -221,6 +222,7 @@ async def test_a_pause_is_asked_for_by_the_method_that_was_refused(slack: SlackS
         (Fault(status=200, body='{"ok": false, "error": "is_archived"}'), Unreachable),
         (Fault(status=200, body='{"ok": false, "error": "token_revoked"}'), Refused),
         (Fault(status=200, body='{"ok": false, "error": "missing_scope"}'), RightMissing),
+        (Fault(status=200, body='{"ok": false, "error": "edit_window_closed"}'), Uneditable),
         (Fault(status=200, body='{"ok": false, "error": "restricted_action_thread_locked"}'), Unreachable),
         (Fault(status=200, body='{"ok": false, "error": "restricted_action_of_next_year"}'), Unreachable),
         (Fault(status=200, body='{"ok": false, "error": "msg_too_long"}'), TooLong),

@@ -848,6 +848,7 @@ REFUSALS = [
     (400, "Bad Request: need administrator rights in the channel chat", RightMissing),
     (400, "Bad Request: something new", Refused),
     (401, "Unauthorized", Refused),
+    (409, "Conflict: another call", DeliveryError),
     (500, "Internal Server Error", DeliveryError),
 ]
 

@@ -8,7 +8,7 @@ import pytest
 from telegram import Update
 
 from adapters.telegram.updates import incoming
-from bot.contract import MessageEdited
+from bot.contract import ChatMoved, MessageEdited
 from tests.adapters.telegram.test_adapter import ADA, GROUP, Reader, message_of, reader, server
 from tests.conftest import RawJson, RawObject
 
@@ -148,3 +148,20 @@ async def test_who_moves_while_their_place_is_shown_asks_nothing_anew(reader: Re
     moved = {"update_id": 9, "edited_message": update["message"] | {"edit_date": 5}}
 
     assert not isinstance(reader.read(moved), MessageEdited)
+
+
+async def test_a_list_to_tick_off_is_told_and_a_group_with_another_id_is_the_same(reader: Reader) -> None:
+    update = copy.deepcopy(reader.raw(reader.server.say(ADA, "x")))
+    tasks = [{"id": 1, "text": "Tea", "completion_date": 5}, {"id": 2, "text": "Cups"}]
+    del update["message"]["text"]
+    update["message"]["checklist"] = {"title": "Buy", "tasks": tasks}
+    assert message_of(reader.read(update)).text == "[checklist] Buy\n☑ Tea\n☐ Cups"
+
+    for key, ids in (("migrate_to_chat_id", (GROUP, -100_500)), ("migrate_from_chat_id", (-100_500, GROUP))):
+        told = copy.deepcopy(update)
+        del told["message"]["checklist"]
+        told["message"]["chat"] = {"id": GROUP, "type": "group", "title": "Tea"}
+        told["message"][key] = -100_500
+        moved = reader.read(told)
+        assert isinstance(moved, ChatMoved)
+        assert (int(moved.former.chat), int(moved.chat.chat)) == ids

@@ -37,7 +37,7 @@ def test_the_tools_stand_under_headings_with_a_line_for_people_each() -> None:
         "- 🧮 Sums · `calculator`",
         "",
         r"**git\*hub\***",
-        r"- 🔌 Open \[issues\]\(https\://evil\.example\) · `github__list_issues`",
+        r"- 🔌 Open &#91;issues\]&#40;https\://evil\.example\) · `github__list_issues`",
         "",
         "**More**",
         "- 🔧 dice · `dice`",

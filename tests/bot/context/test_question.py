@@ -245,7 +245,7 @@ def test_what_was_heard_stands_at_the_head_of_the_reply_and_is_inert() -> None:
     head = write_preamble(asked("", enclosed=(said, *[spoken("again")] * 5)))
 
     first, *others = head.rstrip().split("\n\n")
-    assert first.startswith(r"> 🎤 \*Hi\* \[here\]") and first.endswith("…") and len(first) < 330
+    assert first.startswith(r"> 🎤 \*Hi\* &#91;here\]") and first.endswith("…") and len(first) < 330
     assert others == ["> 🎤 again"] * (MOST_HEARD - 1)
 
 

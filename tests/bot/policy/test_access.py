@@ -211,6 +211,25 @@ async def test_a_second_process_leaves_the_code_that_the_first_one_showed(make: 
     assert await paired(make(admins=()), OWNER, code) == "paired"
 
 
+async def test_what_is_shown_of_a_code_says_where_it_is_to_be_found(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    for access in (make(admins=()), make(admins=()), make()):
+        await access.show_pairing_code(keep=True)
+
+    assert ["another process" in line for line in caplog.messages] == [False, True]
+
+
+async def test_a_listed_chat_that_has_another_id_stays_listed(make: Make, store: Store) -> None:
+    new, other = ChatId("telegram", "42", "-100050"), ChatId("telegram", "42", "-100060")
+    access = make(chats=(str(GROUP),))
+    for _ in range(2):
+        await access.move(GROUP, new)
+    await access.move(ChatId("telegram", "42", "-60"), other)
+
+    assert [await make().allows(written(chat=chat)) for chat in (new, other)] == [True, False]
+
+
 OWNER, ELSEWHERE, STRANGER = "telegram:7", "slack:T1/U7", "telegram:666"
 
 
@@ -337,6 +356,13 @@ async def test_guessing_from_many_accounts_finds_no_code(owned: Access) -> None:
 
     assert await paired(owned, ELSEWHERE, code) == "pair_stranger"
     assert await paired(owned, ELSEWHERE, await linked(owned)) == "linked"
+
+
+async def test_when_too_many_guess_nobody_is_heard_for_a_while(owned: Access) -> None:
+    code = await linked(owned)
+    said = [await paired(owned, f"telegram:{1_000 + guess // 4}", wrong(code, guess + 1)) for guess in range(60)]
+
+    assert set(said[-4:]) == {"pair_too_many"}
 
 
 async def test_guesses_in_many_chats_at_once_are_no_more_than_in_one(owned: Access) -> None:

@@ -71,6 +71,16 @@ def test_each_key_holds_from_the_nearest_place_that_names_it(tmp_path: Path) -> 
     assert file.resolve("slack:T1/*").who is not None and file.resolve("telegram:*").instructions is None
 
 
+def test_what_is_said_of_a_chat_holds_under_another_id(tmp_path: Path) -> None:
+    file = read_channels(write(tmp_path, FILE))
+    file.move(ChatId.parse("telegram:42/-100"), ChatId.parse("telegram:42/-100100"))
+
+    moved = channel(file, "telegram:42/-100100")
+
+    assert moved.model == channel(file, "telegram:42/-100").model == Given("openai:b", "channels.yaml line 14")
+    assert moved.who == Given(("telegram:7",), "channels.yaml line 6")
+
+
 @pytest.mark.parametrize("key", ["discord:1/500", "discord:500", "discord:1/20/500"])
 def test_a_discord_thread_is_named_by_its_own_id_or_with_its_channel(tmp_path: Path, key: str) -> None:
     """Its own id was the only way until threads were told of their channel."""

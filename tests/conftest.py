@@ -92,7 +92,8 @@ def own_garbage() -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--count-all", action="store_true", help="count the branches of the tests in walked.txt, too")
-    parser.addoption("--leave-walked", action="store_true", help="leave the tests in walked.txt out")
+    help = "leave out the tests in walked.txt, and those that run programs which nobody here wrote"
+    parser.addoption("--leave-walked", action="store_true", help=help)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -104,7 +105,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """What takes longest starts first: at the end everybody else would wait for it.
 
     Lines are not counted where that proves little and costs as much time again: random texts walk the same lines over
-    and over, so do the journeys, and so do the tests in `walked.txt`. The latter are left out where nothing is named.
+    and over, so do the journeys, and so do the tests in `walked.txt`. Where nothing is named, the latter are left out,
+    and those that run what a machine with only Python has not.
     """
     walked = frozenset(WALKED.read_text(encoding="utf-8").split())
     for item in items:
@@ -115,9 +117,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if on_server or "postgres_server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.real)
     if config.getoption("leave_walked"):
-        left_out = [item for item in items if item.get_closest_marker("walked")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("walked")]
+        left_out = {item for item in items for mark in ("walked", "real") if item.get_closest_marker(mark)}
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
     places: dict[Path, bool] = {}
     for item in items:

@@ -155,10 +155,13 @@ def seconds(function: Callable[[Any], object], given: Any) -> float:
 TRIES = 20
 LITTLE = 0.0025
 """Seconds for the long text that are not judged."""
+MOST_TIMES = 8.0
+"""How many times longer four times as much may take: a square takes sixteen times, and a tree that fits into no cache
+some more for each of its elements."""
 
 
 def grows_evenly(function: Callable[[Any], object], made: Callable[[int], Any], length: int = 100_000) -> bool:
-    """Whether `function` takes at most 5.7 times as long for four times as much: as of a square, 2.5 times for twice.
+    """Whether `function` takes at most `MOST_TIMES` times as long for four times as much.
 
     What a busy machine adds to one measurement, the least of several of each length does not have.
     """
@@ -166,7 +169,7 @@ def grows_evenly(function: Callable[[Any], object], made: Callable[[int], Any], 
     for _ in range(TRIES):
         short = min(short, seconds(function, made(length // 4)))
         long = min(long, seconds(function, made(length)))
-        if long < max(5.7 * short, LITTLE):
+        if long < max(MOST_TIMES * short, LITTLE):
             return True
     return False
 

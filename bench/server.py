@@ -67,9 +67,13 @@ class Server:
         return ticks / os.sysconf("SC_CLK_TCK")
 
 
+_END = 'cat; "$0" stop -w -m immediate -D "$1/data"; rm -rf "$1"'
+"""Waits for the end of its standard input, however the process that holds it ends."""
+
+
 @contextmanager
 def open_server() -> Iterator[Server]:
-    """Start a server on loopback, as somebody who is not root; leaving ends it.
+    """Start a server on loopback, as somebody who is not root; leaving ends it, and so does the end of this process.
 
     Raises:
         MissingServerError: none is installed.
@@ -79,23 +83,22 @@ def open_server() -> Iterator[Server]:
         import psycopg  # noqa: F401 - without it the server is of no use
     except ImportError:
         raise MissingServerError("psycopg is not installed: install the extra `postgres`") from None
-    with tempfile.TemporaryDirectory(prefix="parley-bench-") as name, socket.socket() as probe:
-        folder = Path(name)
-        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
-        if os.getuid() == 0:
-            other = pwd.getpwnam("nobody")
-            os.chown(folder, other.pw_uid, other.pw_gid)
-            quiet |= {"user": other.pw_uid, "group": other.pw_gid, "extra_groups": []}
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-        probe.close()
+    folder = Path(tempfile.mkdtemp(prefix="parley-bench-"))
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+    if os.getuid() == 0:
+        other = pwd.getpwnam("nobody")
+        os.chown(folder, other.pw_uid, other.pw_gid)
+        quiet |= {"user": other.pw_uid, "group": other.pw_gid, "extra_groups": []}
+    ending = ["sh", "-c", _END, control, str(folder)]
+    # A session of its own: Ctrl-C goes to all of a terminal's group.
+    with subprocess.Popen(ending, stdin=subprocess.PIPE, start_new_session=True, **quiet):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
         data = folder / "data"
         subprocess.run(
             [initdb, "-D", data, "-U", "owner", "--auth=trust", "-E", "UTF8", "--locale=C"], check=True, **quiet
         )
         options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=200"
         subprocess.run([control, "start", "-w", "-D", data, "-o", options, "-l", folder / "log"], check=True, **quiet)
-        try:
-            yield Server(port, int((data / "postmaster.pid").read_text().split()[0]))
-        finally:
-            subprocess.run([control, "stop", "-w", "-m", "immediate", "-D", data], check=False, **quiet)
+        yield Server(port, int((data / "postmaster.pid").read_text().split()[0]))

@@ -50,7 +50,7 @@ class ChatNames(Queries):
 
     async def place(self, chat: ChatId) -> None:
         """Carry over what is stored of a thread under the id that it had without its channel. Cheap: what there may
-        be is read once.
+        be is read once, as only a schema step adds to it; another process may have carried it over since.
 
         Raises:
             StoreError: it is not carried over.
@@ -60,8 +60,14 @@ class ChatNames(Queries):
         if self._unplaced is None:
             self._unplaced = {str(row[0]) for row in await self._readers.fetch_rows("SELECT chat FROM unplaced")}
         if was in self._unplaced:
-            await self._writer.run(lambda db: rename_chat(db, ChatId.parse(was), chat))
+            await self._writer.run(lambda db: _place(db, ChatId.parse(was), chat))
             self._unplaced.discard(was)
+
+
+def _place(db: Connection, was: ChatId, chat: ChatId) -> None:
+    # Two processes may find it at the same time: the one that takes the row away does it.
+    if db.execute("DELETE FROM unplaced WHERE chat = ? RETURNING chat", (str(was),)).fetchone() is not None:
+        rename_chat(db, was, chat)
 
 
 def rename_chat(db: Connection, was: ChatId, chat: ChatId) -> None:

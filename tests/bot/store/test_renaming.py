@@ -14,7 +14,7 @@ from bot.contract.transcript import AssistantEntry, Usage, UserEntry
 from bot.policy.quotas import DAY
 from bot.store import Amount, Limit, Store
 from bot.store.incoming import columns_of, incoming_from_json
-from bot.store.renaming import rename_chat
+from bot.store.renaming import ChatNames, rename_chat
 from bot.store.schema import STEPS, upgrade
 from bot.store.states import TurnState
 from tests.bot.store.conftest import OF_THE_FILE, HandClock, Message, taken_in
@@ -111,6 +111,20 @@ async def test_everything_of_a_thread_goes_along_when_it_speaks_again(store: Sto
     assert await look(store, NEW) == EVERYTHING
     assert await look(store, OLD) == NOTHING
     assert await look(store, NEIGHBOUR) == EVERYTHING
+
+
+async def test_a_thread_that_speaks_to_two_processes_goes_along_once(
+    store: Store, message: Message, clock: HandClock
+) -> None:
+    other = ChatNames(store.names._writer, store.names._readers, clock)
+    await list_unplaced(store, OLD)
+    await other.place(ChatId("discord", "1", "20", "7"))
+
+    await store.names.place(NEW)
+    await fill(store, message, OLD)
+    await other.place(NEW)
+
+    assert await look(store, OLD) == EVERYTHING
 
 
 async def test_a_chat_of_this_version_is_never_taken_for_a_thread(store: Store, message: Message) -> None:

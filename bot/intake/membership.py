@@ -305,10 +305,17 @@ class Membership:
                 if self._free:
                     self._take_locks(db)
                 self._do_work(db)
-                selector.select(max(0.0, beat_at + BEAT_SECONDS - self._clock.monotonic()))
-                self._waker.drain()
-                for note in db.notifies(timeout=0):
-                    self._hear(note.channel, note.payload)
+                # What came with the answer to a statement is not there to be waited for.
+                if not self._hear_all(db):
+                    selector.select(max(0.0, beat_at + BEAT_SECONDS - self._clock.monotonic()))
+                    self._waker.drain()
+
+    def _hear_all(self, db: Connection[Any]) -> bool:
+        """Take what other processes told; True if there was something."""
+        notes = list(db.notifies(timeout=0))
+        for note in notes:
+            self._hear(note.channel, note.payload)
+        return bool(notes)
 
     def _hear(self, channel: str, payload: str) -> None:
         if channel == WAITING:

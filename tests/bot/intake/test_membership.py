@@ -13,7 +13,7 @@ from bot.contract import SettingsError, StoreError, SystemClock
 from bot.intake import membership
 from bot.intake.membership import Membership
 from tests.conftest import RawJson
-from tests.patience import PATIENCE
+from tests.patience import LATE, PATIENCE
 
 
 def enter(url: str, name: str) -> RawJson:
@@ -45,6 +45,20 @@ async def test_a_process_is_known_while_it_is_there(postgres_url: str) -> None:
 
 def among(url: str, name: str, configuration: str, *, may_differ: bool = False) -> RawJson:
     return Membership.enter(url, SystemClock(), name=name, configuration=configuration, may_differ=may_differ)
+
+
+async def test_what_is_told_with_the_answer_to_a_statement_is_heard_at_once(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with the next beat, as nothing more comes from the server until then."""
+    monkeypatch.setattr(membership, "BEAT_SECONDS", PATIENCE)
+    async with enter(postgres_url, "one") as one:
+        await one.do(lambda db: None)  # it has begun
+        heard = asyncio.Event()
+        one.on_hint = lambda _: heard.set()
+        await one.do(lambda db: db.execute(f"NOTIFY parley_{one.id}, 'x'"))
+        async with asyncio.timeout(LATE):
+            await heard.wait()
 
 
 async def test_a_process_with_other_settings_is_no_member(postgres_url: str) -> None:

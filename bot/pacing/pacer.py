@@ -194,10 +194,14 @@ class Pacer:
         """Return the monotonic time until which a refusal blocks this call; not in the future if none does."""
         return max((self._scope_of(budget).closed_until for budget in cost.budgets), default=float("-inf"))
 
-    def enter(self, budgets: tuple[RateBudget, ...]) -> Reader:
-        """Register a reply that draws on `budgets`, and return its reader."""
+    def enter(self, budgets: tuple[RateBudget, ...], *, calm: bool = False) -> Reader:
+        """Register a reply that draws on `budgets`, and return its reader.
+
+        Args:
+            calm: nobody waits for it.
+        """
         self.live += 1
-        reader = Reader(budgets)
+        reader = Reader(budgets, calm)
         self._count(reader, 1)
         now = self._clock.monotonic()
         for budget in budgets:
@@ -221,6 +225,7 @@ class Pacer:
         for budget in reader.budgets:
             scope = self._scope_of(budget)
             scope.live += by
+            scope.calm += by * reader.calm
             scope.beginning += by * (reader.seen_at is None)
             scope.promised += by * reader.promised
 
@@ -359,6 +364,8 @@ class Pacer:
         needed, at, full = now >= grant.needed_at, now, ""
         for budget in grant.cost.budgets:
             scope = self._scope_of(budget)
+            if grant.purpose is Purpose.AGAIN and not needed and not budget.shared and scope.live > scope.calm:
+                return grant.needed_at, ""  # a chat allows few calls, and somebody waits there
             leaves = scope.leaves(grant.purpose, needed=needed)
             if grant.needed_at == float("inf"):
                 # Nobody will need it, and whoever comes has to find a call for an end.

@@ -53,6 +53,8 @@ class Reader:
 
     budgets: tuple[RateBudget, ...]
     """What its calls draw on."""
+    calm: bool = False
+    """It was whole, and is shown once more: nobody waits for it."""
     promised: bool = False
     """It is on screen, or may be, so a call for its end is left free."""
     waits_since: float | None = None

@@ -34,6 +34,7 @@ class BudgetState:
         "_stream",
         "beginning",
         "budget",
+        "calm",
         "capacity",
         "closed_until",
         "factor",
@@ -54,6 +55,8 @@ class BudgetState:
         self.in_flight = 0
         self.live = 0
         """Replies under way that draw on it."""
+        self.calm = 0
+        """Those of them that nobody waits for: they were whole."""
         self.beginning = 0
         """Those of them that nobody sees yet."""
         self.promised = 0

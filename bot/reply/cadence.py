@@ -41,7 +41,7 @@ class Cadence:
 
     def begin(self) -> None:
         """Take part in what replies share; part of this one may be visible already."""
-        self.reader = self._pacer.enter(self._budgets)
+        self.reader = self._pacer.enter(self._budgets, calm=self._calm)
         if self._pages.visible:
             self._pacer.seen(self.reader, "")
 

@@ -45,6 +45,8 @@ class Due:
     """A late edit may still put an older text in the place of the reply."""
     at: float
     """Wall-clock time at which the reply is shown again."""
+    ended: float = 0.0
+    """How many seconds ago its turn ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +127,11 @@ class Settling:
         for turn, chat, at, ended in unsettled:
             if turn not in self._tasks:
                 # The clock may have been set meanwhile: nothing waits longer than the longest pause.
-                seconds = min(max(0.0, at - self._clock.wall()), LONGEST_PAUSE)
-                self.begin(turn, chat, Due(seconds, stale=at - ended < SETTLED, at=at))
+                now = self._clock.wall()
+                seconds, stale = min(max(0.0, at - now), LONGEST_PAUSE), at - ended < SETTLED
+                # What is unfinished there is waited for: it comes first.
+                seconds = max(seconds, SOON[0]) if stale else seconds
+                self.begin(turn, chat, Due(seconds, stale, at, max(0.0, now - ended)))
         return bool(unsettled)
 
     async def drop(self, turn: int) -> None:
@@ -151,7 +156,9 @@ class Settling:
     async def _settle(self, turn: int, due: Due, before: Collection[asyncio.Task[None]]) -> None:
         began = self._clock.monotonic()
         # From the last edit of a former text to the last of this one there is at least SETTLED.
-        times = [at for at in (due.seconds, *SOON, SETTLED) if at >= due.seconds] if due.stale else [due.seconds]
+        times, settled = [due.seconds], SETTLED - due.ended
+        if due.stale:
+            times += [at for at in (SOON[1] - due.ended, settled) if at > due.seconds]
         tries = 0
         while times and tries < _MOST_TRIES:
             await self._clock.sleep(began + times[0] - self._clock.monotonic())
@@ -167,7 +174,7 @@ class Settling:
                 continue
             tries += 1
             times[0] = later - began
-            times[1:] = [SETTLED] if due.stale and times[0] < SETTLED else []
+            times[1:] = [settled] if due.stale and times[0] < settled else []
         if times:
             log.error("turn %s: its reply could not be shown again and stays as it is", turn)
         await self._store.turns.show_again(turn, None)

@@ -255,7 +255,7 @@ async def test_what_was_whole_once_leaves_half_of_the_calls_for_half_a_minute(
     calls: Calls, pacer: Pacer, clock: FakeClock
 ) -> None:
     slow = RateBudget("slow", windows=(Window(4, 600.0),))
-    reader = reading(pacer, slow)
+    reader = pacer.enter((slow,), calm=True)
     for number in range(3):
         calls.ask(str(number), CallCost((slow,)), Purpose.AGAIN, reader)
 
@@ -264,6 +264,21 @@ async def test_what_was_whole_once_leaves_half_of_the_calls_for_half_a_minute(
     await clock.advance(600.0)
 
     assert calls.times == [0.0, 0.0, CALM]
+
+
+@pytest.mark.parametrize(("written_for", "made_at"), [(5.0, 5.0), (100.0, CALM)])
+async def test_what_was_whole_once_waits_while_a_reply_is_written_in_its_chat(
+    written_for: float, made_at: float, calls: Calls, pacer: Pacer, clock: FakeClock
+) -> None:
+    """A chat allows few calls: the reply that somebody waits for would be late."""
+    writing, again = reading(pacer, CHAT), pacer.enter((CHAT,), calm=True)
+    calls.ask("again", CallCost((CHAT,)), Purpose.AGAIN, again)
+
+    await clock.advance(written_for)
+    pacer.leave(writing)
+    await clock.settle()
+
+    assert calls.times == [made_at]
 
 
 async def test_the_gap_lasts_until_everybody_had_a_turn_where_not_all_find_two_calls(clock: FakeClock) -> None:

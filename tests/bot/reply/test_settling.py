@@ -180,6 +180,25 @@ async def test_an_edit_that_is_made_late_does_not_stand_last(when: float, desk: 
     assert desk.settling.waiting == 0 and await desk.store.turns.list_unsettled() == []
 
 
+@pytest.mark.parametrize(("ended", "times"), [(1.0, [3.0, 15.0, 150.0]), (9.0, [11.0, 15.0, 150.0]), (149.0, [151.0])])
+async def test_the_next_process_lets_what_is_waited_for_go_first(
+    ended: float, times: list[float], desk: Desk, clock: FakeClock, screen: Screen
+) -> None:
+    """It shows a reply again two seconds later, and then when the process before it would have."""
+    await desk.answer(*RAIN, faults=(None, LOST))
+    await desk.clock.advance(ended)
+    await desk.close()
+    screen.calls.clear()
+
+    other = Desk(desk.store, clock, screen)
+    other.ended = desk.ended
+    await other.settling.resume("telegram")
+    await other.clock.advance(200.0)
+    await other.close()
+
+    assert other.times == times and await desk.store.turns.list_unsettled() == []
+
+
 async def test_the_next_process_goes_on_with_what_is_not_settled(desk: Desk, clock: FakeClock, screen: Screen) -> None:
     await desk.answer(*RAIN, faults=(None, LOST))
     await desk.close()

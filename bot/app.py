@@ -146,13 +146,15 @@ class App:
         self._once = Once(self.store.access.claim, self._clock)
 
     async def _join_tools(self, stack: AsyncExitStack) -> None:
-        """Open the tools; what they hold is told to who masks secrets."""
+        """Open the tools, where this process runs any; what they hold is told to who masks secrets."""
         core = self.configuration.core
+        self.roles = Roles(self._clock, self.members, lambda: (spec.name for spec in self.registry.specs()))
         self._writer = self._side_model(core.summary_model, "SUMMARY_MODEL")
         side = self._writer or self._paid(self.models.choose(""))
         room = core.tool_result_chars - wrapper_length("x" * 40)
         self.registry = importlib.import_module("tools").open_registry(
             self.configuration.tools,
+            runs=self.roles.role.answers,
             timeout=core.tool_seconds,
             result_chars=room,
             off=core.tools_off,
@@ -166,8 +168,6 @@ class App:
         self.rights = ToolRights(
             self.registry, self.access.is_admin, off=core.tools_off, limits=core.tools_for, channels=self._channels
         )
-        for name, why in self.registry.broken.items():
-            log.error("the tool %s is off: %s", name, why)
         await check_tools(self.registry, [*self.rights.named, *self._call_policy.named])
 
     def _join_platforms(self, stack: AsyncExitStack) -> None:
@@ -177,7 +177,6 @@ class App:
         if self.ownership.shared:
             stack.push_async_callback(end_tasks, begin_sharing(self.pacer, self.store.allowances, self._clock))
         locks = self.locks if self.ownership.shared else None
-        self.roles = Roles(self._clock, self.members)
         self.platforms = Platforms(self.adapters, self._clock, self.metrics, locks, self.sessions, self.roles.role)
 
     def _join_context(self, stack: AsyncExitStack) -> None:
@@ -302,6 +301,7 @@ class App:
             surface=self._surface,
             redact=self._redact,
             reminders=ReminderList(self.store, self.configuration.core.time_zone),
+            list_tools=self.roles.list_tools,
             thoughts=self.configuration.core.show_reasoning != "off",
         )
         for adapter in self.adapters.values():

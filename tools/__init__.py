@@ -45,11 +45,14 @@ def open_registry(
     result_chars: int = 8000,
     condense: Condense | None = None,
     off: Sequence[str] = (),
+    runs: bool = True,
 ) -> ToolRegistry:
     """Open every tool that works with these settings; the registry knows why the others do not.
 
     Args:
         off: names and patterns of tools that nobody may use.
+        runs: False: no tool is opened and no server started, as others run them; the registry knows the keys of
+            servers, which must not be shown here either.
 
     Tools of MCP servers come later: the servers are started in the background, where an event loop runs.
     """
@@ -59,7 +62,7 @@ def open_registry(
     from tools.settings import McpSettings
 
     found, missing, wanted, broken = [], {}, set(), set()
-    for name, module in TOOLS.items():
+    for name, module in TOOLS.items() if runs else ():
         if any(fnmatchcase(name, pattern) for pattern in off):
             missing[name] = SWITCHED_OFF
             continue
@@ -85,6 +88,7 @@ def open_registry(
         broken=broken,
         condense=condense,
         off=off,
+        runs=runs,
     )
     mcp = settings.get("mcp")
     if isinstance(mcp, McpSettings):

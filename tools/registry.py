@@ -78,6 +78,7 @@ class ToolRegistry:
         broken: Collection[str] = (),
         condense: Condense | None = None,
         off: Sequence[str] = (),
+        runs: bool = True,
         now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -87,7 +88,9 @@ class ToolRegistry:
             wanted: those of them that the operator configured.
             broken: those of them that have a fault of their own.
             off: names and patterns (`github__*`) of tools that nobody may use.
+            runs: False: others run tools; this one has none, and only knows the keys of its sources.
         """
+        self.runs = runs
         self._condense = condense
         self._off = tuple(off)
         self._tools = {tool.spec.name: tool for tool in tools if not self._is_off(tool.spec.name)}
@@ -164,6 +167,8 @@ class ToolRegistry:
     def add_source(self, source: McpSource) -> None:
         """Offer the tools of `source` whenever it has them; starts it at once if an event loop runs."""
         self._sources.append(source)
+        if not self.runs:
+            return
         try:
             asyncio.get_running_loop()
         except RuntimeError:

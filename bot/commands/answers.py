@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from bot.commands.reminders import ReminderList
@@ -38,6 +38,8 @@ class CommandAnswers:
     surface: Callable[[MessageSent], Surface]
     redact: Redact
     reminders: ReminderList
+    list_tools: Callable[[], Awaitable[Iterable[str]]]
+    """Returns the names of the tools of the processes that answer."""
     thoughts: bool = True
     """`/why` shows how a model's reasoning began."""
 
@@ -100,7 +102,8 @@ class CommandAnswers:
             case "model" if await self._may_change(message):
                 names: Iterable[str] = self.models.choices
             case "tool":
-                names = (spec.name for spec in self.registry.specs((await self.rights.permit_for(message)).allows))
+                permit = await self.rights.permit_for(message)
+                names = (name for name in await self.list_tools() if permit.allows(name))
             case _:
                 return ()
         begun = message.text.strip().lower()

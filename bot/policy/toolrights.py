@@ -129,11 +129,16 @@ def matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 async def check_tools(registry: ToolRegistry, named: Iterable[tuple[str, str]]) -> None:
-    """Check that every tool that settings configure or name exists, as far as is known before servers answer.
+    """Check that every tool that settings configure or name exists, as far as is known before servers answer, and log
+    those that have a fault of their own.
 
     Raises:
         SettingsError: some do not; a sentence for each.
     """
+    if not registry.runs:
+        return  # who runs them says so
+    for name, why in registry.broken.items():
+        log.error("the tool %s is off: %s", name, why)
     faults = [f"{name} cannot be used: {why}" for name, why in registry.faults.items()]
     if wrong := [*faults, *await find_misnamed(registry, named, 0.0)]:
         raise SettingsError(*wrong)
@@ -141,6 +146,8 @@ async def check_tools(registry: ToolRegistry, named: Iterable[tuple[str, str]]) 
 
 async def try_tools(registry: ToolRegistry, named: Iterable[tuple[str, str]]) -> None:
     """Try the tools of which only a trial tells whether they work, and log those that settings call wrongly."""
+    if not registry.runs:
+        return
     await registry.prove()
     for sentence in await find_misnamed(registry, named, SERVERS_SECONDS):
         log.warning("%s", sentence)

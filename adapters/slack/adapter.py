@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from dataclasses import replace
 from types import TracebackType
 from typing import Any, BinaryIO, Final
 
@@ -22,32 +21,22 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 
 from adapters import Finding
-from adapters.download import download, is_of
 from adapters.settings import SlackSettings
-from adapters.slack.about import About
 from adapters.slack.client import Client
-from adapters.slack.counted import Looks
 from adapters.slack.errors import REFUSED_TOKEN, error_code, field
-from adapters.slack.events import Me, incoming, people_in
-from adapters.slack.people import People
-from adapters.slack.prompts import Prompts
-from adapters.slack.sessions import AGENT, Sessions
-from adapters.slack.streams import Streams
-from adapters.slack.surface import SlackSurface
-from adapters.slack.threads import MissingScopes, SlackThread
+from adapters.slack.events import people_in
+from adapters.slack.threads import SlackThread
 from adapters.slack.webhook import SlackEntrance
+from adapters.slack.workspace import open_workspace
 from bot.contract import (
     BotError,
     Clock,
     Contested,
-    ControlPressed,
     Deliver,
-    DeliveryError,
     Entrance,
     Incoming,
     LogThrottle,
     MessageSent,
-    Newest,
     ReplyTarget,
     SettingsError,
     Surface,
@@ -73,8 +62,6 @@ CALL_TIMEOUT: Final = aiohttp.ClientTimeout(total=60.0, sock_connect=5.0, sock_r
 MOST_FRAME_CHARS: Final = 2_000
 """What Slack says about a connection is short; longer frames are events."""
 TOO_MANY: Final = "too_many_websockets"
-_MOST_CHANNELS: Final = 5_000
-_ADVICE: Final = "copy it again from the app's page, OAuth & Permissions"
 
 NEEDED_SCOPES: Final = {
     "app_mentions:read": "hear mentions",
@@ -140,35 +127,25 @@ class SlackAdapter:
         # Bolt warns that SLACK_BOT_TOKEN stands in the environment too; it is the one it was given.
         self._bolt = self._wire.getChild("bolt")
         self._bolt.setLevel(logging.ERROR)
-        self._inside: Newest[str, None] = Newest(_MOST_CHANNELS)
         self._storing: set[asyncio.Task[None]] = set()
         self._socket: AsyncSocketModeHandler | None = None
-        self.scopes: frozenset[str] | None = None
-        """What the bot token was granted; None when Slack did not say."""
 
     async def __aenter__(self) -> SlackAdapter:
         self._http = aiohttp.ClientSession(timeout=CALL_TIMEOUT)
         self._web = self._client()
-        self._people = People(self._web, self._clock)
-        self._missing = MissingScopes(self._clock)
-        self._looks = Looks(self._web, self._clock)
         try:
-            self.me = await self._log_in()
+            self.workspace = await open_workspace(self._web, self._http, self._clock)
         except BaseException:
             await self._http.close()
             raise
-        self._streams = Streams(self._web, self._clock, self.me.user)
-        self._sessions = Sessions(self._web, self._clock, self.scopes)
-        self._about = About(self._web, self.me, self._people)
-        self._prompts = Prompts(self._web, self._clock, self._people, possible=self.me.agent)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._people.close()
+        await self.workspace.people.close()
         await done_within(self._clock, self._storing, STORE_SECONDS)
-        await self._sessions.close()
+        await self.workspace.close()
         await self._http.close()
 
     @property
@@ -184,52 +161,23 @@ class SlackAdapter:
         return self._rivals.recent
 
     def surface(self, target: ReplyTarget) -> Surface:
-        return SlackSurface(
-            self._web,
-            self._http,
-            target,
-            self._clock,
-            joined=self._joined,
-            scopes=self.scopes,
-            looks=self._looks,
-            streams=self._streams,
-            sessions=self._sessions,
-        )
+        return self.workspace.surface(target)
 
     async def fetch(self, source: str, into: BinaryIO, most: int) -> None:
-        """See `Adapter.fetch`: a file stands behind the bot's token, which no other server gets to see."""
-        if not is_of(source, self._web.base_url, "slack.com"):
-            raise DeliveryError("a file is not kept by Slack")
-        bearer = {"Authorization": f"Bearer {self._settings.slack_bot_token.get_secret_value()}"}
-        await download(self._http, source, into, most, clock=self._clock, headers=bearer, proxy=self._web.proxy)
+        await self.workspace.fetch(source, into, most)
 
     def earlier(self, message: MessageSent) -> SlackThread | None:
-        """Return a reader for the message's thread; None if the message begins it."""
-        if not message.message_id or message.chat.thread in ("", message.message_id):
-            return None
-        return SlackThread(self._web, self.me, self._people, self._missing, message)
+        return self.workspace.earlier(message)
 
     async def listen(self, deliver: Deliver) -> None:
         """Receive events until cancelled; the library replaces the connection whenever Slack asks."""
-        doubting = asyncio.create_task(self._doubt(), name="slack token")
+        doubting = asyncio.create_task(self.workspace.watch(), name="slack token")
         try:
             async with while_running(doubting):
                 await (self._await_posts(deliver) if self._settings.by_web else self._await_events(deliver))
             await doubting
         finally:
             await end_tasks(doubting)
-
-    async def _doubt(self) -> None:
-        """Ask Slack about the bot token whenever a call was refused for it.
-
-        Raises:
-            SettingsError: it is refused.
-            Unreachable: Slack does not answer now.
-        """
-        while True:
-            self._web.doubted.clear()
-            await self._web.doubted.wait()
-            await self._log_in()
 
     async def _await_events(self, deliver: Deliver) -> None:
         url = await self._ask_for_socket()
@@ -269,28 +217,19 @@ class SlackAdapter:
 
     async def _take_in(self, body: dict[str, Any], deliver: Deliver) -> bool:
         """Store a payload; False leaves it unacknowledged, so that Slack sends it again."""
-        follow, now = self._settings.slack_follow_threads, self._clock.wall()
-        if self._about.is_chosen(body):
-            # A form stands only for who is waiting for it: the acknowledgement does not wait for it.
-            self._keep(asyncio.create_task(self._about.open(body, now), name="slack form"))
-            return True
-        if self._prompts.is_opened(body):
-            self._keep(setting := asyncio.create_task(self._prompts.suggest(body), name="slack prompts"))
-            return await done_within(self._clock, {setting}, STORE_SECONDS)
+        workspace = self.workspace
+        if (beside := workspace.beside(body)) is not None:
+            task, awaited = beside
+            self._keep(task)
+            return not awaited or await done_within(self._clock, {task}, STORE_SECONDS)
         try:
             named = people_in(body)
-            form = self._about.question(body, self._inside, now)
-            told = form or incoming(body, self.me, self._people.name, self._inside, now=now, follow=follow)
+            told = workspace.read(body, follow=self._settings.slack_follow_threads)
         except Exception as unread:  # noqa: BLE001 - whatever it is, only this event is lost
             log.error("slack: event %s cannot be read and is left out: %s", body.get("event_id"), origin_of(unread))
             return True
         if told is None:
             return True
-        if "command" not in body and form is None:
-            self._joined(told.chat.chat)
-        if isinstance(told, MessageSent | ControlPressed):
-            language = self._people.language(told.sender.id.rpartition("/")[2])
-            told = replace(told, sender=replace(told.sender, language=language))
         # Storing goes on when the time is up: the second delivery then finds the first.
         storing = asyncio.create_task(_store(told, deliver), name=f"store {told.delivery}")
         self._keep(storing)
@@ -302,9 +241,7 @@ class SlackAdapter:
             why = error if isinstance(error, BotError) else origin_of(error)
             self._troubles.warn(f"slack: an event could not be stored and will be sent again: {why}")
             return False
-        self._people.learn(named - {self.me.user})
-        if isinstance(told, ControlPressed) and not told.turn:
-            self._sessions.stopped(told.chat.chat, told.chat.thread)
+        workspace.stored(told, named)
         return True
 
     def _keep(self, task: asyncio.Task[None]) -> None:
@@ -350,20 +287,6 @@ class SlackAdapter:
             elif self._clock.monotonic() - lost_since > LOST_SECONDS:
                 raise Unreachable("the connection to Slack was lost and does not come back")
 
-    async def _log_in(self) -> Me:
-        try:
-            answer = await self._web.auth_test()
-            team, user, bot = field(answer, "team_id"), field(answer, "user_id"), str(answer.get("bot_id") or "")
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is told and tried again
-            code = error_code(error)
-            if code in REFUSED_TOKEN:
-                raise SettingsError(f"SLACK_BOT_TOKEN is refused by Slack ({code}): {_ADVICE}") from None
-            said = f"Slack at {self._web.base_url} does not answer ({code or type(error).__name__})"
-            raise Unreachable(said) from None
-        scopes = str(answer.headers.get("x-oauth-scopes", ""))
-        self.scopes = frozenset(scope.strip() for scope in scopes.split(",")) if scopes else None
-        return Me(team, user, bot, agent=AGENT in (self.scopes or ()))
-
     async def _ask_for_socket(self) -> str:
         """Request the URL of a new connection.
 
@@ -402,10 +325,6 @@ class SlackAdapter:
     def _app_token(self) -> str:
         return self._settings.slack_app_token.get_secret_value()
 
-    def _joined(self, channel: str) -> None:
-        """Note that the bot is in a channel, so that commands there get a lasting reply target."""
-        self._inside.put(channel, None)
-
 
 async def _store(told: Incoming, deliver: Deliver) -> None:
     await deliver(told)
@@ -414,9 +333,10 @@ async def _store(told: Incoming, deliver: Deliver) -> None:
 async def check(settings: SlackSettings) -> list[Finding]:
     """Check both tokens, and report missing scopes."""
     async with SlackAdapter(settings) as adapter:
-        team, user = adapter.me.team, adapter.me.user
+        workspace = adapter.workspace
+        team, user = workspace.me.team, workspace.me.user
         findings = [Finding.ok(f"the bot token works; the bot is {user} in workspace {team}")]
-        findings += _scopes(adapter.scopes)
+        findings += _scopes(workspace.scopes)
         findings.append(await _receiving(adapter, settings))
     return findings
 

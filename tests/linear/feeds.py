@@ -993,6 +993,7 @@ OWN: dict[str, str] = {
     "adapters.discord.commands.names_of": _SHORT,
     "adapters.slack.about": _HANDS_ON,
     "adapters.slack.adapter.SlackAdapter": _HANDS_ON,
+    "adapters.slack.workspace.Workspace": _HANDS_ON,
     "adapters.slack.errors.field": _SHORT,
     "adapters.slack.people": _SHORT,
     "adapters.slack.prompts": _SHORT,

@@ -109,7 +109,7 @@ async def test_a_form_of_another_process_keeps_the_beginning_of_the_message(
     slack: SlackServer, heard: SlackAdapter, inbox: Inbox, text: str
 ) -> None:
     form = await opened(slack, "C1", slack.say("C1", text, person="U1"))
-    heard._about._messages.clear()
+    heard.workspace._about._messages.clear()
     slack.fill_in(form, {"question": "why?"})
     await until(lambda: inbox.said)
 
@@ -121,7 +121,7 @@ async def test_a_form_of_another_process_keeps_the_beginning_of_the_message(
 async def test_only_the_newest_messages_are_kept_whole(
     slack: SlackServer, heard: SlackAdapter, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(heard._about, "_messages", Newest(1))
+    monkeypatch.setattr(heard.workspace._about, "_messages", Newest(1))
     forms = [await opened(slack, "C1", slack.say("C1", text * 3_900, person="U1")) for text in ("a", "b")]
     for form in forms:
         slack.fill_in(form, {"question": "why?"})

@@ -199,7 +199,7 @@ async def test_of_very_many_channels_the_one_that_was_used_longest_ago_is_forgot
     slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
 ) -> None:
     for channel in ("C1", *(f"C1{number}" for number in range(5_000)), "C2"):
-        adapter._joined(channel)
+        adapter.workspace.joined(channel)
     for channel in ("C1", "C2"):
         slack.command("/parley", "why?", channel, "U1")
     await inbox.until(2)
@@ -349,7 +349,7 @@ async def test_people_are_known_by_name_after_their_first_message(
     slack.say(slack.direct("U1"), "first", person="U1")
     await inbox.until(1)
     await slack.until_delivery(lambda deliveries: deliveries[0].acked.is_set())
-    await adapter._people.settled()
+    await adapter.workspace.people.settled()
     slack.say(slack.direct("U1"), "ask <@U1>", person="U1")
     await inbox.until(2)
 
@@ -365,7 +365,7 @@ async def test_without_the_scope_for_names_nobody_is_asked_twice(
     for person in ("U1", "U2"):
         slack.say(slack.direct(person), "hello", person=person)
         await slack.until_delivery(lambda deliveries: deliveries[-1].acked.is_set())
-        await adapter._people.settled()
+        await adapter.workspace.people.settled()
 
     assert [call.method for call in slack.calls].count("users.info") == 1
 
@@ -381,7 +381,7 @@ async def test_of_many_people_at_once_no_more_are_looked_up_than_slack_allows_an
         for person in people:
             slack.say(slack.direct(person), "hello", person=person)
         await slack.until_delivery(lambda deliveries: sum(one.acked.is_set() for one in deliveries) == times * 150)
-        await adapter._people.settled()
+        await adapter.workspace.people.settled()
 
     def looked_up() -> int:
         return [call.method for call in slack.calls].count("users.info")
@@ -407,15 +407,15 @@ async def test_a_refused_lookup_ends_lookups_for_as_long_as_slack_says(
     for person in ("U1", "U2"):
         slack.say(slack.direct(person), "hello", person=person)
         await slack.until_delivery(lambda deliveries: deliveries[-1].acked.is_set())
-        await adapter._people.settled()
+        await adapter.workspace.people.settled()
     refused = [call.method for call in slack.calls].count("users.info")
     await clock.advance(30.0)
     slack.say(slack.direct("U2"), "hello", person="U2")
     await slack.until_delivery(lambda deliveries: deliveries[-1].acked.is_set())
-    await adapter._people.settled()
+    await adapter.workspace.people.settled()
 
     assert refused == 1
-    assert adapter._people.name("U2") == "bob"
+    assert adapter.workspace.people.name("U2") == "bob"
 
 
 async def test_without_the_scope_for_names_those_who_wait_their_turn_are_not_asked_for(
@@ -423,7 +423,7 @@ async def test_without_the_scope_for_names_those_who_wait_their_turn_are_not_ask
 ) -> None:
     slack.scopes.discard("users:read")
 
-    await adapter._people.settle({f"U{number}" for number in range(20)}, 20)
+    await adapter.workspace.people.settle({f"U{number}" for number in range(20)}, 20)
 
     assert [call.method for call in slack.calls].count("users.info") == MOST_AT_ONCE
 
@@ -446,20 +446,20 @@ async def test_the_end_waits_for_no_name(slack: SlackServer) -> None:
     fault = slack.faults.add("users.info", Fault(hold=asyncio.Event()))
 
     async with asyncio.timeout(PATIENCE), open_adapter(settings_of(slack)) as adapter:
-        adapter._people.learn({"U1"})
+        adapter.workspace.people.learn({"U1"})
         await fault.reached.wait()
 
-    assert adapter._people.name("U1") == "U1"
+    assert adapter.workspace.people.name("U1") == "U1"
     assert fault.hold is not None
     fault.hold.set()
 
 
 async def test_whoever_slack_does_not_know_is_looked_up_once(slack: SlackServer, adapter: SlackAdapter) -> None:
     for _ in range(2):
-        await adapter._people.settle({"U404"}, 1)
+        await adapter.workspace.people.settle({"U404"}, 1)
 
     assert [call.method for call in slack.calls].count("users.info") == 1
-    assert adapter._people.name("U404") == "U404"
+    assert adapter.workspace.people.name("U404") == "U404"
 
 
 async def test_a_reply_can_be_shown_after_listening_was_cancelled(slack: SlackServer, inbox: Inbox) -> None:
@@ -654,7 +654,7 @@ async def test_the_proxy_that_the_environment_names_is_used(
     monkeypatch.setenv("http_proxy", slack.base_url.removesuffix("/api/"))
 
     async with open_adapter(settings_of(slack, slack_api_base_url="http://slack.invalid/api/")) as adapter:
-        assert adapter.me.user == slack.bot_user_id
+        assert adapter.workspace.me.user == slack.bot_user_id
 
 
 async def test_the_doctor_names_missing_scopes_and_a_wrong_app_token(slack: SlackServer) -> None:

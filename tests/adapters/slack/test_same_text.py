@@ -43,7 +43,7 @@ async def write(
     """Let an answer be written, and return what stands of it."""
     async with open_adapter(settings_of(slack), clock) as adapter:
         if mode == "posts":
-            adapter._streams.refused(float("inf"))
+            adapter.workspace._streams.refused(float("inf"))
         target = thread_target(slack)
         surface, pacer = adapter.surface(target), Pacer(clock)
         edit = cost_of(surface, Page("x"), MessageRef("1.2"))

@@ -104,7 +104,7 @@ async def test_an_app_that_is_no_agent_says_so_once_and_shows_a_status(
         with caplog.at_level(logging.INFO, "adapters.slack"):
             await surface.typing("is thinking…")
             await settled(slack, 1)
-            await until(lambda: not agent._sessions.possible)
+            await until(lambda: not agent.workspace._sessions.possible)
         await surface.typing("is thinking…")
 
         assert asked(slack) == 1 and "the app is no agent (not_authorized)" in caplog.text
@@ -121,19 +121,19 @@ async def test_without_the_event_of_stop_no_session_is_shown(
         await until(lambda: status(slack, surface) == "active")
 
         assert "subscribe the bot event agent_session_stopped" in caplog.text
-        assert not agent._sessions.possible
+        assert not agent.workspace._sessions.possible
 
 
 async def test_a_stop_where_nothing_is_at_work_takes_the_button_away(agent: SlackAdapter, slack: SlackServer) -> None:
     async with agent:
         surface = await opened(agent, slack)
         slack.workspace.sessions["C1", surface._thread] = "processing"
-        agent._sessions.stopped("C1", surface._thread)
+        agent.workspace._sessions.stopped("C1", surface._thread)
         await until(lambda: status(slack, surface) == "active")
 
         await surface.typing("is thinking…")
         await settled(slack, 2)
-        agent._sessions.stopped("C1", surface._thread)
+        agent.workspace._sessions.stopped("C1", surface._thread)
         await settled(slack, 2)
         assert status(slack, surface) == "processing"
 

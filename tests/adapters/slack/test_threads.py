@@ -100,7 +100,7 @@ async def test_a_missing_scope_is_remembered_for_a_while_and_in_places_of_its_ki
         with pytest.raises(DeliveryError, match="is missing"):
             await thread.page(0.0, "")
     assert asked() == 1
-    adapter._missing.check("D1")
+    adapter.workspace._missing.check("D1")
 
     slack.scopes.update(held)
     await clock.advance(REMEMBERED_SECONDS)

@@ -1,0 +1,168 @@
+"""The app as it is installed in one workspace: its token, its identity there, and all that Slack counts for it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any, BinaryIO, Final
+
+import aiohttp
+
+from adapters.download import download, is_of
+from adapters.slack.about import About
+from adapters.slack.client import Client
+from adapters.slack.counted import Looks
+from adapters.slack.errors import REFUSED_TOKEN, error_code, field
+from adapters.slack.events import Me, incoming
+from adapters.slack.people import People
+from adapters.slack.prompts import Prompts
+from adapters.slack.sessions import AGENT, Sessions
+from adapters.slack.streams import Streams
+from adapters.slack.surface import SlackSurface
+from adapters.slack.threads import MissingScopes, SlackThread
+from bot.contract import (
+    Clock,
+    ControlPressed,
+    DeliveryError,
+    Incoming,
+    MessageSent,
+    Newest,
+    ReplyTarget,
+    SettingsError,
+    Unreachable,
+)
+
+_MOST_CHANNELS: Final = 5_000
+
+
+class Workspace:
+    """What the adapter does in one workspace, from `open_workspace` to `close`."""
+
+    def __init__(self, web: Client, http: aiohttp.ClientSession, clock: Clock, me: Me, scopes: frozenset[str] | None):
+        """
+        Args:
+            scopes: what the bot token was granted; None when Slack did not say.
+        """
+        self.me = me
+        self.scopes = scopes
+        self.people = People(web, clock)
+        self._web = web
+        self._http = http
+        self._clock = clock
+        self._missing = MissingScopes(clock)
+        self._looks = Looks(web, clock)
+        self._streams = Streams(web, clock, me.user)
+        self._sessions = Sessions(web, clock, scopes)
+        self._about = About(web, me, self.people)
+        self._prompts = Prompts(web, clock, self.people, possible=me.agent)
+        self._inside: Newest[str, None] = Newest(_MOST_CHANNELS)
+
+    async def close(self) -> None:
+        """Stop what is under way in the background."""
+        await self.people.close()
+        await self._sessions.close()
+
+    async def watch(self) -> None:
+        """Ask Slack about the bot token whenever a call was refused for it.
+
+        Raises:
+            SettingsError: it is refused.
+            Unreachable: Slack does not answer now.
+        """
+        while True:
+            self._web.doubted.clear()
+            await self._web.doubted.wait()
+            await _log_in(self._web)
+
+    def surface(self, target: ReplyTarget) -> SlackSurface:
+        return SlackSurface(
+            self._web,
+            self._http,
+            target,
+            self._clock,
+            joined=self.joined,
+            scopes=self.scopes,
+            looks=self._looks,
+            streams=self._streams,
+            sessions=self._sessions,
+        )
+
+    async def fetch(self, source: str, into: BinaryIO, most: int) -> None:
+        """See `Adapter.fetch`: a file stands behind the bot's token, which no other server gets to see."""
+        if not is_of(source, self._web.base_url, "slack.com"):
+            raise DeliveryError("a file is not kept by Slack")
+        bearer = {"Authorization": f"Bearer {self._web.token}"}
+        await download(self._http, source, into, most, clock=self._clock, headers=bearer, proxy=self._web.proxy)
+
+    def earlier(self, message: MessageSent) -> SlackThread | None:
+        """Return a reader for the message's thread; None if the message begins it."""
+        if not message.message_id or message.chat.thread in ("", message.message_id):
+            return None
+        return SlackThread(self._web, self.me, self.people, self._missing, message)
+
+    def beside(self, body: dict[str, Any]) -> tuple[asyncio.Task[None], bool] | None:
+        """Begin what a payload asks for that is no message; None where it asks for nothing of that kind.
+
+        Returns:
+            what is done, and whether Slack waits for its end.
+        """
+        if self._about.is_chosen(body):
+            # A form stands only for who is waiting for it: the acknowledgement does not wait for it.
+            return asyncio.create_task(self._about.open(body, self._clock.wall()), name="slack form"), False
+        if self._prompts.is_opened(body):
+            return asyncio.create_task(self._prompts.suggest(body), name="slack prompts"), True
+        return None
+
+    def read(self, body: dict[str, Any], *, follow: bool) -> Incoming | None:
+        """Return what a payload says to the bot; None where it says nothing.
+
+        Args:
+            follow: what is written in a thread may be meant for the bot without a mention.
+        """
+        now = self._clock.wall()
+        form = self._about.question(body, self._inside, now)
+        told = form or incoming(body, self.me, self.people.name, self._inside, now=now, follow=follow)
+        if told is None:
+            return None
+        if "command" not in body and form is None:
+            self.joined(told.chat.chat)
+        if isinstance(told, MessageSent | ControlPressed):
+            language = self.people.language(told.sender.id.rpartition("/")[2])
+            told = replace(told, sender=replace(told.sender, language=language))
+        return told
+
+    def stored(self, told: Incoming, named: set[str]) -> None:
+        """Note what was stored: who is `named` is looked up, and a session that was stopped rests."""
+        self.people.learn(named - {self.me.user})
+        if isinstance(told, ControlPressed) and not told.turn:
+            self._sessions.stopped(told.chat.chat, told.chat.thread)
+
+    def joined(self, channel: str) -> None:
+        """Note that the bot is in a channel, so that commands there get a lasting reply target."""
+        self._inside.put(channel, None)
+
+
+async def open_workspace(web: Client, http: aiohttp.ClientSession, clock: Clock) -> Workspace:
+    """Log in with the client's token.
+
+    Raises:
+        SettingsError: Slack refuses it.
+        Unreachable: Slack does not answer now.
+    """
+    return Workspace(web, http, clock, *await _log_in(web))
+
+
+async def _log_in(web: Client) -> tuple[Me, frozenset[str] | None]:
+    try:
+        answer = await web.auth_test()
+        team, user, bot = field(answer, "team_id"), field(answer, "user_id"), str(answer.get("bot_id") or "")
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is told and tried again
+        code = error_code(error)
+        if code in REFUSED_TOKEN:
+            raise SettingsError(
+                f"SLACK_BOT_TOKEN is refused by Slack ({code}): copy it again from the app's page, OAuth & Permissions"
+            ) from None
+        raise Unreachable(f"Slack at {web.base_url} does not answer ({code or type(error).__name__})") from None
+    granted = str(answer.headers.get("x-oauth-scopes", ""))
+    scopes = frozenset(scope.strip() for scope in granted.split(",")) if granted else None
+    return Me(team, user, bot, agent=AGENT in (scopes or ())), scopes

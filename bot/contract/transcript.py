@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from bot.contract.origin import OURS, OUTSIDE
 from tools.base import Json, ToolCall
+from tools.plaintext import read_stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ def entry_from_json(text: str) -> Entry:
     Raises:
         ValueError: it is no such text.
     """
-    value = json.loads(text)
+    value = read_stored(text)
     kind = _KINDS.get(value.pop("kind", ""))
     if kind is None:
         raise ValueError(f"no entry: {text[:80]!r}")

@@ -7,6 +7,7 @@ import re
 from bot.toolsyntax import repair
 from tools.base import Json
 from tools.json_values import OutsideDecoder, TooDeep
+from tools.plaintext import plain_values, to_plain
 
 _LONGEST_REPAIRED = 40_000
 """Characters of the longest arguments that are repaired, at a microsecond each; longer ones are asked for again."""
@@ -98,7 +99,7 @@ def _as_object(value: object) -> tuple[dict[str, Json], str]:
         except ValueError:
             pass
     if isinstance(value, dict):
-        return {str(key): _whole(item) for key, item in value.items()}, ""
+        return {to_plain(str(key)): plain_values(item) for key, item in value.items()}, ""
     if value is None:
         return {}, ""
     return {}, f"The arguments must be a JSON object, not {type(value).__name__}: {_excerpt(str(value))!r}."
@@ -110,28 +111,6 @@ def _repair(text: str) -> dict[str, Json] | None:
         return None
     value = repair.object_in(text[text.index("{") :])
     return None if value is None else _as_object(value)[0]
-
-
-def whole_text(text: str) -> str:
-    """Join surrogate pairs that a server split across JSON escapes, and replace single halves."""
-    if text.isascii():
-        return text
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-def _whole(value: Json) -> Json:
-    match value:
-        case str():
-            return whole_text(value)
-        case dict():
-            return {whole_text(str(key)): _whole(item) for key, item in value.items()}
-        case list():
-            return [_whole(item) for item in value]
-    return value
 
 
 def _excerpt(text: str) -> str:

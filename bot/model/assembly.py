@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bot.contract import Usage
-from bot.model.arguments import whole_text
 from bot.model.callslots import CallSlot, CallSlots
 from bot.model.endings import meaning_of
 from bot.model.pictures import Pictures
 from tools.base import Json, ToolCall
+from tools.plaintext import to_plain
 
 
 class StreamFault(Exception):
@@ -62,7 +62,7 @@ class SplitCharacters:
             text, self._half = self._half + text, ""
         if "\ud800" <= text[-1:] <= "\udbff":
             text, self._half = text[:-1], text[-1]
-        return whole_text(text)
+        return to_plain(text)
 
 
 class Assembly(ABC):

@@ -39,6 +39,7 @@ from bot.model.transport import ENDING
 from bot.model.usage import PICTURE_TOKENS, Estimator
 from bot.model.wire import Body, ChatWire, Endpoint, Wire
 from bot.safety import shows_nothing
+from tools.plaintext import to_plain
 
 log = logging.getLogger(__name__)
 
@@ -192,7 +193,7 @@ class ModelClient:
         if self._own is not None:
             await self._own.look()
         wire = self._wire(request)
-        body = wire.body(request, native=native)
+        body = wire.body(plainly(request), native=native)
         self._make_room(body)
         if isinstance(wire, OllamaWire):
             wire.fit(body, int(self._weight(body) * _COUNTED_MARGIN))
@@ -299,6 +300,14 @@ def _described(told: object) -> str:
         return told
     names = [name for name in (told if isinstance(told, dict) else {}) if re.fullmatch(r"\w{1,30}", str(name))]
     return f"a JSON object with {', '.join(names[:6])}" if names else "events without a choice"
+
+
+def plainly(request: Request) -> Request:
+    """The same request as UTF-8 can hold it, whatever settings, people and earlier versions left in its texts."""
+    entries = [(entry, to_plain(entry.text)) for entry in request.entries]
+    if all(text is entry.text for entry, text in entries):
+        return request
+    return replace(request, entries=tuple(replace(entry, text=text) for entry, text in entries))
 
 
 def without_pictures(request: Request) -> Request:

@@ -9,6 +9,7 @@ from typing import Final
 
 from bot.contract import ToolEntry
 from tools.base import Json, ToolSpec
+from tools.plaintext import plain_values
 
 CALL_FORMAT: Final = '<tool_call>{"name": "TOOL", "arguments": {"PARAMETER": "VALUE"}}</tool_call>'
 """The one way to write a call that is taught; many more are understood."""
@@ -90,8 +91,8 @@ def _parameter(name: str, schema: Mapping[str, Json], *, needed: bool) -> str:
     return f"- {name} ({', '.join(words)}){said}"
 
 
-def as_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def as_json(value: Json) -> str:
+    return json.dumps(plain_values(value), ensure_ascii=False)
 
 
 def written_call(name: str, arguments: Mapping[str, Json]) -> str:

@@ -16,6 +16,7 @@ from bot.model.learned import Learned, Part
 from bot.model.protocol import results_message, results_texts, tool_protocol, written_call
 from bot.model.providers import Provider
 from tools.base import ToolCall, ToolSpec
+from tools.plaintext import plain_values, to_plain
 
 Message: TypeAlias = dict[str, Any]
 
@@ -78,7 +79,7 @@ def tool_schema(spec: ToolSpec) -> dict[str, Any]:
     if len(description) > _LONGEST_DESCRIPTION:
         description = description[: _LONGEST_DESCRIPTION - 1] + "…"
     parameters = dict(spec.parameters) or {"type": "object", "properties": {}}
-    return {"name": spec.name, "description": description, "parameters": parameters}
+    return {"name": spec.name, "description": to_plain(description), "parameters": plain_values(parameters)}
 
 
 def tool_name(name: str) -> str:
@@ -142,7 +143,7 @@ class ChatRendering:
         """All messages. `native`: calls and results have their own roles; `protocol`: tools are taught in words."""
         system = [entry.text for entry in request.entries if isinstance(entry, SystemEntry) and entry.text]
         if protocol and request.tools:
-            system.insert(0, tool_protocol(request.tools))
+            system.insert(0, to_plain(tool_protocol(request.tools)))
         messages: list[Message] = []
         entries = [entry for entry in request.entries if not isinstance(entry, SystemEntry)]
         place = 0

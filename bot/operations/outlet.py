@@ -44,11 +44,11 @@ class Outlet:
 
     def data(self, text: str) -> str:
         """Mask known secrets and neutralise control characters in requested data, such as a tool's result."""
-        return inert(self._redactor.redact(text))
+        return inert(self._redactor.mask(text))
 
     def words(self, text: str) -> str:
         """Do as `data` for the program's own messages, and also remove accounts and keys from URLs."""
-        return inert(_QUERY.sub(_without_key, _ACCOUNT.sub(_without_account, self._redactor.redact(text))))
+        return inert(_QUERY.sub(_without_key, _ACCOUNT.sub(_without_account, self._redactor.mask(text))))
 
     def line(self, text: str) -> str:
         """Do as `words`, and join the lines into one."""
@@ -77,7 +77,7 @@ class Outlet:
 
     def terminal(self) -> TextIO:
         """Return a standard output that masks secrets and keeps control characters, for drawing on a terminal."""
-        return cast("TextIO", MaskedStream(raw(sys.stdout), lambda text: self._redactor.redact(text)))
+        return cast("TextIO", MaskedStream(raw(sys.stdout), lambda text: self._redactor.mask(text)))
 
 
 def raw(stream: TextIO) -> TextIO:

@@ -1,6 +1,7 @@
-"""Redact secrets in incoming messages, model output and tool results.
+"""Redact secrets in incoming messages, model output and tool results, and make their texts plain.
 
-Done once, where each enters the core, so that no row, no model and no tool ever holds one.
+Done once, where each enters the core, so that no row, no model and no tool ever holds a secret or half a character; see
+`tools.plaintext`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from typing import Final, TypeAlias, cast
 from bot.contract import AssistantEntry, Enclosure, Incoming, MessageEdited, MessageSent, Quoted
 from bot.safety.characters import clean_name
 from tools.base import Json, ToolCall, ToolResult
+from tools.plaintext import to_plain
 
 Redact: TypeAlias = Callable[[str], str]
-"""Replaces the secrets in a text."""
+"""Replaces the secrets in a text, and makes it plain."""
 
 MOST_ENCLOSED: Final = 50
 """Attachments kept of one message; platforms let people send ten or twenty."""
@@ -23,8 +25,8 @@ LONGEST_NAME: Final = 255
 
 
 def redact_nothing(text: str) -> str:
-    """Return `text` unchanged: the `Redact` of a program without secrets."""
-    return text
+    """Make `text` plain and no more: the `Redact` of a program without secrets."""
+    return to_plain(text)
 
 
 def redact_message(incoming: Incoming, redact: Redact) -> Incoming:

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from bot.safety.spellings import SPELLED, decode_sign, decode_spelled, encoded_forms, is_spelled_part, secret_forms
 from tools.credentials import SHORTEST_SECRET
+from tools.plaintext import to_plain
 
 REMOVED = "[secret removed]"
 
@@ -187,7 +188,11 @@ class Redactor:
         return shown
 
     def redact(self, text: str) -> str:
-        """Redact the secrets in a whole text, without touching the stream."""
+        """Redact the secrets in a whole text, without touching the stream, and make it plain."""
+        return self.mask(to_plain(text))
+
+    def mask(self, text: str) -> str:
+        """Redact the secrets in a whole text, and leave everything else as it is."""
         # Nearly every text holds none, and the built-in search says so a hundred times faster than the automaton.
         bare = _MARKS.sub("", text)
         if ("&" in text or "%" in text) and (read := decode_spelled(text)) != text:

@@ -18,9 +18,10 @@ from bot.store.queries import Queries
 from bot.store.readers import Readers
 from bot.store.sql import Connection
 from bot.store.states import ApprovalState
-from bot.store.text import to_json, to_plain
+from bot.store.text import to_json
 from bot.store.writer import Writer
 from tools.base import ToolCall
+from tools.plaintext import read_stored, to_plain
 
 DECIDED: Final = "decided"
 """What the id of a call begins with that a person decided about: under the model's own stands that it waits."""
@@ -200,7 +201,7 @@ def load_approval(db: Connection, turn: int) -> Approval | None:
         turn=id,
         chat=ChatId.parse(chat),
         person=person,
-        call=ToolCall(*json.loads(call)),
+        call=ToolCall(*read_stored(call)),
         digest=digest,
         tool=tool,
         origin=origin,

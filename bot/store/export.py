@@ -10,7 +10,7 @@ from typing import Any
 from bot.contract import ChatId
 from bot.store.readers import Readers
 from bot.store.sql import Connection
-from bot.store.text import to_plain
+from tools.plaintext import read_stored, to_plain
 
 _AT_ONCE = 50
 """Turns read in one go: no connection is held while whoever exports writes them down."""
@@ -89,12 +89,12 @@ def _read(db: Connection, extent: Extent, after: int, before: int) -> list[dict[
                 "WHERE h.chat = ? AND h.sequence BETWEEN ? AND ? ORDER BY h.sequence",
                 (key, first, last),
             )
-            turn["entries"] = [json.loads(body) for (body,) in bodies]
+            turn["entries"] = [read_stored(body) for (body,) in bodies]
         calls = db.execute(
             "SELECT name, arguments, status, seconds FROM calls WHERE turn = ? ORDER BY pass, position", (columns[0],)
         )
         turn["calls"] = [
-            {"name": name, "arguments": json.loads(arguments), "status": status, "seconds": seconds}
+            {"name": name, "arguments": read_stored(arguments), "status": status, "seconds": seconds}
             for name, arguments, status, seconds in calls
         ]
         pages = db.execute(
@@ -124,6 +124,6 @@ def _turn(columns: list[Any]) -> dict[str, Any]:
         "continues",
     )
     turn = dict(zip(names, columns, strict=True))
-    turn["question"] = json.loads(turn["question"])
+    turn["question"] = read_stored(turn["question"])
     turn["usage"] = dict(zip(("prompt", "completion", "cached", "reasoning"), json.loads(turn["usage"]), strict=False))
     return turn

@@ -11,8 +11,9 @@ from bot.store.queries import Queries
 from bot.store.records import AttachmentRecord, message_ref
 from bot.store.sql import Connection
 from bot.store.states import PageState
-from bot.store.text import files_from_json, to_plain
+from bot.store.text import files_from_json
 from tools.base import ProducedFile, ToolError
+from tools.plaintext import to_plain
 
 FILE_BYTES = 16 * 1024 * 1024
 """The longest file that is kept."""

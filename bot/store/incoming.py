@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import Any
 
 from bot.contract import (
@@ -21,7 +20,8 @@ from bot.contract import (
     Sender,
     TimerDue,
 )
-from bot.store.text import to_json, to_plain
+from bot.store.text import to_json
+from tools.plaintext import read_stored, to_plain
 
 _KINDS: dict[str, type[Incoming]] = {
     "message": MessageSent,
@@ -90,7 +90,7 @@ def incoming_from_json(text: str) -> Incoming:
         ValueError: it is no such text, or was written by a later version of the program.
     """
     try:
-        value: dict[str, Any] = json.loads(text)
+        value: dict[str, Any] = read_stored(text)
         kind = _KINDS[value.pop("kind")]
         value["chat"] = ChatId(*value["chat"])
         value["sender"] = sender_of(value["sender"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.contract import ChatId
 from bot.store.queries import Queries
-from bot.store.text import to_plain
+from tools.plaintext import to_plain
 
 
 class ChatSettings(Queries):

@@ -1,7 +1,4 @@
-"""Convert text for the database, whose UTF-8 cannot hold half a surrogate pair, nor in PostgreSQL a NUL sign.
-
-Platforms and models do send such halves (a JSON escape cut in two), and one of them must not make a turn unstorable.
-"""
+"""Convert entries, results and counts for the database, as JSON that its UTF-8 can hold."""
 
 from __future__ import annotations
 
@@ -13,15 +10,6 @@ from bot.contract import Entry, Usage, entry_to_json
 from tools.base import Json, Source, ToolResult, ToolStatus
 
 _HALF = re.compile("[\ud800-\udfff]")
-_UNPLAIN = re.compile("[\0\ud800-\udfff]")
-
-
-def to_plain(text: str) -> str:
-    """Join adjacent halves of surrogate pairs, replace single ones by U+FFFD, and drop NUL signs."""
-    if not _UNPLAIN.search(text):
-        return text
-    text = text.replace("\0", "")
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def to_json(value: Json) -> str:

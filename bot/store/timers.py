@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-import json
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 
@@ -14,10 +13,11 @@ from bot.store.intake import Claim
 from bot.store.queries import Queries
 from bot.store.readers import Readers
 from bot.store.sql import Connection
-from bot.store.text import escape_halves, to_json, to_plain
+from bot.store.text import escape_halves, to_json
 from bot.store.writer import Writer
 from tools import cron, zones
 from tools.base import Reminder, Repeat, ToolError
+from tools.plaintext import read_stored, to_plain
 
 LATE_AFTER = 120.0
 """Seconds after which a reminder names the time that was meant, and a question is not asked any more."""
@@ -129,7 +129,7 @@ class StoredTimers(Queries):
                 due,
                 text,
                 ChatId.parse(chat),
-                sender_of(json.loads(sender)),
+                sender_of(read_stored(sender)),
                 ReplyTarget.from_json(target),
                 origin,
                 Repeat(*repeat) if repeat[0] else None,

@@ -15,9 +15,10 @@ from bot.store.readers import Readers
 from bot.store.records import TurnRecord
 from bot.store.sql import Connection, Row
 from bot.store.states import TURN_ENDS, ApprovalState, InboxState, TurnState
-from bot.store.text import entry_json, to_plain, usage_from_json
+from bot.store.text import entry_json, usage_from_json
 from bot.store.writer import Writer
 from tools.base import ToolStatus
+from tools.plaintext import to_plain
 
 TURN = """
     SELECT t.id, c.chat, t.person, i.incoming, t.state, t.visible, t.reasoning, t.model, t.usage, t.dollars, t.error,

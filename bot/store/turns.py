@@ -5,7 +5,6 @@ A turn is keyed by its inbox id. Writing to a turn whose chat was forgotten mean
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -39,7 +38,7 @@ from bot.store.replacing import (
 )
 from bot.store.sql import Connection
 from bot.store.states import PageState, TurnState
-from bot.store.text import entry_json, result_from_json, result_json, to_json, to_plain, usage_from_json, usage_json
+from bot.store.text import entry_json, result_from_json, result_json, to_json, usage_from_json, usage_json
 from bot.store.turnrecords import (
     TURN,
     close_turn,
@@ -49,6 +48,7 @@ from bot.store.turnrecords import (
     turn_record,
 )
 from tools.base import ToolCall, ToolResult, ToolStatus
+from tools.plaintext import read_stored, to_plain
 
 
 class Turns(Queries):
@@ -434,7 +434,7 @@ def _assistant(db: Connection, text: str) -> AssistantEntry:
 
 def _call(row: tuple[Any, ...], texts: dict[str, list[str]]) -> CallRecord:
     passnumber, position, call_id, name, arguments, problem, effects, status, result, text, started_at, seconds = row
-    call, status = ToolCall(call_id, name, json.loads(arguments), problem), ToolStatus(status)
+    call, status = ToolCall(call_id, name, read_stored(arguments), problem), ToolStatus(status)
     if result is None:
         return CallRecord(passnumber, position, call, bool(effects), status, started_at)
     if text is None:

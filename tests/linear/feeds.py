@@ -103,6 +103,7 @@ from tools import (
     moments,
     numerals,
     output,
+    plaintext,
     read_file,
     read_page,
     repeats,
@@ -698,7 +699,6 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.store.incoming.incoming_from_json": lambda text: incoming.incoming_from_json(
         incoming.incoming_to_json(_asked(text))
     ),
-    "bot.store.text.to_plain": stored.to_plain,
     "bot.store.text.to_json": lambda text: stored.to_json({text: text}),
     "bot.context.summary.Summaries": lambda text: (
         [summary._write_entry(entry) for entry in _told(text)] and summary._cut_to_statement(text)
@@ -816,6 +816,9 @@ FED: dict[str, Callable[[str], object]] = {
     "tools.moments.read_span": moments.read_span,
     "tools.numerals.read": numerals.read,
     "tools.output.MaskedStream.write": _masked,
+    "tools.plaintext.to_plain": lambda text: (plaintext.to_plain(text), plaintext.to_plain(f"{text}\ud83d\0")),
+    "tools.plaintext.plain_values": lambda text: plaintext.plain_values([text, {text: f"{text}\0"}]),
+    "tools.plaintext.read_stored": lambda text: plaintext.read_stored(json.dumps([f"{text}\ud83d", text])),
     "tools.read_file.find_words": lambda text: read_file.find_words([text, "x"], text[:200] or "x", 8000),
     "tools.read_page.in_parts": lambda text: read_page.in_parts(text, 6000),
     "tools.registry.ToolRegistry.run": _ran,
@@ -895,7 +898,6 @@ INSIDE: dict[str, str] = {
     "bot.markdown.tree.parse": "adapters.discord.markdown.render",
     "bot.markdown.tree.text_of": "adapters.discord.markdown.render",
     "bot.contract.measures": "bot.reply.cutting.fit",
-    "bot.model.arguments.whole_text": "bot.model.arguments.read_arguments",
     "bot.model.assembly.Assembly.add": "bot.model.assembly.ChatAssembly.add",
     "bot.model.endings.name_of": "bot.model.endings.meaning_of",
     "bot.model.callslots": "bot.model.assembly.ChatAssembly.add",

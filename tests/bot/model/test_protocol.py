@@ -145,7 +145,10 @@ def test_no_result_can_close_its_wrapper_or_open_another(name: str, text: str) -
     assert len(re.findall(r"<\s*/?\s*tool_result", message, re.IGNORECASE)) == 2
 
 
-@given(st.dictionaries(st.text(), st.text() | st.integers() | st.booleans()))
+PLAIN = st.text(st.characters(exclude_characters="\0", codec="utf-8"))
+
+
+@given(st.dictionaries(PLAIN, PLAIN | st.integers() | st.booleans()))
 def test_a_written_call_reads_back_as_it_was(arguments: dict[str, str | int | bool]) -> None:
     text = protocol.written_call("x", {**arguments, "end": "</tool_call>"})
 

@@ -277,6 +277,40 @@ async def test_calls_without_the_signature_a_provider_insists_on_are_told_as_tex
     assert server.requests[0].status == 200
 
 
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        ("openai:scripted", {}),
+        ("openai:gpt-5.4", {"reasoning_effort": "low"}),
+        ("ollama:scripted", {}),
+        ("openai:scripted", {"tool_mode": "prompt"}),
+    ],
+)
+async def test_half_a_character_anywhere_in_a_request_does_not_keep_it_from_being_sent(
+    model: str, options: RawObject, server: ModelServer, opened: Open, asking: Ask
+) -> None:
+    """Settings hold what their file held, tools what their servers say, and history what was stored before."""
+    server.models.append("gpt-5.4")
+    torn = "a \ud83d\0 b"
+    argument: RawObject = {"type": "string", "description": torn, "enum": [torn]}
+    schema: RawObject = {"type": "object", "properties": {torn: argument}}
+    tool = ToolSpec(name="put", purpose=torn, parameters=schema, source=torn)
+    entries: tuple[Entry, ...] = (
+        SystemEntry(torn),
+        UserEntry(torn),
+        AssistantEntry(torn, calls=(ToolCall("call_1", "put", {}),)),
+        ToolEntry("call_1", "put", torn),
+        AssistantEntry(torn),
+        UserEntry(torn),
+    )
+
+    answer = (await asking(opened(model, **options), Request(entries=entries, tools=(tool,)))).answer
+
+    assert answer.text
+    sent = json.dumps(server.requests[-1].body, ensure_ascii=False)
+    assert "a \ufffd b" in sent and "\\u0000" not in sent and "\ud83d" not in sent
+
+
 async def test_reasoning_returns_with_the_calls_it_led_to_where_the_provider_insists(
     server: ModelServer, opened: Open, asking: Ask, tool_question: Request
 ) -> None:

@@ -292,7 +292,7 @@ async def test_half_a_surrogate_pair_from_a_model_does_not_cost_the_answer(
         turn, TurnState.DONE, [UserEntry(torn)], visible=torn, reasoning=torn, model="", usage=Usage()
     )
 
-    assert [row.entry for row in await store.history.list_entries(chat)] == [UserEntry(torn)]
+    assert [row.entry for row in await store.history.list_entries(chat)] == [UserEntry("\ufffd")]
     assert [call.status for call in await store.turns.list_calls(turn)] == ["completed"]
 
 

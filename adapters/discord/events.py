@@ -80,6 +80,7 @@ def message_sent(
         quoted=quoted,
         replies_to=_replied(message),
         enclosed=enclosed,
+        unfinished=forwarded,
     )
 
 

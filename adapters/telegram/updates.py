@@ -24,6 +24,7 @@ from telegram import (
     Update,
     User,
 )
+from telegram.constants import MessageLimit
 
 from adapters.telegram.reading import rich_text, things_in, words_of
 from bot.contract import (
@@ -42,11 +43,15 @@ from bot.contract import (
     Sender,
     origin_of,
     parse_button,
+    utf16_length,
     words,
 )
 
 log = logging.getLogger(__name__)
 
+_LONG: Final = MessageLimit.MAX_TEXT_LENGTH // 2
+"""UTF-16 units of the shortest part of a longer text: clients cut at the limit, or before it at the end of a paragraph,
+a sentence or a word in the second half."""
 _NEEDED: Final = frozenset({"message_id", "date", "chat", "from", "text", "caption"})
 """Fields without which a message is none, or another one."""
 _KINDS: Final = {
@@ -71,8 +76,7 @@ _KINDS: Final = {
 
 
 def meant_for(bot: Bot, updates: Iterable[dict[str, Any]]) -> list[Incoming]:
-    """What a batch of updates says to the bot, in order; an album is one message, the part with the caption, with
-    everything that is in the album.
+    """What a batch of updates says to the bot, in order.
 
     Each is read by itself. One that cannot be read, by the library or here, is logged and left out: it would come again
     for ever, and hold up all others.
@@ -81,21 +85,15 @@ def meant_for(bot: Bot, updates: Iterable[dict[str, Any]]) -> list[Incoming]:
         updates: as they came, in JSON.
     """
     found: list[Incoming] = []
-    albums: dict[tuple[str, ...], list[MessageSent]] = {}
     for raw in updates:
         try:
             said = incoming(_parsed(raw, bot), bot)
         except Exception as error:  # noqa: BLE001 - whatever it is, only this update is lost
             log.error("telegram: update %s cannot be read and is left out: %s", raw.get("update_id"), origin_of(error))
             continue
-        if isinstance(said, MessageSent) and said.also:
-            parts = albums.setdefault(said.also, [])
-            parts.append(said)
-            if len(parts) > 1:
-                continue  # an album stands where its first part does
         if said is not None:
             found.append(said)
-    return [_as_one(albums.get(said.also, [said])) if isinstance(said, MessageSent) else said for said in found]
+    return found
 
 
 def _parsed(raw: dict[str, Any], bot: Bot) -> Update:
@@ -194,16 +192,19 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
 
 def _sent(message: Message, bot: Bot, where: _Where, word: str, argument: str) -> MessageSent:
     forwarded = _is_forward(message)
+    units = utf16_length(message.text or "")
     return MessageSent(
         **where,
-        # The parts of an album are separate updates, in one batch or in several.
-        also=(f"album {message.chat.id}/{message.media_group_id}",) if message.media_group_id else (),
         text=argument,
         command=word,
         group=message.chat.type != "private",
         quoted=_quoted(message, bot),
         replies_to=_replied(message),
         enclosed=() if forwarded else _enclosed(message),
+        # A comment and what it forwards, the parts of an album and those of a long paste are messages of their own.
+        unfinished=forwarded or bool(message.media_group_id) or units > _LONG,
+        severed=units == MessageLimit.MAX_TEXT_LENGTH,
+        album=message.media_group_id or "",
     )
 
 
@@ -278,26 +279,6 @@ def _target(message: Message) -> ReplyTarget:
 def _replies_to(bot: Bot, message: Message) -> bool:
     replied = message.reply_to_message
     return replied is not None and replied.from_user is not None and replied.from_user.id == bot.id
-
-
-def _as_one(parts: list[MessageSent]) -> MessageSent:
-    """Merge the parts of an album into one message: the part with text, or the first."""
-    said = next((part for part in parts if _has_words(part)), parts[0])
-    # A caption may stand at each part, and all are read.
-    texts = [part.text for part in parts if part.text and not part.command]
-    if not said.command and len(texts) > 1:
-        said = replace(said, text="\n\n".join(texts))
-    enclosed = tuple(one for part in parts for one in part.enclosed)
-    quoted = said.quoted
-    if quoted is not None and quoted.forwarded:
-        quoted = replace(quoted, enclosed=tuple(one for part in parts if part.quoted for one in part.quoted.enclosed))
-    return replace(said, enclosed=enclosed, quoted=quoted)
-
-
-def _has_words(said: MessageSent) -> bool:
-    """Return True if the part of an album has text."""
-    forwarded = said.quoted is not None and said.quoted.forwarded and said.quoted.text
-    return bool(said.text or said.command or forwarded)
 
 
 def _shown(message: Message) -> str:

@@ -32,8 +32,9 @@ def policy_for(question: MessageSent, unknown: Unknown = "code") -> LinkPolicy:
     policy = LinkPolicy(unknown=unknown)
     policy.learn(clean_untrusted(question.text))
     # A message of the bot's own brings nothing: it may hold an address that a model made up.
-    if question.quoted is not None and not question.quoted.from_bot:
-        policy.learn(clean_untrusted(question.quoted.text))
+    for quoted in question.quotes:
+        if not quoted.from_bot:
+            policy.learn(clean_untrusted(quoted.text))
     for one in question.earlier:
         if not one.from_bot:
             policy.learn(clean_untrusted(one.text))

@@ -53,8 +53,8 @@ def user_entry(question: MessageSent, quoted_origin: str = OUTSIDE, pictures: tu
         quoted_origin: whose words a quoted message of the bot's own holds, where that is known.
         pictures: those of its pictures that the model is shown: anybody may have written what is in them.
     """
-    text, quoted = question_text(question), question.quoted
-    others = [*question.earlier, *([quoted] if quoted is not None and quoted.text.strip() else ())]
+    text = question_text(question)
+    others = [*question.earlier, *(one for one in question.quotes if one.text.strip())]
     # An address in the bot's own words may be made up by a model, so what stands beside them brings none either.
     begins = len("\n\n".join(_write_before(question))) if any(one.from_bot for one in others) else 0
     # Who sends a file has seldom named it, and a name can be an order.
@@ -100,9 +100,7 @@ def _write_before(question: MessageSent) -> list[str]:
         parts.append(changed_text(question.before_change))
     if question.earlier:
         parts.append(earlier_text(question.earlier, question.left_out))
-    if question.quoted is not None and question.quoted.text.strip():
-        parts.append(_quoted(question.quoted))
-    return parts
+    return parts + [_quoted(one) for one in question.quotes if one.text.strip()]
 
 
 def changed_text(before: str) -> str:

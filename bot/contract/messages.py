@@ -191,6 +191,8 @@ class Quoted:
     replies: bool = False
     """It replies to another message itself, as far as the platform tells."""
     enclosed: tuple[Enclosure, ...] = ()
+    more: tuple[Quoted, ...] = ()
+    """What was forwarded together with it; its attachments stand with the first. Set by the core."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,12 +243,24 @@ class MessageSent(_Delivery):
     replaces: int = 0
     """The turn whose answer this one takes the place of, in the same messages, because its question was changed or is
     asked again; 0: none. Set by the core."""
+    unfinished: bool = False
+    """Its person's client may send the rest of it in further messages, at once: a comment on a forward, more forwards
+    or pictures, the end of a paste that is too long for one message."""
+    severed: bool = False
+    """Cut off in the middle of a line, so that its rest follows without a gap."""
+    album: str = ""
+    """The album that it is a part of; its parts are one question."""
     joined: bool = False
     """Later messages of its person stand in it."""
     decides: int = 0
     """The turn that asked whether a tool may be used, which was decided with a button; 0: none. Set by the core."""
     before_change: str = ""
     """What it said then, where the model has to know; looked up when its turn begins, never stored with it."""
+
+    @property
+    def quotes(self) -> tuple[Quoted, ...]:
+        """The quoted message and what was forwarded with it."""
+        return () if self.quoted is None else (self.quoted, *self.quoted.more)
 
     @property
     def titled(self) -> ReplyTarget:

@@ -129,7 +129,9 @@ class Admission:
             return _refuse_stranger(message, language)
         if message.scheduled and not again and (most := await self._quotas.count_scheduled(payer_of(message))):
             return Refuse(say("too_many_scheduled", language, limit=most, text=message.text))
-        if not again and not message.scheduled and message.command != "stop" and not await self._count(message):
+        # A question that has not begun was counted, and costs no more with its rest.
+        counted = again or message.scheduled or self._queue.gathers(message.chat, message.replaces)
+        if not counted and message.command != "stop" and not await self._count(message):
             return Refuse(say("too_many", language), once_per_person("too many", message.sender.id, MINUTE))
         message = await self._newest.resolve(id, message)
         if message.command and not (command is not None and command.queued):

@@ -32,6 +32,7 @@ from bot.intake.admission import Admission, Answer, Begin, Refuse, Verdict
 from bot.intake.changes import Changes
 from bot.intake.moves import Moves
 from bot.intake.ownership import Ownership
+from bot.intake.parts import Parts
 from bot.intake.serving import Serving
 from bot.intake.waiting import WaitingSigns
 from bot.operations import TURN_SECONDS
@@ -92,6 +93,7 @@ class Dispatcher:
         self.hint = self._serving.hint
         self._store = store
         self._changes = Changes(store)
+        self._parts = Parts(store)
         self._moves = Moves(store, access)
         self._access = access
         self._reminders = reminders
@@ -289,7 +291,7 @@ class Dispatcher:
             if _comes_by_itself(incoming) and not await self._access.allows(incoming):
                 await self._refuse_reminder(id, incoming)
             elif isinstance(incoming, MessageSent):
-                await self._act(id, incoming, await self._admission.decide(id, incoming, again=again))
+                await self._ask(id, await self._parts.complete(incoming) or incoming, again)
             elif isinstance(incoming, ControlPressed):
                 await self._press(id, incoming, again)
             elif isinstance(incoming, MessageDeleted):
@@ -342,10 +344,14 @@ class Dispatcher:
         if changed is None:
             await self._store.intake.end(id, InboxState.DONE)
             return
-        verdict = await self._admission.decide(id, changed, again=again)
-        if isinstance(verdict, Begin):
-            await self._store.intake.revise_question(id, changed)
-        await self._act(id, changed, verdict)
+        await self._ask(id, changed, again)
+
+    async def _ask(self, id: int, asked: MessageSent, again: bool) -> None:
+        """Decide about a message and act on it; one that replaces another is stored as it is now."""
+        verdict = await self._admission.decide(id, asked, again=again)
+        if isinstance(verdict, Begin) and asked.replaces:
+            await self._store.intake.revise_question(id, asked)
+        await self._act(id, asked, verdict)
 
     async def _withdraw(self, id: int, deleted: MessageDeleted) -> None:
         """Stop the turn of a deleted question, and take its reply back."""
@@ -389,6 +395,7 @@ class Dispatcher:
         Raises:
             StoreError: it is to be handled again.
         """
+        self._parts.note(message)
         asks = not (message.command or message.replaces or message.scheduled or message.decides)
         if asks:
             await self._joins.interrupt(message)

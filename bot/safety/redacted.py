@@ -50,8 +50,13 @@ def redact_message(incoming: Incoming, redact: Redact) -> Incoming:
 
 def redact_quote(quoted: Quoted, redact: Redact) -> Quoted:
     """Redact a quoted message and its attachments."""
-    enclosed = _redact_enclosed(quoted.enclosed, redact)
-    return dataclasses.replace(quoted, text=redact(quoted.text), author=redact(quoted.author), enclosed=enclosed)
+    return dataclasses.replace(
+        quoted,
+        text=redact(quoted.text),
+        author=redact(quoted.author),
+        enclosed=_redact_enclosed(quoted.enclosed, redact),
+        more=tuple(redact_quote(one, redact) for one in quoted.more),
+    )
 
 
 def _redact_enclosed(enclosed: tuple[Enclosure, ...], redact: Redact) -> tuple[Enclosure, ...]:

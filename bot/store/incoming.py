@@ -83,6 +83,11 @@ def _enclosed(value: dict[str, Any]) -> tuple[Enclosure, ...]:
     return tuple(Enclosure(**{**one, "kind": EnclosureKind(one["kind"])}) for one in value.get("enclosed", ()))
 
 
+def _quoted(value: dict[str, Any]) -> Quoted:
+    more = tuple(map(_quoted, value.get("more", ())))
+    return Quoted(**{**value, "enclosed": _enclosed(value), "more": more})
+
+
 def incoming_from_json(text: str) -> Incoming:
     """Read what `incoming_to_json` wrote.
 
@@ -96,7 +101,7 @@ def incoming_from_json(text: str) -> Incoming:
         value["sender"] = sender_of(value["sender"])
         value["target"] = ReplyTarget(value["target"]["platform"], value["target"]["data"])
         if value.get("quoted") is not None:
-            value["quoted"] = Quoted(**{**value["quoted"], "enclosed": _enclosed(value["quoted"])})
+            value["quoted"] = _quoted(value["quoted"])
         if "enclosed" in value:
             value["enclosed"] = _enclosed(value)
         if "control" in value:

@@ -19,6 +19,8 @@ from bot.turn.run import Ending, Run
 
 log = logging.getLogger(__name__)
 
+PART_SECONDS = 0.15
+"""How long a question waits for its rest, which comes at once; see `MessageSent.unfinished`."""
 COLLECT_SECONDS = 2.0
 """How far apart questions come that are one: who sends a thought in pieces sends the next within this."""
 
@@ -45,7 +47,13 @@ class Joins:
             running.end(Ending.STOPPED)
 
     async def collect(self, run: Run) -> None:
-        """Let the questions join that come within `COLLECT_SECONDS` of each other, where the chat wants it so."""
+        """Wait for the rest of a question that came in part; let the questions join that come within `COLLECT_SECONDS`
+        of each other, where the chat wants it so."""
+        running = self._queue.find_running(run.question.chat)
+        if running is not None and running.id == run.turn and running.gathers:
+            if run.question.unfinished:
+                await self._clock.sleep(PART_SECONDS)  # what comes takes this one's place
+            running.gathers = False
         running = self._running_of(run)
         if running is None or not await self._wants(run, Busy.COLLECT):
             return

@@ -34,6 +34,8 @@ class Running:
     came_at: float = 0.0
     task: asyncio.Task[None] | None = None
     ending: Ending | None = None
+    gathers: bool = True
+    """It has not begun yet: what belongs to its question may still come."""
     leaving: bool = False
     """It ends after its next stored stage, for another process to go on."""
 
@@ -148,6 +150,14 @@ class TurnQueue:
         if box is None:
             return False
         return (box.running is not None and box.running.id == id) or any(one.id == id for one in box.waiting)
+
+    def gathers(self, chat: ChatId, id: int) -> bool:
+        """Return True if a turn of this chat has not begun: it waits, here or for the rest of its question."""
+        box = self._boxes.get(chat)
+        if box is None:
+            return False
+        here = box.running
+        return (here is not None and here.id == id and here.gathers) or any(one.id == id for one in box.waiting)
 
     def find_newest(self, chat: ChatId, person: str) -> ChatId | None:
         """Return the chat of the newest running turn in a channel and its threads: the person's own, else anybody's."""

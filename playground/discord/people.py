@@ -168,15 +168,21 @@ class People:
         said = self.state.post(place, author, draft, webhook=hook, ping_author=ping, extra_flags=flags)
         return said.id
 
-    def forward(self, channel: Channel | str | int, message: str, *, person: Person | str | int = "") -> str:
+    def forward(
+        self, channel: Channel | str | int, message: str, *, person: Person | str | int = "", comment: str = ""
+    ) -> str:
         """Forward a message, from any channel the person sees, and return the new one's id.
 
-        A comment that somebody adds while forwarding is a message of its own, written with `say`.
+        Args:
+            comment: words of one's own, which clients send after it as a message.
         """
         place = self._channel(channel)
         draft = Draft(frozenset())
         said = self.state.messages[message]
-        return self.state.post(place, self._author(place, person), draft, forwarded=self.state.forward(said)).id
+        id = self.state.post(place, self._author(place, person), draft, forwarded=self.state.forward(said)).id
+        if comment:
+            self.say(channel, comment, person=person)
+        return id
 
     def mention(self) -> str:
         """How a person's message mentions the bot."""

@@ -10,6 +10,7 @@ from playground.telegram.call import Json
 from playground.telegram.entities import Entity, Formatted, cut, fix
 from playground.telegram.kinds import CAPTIONED, KINDS
 from playground.telegram.media import document_json, photo_json, store
+from playground.telegram.messages import MOST_TEXT
 from playground.telegram.world import Chat, Message, Person, World
 
 ALBUM = 10
@@ -124,14 +125,31 @@ class People:
         thread: int = 0,
         entities: Sequence[Entity] = (),
         files: Sequence[tuple[str, str, bytes]] = (),
+        comment: str = "",
     ) -> int:
         """Forward what somebody wrote in any chat, and return the id of the (last) update; 0 as in `say`.
 
         Args:
             author: who wrote it; a name alone for somebody who hides his account, a chat for a channel's post or an
                 anonymous admin's message.
+            comment: words of one's own, which clients send before it as a message.
         """
+        if comment:
+            self.say(chat, comment, person=person, thread=thread)
         return self._write(chat, text, person, thread, 0, "", entities, files, {"forward_origin": self._origin(author)})
+
+    def say_long(self, chat: int, text: str, *, person: int | Person | None = None) -> list[int]:
+        """Write a text of any length as Telegram Desktop sends it, and return the ids of the updates; see `say`.
+
+        It is cut at the limit, or better at the end of a paragraph, line or word in the second half before it; what is
+        white there goes.
+        """
+        ids = []
+        while text := text.strip():
+            end = _cut_in(text, MOST_TEXT)
+            ids.append(self.say(chat, text[:end].strip(), person=person))
+            text = text[end:]
+        return ids
 
     def paste(
         self,
@@ -390,6 +408,14 @@ class People:
             if entity.type == "text_mention" and entity.extra["user"]["id"] == self.world.bot["id"]:
                 return True
         return False
+
+
+def _cut_in(text: str, limit: int) -> int:
+    """Where a client ends the first part of a text; offsets of characters of the basic plane."""
+    if len(text) <= limit:
+        return len(text)
+    half = limit // 2
+    return next((at for end in ("\n\n", "\n", " ") if (at := text.rfind(end, half + 1, limit)) > 0), limit)
 
 
 def _album_kind(content: Json) -> str:

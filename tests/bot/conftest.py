@@ -54,6 +54,9 @@ class MessageDetails(TypedDict, total=False):
     follow_up: bool
     whole_channel: bool
     awaited: bool
+    unfinished: bool
+    severed: bool
+    album: str
 
 
 class MessageFields(MessageDetails, total=False):

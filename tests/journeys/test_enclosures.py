@@ -71,22 +71,22 @@ class Place:
                 name = f"{self.world.discord.mention()} " if mention else ""
                 return self.world.discord.say(int(self.id), name + text, person=7, files=files)
 
-    def forward(self, text: str, *files: tuple[str, str, bytes]) -> None:
-        """Forward what Eve wrote elsewhere."""
+    def forward(self, text: str, *files: tuple[str, str, bytes], comment: str = "") -> None:
+        """Forward what Eve wrote elsewhere, as clients do it with a comment."""
         match self.platform:
             case "telegram":
                 eve = self.world.telegram.person(666, "Eve")
-                self.world.telegram.people.forward(int(self.id), text, eve, person=7, files=files)
+                self.world.telegram.people.forward(int(self.id), text, eve, person=7, files=files, comment=comment)
             case "slack":
                 self.world.slack.channel("C9", "elsewhere", member=False)
                 said = self.world.slack.say("C9", text, person="U666", files=files)
-                self.world.slack.forward(self.id, ("C9", said), person="U7")
+                self.world.slack.forward(self.id, ("C9", said), comment, person="U7")
             case _:
                 self.world.discord.person(666, "Eve")
                 self.world.discord.guild(9, "Elsewhere")
                 self.world.discord.channel(99, 9, member=False)
                 said = self.world.discord.say(99, text, person=666, files=files)
-                self.world.discord.forward(self.id, said, person=7)
+                self.world.discord.forward(self.id, said, person=7, comment=comment)
 
     @property
     def texts(self) -> list[str]:
@@ -226,13 +226,20 @@ async def test_a_forwarded_file_is_named_too(world: World, start: Start) -> None
         for place in places:
             await place.until(f"{DAMAGED}: a file (report.pdf)")
         assert world.model.requests == []
+
+
+async def test_a_forwarded_file_with_words_is_named_beside_the_answer(world: World, start: Start) -> None:
+    world.model.script = lambda body: Reply("Noted.")
+    async with start(*PLATFORMS):
+        places = [Place(world, platform) for platform in PLATFORMS]
         for place in places:
             place.forward("Read this", PDF)
         for place in places:
             await place.until("Noted.")
 
     for place in places:
-        assert place.texts[1].startswith(f"{DAMAGED}: a file (report.pdf).")
+        [text] = place.texts
+        assert text.startswith(f"{DAMAGED}: a file (report.pdf).")
     for question in asked(world):
         assert "> Read this" in question
         assert "(Sent with the message above that it quotes;" in question and '"report.pdf"' in question

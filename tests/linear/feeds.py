@@ -59,6 +59,7 @@ from bot.contract.messages import (
     Status,
 )
 from bot.contract.transcript import AssistantEntry, ToolEntry, UserEntry
+from bot.intake.parts import join_parts
 from bot.markdown import addresses, dialect, lines, tree, unfinished, variants
 from bot.model import (
     arguments,
@@ -668,6 +669,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.agent.nudges.claims_search": lambda text: nudges.claims_search(text, results=False),
     "bot.toolchoice.smalltalk.is_small_talk": smalltalk.is_small_talk,
     "bot.model.protocol.results_message": lambda text: protocol.results_message([ToolEntry(text, text, text, True)]),
+    "bot.intake.parts.join_parts": lambda text: join_parts(_asked(text), _asked(text)),
     "bot.context.question.write_preamble": lambda text: question.write_preamble(_asked(text)),
     "bot.context.question.user_entry": lambda text: question.user_entry(_asked(text)),
     "bot.safety.redacted.redact_call": lambda text: redacted.redact_call(_call(text), REDACTOR.redact),
@@ -1039,6 +1041,7 @@ OWN: dict[str, str] = {
     "bot.turn.conversation": _HANDS_ON,
     "bot.intake.admission": _HANDS_ON,
     "bot.turn.ending": _HANDS_ON,
+    "bot.intake.parts.Parts": _HANDS_ON,
     "bot.intake.dispatcher": _HANDS_ON,
     "bot.sentences.__init__.refuses": _SHORT,
     "bot.turn.earlier": _HANDS_ON,

@@ -376,18 +376,17 @@ async def test_servers_from_before_origins_name_the_date_of_a_forward(reader: Re
     assert said.quoted is not None and (said.quoted.text, said.quoted.forwarded) == ("/new", True)
 
 
-async def test_a_forwarded_album_is_one_message(reader: Reader) -> None:
+async def test_the_parts_of_a_forwarded_album_are_quoted(reader: Reader) -> None:
     pictures = [(f"{number}.png", "image/png", b"\x89PNG") for number in range(3)]
     reader.server.people.forward(ADA, "Which is best?", reader.server.people.person(666, "Eve"), files=pictures)
 
-    [said] = meant_for(reader.bot, reader.server.world.updates.all.values())
+    parts = [message_of(said) for said in meant_for(reader.bot, reader.server.world.updates.all.values())]
 
-    assert message_of(said).text == ""
     picture = Enclosure(kind=EnclosureKind.PICTURE, size=4)
-    assert message_of(said).quoted == Quoted(
-        text="Which is best?", author="Eve", forwarded=True, enclosed=(picture,) * 3
-    )
-    assert message_of(said).enclosed == ()
+    assert [part.quoted for part in parts] == [
+        Quoted(text=text, author="Eve", forwarded=True, enclosed=(picture,)) for text in ("Which is best?", "", "")
+    ]
+    assert {(part.text, part.enclosed) for part in parts} == {("", ())} and len({part.album for part in parts}) == 1
 
 
 @pytest.mark.parametrize(
@@ -568,31 +567,48 @@ async def test_what_says_nothing_at_all_is_not_heard(reader: Reader) -> None:
     assert reader.read(update) is None
 
 
-@pytest.mark.parametrize("captioned", [0, 2])
-async def test_an_album_is_one_message(reader: Reader, captioned: int) -> None:
-    pictures = [(f"{number}.png", "image/png", b"\x89PNG") for number in range(3)]
-    reader.server.say(ADA, "Which is best?", person=ADA, files=pictures)
-    raw = list(reader.server.world.updates.all.values())
-    raw[0]["message"]["caption"], caption = "", raw[0]["message"].pop("caption")
-    raw[captioned]["message"]["caption"] = caption
-
-    [said] = meant_for(reader.bot, raw)
-    parts = [message_of(meant_for(reader.bot, [update])[0]) for update in raw]
-
-    assert message_of(said).text == "Which is best?"
-    assert len({part.also for part in parts}) == 1 and parts[0].also != ()
-    assert len({part.delivery for part in parts}) == 3
-
-
-async def test_all_captions_of_an_album_are_read(reader: Reader) -> None:
+async def test_each_part_of_an_album_says_to_which_it_belongs(reader: Reader) -> None:
     pictures = [(f"{number}.png", "image/png", b"\x89PNG") for number in range(3)]
     reader.server.say(ADA, "The first.", person=ADA, files=pictures)
     raw = list(reader.server.world.updates.all.values())
     raw[2]["message"]["caption"] = "The third."
 
-    [said] = meant_for(reader.bot, raw)
+    parts = [message_of(said) for said in meant_for(reader.bot, raw)]
 
-    assert message_of(said).text == "The first.\n\nThe third." and len(message_of(said).enclosed) == 3
+    assert [(part.text, len(part.enclosed)) for part in parts] == [("The first.", 1), ("", 1), ("The third.", 1)]
+    assert len({part.album for part in parts}) == 1 and parts[0].album and all(part.unfinished for part in parts)
+    assert len({part.delivery for part in parts}) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "unfinished", "severed"),
+    [
+        ("word " * 409, False, False),
+        ("word " * 410, True, False),
+        ("x" * 4095, True, False),
+        ("字" * 4096, True, True),
+        ("🙂" * 2048, True, True),
+    ],
+)
+async def test_a_text_of_more_than_half_the_limit_may_go_on(
+    reader: Reader, text: str, unfinished: bool, severed: bool
+) -> None:
+    """Clients cut a long paste between a half of the limit and the limit, where a paragraph, line or word ends."""
+    said = message_of(reader.sent(ADA, text))
+
+    assert (said.unfinished, said.severed) == (unfinished, severed)
+
+
+async def test_only_a_forward_an_album_and_a_long_text_may_go_on(reader: Reader) -> None:
+    eve = reader.server.people.person(666, "Eve")
+    forward = message_of(reader.read(reader.raw(reader.server.people.forward(ADA, "Tea is a leaf.", eve))))
+    picture = message_of(reader.sent(ADA, "What is this?", files=[("a.png", "image/png", b"\x89PNG")]))
+
+    assert (forward.unfinished, picture.unfinished, message_of(reader.sent(ADA, "hello")).unfinished) == (
+        True,
+        False,
+        False,
+    )
 
 
 # Fetching

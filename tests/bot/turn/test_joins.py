@@ -11,7 +11,7 @@ import pytest
 from bot.context import Busy, ChatOptions
 from bot.contract import ChatId, Enclosure, EnclosureKind, MessageSent, Quoted, ReplyTarget, Sender, StoreError
 from bot.store import Store
-from bot.turn.joins import COLLECT_SECONDS, Joins
+from bot.turn.joins import COLLECT_SECONDS, PART_SECONDS, Joins
 from bot.turn.limits import TurnLimits
 from bot.turn.queue import Running, TurnQueue
 from bot.turn.run import Run
@@ -75,6 +75,7 @@ class Chat:
             question=None if question.command else question,
             came_at=self.clock.monotonic(),
             begun=lambda: self.begun.append(id),
+            replaces=question.replaces,
         )
         await self.clock.settle()
         return id
@@ -250,3 +251,20 @@ async def test_what_another_row_asks_is_joined_by_nothing(chat: MakeChat, clock:
     await clock.advance(COLLECT_SECONDS)
 
     assert it.asked == ["And milk?"] and results == []
+
+
+async def test_only_a_question_that_came_in_part_waits_for_its_rest(chat: MakeChat, clock: FakeClock) -> None:
+    it = chat(Busy.QUEUE)
+    it.gate.set()
+    await it.send("Is it true?")
+    assert it.asked == ["Is it true?"]
+
+    first = await it.send("", unfinished=True)
+    assert it.asked == ["Is it true?"] and it.queue.gathers(CHAT, first)
+    await clock.advance(PART_SECONDS - 0.01)
+    second = await it.send("What of this?", unfinished=True, replaces=first)
+
+    await clock.advance(PART_SECONDS - 0.01)
+    assert it.asked == ["Is it true?"] and it.queue.gathers(CHAT, second)
+    await clock.advance(0.02)
+    assert it.asked == ["Is it true?", "What of this?"] and not it.queue.gathers(CHAT, second)

@@ -43,6 +43,7 @@ from bot.safety import redacted
 from bot.sentences import language_of, say
 from bot.store import Claim, InboxRow, InboxState, Store
 from bot.turn import STARTS_AT_ONCE, Approvals, Joins, Reminders, Running, TurnQueue
+from tools.cancelling import complete
 
 log = logging.getLogger(__name__)
 
@@ -378,8 +379,8 @@ class Dispatcher:
                 said = await self._actions.run_at_once(meant, language)
                 if said.text:
                     self._notices.soon(meant, said.text, private=said.private, buttons=said.buttons)
-                # It was answered already: its end is written down however long the store takes.
-                await self._retry_patiently(meant.chat, lambda: self._store.intake.end(id, InboxState.DONE))
+                # It was answered: its end is written down however long that takes, also while its place is handed over.
+                await complete(self._retry_patiently(meant.chat, lambda: self._store.intake.end(id, InboxState.DONE)))
             case Begin(meant, language):
                 await self._enqueue(id, meant, language)
             case _:

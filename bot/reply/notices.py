@@ -12,6 +12,8 @@ from bot.reply.opening import Replies
 
 log = logging.getLogger(__name__)
 
+MOMENT = 1.0
+"""Seconds that sentences have to be shown when a process ends."""
 MOST_TOLD = 5
 """Sentences of our own that wait to be shown in one chat; who floods it gets no more of them."""
 MOST_TOLD_OVER_ALL = 1_000
@@ -33,7 +35,9 @@ class Notices:
         return frozenset(self._tasks)
 
     async def close(self) -> None:
-        """Show nothing more that `soon` began."""
+        """Show nothing more that `soon` began, but for what stands in a moment: no next process knows of it."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=MOMENT)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -11,13 +11,17 @@ import pytest
 
 from bot.app import App
 from bot.configuration import configure
+from bot.contract.messages import MessageRef
+from bot.contract.surface import Drawn
 from bot.intake import Alone
+from bot.reply import Notices
 from bot.sentences import say
+from bot.store import InboxState
 from playground.faults import Fault
 from playground.model import Reply
 from tests.bot.conftest import Memory
 from tests.conftest import RawJson
-from tests.contract.fleets import Fleet, in_processes, message
+from tests.contract.fleets import Fleet, FoundPlace, in_processes, message
 from tests.patience import PATIENCE
 
 
@@ -130,3 +134,59 @@ async def test_a_message_that_waits_long_behind_another_is_answered_where_its_pl
 
     await until(lambda: reads(fleet, "7", "Answer to two."))
     assert not reads(fleet, "7", "offline") and reads(fleet, "7", "Answer to one.")
+
+
+async def test_a_command_is_answered_once_where_its_place_moves_before_that_is_written_down(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, answered, written = await fleet.start(), asyncio.Event(), asyncio.Event()
+    end = fleet.store.intake.end
+
+    async def end_late(row: int, state: InboxState) -> None:
+        answered.set()
+        await written.wait()
+        await end(row, state)
+
+    monkeypatch.setattr(fleet.store.intake, "end", end_late)
+    await first.deliver(message("", command="help"))
+    await answered.wait()
+    second = await fleet.start()
+
+    ending = asyncio.create_task(first.end())
+    await until(lambda: first.ending)
+    written.set()
+    await ending
+    await second.deliver(message("", command="whoami"))
+    await until(lambda: reads(fleet, "7", "telegram:7"))
+
+    assert len(fleet.shown("7")) == 2
+
+
+async def test_what_was_said_already_is_shown_before_a_process_ends(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is written down as said, so no other process would say it."""
+    first, posting, posted, late = await fleet.start(), asyncio.Event(), asyncio.Event(), asyncio.Event()
+    show, close = FoundPlace.show, Notices.close
+
+    async def close_late(self: Notices) -> None:
+        late.set()
+        await close(self)
+
+    async def show_late(self: FoundPlace, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        posting.set()
+        await posted.wait()
+        return await show(self, drawn, at, nonce)
+
+    monkeypatch.setattr(FoundPlace, "show", show_late)
+    monkeypatch.setattr(Notices, "close", close_late)
+    await first.deliver(message("", command="whoami"))
+    await posting.wait()
+
+    ending = asyncio.create_task(first.end())
+    await late.wait()
+    await asyncio.sleep(0)
+    posted.set()
+    await ending
+
+    assert reads(fleet, "7", "telegram:7")

@@ -6,6 +6,7 @@ import pytest
 
 from bot.reply.notices import MOST_TOLD, Notices
 from tests.bot.conftest import OpenRig, Rig
+from tests.patience import PATIENCE
 
 
 def notices_of(it: Rig) -> Notices:
@@ -41,10 +42,15 @@ async def test_a_sentence_that_cannot_be_shown_is_logged_and_forgotten(
         assert it.shown() == []
 
 
-async def test_what_is_not_shown_at_the_end_of_the_process_is_left(rig: OpenRig) -> None:
+@pytest.mark.parametrize(("may_call", "shown"), [(True, ["A last word."]), (False, [])])
+async def test_what_is_not_shown_within_a_moment_of_the_end_of_the_process_is_left(
+    may_call: bool, shown: list[str], rig: OpenRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.reply.notices.MOMENT", PATIENCE if may_call else 0.0)
     async with rig() as it:
-        notices_of(it).soon(it.message("hi"), "Too late.")
+        it.bot.pacer.may_call = lambda: may_call
+        notices_of(it).soon(it.message("hi"), "A last word.")
 
         await notices_of(it).close()
 
-        assert it.shown() == []
+        assert it.shown() == shown

@@ -118,7 +118,7 @@ class Scenes:
             web.port = free_port()
             process.settings["WEB_PORT"] = str(web.port)
             self.addresses.append(f"{web.address}/slack")
-        self.reception.values |= {"bot.intake.fleet.MORE_PLACES": -1_000.0, "bot.intake.fleet.PASSED": 1_000_000.0}
+        self.reception.options = ("--only", "intake")
 
     async def start(self) -> None:
         await self.reception.start()
@@ -389,7 +389,7 @@ async def test_people_meet_one_bot_whatever_becomes_of_its_processes(world: Worl
     scenes = Scenes(world, fleet)
     await scenes.start()
     await one_turn_for_what_reaches_all(scenes)
-    # await many_chats_keep_within_a_bots_limits(scenes)
+    await many_chats_keep_within_a_bots_limits(scenes)
     await what_people_do_reaches_the_turn(scenes)
     await an_orderly_end_hands_over(scenes)
     await a_frozen_process_is_replaced(scenes)

@@ -197,8 +197,7 @@ async def test_all_processes_are_replaced_under_chats_that_keep_asking(
 ) -> None:
     """One after the other is asked to end and started again, two answer meanwhile."""
     scenes = Scenes(world, fleet)
-    for process in fleet.processes:
-        process.values.clear()
+    scenes.reception.options = ()
     await scenes.start()
     crowd = Crowd(scenes, people)
     world.model.script = lambda body: Reply(crowd.reply(asked(body)), words_per_second=60)

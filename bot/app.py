@@ -27,6 +27,7 @@ from bot.intake import (
     Roles,
     Sessions,
     WaitingSigns,
+    serve_places,
     work_beside,
 )
 from bot.model import Chain, Model, Models
@@ -418,14 +419,13 @@ class App:
             self.platforms.run(dispatcher.deliver, dispatcher.resume, leave, dispatcher.suspend), name="platforms"
         )
         stopping = asyncio.create_task(stop.wait(), name="stop")
-        owning = asyncio.create_task(self.ownership.run(dispatcher.serve, dispatcher.hint), name="places")
+        owning = asyncio.create_task(serve_places(self, self._clock), name="places")
         keep = Keep.from_days(self.configuration.core.keep_days, self.configuration.core.keep_files_days)
         beside = [asyncio.create_task(work, name=name) for name, work in work_beside(self, self._clock, keep)]
         named = [*self.rights.named, *self._call_policy.named]
         trying = asyncio.create_task(try_tools(self.registry, named), name="tool trials")
         try:
-            ends = {running, stopping, owning} if self.ownership.shared else {running, stopping}
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({running, stopping, owning}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in (stopping, *beside, trying):
                 task.cancel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.intake.admission import Admission, AdmissionLimits
 from bot.intake.agreement import CLOCK_SECONDS, find_differences, refuse_differences
-from bot.intake.background import work_beside
+from bot.intake.background import serve_places, work_beside
 from bot.intake.dispatcher import Dispatcher
 from bot.intake.fleet import Fleet
 from bot.intake.ownership import Alone, Locks, Ownership, Role, Sessions

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
-from bot.contract import Adapter, Clock
+from bot.contract import Adapter, Clock, time_limit
 from bot.intake.dispatcher import Dispatcher
 from bot.intake.due import watch_due
 from bot.intake.ownership import Locks, Ownership
@@ -16,6 +18,17 @@ from bot.operations import keep_tidy
 from bot.policy import Quotas
 from bot.store import Keep, Store
 from bot.turn import Reminders
+
+READY_SECONDS = 5.0
+"""After so long places are served even by a process that is not ready: the others may be no better."""
+
+
+class Slow(Protocol):
+    """What the first answer would wait for."""
+
+    async def prepare(self) -> None:
+        """Do what takes long at the first time."""
+        ...
 
 
 class Parts(Protocol):
@@ -30,6 +43,22 @@ class Parts(Protocol):
     roles: Roles
     reminders: Reminders
     dispatcher: Dispatcher
+
+    @property
+    def conversation(self) -> Slow: ...
+    @property
+    def models(self) -> Slow: ...
+
+
+async def serve_places(app: Parts, clock: Clock) -> None:
+    """Serve places until this process hands them over, from when it can answer at once: others could meanwhile."""
+    if app.ownership.shared and app.roles.role.answers:
+        getting_ready = (app.platforms.tried.wait(), app.conversation.prepare(), app.models.prepare())
+        with suppress(TimeoutError):
+            async with time_limit(clock, READY_SECONDS):
+                # What fails there fails where it is needed.
+                await asyncio.gather(*getting_ready, return_exceptions=True)
+    await app.ownership.run(app.dispatcher.serve, app.dispatcher.hint)
 
 
 def work_beside(app: Parts, clock: Clock, keep: Keep) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from bot.intake.membership import WAITING, Membership
 
 if TYPE_CHECKING:
-    from dbos import DBOS
+    from dbos import DBOS, Queue
     from psycopg import Connection
 
 POLL_SECONDS = 0.1
@@ -104,13 +104,13 @@ class _Bell(threading.Event):
 class Engine:
     """The engine of this process."""
 
-    def __init__(self, member: Membership, serve: Callable[[str, str], Awaitable[None]], takes: bool) -> None:
+    def __init__(self, member: Membership, serve: Callable[[str, str], Awaitable[None]]) -> None:
         self._member = member
-        self._takes = takes
         self._serve = serve
         self._loop = asyncio.get_running_loop()
         self._started: DBOS | None = None
         self._bell = _Bell()
+        self._queue: Queue | None = None
         self._asking: threading.Thread | None = None
         self.ring = self._bell.ring
         """Called from any thread: a place may be waiting to be served."""
@@ -118,20 +118,27 @@ class Engine:
     @classmethod
     @asynccontextmanager
     async def start(
-        cls, url: str, member: Membership, serve: Callable[[str, str], Awaitable[None]], *, takes: bool = True
+        cls, url: str, member: Membership, serve: Callable[[str, str], Awaitable[None]]
     ) -> AsyncIterator[Engine]:
-        """Make or update the engine's tables; `serve(place, id)` is called for what it gives to this process.
-
-        Args:
-            takes: False: it gives nothing to this process, which only adds to its queue.
-        """
-        engine = cls(member, serve, takes)
+        """Make or update the engine's tables; `serve(place, id)` is called for what it gives to this process once that
+        begins to `take`. Before, and without, the process only adds to its queue."""
+        engine = cls(member, serve)
         try:
             # Not in the event loop: it waits for the database, and then takes a loop of its own.
             await asyncio.to_thread(engine._launch, url)
             yield engine
         finally:
             await asyncio.to_thread(engine._end)
+
+    def take(self) -> None:
+        """Ask for places from now on."""
+        if self._asking is None and not self._bell.is_set():
+            from dbos._queue import queue_worker_thread
+
+            # Its own thread for a queue asks all the time, or is late; this is the same, told when there is something.
+            values = (self._bell, self._started, self._queue)
+            self._asking = threading.Thread(target=queue_worker_thread, args=values, name="places", daemon=True)
+            self._asking.start()
 
     def rest(self) -> None:
         """Take nothing more; what is served goes on. Returns at once."""
@@ -143,7 +150,6 @@ class Engine:
 
     def _launch(self, url: str) -> None:
         from dbos import DBOS
-        from dbos._queue import queue_worker_thread
 
         async def serve(place: str) -> None:
             job = DBOS.workflow_id
@@ -174,14 +180,9 @@ class Engine:
                 time.sleep(0.05)
             DBOS.listen_queues([])
             DBOS.launch()
-            queue = DBOS.register_queue(
+            self._queue = DBOS.register_queue(
                 "places", partition_concurrency=1, polling_interval_sec=POLL_SECONDS, on_conflict="always_update"
             )
-        if self._takes:
-            # Its own thread for a queue asks all the time, or is late; this is the same, told when there is something.
-            values = (self._bell, self._started, queue)
-            self._asking = threading.Thread(target=queue_worker_thread, args=values, name="places", daemon=True)
-            self._asking.start()
 
     async def _call(self, place: str, job: str) -> None:
         await self._serve(place, job)

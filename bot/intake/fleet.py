@@ -70,7 +70,7 @@ class Fleet:
         self._member = member
         self._clock = clock
         self._is_idle = is_idle
-        self._serve: asyncio.Future[Callable[[str], Awaitable[None]]] = asyncio.get_running_loop().create_future()
+        self._serve: Callable[[str], Awaitable[None]]
         self._hint: Callable[[str], object] = lambda _: None
         self._served: dict[str, str] = {}
         """Place → the id of its busy time; `_places` has it the other way round."""
@@ -111,7 +111,7 @@ class Fleet:
         )
         async with entering as member:
             fleet = cls(member, clock, is_idle, role)
-            async with Engine.start(url, member, fleet._begin, takes=role.answers) as fleet._engine:
+            async with Engine.start(url, member, fleet._begin) as fleet._engine:
                 member.on_sweep, member.on_waiting = fleet._sweep, fleet._engine.ring
                 try:
                     yield fleet
@@ -164,8 +164,10 @@ class Fleet:
 
     async def run(self, serve: Callable[[str], Awaitable[None]], hint: Callable[[str], object]) -> None:
         """See `Ownership.run`."""
-        self._hint = hint
-        self._serve.set_result(serve)
+        self._hint, self._serve = hint, serve
+        if self._engine is not None and self.role.answers:
+            # Not earlier: what a process is given before it can answer waits for that, though others could.
+            self._engine.take()
         await self._leaving.wait()
 
     async def tell(self, place: str, row: int) -> None:
@@ -220,7 +222,6 @@ class Fleet:
             await self._pass_on(place, job)
 
     async def _serve_until_idle(self, place: str, job: str) -> None:
-        serve = await asyncio.shield(self._serve)
         if not await self._insist(lambda db: self._own(db, place, job)):
             return
         self._served[place] = job
@@ -228,7 +229,7 @@ class Fleet:
         try:
             while True:
                 try:
-                    await serve(place)
+                    await self._serve(place)
                 except Exception:
                     log.exception("%s could not be served, and is tried again", place)
                     await self._clock.sleep(1.0)

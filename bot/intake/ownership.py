@@ -6,6 +6,7 @@ at running turns (the queue, joins, `/stop`, presses, edits) finds them in its o
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from enum import StrEnum
 from math import inf
@@ -160,7 +161,8 @@ class Alone:
         return True
 
     async def run(self, serve: Callable[[str], Awaitable[None]], hint: Callable[[str], object]) -> None:
-        """Return at once: what is stored is handled by who stored it, and the rest at the login of its platform."""
+        """Wait: what is stored is handled by who stored it, and the rest at the login of its platform."""
+        await asyncio.Future()
 
     async def tell(self, place: str, row: int) -> None:
         """Do nothing: nobody else is there."""

@@ -71,6 +71,9 @@ class Platforms:
         self._quiet = False
         self._last_off = ""
         self._state: dict[str, str] = dict.fromkeys(adapters, "starting")
+        self._untried = set(adapters)
+        self.tried = asyncio.Event()
+        """Set once each platform is logged in, or could not be reached at the first attempt."""
 
     @property
     def state(self) -> dict[str, str]:
@@ -198,6 +201,7 @@ class Platforms:
                 if not self._refused:  # the last one is told by whoever starts this
                     log.error("%s is off: %s", name, error)
                 await off(name)
+                self._try_over(name)
                 return
             except Exception as error:  # noqa: BLE001 - logged by `_failed`: the edge around a login
                 self._failed(name, error)
@@ -226,6 +230,7 @@ class Platforms:
                 if not resumed:
                     await resume(name)
                     resumed = True
+                    self._try_over(name)
                 await self._listen(name, adapter, deliver)
                 return
             except SettingsError:
@@ -303,8 +308,14 @@ class Platforms:
             with suppress(StoreError):
                 await sessions.leave(lock, adapter.session)
 
+    def _try_over(self, name: str) -> None:
+        self._untried.discard(name)
+        if not self._untried:
+            self.tried.set()
+
     def _failed(self, name: str, error: Exception) -> None:
         """Note and log why a platform does not receive now."""
+        self._try_over(name)
         self._metrics.connections_lost.add(name)
         if not isinstance(error, BotError):
             self._state[name] = "unreachable: an error of our own"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -141,6 +142,10 @@ class Models:
     def name(self) -> str:
         """The configured model's `provider:name`."""
         return self._chain.name
+
+    async def prepare(self) -> None:
+        """Load what the first request needs, in a thread."""
+        await asyncio.to_thread(self._clients[0].load)
 
     @property
     def names(self) -> tuple[str, ...]:

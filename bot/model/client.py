@@ -76,6 +76,10 @@ class ModelClient:
         """`provider:name`."""
         return str(self._at.name)
 
+    def load(self) -> None:
+        """Load what the SDK loads at its first request."""
+        _ = self._at.client.chat.completions.with_streaming_response.create
+
     @property
     def sees(self) -> bool:
         """It was never told that the model takes no pictures."""

@@ -103,6 +103,10 @@ class Conversation:
         self._exports = Exports(store, replies, notices, settling, surface, self._metrics, options)
         self._endings = Endings(store, models, once, settling, summaries, approvals, self._metrics, clock, options)
 
+    async def prepare(self) -> None:
+        """Do what the first answer would wait for."""
+        await self._offers.prepare()
+
     async def run(
         self,
         turn: int,

@@ -37,6 +37,10 @@ class Offers:
         self._models = models
         self._search_first = search_first
 
+    async def prepare(self) -> None:
+        """Look through the tools that there are, before somebody waits for it."""
+        await self._chooser.index(self._registry.specs())
+
     async def find_named(
         self, question: MessageSent, language: str, form: Callable[[], str]
     ) -> tuple[Permit, NamedCall | None]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 
 import pytest
 
+from bot.contract import SystemClock
 from bot.intake import engine, fleet, membership
+from bot.intake.fleet import Fleet
 from bot.intake.ownership import Role
-from tests.bot.intake.members import Looks, Marks, Member, looks
+from tests.bot.intake.members import Looks, Marks, Member, is_idle, looks
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.real
@@ -70,6 +73,29 @@ async def test_a_place_is_not_given_up_while_something_is_stored_there(here: Mem
 
     await look_for(seen, NOBODY)
     seen.check_order()
+
+
+async def test_a_process_takes_no_places_before_it_serves_them(seen: Looks, postgres_url: str) -> None:
+    """It starts, for a second or more: another one could answer meanwhile."""
+    enqueued = "SELECT FROM dbos.workflow_status WHERE status = 'ENQUEUED'"
+    served = asyncio.Event()
+
+    async def serve(place: str) -> None:
+        seen.rows("UPDATE inbox SET state = 'done' RETURNING id")
+        served.set()
+
+    async with Fleet.open(postgres_url, clock=SystemClock(), name="starting", is_idle=is_idle) as starting:
+        with closing(starting.connect()) as db, db.transaction():
+            (row,) = db.execute("INSERT INTO inbox (place) VALUES ('slack:C1') RETURNING id").fetchone() or (0,)
+            starting.ensure(Marks(db), "slack:C1", row)
+        await asyncio.sleep(3 * engine.POLL_SECONDS)  # it would be told and ask
+        assert seen.rows(enqueued)
+
+        running = asyncio.create_task(starting.run(serve, lambda place: None))
+        async with asyncio.timeout(PATIENCE):
+            await served.wait()
+        await starting.hand_over()
+        await running
 
 
 async def test_a_place_that_could_not_be_served_is_tried_again(seen: Looks, postgres_url: str) -> None:

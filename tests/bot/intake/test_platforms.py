@@ -124,6 +124,21 @@ async def test_one_platform_in_trouble_never_holds_another(clock: FakeClock) -> 
             platforms.surface(ReplyTarget("slack"))
 
 
+async def test_it_is_known_when_each_platform_was_tried(clock: FakeClock) -> None:
+    """Logged in, out of reach or refused: nobody who starts waits for more."""
+    wrong, down = Fake("slack", logins=[SettingsError("refused")]), Fake("discord", logins=[Unreachable("no")] * 9)
+    taken_up = asyncio.Event()
+
+    async def resume(platform: str) -> None:
+        await taken_up.wait()
+
+    async with running(clock, Fake("telegram"), wrong, down, resume=resume) as (platforms, _, _):
+        assert not platforms.tried.is_set()
+        taken_up.set()
+        await clock.settle()
+        assert platforms.tried.is_set()
+
+
 async def test_the_log_says_of_each_platform_when_it_is_logged_in(
     clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:

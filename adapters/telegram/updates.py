@@ -147,41 +147,41 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     message = update.message or update.edited_message
     if message is not None and (message.migrate_to_chat_id or message.migrate_from_chat_id):
         return _moved(update, message, bot)
-    if message is None or message.from_user is None or message.from_user.is_bot or message.via_bot is not None:
+    if message is None or message.from_user is None:
         return None
-    if message.sender_chat is not None:
-        # An anonymous admin, somebody who writes as a channel, a linked channel's post: `from_user` is a stand-in, for
-        # the last one even a user that is no bot. https://core.telegram.org/bots/api#message
+    edited, direct = update.edited_message is not None, message.chat.type == "private"
+    # Of an anonymous admin and of somebody who writes as a channel `from_user` is a stand-in; of a linked channel's
+    # post it is a user that is no bot. https://core.telegram.org/bots/api#message
+    faceless = message.sender_chat is not None
+    if message.is_automatic_forward or (edited if faceless else message.from_user.is_bot):
         return None
-    direct = message.chat.type == "private"
-    forwarded = _is_forward(message)
-    if forwarded and (not direct or update.edited_message is not None):
+    others = _of_another(message)
+    if others and (edited or (_is_forward(message) and not direct)):
         # What others wrote calls no bot into a group, and no change of it (a reaction counts as one) is the person's.
         return None
     # Of a forward nothing is the person's own: a comment on it is a message of its own.
-    edited = update.edited_message is not None
     # What stands in a list or where somebody is changes without a word of the person.
-    text = "" if forwarded else words_of(message) if edited else _shown(message)
+    text = "" if others else words_of(message) if edited else _shown(message)
     command = words.parse(text)
     if command is not None and not _for_us(text, bot):
         return None
-    stripped, mentioned = ("", False) if forwarded else _without_mention(message, bot, text)
+    stripped, mentioned = _without_mention(message, bot, _shown(message) if others else text)
     # In a group, a command that names no bot and is none of ours is another bot's.
     ordered = command is not None and (command[0] in words.BY_WORD or "@" in text.split(maxsplit=1)[0])
     # Who changes a question need not address the bot again; the core knows which messages are questions.
     if not (direct or mentioned or ordered or edited or _replies_to(bot, message)):
         return None
-    if not (text or (forwarded and _shown(message)) or _enclosed(message)):
+    if not (text or (others and _shown(message)) or _enclosed(message)):
         return None
     where = _Where(
         delivery=str(update.update_id),
         chat=ChatId("telegram", str(bot.id), str(message.chat.id), str(_topic(message) or "")),
-        sender=_sender(message.from_user),
+        sender=Sender(id="") if faceless else _sender(message.from_user),
         target=_target(message),
         sent_at=message.date.timestamp(),
         message_id=str(message.message_id),
     )
-    word, argument = command if command is not None else ("", stripped)
+    word, argument = command if command is not None else ("", "" if others else stripped)
     if edited:
         # Of an album only the part with the caption is told.
         enclosed = None if message.media_group_id else _enclosed(message)
@@ -200,7 +200,8 @@ def _sent(message: Message, bot: Bot, where: _Where, word: str, argument: str) -
         group=message.chat.type != "private",
         quoted=_quoted(message, bot),
         replies_to=_replied(message),
-        enclosed=() if forwarded else _enclosed(message),
+        enclosed=() if _of_another(message) else _enclosed(message),
+        faceless=message.sender_chat is not None,
         # A comment and what it forwards, the parts of an album and those of a long paste are messages of their own.
         unfinished=forwarded or bool(message.media_group_id) or units > _LONG,
         severed=units == MessageLimit.MAX_TEXT_LENGTH,
@@ -291,6 +292,11 @@ def _is_forward(message: Message) -> bool:
     return message.forward_origin is not None or "forward_date" in message.api_kwargs
 
 
+def _of_another(message: Message) -> bool:
+    """Return True if nothing in a message is of who sent it: a forward, or what an inline bot made for them."""
+    return _is_forward(message) or message.via_bot is not None
+
+
 def _for_us(text: str, bot: Bot) -> bool:
     """Return True for `/new` and `/new@our_bot`, False for `/new@other_bot`."""
     _, at, name = text.split(maxsplit=1)[0].partition("@")
@@ -348,8 +354,8 @@ def _enclosed(message: Message | ExternalReplyInfo) -> tuple[Enclosure, ...]:
 
 
 def _quoted(message: Message, bot: Bot) -> Quoted | None:
-    """Return the forwarded message, or the one replied to."""
-    if _is_forward(message):
+    """Return what was forwarded or made by an inline bot, or the message replied to."""
+    if _of_another(message):
         quoted = Quoted(text=_shown(message), forwarded=True, enclosed=_enclosed(message))
         return _by_author(message, bot, quoted)
     replied, part = message.reply_to_message, message.quote.text[:LONGEST_TEXT] if message.quote is not None else ""
@@ -367,16 +373,16 @@ def _quoted(message: Message, bot: Bot) -> Quoted | None:
 
 
 def _replied(message: Message) -> str:
-    """Return the id of the message that it replies to; empty for a forward, and what just stands in a topic."""
+    """Return the id of the message that it replies to; empty for what is another's, and what just stands in a topic."""
     replied = message.reply_to_message
-    return "" if _is_forward(message) or replied is None or replied.forum_topic_created else str(replied.message_id)
+    return "" if _of_another(message) or replied is None or replied.forum_topic_created else str(replied.message_id)
 
 
 def _by_author(message: Message, bot: Bot, quoted: Quoted) -> Quoted:
     """`quoted` with who wrote `message`, which may be somebody else than who sent it."""
     if _is_forward(message):
         return _by_origin(message.forward_origin, bot, quoted)
-    return _by(message.sender_chat or message.from_user, bot, quoted)
+    return _by(message.via_bot or message.sender_chat or message.from_user, bot, quoted)
 
 
 def _by_origin(origin: MessageOrigin | None, bot: Bot, quoted: Quoted) -> Quoted:

@@ -250,6 +250,9 @@ class MessageSent(_Delivery):
     """Cut off in the middle of a line, so that its rest follows without a gap."""
     album: str = ""
     """The album that it is a part of; its parts are one question."""
+    faceless: bool = False
+    """Nothing tells who wrote it, but somebody did: an anonymous admin, or who writes as a channel. It is refused with
+    a sentence."""
     joined: bool = False
     """Later messages of its person stand in it."""
     decides: int = 0

@@ -17,6 +17,7 @@ from bot.policy import (
     OncePer,
     Quotas,
     once_in_chat,
+    once_per_hour,
     once_per_person,
     once_per_window,
     payer_of,
@@ -122,6 +123,8 @@ class Admission:
             StoreError: it cannot be decided now.
         """
         language = await language_for(self._store, message)
+        if message.faceless:
+            return await self._refuse_faceless(message, language)
         command = BY_WORD.get(message.command)
         if not await self._access.allows(message) and not (command is not None and command.open):
             self._metrics.strangers.add()
@@ -142,6 +145,12 @@ class Admission:
             else await self._refuse_excess(message, language) or await self._refuse_spent(message, language)
         )
         return refused or Begin(message, language)
+
+    async def _refuse_faceless(self, message: MessageSent, language: Language) -> Refuse:
+        """Ask somebody who writes as a chat to write as a person: not often, as the chat may be a program's."""
+        if await self._access.is_shut(message.chat):
+            return Refuse("")
+        return Refuse(say("faceless", language), once_per_hour("faceless", message.chat))
 
     async def _count(self, message: MessageSent) -> bool:
         count = self._quotas.count_question if message.command in _ASKS_A_MODEL else self._quotas.count_command

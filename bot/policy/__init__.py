@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.policy.access import Access
 from bot.policy.channelsfile import ChannelsFile, read_channels
 from bot.policy.metering import meter
-from bot.policy.once import Once, OncePer, may_be_told, once_in_chat, once_per_person
+from bot.policy.once import Once, OncePer, may_be_told, once_in_chat, once_per_hour, once_per_person
 from bot.policy.prices import Prices, read_prices
 from bot.policy.purse import DayPurse
 from bot.policy.quotas import DAY, MINUTE, Day, Payer, QuotaLimits, Quotas, Report, charge, once_per_window, payer_of

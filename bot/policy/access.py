@@ -19,8 +19,9 @@ it void; and the owner is told at once which account used it, with the command t
 | a guest whose workspace Slack does not name | only with `ALLOW_ALL` |
 | a member of a listed workspace, server or role | yes; on Discord only there, as it tells of members nowhere else |
 | anybody in direct messages of several people (Slack, Discord) | as in a group |
-| bots, webhooks, the bot itself | never: adapters do not hand them on |
-| anonymous admins, who writes as a channel, a linked channel's posts (Telegram) | never: a chat is no person |
+| bots, webhooks, a linked channel's posts (Telegram), the bot itself | never: adapters do not hand them on |
+| anonymous admins, who writes as a channel (Telegram) | no: a chat is no person, as a sentence says |
+| what an inline bot made for a person (Telegram) | as a forward of that person |
 | who forwards | as else, but nothing in what is forwarded is a command (`Quoted.forwarded`) |
 | who edits, deletes, presses a button, or set the reminder that is due | as who writes there; an edit runs no command |
 | in a chat whose `who` stands in `CHANNELS_FILE`: who is named there | yes, also if listed nowhere else |
@@ -147,6 +148,11 @@ class Access:
             former,
             chat,
         )
+
+    async def is_shut(self, chat: ChatId) -> bool:
+        """Return True if nobody may write in a chat but people who are named."""
+        roles, who = await self._roles.roles_of(identity.names_of(chat)), self._channels.channel_of(chat).who
+        return "blocked" in roles.values() or (who is not None and EVERYBODY not in who.value)
 
     async def is_admin(self, sender: Sender) -> bool:
         """Return True if the sender may do what concerns others."""

@@ -30,6 +30,11 @@ def once_in_chat(chat: ChatId, what: str) -> OncePer:
     return OncePer(f"{what} in {chat}", IN_CHAT_SECONDS)
 
 
+def once_per_hour(what: str, chat: ChatId) -> OncePer:
+    """The same may be shown once an hour in each chat, also across restarts."""
+    return OncePer(f"{what} in {chat}", REFUSED_AGAIN_AFTER, lasting=True)
+
+
 def once_per_person(what: str, person: str, seconds: float) -> OncePer:
     """The same may be told once in so many seconds to each person, also across restarts."""
     return OncePer(f"{what} {person}", seconds, lasting=True)

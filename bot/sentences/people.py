@@ -19,6 +19,12 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我还不认识你。如果这是你的机器人，请写 {pair} 和它启动时控制台显示的配对码；否则需要管理员添加你的 ID：{id}",
         "我還不認識你。如果這是你的機器人，請寫 {pair} 和它啟動時主控台顯示的配對碼；否則需要管理員加入你的 ID：{id}",
     ),
+    "faceless": (
+        "I answer people, and here you write as a group or a channel, so I cannot tell who asks. Please write as "
+        "yourself.",
+        "我只回答个人。你现在以群组或频道的身份发言，我不知道是谁在提问，请用自己的账号发送。",
+        "我只回答個人。你現在以群組或頻道的身分發言，我不知道是誰在提問，請用自己的帳號傳送。",
+    ),
     "paired": (
         "Welcome. You are the owner of this bot now, and I answer you.",
         "欢迎！你现在是这个机器人的主人，我会回答你。",

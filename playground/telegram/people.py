@@ -74,6 +74,7 @@ class People:
         quote: str = "",
         reply_elsewhere: Person | Chat | str | None = None,
         as_chat: Chat | None = None,
+        via: str = "",
         entities: Sequence[Entity] = (),
         files: Sequence[tuple[str, str, bytes]] = (),
     ) -> int:
@@ -86,12 +87,15 @@ class People:
         Args:
             reply_elsewhere: whose message in some other chat is replied to; of that one only `quote` is seen here.
             as_chat: write in the name of the group itself (an anonymous admin) or of a channel.
+            via: the name of an inline bot of which this is a result that the person chose.
         """
         extra: Json = {}
         if reply_elsewhere is not None:
             extra["external_reply"] = {"origin": self._origin(reply_elsewhere)}
         if as_chat is not None:
             extra["sender_chat"] = as_chat.json()
+        if via:
+            extra["via_bot"] = {"id": 7_700, "is_bot": True, "first_name": via, "username": f"{via}Bot"}
         return self._write(chat, text, person, thread, reply_to, quote, entities, files, extra)
 
     def send(

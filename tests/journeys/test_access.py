@@ -19,6 +19,9 @@ from tests.patience import PATIENCE
 ADA, BOB = 7, 8
 CLOSED = {"ALLOW_ALL": "false", "ALLOWED_USERS": "telegram:7,slack:T0PARLEY/U7,discord:7"}
 PLATFORMS = ("telegram", "slack", "discord")
+FACELESS = (
+    "I answer people, and here you write as a group or a channel, so I cannot tell who asks. Please write as yourself."
+)
 
 
 class Place:
@@ -247,9 +250,27 @@ async def test_other_bots_are_not_heard_though_everybody_may_write(world: World,
         discord.say(11, f"{discord.mention()} hello", webhook="News")
         for place in places.values():
             place.say("a person")
-        await decided(world, bot, done=3)
+        await decided(world, bot, done=3, refused=2)
 
-    assert [place.texts for place in places.values()] == [["Welcome here."]] * 3
+    assert [place.texts for place in list(places.values())[1:]] == [["Welcome here."]] * 2
+    assert sorted(places["telegram"].texts) == [FACELESS, "Welcome here."], "once an hour, however many write so"
+
+
+@pytest.mark.parametrize("shut", [False, True])
+async def test_who_writes_as_a_chat_is_asked_to_write_as_a_person(world: World, start: Start, shut: bool) -> None:
+    """An anonymous admin may be somebody who is listed; in a forbidden chat nothing is said to anybody."""
+    async with start("telegram", **CLOSED) as bot:
+        Place(world, "telegram", group=True)
+        if shut:
+            await bot.store.access.set_role(f"telegram:{world.telegram.bot['id']}/-50", "blocked")
+        name, group = f"@{world.telegram.bot['username']}", world.telegram.world.chats[-50]
+        for text in (f"{name} 你好", f"/new{name}"):
+            world.telegram.people.say(-50, text, as_chat=group)
+        await decided(world, bot, refused=2)
+
+    shown = [message.text for message in world.telegram.screen.of("-50")]
+    assert [text[:6] for text in shown] == ([] if shut else ["我只回答个人"])
+    assert world.model.requests == []
 
 
 async def test_who_has_a_listed_role_is_let_in_where_discord_tells_of_roles(world: World, start: Start) -> None:

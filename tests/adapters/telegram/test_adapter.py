@@ -46,6 +46,7 @@ from bot.contract.messages import (
     Page,
     Quoted,
     ReplyTarget,
+    Sender,
 )
 from bot.contract.surface import Deliver
 from bot.network import trusted
@@ -486,26 +487,57 @@ async def test_an_edited_message_is_told_as_such(server: TelegramServer, reader:
 BOTS = {"id": 5, "is_bot": True, "first_name": "Bot"}
 
 
-@pytest.mark.parametrize("fields", [{"from": BOTS}, {"via_bot": BOTS}, {"from": None}])
+@pytest.mark.parametrize("fields", [{"from": BOTS}, {"from": None}])
 async def test_what_bots_write_is_not_heard(reader: Reader, fields: RawObject) -> None:
     assert reader.changed(**fields) is None
 
 
-async def test_a_chat_that_writes_is_no_person(reader: Reader) -> None:
-    """An anonymous admin, a channel that somebody writes as, and a linked channel's post, which no bot's user sends."""
+async def test_who_writes_as_a_chat_is_no_person(reader: Reader) -> None:
+    """An anonymous admin, and a channel that somebody writes as."""
     people, server = reader.server.people, reader.server
     news = people.channel(-1_001_000_000_009, "News")
 
     for id in (
         people.say(GROUP, f"/forget{reader.name} yes", as_chat=server.world.chats[GROUP]),
         people.say(GROUP, f"{reader.name} hello", as_chat=news),
-        people.channel_post(GROUP, f"{reader.name} hello", news),
     ):
         update = reader.raw(id)
-        assert reader.read(update) is None
+        said = message_of(reader.read(update))
+        assert said.faceless and said.sender == Sender(id="")
         update["message"]["from"]["is_bot"] = False
-        update["message"].pop("forward_origin", None)
+        assert message_of(reader.read(update)).sender == Sender(id="")
+        update["edited_message"] = update.pop("message")
         assert reader.read(update) is None
+    reader.server.bot["can_read_all_group_messages"] = True
+    assert reader.read(reader.raw(people.say(GROUP, "hello", as_chat=news))) is None
+
+
+async def test_a_linked_channels_post_speaks_to_nobody(reader: Reader) -> None:
+    """A program may have posted it."""
+    people = reader.server.people
+    news = people.channel(-1_001_000_000_009, "News")
+    update = reader.raw(people.channel_post(GROUP, f"{reader.name} hello", news))
+
+    assert reader.read(update) is None
+    del update["message"]["forward_origin"]
+    assert reader.read(update) is None
+
+
+async def test_what_an_inline_bot_made_is_quoted_and_never_obeyed(reader: Reader) -> None:
+    people = reader.server.people
+
+    said = message_of(reader.read(reader.raw(people.say(ADA, "/allow telegram:666 admin", person=ADA, via="Wiki"))))
+    assert (said.command, said.text, said.sender.id, said.unfinished) == ("", "", "telegram:7", False)
+    assert said.quoted == Quoted(text="/allow telegram:666 admin", author="Wiki", forwarded=True)
+
+    picture = ("a.png", "image/png", b"\x89PNG")
+    shown = message_of(reader.read(reader.raw(people.say(ADA, "", person=ADA, via="Pic", files=[picture]))))
+    assert shown.enclosed == () and shown.quoted is not None and len(shown.quoted.enclosed) == 1
+
+    asked = message_of(reader.read(reader.raw(people.say(GROUP, f"{reader.name} hi", person=ADA, via="Wiki"))))
+    assert (asked.text, asked.group) == ("", True)
+    update = reader.raw(people.say(GROUP, f"/new{reader.name}", person=ADA, via="Wiki"))
+    assert reader.read(update) is None
 
 
 async def test_who_wrote_a_message_may_be_left_out(reader: Reader) -> None:

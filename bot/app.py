@@ -59,6 +59,7 @@ from bot.turn import (
     EnclosedFiles,
     Joins,
     Listener,
+    Narrator,
     Offers,
     Reminders,
     TurnOptions,
@@ -263,6 +264,7 @@ class App:
             offers=self._offers(),
             joins=self._joins,
             approvals=self._approvals,
+            narrator=Narrator(self.models.speaker, DayPurse(self.quotas), self.quotas.prices),
             metrics=self.metrics,
         )
         self.reminders = Reminders(
@@ -277,10 +279,7 @@ class App:
 
     def _agent(self) -> Agent:
         core = self.configuration.core
-        limits = AgentLimits(
-            rounds=core.max_tool_rounds, calls_per_pass=core.max_calls_per_pass, output_chars=core.max_output_chars
-        )
-        return Agent(self.registry, limits, self._redact, self._call_policy)
+        return Agent(self.registry, AgentLimits.from_settings(core), self._redact, self._call_policy)
 
     def _offers(self) -> Offers:
         core = self.configuration.core

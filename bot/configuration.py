@@ -127,6 +127,8 @@ def model_options(core: CoreSettings) -> ModelOptions:
         fallbacks=core.fallback_models,
         choices=core.models,
         transcriber="" if core.transcribe_model.strip().lower() == "off" else core.transcribe_model or of_provider,
+        speaker="" if core.speech_model.strip().lower() == "off" else core.speech_model,
+        voice=core.speech_voice,
         keys=keys,
         base_urls=urls,
         tool_mode=core.tool_mode,

@@ -157,6 +157,12 @@ class CoreSettings(Settings):
         description="What transcribes voice messages, as provider:name, or as local:/path/of/a/model on this machine; "
         "empty: what the model's provider has, else one whose key is set (OpenAI); off: nothing.",
     )
+    speech_model: str = Field(
+        "",
+        description="What speaks answers where a chat wants to hear them, as provider:name (openai:gpt-4o-mini-tts); "
+        "empty: nothing.",
+    )
+    speech_voice: str = Field("alloy", description="The voice that SPEECH_MODEL speaks with.")
     pre_search: bool = Field(False, description="Search before the model is asked where a question plainly needs it.")
     max_tool_rounds: int = Field(5, ge=2, le=50, description="Model calls a turn; 2 is the classical two-pass loop.")
     max_calls_per_pass: int = Field(16, ge=1, le=64, description="Tool calls that one pass may ask for.")
@@ -297,7 +303,7 @@ class CoreSettings(Settings):
     prices: Words = Field(
         (),
         description="Prices in dollars per million tokens, as openai:gpt-5-mini=0.25/0.025/2.00 (in/cached/out), or "
-        "for speech as openai:whisper-1=0.006/minute.",
+        "for speech as openai:whisper-1=0.006/minute or openai:tts-1=15/characters (a million of them).",
     )
     http_host: str = Field("127.0.0.1", description="Where the HTTP server listens (health and metrics).")
     http_port: int | None = Field(None, ge=0, le=65535, description="Its port; unset: no server.")

@@ -15,6 +15,8 @@ LIMITS = SurfaceLimits(
     collapses=True,
     # A chat action lasts five seconds or until a message arrives.
     typing_seconds=4.5,
+    # https://core.telegram.org/bots/api#sendvoice
+    sound="opus",
 )
 
 PRESS_LIMITS: Final = SurfaceLimits(200, 200, utf16_length, typing_seconds=0.0)

@@ -127,6 +127,21 @@ class TelegramSurface:
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
         if len(file.content) > LIMITS.attachment_bytes:
             raise TooLong(f"{file.name!r} is too large", by=len(file.content) - LIMITS.attachment_bytes)
+        if file.spoken:
+            try:
+                said = await self._bot.send_voice(
+                    self._chat,
+                    file.content,
+                    duration=max(1, round(file.spoken)),
+                    filename=file.name,
+                    message_thread_id=self._thread,
+                )
+                return MessageRef(str(said.message_id))
+            except BadRequest as error:
+                # The person, or the group, takes no voice messages: https://telegram.org/faq#privacy
+                log.info("telegram: a voice message goes as a file: %s", error.message[:200])
+            except Exception as error:
+                raise _file_refused(error) from error
         if file.media_type in _PHOTOS and len(file.content) <= PHOTO_BYTES:
             try:
                 sent = await self._bot.send_photo(
@@ -140,7 +155,12 @@ class TelegramSurface:
                 raise _file_refused(error) from error
         try:
             sent = await self._bot.send_document(
-                self._chat, file.content, filename=file.name, message_thread_id=self._thread
+                self._chat,
+                file.content,
+                filename=file.name,
+                message_thread_id=self._thread,
+                # Else Opus may be taken for a voice message again.
+                disable_content_type_detection=bool(file.spoken),
             )
             return MessageRef(str(sent.message_id))
         except Exception as error:

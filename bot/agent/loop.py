@@ -25,6 +25,7 @@ from bot.agent.task import Decision, Task
 from bot.contract import BEFORE_FIRST_PASS, AssistantEntry, Entry, ToolEntry, Usage, UserEntry
 from bot.model import Answer, Request
 from bot.safety import new_marker, redacted
+from bot.settings import CoreSettings
 from tools.base import ToolResult, ToolStatus
 from tools.registry import ToolRegistry
 
@@ -41,6 +42,12 @@ class AgentLimits:
     """Model calls a turn; the last one may call nothing. One more, without tools, where it still says nothing."""
     calls_per_pass: int = 16
     output_chars: int = 40_000
+
+    @classmethod
+    def from_settings(cls, core: CoreSettings) -> AgentLimits:
+        return cls(
+            rounds=core.max_tool_rounds, calls_per_pass=core.max_calls_per_pass, output_chars=core.max_output_chars
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from bot.cli.machine import examine_machine
 from bot.cli.sharing import digests_of
 from bot.configuration import Configuration, model_options
 from bot.contract import BotError, Clock, SettingsError, SystemClock, UserEntry
-from bot.model import PROVIDERS, KeyRefused, Model, ModelName, Models, Request, Transcriber, ask
+from bot.model import PROVIDERS, KeyRefused, Model, ModelName, Models, Request, Speaker, Transcriber, ask
 from bot.operations import Outlet, set_up
 from bot.policy import ChannelsFile, ToolRights, find_misnamed, read_channels
 from bot.settings import CoreSettings
@@ -160,8 +160,9 @@ async def _examine_models(
             for finding in await asyncio.gather(*(_examine_key(models, one, offline) for one in others)):
                 report.add("model", finding)
             report.add("voice", await _examine_voice(models.transcriber, offline, chosen=bool(core.transcribe_model)))
-            hears = [models.transcriber.name] if models.transcriber is not None else []
-            return tuple(dict.fromkeys([*(name for name, _ in asked), *hears]))
+            report.add("speech", await _examine_speech(models.speaker, offline))
+            beside = [one.name for one in (models.transcriber, models.speaker) if one is not None]
+            return tuple(dict.fromkeys([*(name for name, _ in asked), *beside]))
     except SettingsError as error:
         report.add("model", Finding.bad(str(error)))
         return ()
@@ -183,6 +184,19 @@ async def _examine_voice(transcriber: Transcriber | None, offline: bool, *, chos
         text = f"voice messages are not transcribed: {error}"
         return Finding.bad(text) if chosen else Finding.note(text)
     return Finding.ok(f"{transcriber.name} transcribes voice messages")
+
+
+async def _examine_speech(speaker: Speaker | None, offline: bool) -> Finding:
+    """Have a word spoken, and say what speaks answers."""
+    if speaker is None:
+        return Finding.note("answers are not spoken (/voice); SPEECH_MODEL names a model that does it")
+    if offline:
+        return Finding.not_asked(f"{speaker.name} is to speak answers")
+    try:
+        await speaker.speak("Ready.", "opus", 30.0)
+    except BotError as error:
+        return Finding.bad(f"answers are not spoken: {error}")
+    return Finding.ok(f"{speaker.name} speaks answers (/voice)")
 
 
 def _silence() -> BinaryIO:

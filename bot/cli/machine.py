@@ -68,7 +68,9 @@ def standing_faults(core: CoreSettings, models: Sequence[str]) -> list[str]:
         models: the `provider:name` of every model that may answer.
     """
     hears = core.transcribe_model if ":" in core.transcribe_model else ""
-    models = list(dict.fromkeys(name for name in (*models, core.summary_model, core.tool_choice_model, hears) if name))
+    speaks = core.speech_model if ":" in core.speech_model else ""
+    others = (core.summary_model, core.tool_choice_model, hears, speaks)
+    models = list(dict.fromkeys(name for name in (*models, *others) if name))
     prices = Prices(read_prices(core.prices))
     unpriced = [_explain_unpriced(model) for model in models if _has_limits(core) and prices.price_of(model) is None]
     return [*unpriced, *find_proxy_faults()]

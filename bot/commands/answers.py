@@ -10,7 +10,7 @@ from bot.commands.toolmenu import list_tools
 from bot.commands.usage import write_usage
 from bot.commands.why import write_receipt
 from bot.context import PERSONA_CHARS, Briefings, Busy, ChatBook, ChatFacts
-from bot.contract import OFF, Button, ControlPressed, MessageSent, Surface, help_text
+from bot.contract import OFF, ON, Button, ControlPressed, MessageSent, Surface, help_text
 from bot.markdown import quote
 from bot.model import Models
 from bot.policy import Access, Quotas, ToolRights, payer_of
@@ -62,6 +62,8 @@ class CommandAnswers:
                 text = await self._persona(message, language, form)
             case "busy":
                 text = await self._busy(message, language, form)
+            case "voice":
+                text = await self._voice(message, language, form)
             case "memory":
                 text = await ChatFacts(self.store.facts, message).command(message.text, language, form)
             case "reminders":
@@ -193,6 +195,18 @@ class CommandAnswers:
         busy = (await self.book.options_of(message.chat)).busy
         now = say(f"busy_{busy}", language)
         return now if mode in _MODES else f"{now}\n\n{say('busy_modes', language, command=command)}"
+
+    async def _voice(self, message: MessageSent, language: str, form: str) -> str:
+        """Show or set whether answers are spoken in this chat."""
+        wish, command = message.text.strip().lower(), form.format(word="voice")
+        if self.models.speaker is None:
+            return say("voice_unset", language)
+        if wish and not await self._may_change(message):
+            return say("admins_only", language)
+        if wish in ON or wish in OFF:
+            await self.book.set(message.chat, "voice", "on" if wish in ON else None)
+        spoken = (await self.book.options_of(message.chat)).voice
+        return say("voice_on" if spoken else "voice_off", language, command=command)
 
     async def _may_change(self, message: MessageSent) -> bool:
         """Return True if the sender may change how this chat is answered: in a group, only admins."""

@@ -1,4 +1,4 @@
-"""Options of one chat: set by its people with `/persona`, `/model`, `/busy`, or by the operator in `CHANNELS_FILE`."""
+"""Options of one chat: set by its people with `/persona`, `/model`, `/busy` and `/voice`, or by `CHANNELS_FILE`."""
 
 from __future__ import annotations
 
@@ -42,6 +42,8 @@ class ChatOptions:
     persona: str = ""
     """How people of the chat want the assistant to be."""
     busy: Busy = Busy.QUEUE
+    voice: bool = False
+    """Answers are spoken, too."""
     given_model: bool = False
     """The model is the operator's for this chat, and nobody chose one there."""
 
@@ -90,6 +92,7 @@ class ChatBook:
             channel.instructions.value if channel.instructions is not None else "",
             chosen.get("persona", ""),
             Busy(chosen.get("busy", Busy.QUEUE)),
+            voice=bool(chosen.get("voice")),
             given_model=bool(given and not own),
         )
 
@@ -98,5 +101,5 @@ class ChatBook:
         return (await self.options_of(chat)).model or self._models.name
 
     async def set(self, chat: ChatId, name: str, value: str | None) -> None:
-        """Set `model`, `persona` or `busy`; None removes it."""
+        """Set `model`, `persona`, `busy` or `voice`; None removes it."""
         await self._settings.set(chat, name, value)

@@ -88,6 +88,7 @@ from bot.contract.surface import (
     Resuming,
     Sharded,
     Sole,
+    SoundForm,
     Suggest,
     Suggesting,
     Surface,
@@ -107,4 +108,4 @@ from bot.contract.transcript import (
     entry_from_json,
     entry_to_json,
 )
-from bot.contract.words import BY_WORD, OFF, help_text, is_private
+from bot.contract.words import BY_WORD, OFF, ON, help_text, is_private

@@ -146,8 +146,7 @@ class Enclosure:
     stored: int = field(default=0, compare=False)
     """The stored file that it was brought as, for the model to see; 0: it was not. Set by the core."""
     text: str = field(default="", compare=False, repr=False)
-    """What it says, where it was brought and is no picture. Set by the core; only what was heard is stored with the
-    message."""
+    """What it says, where it was brought and is no picture. Set by the core; only what was heard is stored with it."""
     problem: str = field(default="", compare=False)
     """The sentence, by its key, that says why it was not listened to; empty for what is never listened to. Set by the
     core."""
@@ -443,8 +442,9 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that a reply carries."""
+    """A file that a reply carries; a voice message, where it is `spoken` for so many seconds."""
 
     name: str
     media_type: str
     content: bytes
+    spoken: float = 0.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import BinaryIO, Protocol, TypeAlias, runtime_checkable
+from typing import BinaryIO, Literal, Protocol, TypeAlias, runtime_checkable
 
 from bot.contract.entrance import Entrance
 from bot.contract.messages import File, Incoming, MessageRef, MessageSent, Page, Quoted, ReplyTarget
@@ -25,6 +25,9 @@ Suggest: TypeAlias = Callable[[MessageSent], Awaitable[Sequence[str]]]
 Raises:
     StoreError: it cannot be told now.
 """
+
+SoundForm: TypeAlias = Literal["opus", "mp3"]
+"""The formats that platforms play: Opus in an Ogg file, and MP3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,8 @@ class SurfaceLimits:
     """A message could be begun now that takes more text without an edit."""
     collapses: bool = False
     """It can show a quote collapsed, so that only who opens it reads it."""
+    sound: SoundForm = "mp3"
+    """The format of voice messages."""
     command_form: str = "/{word}"
     """How a person writes a command here."""
 

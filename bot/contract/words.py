@@ -41,6 +41,7 @@ COMMANDS = (
     Command("model", argument="[provider:name]"),
     Command("persona", argument="[TEXT …]"),
     Command("busy", argument="[queue | collect | interrupt | steer …]"),
+    Command("voice", argument="[on | off]"),
     Command(
         "memory",
         argument="[forget N]",
@@ -66,6 +67,8 @@ COMMANDS = (
 )
 OFF = frozenset({"off", "关", "关闭", "關", "關閉"})
 """Takes away what a command has set."""
+ON = frozenset({"on", "开", "打开", "開", "打開", "開啟"})
+"""Chooses what `OFF` takes away, where a command has nothing else to choose."""
 BY_WORD = {command.word: command for command in COMMANDS}
 
 

@@ -5,7 +5,8 @@
             ...
 
 `providers` (the table), `wire` and `responses` (how a request is told), `sse` and `assembly` (how a stream is
-read), `client` (one model), `chain` (a model and its fallbacks), `transcribing` and `local` (speech to text).
+read), `client` (one model), `chain` (a model and its fallbacks), `transcribing` and `local` (speech to text),
+`speaking` (text to speech).
 Importing this package loads no HTTP library.
 """
 
@@ -23,10 +24,19 @@ from bot.model.usage import WIDE_TOKENS, Estimator, picture_tokens, token_count,
 if TYPE_CHECKING:
     from bot.model.chain import Chain, Link, Models
     from bot.model.failures import KeyRefused
+    from bot.model.speaking import Sound, Speaker
     from bot.model.transcribing import Transcriber
 
 
-_LATE = {"Models": "chain", "Chain": "chain", "Link": "chain", "KeyRefused": "failures", "Transcriber": "transcribing"}
+_LATE = {
+    "Models": "chain",
+    "Chain": "chain",
+    "Link": "chain",
+    "KeyRefused": "failures",
+    "Transcriber": "transcribing",
+    "Sound": "speaking",
+    "Speaker": "speaking",
+}
 
 
 def __getattr__(name: str) -> object:

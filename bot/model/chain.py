@@ -30,6 +30,7 @@ from bot.model.local import LOCAL, LocalTranscriber
 from bot.model.options import TOOL_MODES, ModelOptions
 from bot.model.providers import ModelName, base_url_of, key_of
 from bot.model.readbatcher import ReadBatcher
+from bot.model.speaking import Speaker
 from bot.model.transcribing import ServiceTranscriber, Transcriber
 from bot.model.transport import StreamTransport
 from bot.model.usage import Estimator
@@ -131,6 +132,8 @@ class Models:
         self._chain = Chain(self._clients)
         self.transcriber = self._transcriber(options.transcriber) if options.transcriber else None
         """Transcribes speech; None: nothing does."""
+        self.speaker = self._speaker(options.speaker) if options.speaker else None
+        """Speaks answers; None: nothing does."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -221,6 +224,9 @@ class Models:
         if text.startswith(LOCAL):
             return LocalTranscriber(text.removeprefix(LOCAL), self._clock)
         return ServiceTranscriber(self._endpoint(text, "TRANSCRIBE_MODEL"), self._clock, self._jitter)
+
+    def _speaker(self, text: str) -> Speaker:
+        return Speaker(self._endpoint(text, "SPEECH_MODEL"), self._options.voice, self._clock, self._jitter)
 
     def _endpoint(self, text: str, setting: str) -> Endpoint:
         name = ModelName.parse(text, setting)

@@ -21,6 +21,10 @@ class ModelOptions:
     """What chats may choose besides the first; empty: the fallbacks."""
     transcriber: str = ""
     """Transcribes what people say; empty: nothing does."""
+    speaker: str = ""
+    """Speaks answers; empty: nothing does."""
+    voice: str = ""
+    """The voice that it speaks with, by the name that its server knows."""
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     """By provider name."""
     base_urls: Mapping[str, str] = field(default_factory=dict)

@@ -5,21 +5,15 @@ https://platform.openai.com/docs/api-reference/audio/createTranscription
 
 from __future__ import annotations
 
-import asyncio
 import random
 from dataclasses import dataclass
 from typing import BinaryIO, Final, Protocol
 
-from bot.contract import Backoff, Clock, ModelBusy, ModelDropped, ModelSlow, time_limit
-from bot.model.failures import NETWORK_ERRORS, failure
+from bot.contract import Clock, ModelDropped
+from bot.model.failures import NETWORK_ERRORS
+from bot.model.service import Service
 from bot.model.wire import Endpoint
 
-_PAUSES: Final = (0.5, 1.0)
-"""Seconds after which a busy server is asked again."""
-_LONGEST_PAUSE: Final = 5.0
-"""A server that asks for a longer wait is not asked again: a person waits."""
-_AT_ONCE: Final = 4
-"""Recordings on their way at the same time."""
 _MOST_CHARS: Final = 20_000
 """Characters of a transcript; twenty minutes of speech have fewer."""
 
@@ -51,15 +45,12 @@ class ServiceTranscriber:
     """A model at a provider that transcribes speech."""
 
     def __init__(self, at: Endpoint, clock: Clock, jitter: random.Random) -> None:
-        self._at = at
-        self._clock = clock
-        self._jitter = jitter
-        self._places = asyncio.Semaphore(_AT_ONCE)
+        self._service = Service(at, clock, jitter)
 
     @property
     def name(self) -> str:
         """`provider:name`."""
-        return str(self._at.name)
+        return self._service.name
 
     async def transcribe(self, recording: BinaryIO, name: str, media_type: str, seconds: float) -> Heard:
         """Return what is said in a recording.
@@ -72,28 +63,16 @@ class ServiceTranscriber:
         Raises:
             ModelBusy, ModelDropped, ModelSlow, ModelRefused: see `bot.contract.errors`.
         """
-        backoff = Backoff(self._clock, _PAUSES, endless=False)
-        try:
-            async with time_limit(self._clock, seconds), self._places:
-                while True:
-                    try:
-                        return await self._ask(recording, name, media_type)
-                    except ModelBusy as error:
-                        pause = next(backoff, None)
-                        wait = error.retry_after or (pause or 0.0) * self._jitter.uniform(0.75, 1.25)
-                        if pause is None or wait > _LONGEST_PAUSE:
-                            raise
-                    await self._clock.sleep(wait)
-        except TimeoutError:
-            raise ModelSlow(f"{self.name} gave no transcript within {seconds:g} s") from None
+        return await self._service.ask(lambda: self._ask(recording, name, media_type), seconds, "transcript")
 
     async def _ask(self, recording: BinaryIO, name: str, media_type: str) -> Heard:
+        at = self._service.at
         try:
-            said = await self._at.client.audio.transcriptions.create(
-                file=(name, recording, media_type), model=self._at.name.model, response_format="json"
+            said = await at.client.audio.transcriptions.create(
+                file=(name, recording, media_type), model=at.name.model, response_format="json"
             )
         except NETWORK_ERRORS as error:
-            raise failure(error, self._at.name, {}, place=self._at.server, wall=self._clock.wall()) from None
+            raise self._service.failure(error) from None
         text = getattr(said, "text", None)
         if not isinstance(text, str):
             raise ModelDropped(f"{self.name} answered with something else than a transcript")

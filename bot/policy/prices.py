@@ -30,7 +30,9 @@ class Price:
     """Of the input, what the provider had read before."""
     output: float
     minute: float | None = None
-    """Dollars for a minute of speech that is transcribed; None: unknown."""
+    """Dollars for a minute of speech that is transcribed or spoken; None: unknown."""
+    characters: float | None = None
+    """Dollars for a million characters that are spoken, where that is what is charged for."""
 
     def covers(self, model: str) -> bool:
         """Whether this row is about `model`."""
@@ -67,6 +69,9 @@ _ROWS = (
     Price("openai:gpt-4o-transcribe", 0.0, 0.0, 0.0, 0.006),
     Price("openai:gpt-4o-mini-transcribe", 0.0, 0.0, 0.0, 0.003),
     Price("openai:whisper-1", 0.0, 0.0, 0.0, 0.006),
+    Price("openai:gpt-4o-mini-tts", 0.0, 0.0, 0.0, 0.015),
+    Price("openai:tts-1", 0.0, 0.0, 0.0, characters=15.00),
+    Price("openai:tts-1-hd", 0.0, 0.0, 0.0, characters=30.00),
     Price("ark:doubao-seed-1-6", 0.11, 0.023, 1.13),
     Price("ark:doubao-seed-1-6-flash", 0.022, 0.005, 0.22),
     Price("deepseek:deepseek-chat", 0.28, 0.07, 1.10),
@@ -127,6 +132,13 @@ class Prices:
         price = self.price_of(model)
         return None if price is None or price.minute is None else price.minute * seconds / 60
 
+    def dollars_of_speaking(self, model: str, characters: int, seconds: float) -> float | None:
+        """Return the dollars of a text that is spoken; None if the model's price is unknown."""
+        price = self.price_of(model)
+        if price is not None and price.characters is not None:
+            return price.characters * characters / _MILLION
+        return self.dollars_of_speech(model, seconds)
+
 
 def _names(model: str) -> tuple[str, ...]:
     """The names to look for: a model sold by OpenRouter costs what its maker asks."""
@@ -137,8 +149,8 @@ def _names(model: str) -> tuple[str, ...]:
 
 
 def read_prices(rows: Iterable[str]) -> tuple[Price, ...]:
-    """Read rows written `openai:gpt-5-mini=0.25/0.025/2.00`: dollars for a million tokens in, cached and out; or
-    `openai:whisper-1=0.006/minute` for speech.
+    """Read rows written `openai:gpt-5-mini=0.25/0.025/2.00`: dollars for a million tokens in, cached and out; or for
+    speech `openai:whisper-1=0.006/minute`, or `openai:tts-1=15/characters` for a million of them.
 
     Raises:
         SettingsError: a row is not written so.
@@ -149,9 +161,10 @@ def read_prices(rows: Iterable[str]) -> tuple[Price, ...]:
 def _read(row: str) -> Price:
     model, equals, amounts = row.strip().rpartition("=")
     provider, colon, name = model.strip().partition(":")
-    speech = amounts.strip().endswith("/minute")
+    said, _, unit = amounts.strip().rpartition("/")
+    speech = unit if unit in ("minute", "characters") else ""
     try:
-        numbers = [float(amount) for amount in amounts.strip().removesuffix("/minute").split("/")]
+        numbers = [float(amount) for amount in (said if speech else amounts).split("/")]
     except ValueError:
         numbers = []
     if len(numbers) == 2 and not speech:
@@ -160,12 +173,13 @@ def _read(row: str) -> Price:
     if not equals or not colon or not provider or not name or not right:
         raise SettingsError(
             f"PRICES: {row!r} must be written provider:name=input/cached/output in dollars for a million tokens, "
-            "as openai:gpt-5-mini=0.25/0.025/2.00, or for speech as openai:whisper-1=0.006/minute"
+            "as openai:gpt-5-mini=0.25/0.025/2.00, or for speech as openai:whisper-1=0.006/minute or "
+            "openai:tts-1=15/characters (a million of them)"
         )
     if provider not in (*PROVIDERS, "local"):
         near = nearest_provider(provider)
         hint = f"did you mean {near}:{name}?" if near else f"there are {', '.join(PROVIDERS)}"
         raise SettingsError(f"PRICES: {row!r} names no known provider; {hint}")
     if speech:
-        return Price(model.strip(), 0.0, 0.0, 0.0, numbers[0])
+        return Price(model.strip(), 0.0, 0.0, 0.0, **{speech: numbers[0]})
     return Price(model.strip(), numbers[0], numbers[1], numbers[2])

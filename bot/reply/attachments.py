@@ -76,9 +76,14 @@ class Attachments:
         """
         for number, file in enumerate(self._files):
             if self._begun.get(number) is None:
-                await self._post(number, file, after)
+                await self.post_one(number, file, after)
 
-    async def _post(self, number: int, file: File, after: MessageRef | None) -> None:
+    async def post_one(self, number: int, file: File, after: MessageRef | None) -> None:
+        """Post one file after the message `after`.
+
+        Raises:
+            Closed: the platform takes no more of them now.
+        """
         cost = post_cost(self._surface)
         nonce = f"{self._turn}-f{number}"
         if number in self._begun and not cost.repeats_safely:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from bot.contract import CallCost, Clock, MessageRef, Page, Surface
@@ -38,12 +39,15 @@ class Cadence:
         self._number = 0  # the page it is for
         self._needed = True  # as soon as there is room
         self._only_begins = False  # it is a post that may not be the whole text
+        self.visible = asyncio.Event()
+        """Set once something of it is on screen."""
 
     def begin(self) -> None:
         """Take part in what replies share; part of this one may be visible already."""
         self.reader = self._pacer.enter(self._budgets, calm=self._calm)
         if self._pages.visible:
             self._pacer.seen(self.reader, "")
+            self.visible.set()
 
     def end(self) -> None:
         """Leave what was taken part in."""
@@ -101,6 +105,7 @@ class Cadence:
 
     def seen(self, number: int, body: str, before: str | None) -> None:
         """Page `number` shows `body`, after what it showed `before`."""
+        self.visible.set()
         known = before if before is not None else self._preamble if not number else ""
         self._pacer.seen(self.reader, body[len(known) :] if body.startswith(known) else body)
 

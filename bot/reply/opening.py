@@ -11,12 +11,15 @@ from bot.context import write_preamble
 from bot.contract import Button, ChatId, Clock, MessageRef, MessageSent, Surface
 from bot.pacing import Pacer
 from bot.reply.approvalcard import approval_buttons, text_with_outcome
+from bot.reply.attachments import Attachments
 from bot.reply.buttons import ReplyButtons, buttons_when_done
 from bot.reply.closing import take_away
+from bot.reply.filtering import FilterChain
 from bot.reply.pages import ShownBefore, TextFilter
 from bot.reply.record import Recorded, Reshown, Unrecorded, files_before
 from bot.reply.stream import ReplyStream
 from bot.reply.typingsign import TypingSign
+from bot.reply.voiceposts import RecordedVoice, VoicePosts
 from bot.safety import AnswerFilter, BoundaryFilter, LinkFilter, LinkPolicy, Redactor
 from bot.sentences import how_long, language_of, say
 from bot.store import FILE_BYTES, PageState, ReplyRecord, Store, StoredTurn
@@ -96,6 +99,23 @@ class Replies:
             thinking=say("thinking", language),
             buttons=ReplyButtons.of_answer(before.turn, language) if self._has_buttons(question) else None,
         )
+
+    def voice(self, surface: Surface, chat: ChatId, before: StoredTurn, reply: ReplyStream | None = None) -> VoicePosts:
+        """Return what posts the voice messages of a turn: beside the text of `reply`, or alone."""
+
+        async def standing() -> MessageRef | None:
+            if reply is None:
+                return None
+            await reply.cadence.visible.wait()
+            return max(reply.refs.items(), default=(0, None))[1]
+
+        record = RecordedVoice(self._store, before.turn, str(chat))
+        posts = Attachments(surface, self._pacer, record, self._clock, turn=f"t{before.turn}")
+        return VoicePosts(posts, before.attachments, standing)
+
+    def filter_for(self, policy: LinkPolicy) -> FilterChain:
+        """Return what text passes through that is not read, but heard."""
+        return FilterChain(lambda: self._filters(policy))
 
     def offer(self, reply: ReplyStream, turn: int, question: MessageSent, language: str, *, goes_on: bool) -> None:
         """Put below an answer that is about to end what can be done about it.

@@ -94,7 +94,7 @@ class ReplyStream:
                 was deleted meanwhile stays so.
             buttons: what a person may press below it until `offer` names others.
         """
-        self._surface = surface
+        self.surface = self._surface = surface
         self._pacer = pacer
         self._delivery = delivery
         self._clock = clock

@@ -10,11 +10,11 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from bot.sentences import answers, approvals, attached, commands, limits, people, receipts, tools
+from bot.sentences import answers, approvals, attached, commands, limits, people, receipts, spoken, tools
 from bot.sentences.language import chinese, is_certain, language_of
 from tools.languages import Words, phrase
 
-_MODULES: Final = (answers, approvals, attached, commands, limits, people, receipts, tools)
+_MODULES: Final = (answers, approvals, attached, commands, limits, people, receipts, spoken, tools)
 TABLE: Final[Mapping[str, Words]] = {key: words for module in _MODULES for key, words in module.SENTENCES.items()}
 
 

@@ -243,6 +243,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我正在回答时如何处理新问题",
         "我正在回答時如何處理新問題",
     ),
+    "command_voice": (
+        "have answers spoken in this chat, or no longer",
+        "让此聊天的回答附带语音，或关闭",
+        "讓這個聊天室的回答附上語音，或關閉",
+    ),
     "command_memory": (
         "show what I remember, or forget some of it",
         "查看或删除我记住的内容",
@@ -312,6 +317,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "json：JSON 格式；all：此处所有人的",
         "json：JSON 格式；all：這裡所有人的",
     ),
+    "argument_voice": ("on or off", "on（开）或 off（关）", "on（開）或 off（關）"),
     "argument_memory": (
         "forget and a number, to delete that entry",
         "forget 加编号，删除那一条",

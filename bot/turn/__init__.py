@@ -11,6 +11,7 @@ from bot.turn.exports import read_wish
 from bot.turn.joins import Joins
 from bot.turn.listening import Listener
 from bot.turn.lookup import STARTS_AT_ONCE
+from bot.turn.narration import Narrator
 from bot.turn.offers import Offers
 from bot.turn.queue import Running, TurnQueue
 from bot.turn.reminders import LONGEST_SLEEP, Reminders

@@ -42,6 +42,8 @@ from bot.turn.exports import EXPORT, Exports
 from bot.turn.joins import Joins
 from bot.turn.limits import TurnLimits
 from bot.turn.lookup import Known, Lookup
+from bot.turn.narration import Narrator
+from bot.turn.narrations import Narrations
 from bot.turn.offers import Offers
 from bot.turn.progress import Progress, write_unsent
 from bot.turn.run import LEFT, Ending, Run, finish, no_wait, uncancel
@@ -81,6 +83,7 @@ class Conversation:
         offers: Offers,
         joins: Joins,
         approvals: Approvals,
+        narrator: Narrator,
         metrics: Metrics | None = None,
     ) -> None:
         self._store = store
@@ -99,6 +102,7 @@ class Conversation:
         self._asking = Asking(store, models, briefings, offers, quotas, clock, options, joins, approvals)
         self._joins = joins
         self._approvals = approvals
+        self._narrations = Narrations(narrator, replies, notices, once)
         self._showing = Showing(store, registry, quotas.prices, self._metrics, clock)
         self._exports = Exports(store, replies, notices, settling, surface, self._metrics, options)
         self._endings = Endings(store, models, once, settling, summaries, approvals, self._metrics, clock, options)
@@ -285,29 +289,41 @@ class Conversation:
         draft = self._resume(run, known)
         may_ask = self._replies.can_ask(run.question)
         task, briefing = await self._asking.make_task(draft, permit, named, may_ask=may_ask)
-        async with draft.reply:
+        async with self._narrations.beside(draft):
+            end = await self._show_whole(draft, task)
+            if end is None:
+                return
+            made = draft.made
+            made.unsent = draft.reply.undelivered
+            if made.unsent:
+                notes = write_unsent(made.unsent, run.language, f"t{run.turn}")
+                await self._notices.tell(known.question, "\n\n".join(notes), turn=f"t{run.turn}-unsent")
+            await self._narrations.complete(draft)
+        await self._endings.close(draft, end, task, briefing)
+        if end.asked is not None:
+            await self._approvals.follow(end.asked)
+
+    async def _show_whole(self, draft: Draft, task: Task) -> End | None:
+        """Show the answer until it stands for good; how it ended, or None where the process ends before it."""
+        run, reply = draft.run, draft.reply
+        async with reply:
             draft.show_again()
             try:
                 end = await self._show(draft, task)
                 if end is None:
-                    return
+                    return None
                 if end.asked is not None:
-                    draft.reply.offer(approval_buttons(end.asked))
+                    reply.offer(approval_buttons(end.asked))
                 else:
-                    self._replies.offer(draft.reply, run.turn, run.question, run.language, goes_on=end.goes_on)
-                await finish(draft.reply, run, end.state)
+                    self._replies.offer(reply, run.turn, run.question, run.language, goes_on=end.goes_on)
+                if end.state == TurnState.DONE and draft.voice is not None:
+                    draft.voice.end()
+                await finish(reply, run, end.state)
             except asyncio.CancelledError:
                 if run.ending() in LEFT:
-                    await draft.reply.leave()
+                    await reply.leave()
                 raise
-        made = draft.made
-        made.unsent = draft.reply.undelivered
-        if made.unsent:
-            notes = write_unsent(made.unsent, run.language, f"t{run.turn}")
-            await self._notices.tell(known.question, "\n\n".join(notes), turn=f"t{run.turn}-unsent")
-        await self._endings.close(draft, end, task, briefing)
-        if end.asked is not None:
-            await self._approvals.follow(end.asked)
+        return end
 
     def _resume(self, run: Run, known: Known) -> Draft:
         """Open the reply, and take over what earlier tries brought."""
@@ -319,7 +335,8 @@ class Conversation:
         )
         made = Progress(Story(self._clock))
         made.story.asked(question, run.limits.attempts)
-        draft = Draft(run, known, self._options, policy, reply, surface.limits, made)
+        voice = self._narrations.begin(run, known, reply, policy)
+        draft = Draft(run, known, self._options, policy, reply, surface.limits, made, voice=voice)
         draft.resume(self._registry, self._prices)
         return draft
 

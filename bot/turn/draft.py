@@ -12,6 +12,7 @@ from bot.safety import LinkPolicy, enclosures, tool_entry
 from bot.store import FILE_BYTES
 from bot.turn import workings
 from bot.turn.lookup import Known
+from bot.turn.narration import Narration
 from bot.turn.progress import Progress
 from bot.turn.run import Run
 from bot.turn.turnoptions import TurnOptions
@@ -32,6 +33,8 @@ class Draft:
     made: Progress
     results: dict[CallKey, ToolResult] = field(default_factory=dict)
     """Results of calls that earlier tries made, in this process or before."""
+    voice: Narration | None = None
+    """Speaks it, where its chat wants that."""
     unknown: set[CallKey] = field(default_factory=set)
     """Calls with effects that an earlier try began and whose result is not stored."""
 
@@ -69,12 +72,17 @@ class Draft:
 
     def say(self, text: str) -> None:
         """Write what a model says; the first words of a pass stand apart from what is written already."""
-        self._put(text if self.made.current else workings.gap_after(self.made.visible, self.options) + text)
+        text = text if self.made.current else workings.gap_after(self.made.visible, self.options) + text
+        self._put(text)
+        if self.voice is not None:
+            self.voice.say(text)
 
     def take_back(self, count: int) -> None:
         """Take the latest texts of the model off the reply."""
         del self.made.current[-count:], self.made.visible[-count:]
         self.reply.rewrite("".join(self.made.visible))
+        if self.voice is not None:
+            self.voice.take_back(count)
 
     def write(self, words: str) -> None:
         """Write a sentence of our own, as a paragraph apart."""

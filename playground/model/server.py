@@ -19,6 +19,7 @@ from playground.model import lengths, ollama, responses, wire
 from playground.model.images import Images
 from playground.model.reply import Body, Reply, error_object, too_long_error
 from playground.model.scripted import ScriptedModel
+from playground.model.speech import Speech
 from playground.model.streaming import Stream, cuts
 from playground.model.strictness import Refused, check, check_reasoning
 from playground.model.transcriptions import Transcriptions, read_form
@@ -62,7 +63,7 @@ class ModelRequest:
 
 
 class ModelServer:
-    """An OpenAI-compatible server on loopback: Chat Completions, Responses, pictures, transcripts, the list of models.
+    """An OpenAI-compatible server on loopback: Chat Completions, Responses, pictures, transcripts, speech, the models.
 
     What answers a request: the next waiting `reply(…)`, else `script`, else the built-in scripted model.
     """
@@ -75,7 +76,7 @@ class ModelServer:
         self.models: list[str] = ["scripted"]
         self.requests: list[ModelRequest] = []
         self.faults = Faults()
-        """By method: `chat.completions`, `responses`, `models`, `images`, `transcriptions`."""
+        """By method: `chat.completions`, `responses`, `models`, `images`, `transcriptions`, `speech`."""
         self.script: Callable[[Body], Reply | Awaitable[Reply]] | None = None
         """Called with the request; of a Responses request with its Chat Completions form."""
         self.scripted = ScriptedModel(words_per_second)
@@ -97,6 +98,8 @@ class ModelServer:
         """What `POST /v1/images/generations` does; its faults are those of the method `images`."""
         self.transcriptions = Transcriptions()
         """What `POST /v1/audio/transcriptions` does; its faults are those of the method `transcriptions`."""
+        self.speech = Speech()
+        """What `POST /v1/audio/speech` does; its faults are those of the method `speech`."""
         self.ollama: ollama.Ollama | None = None
         """Set: the server is an Ollama, with its own interface and its window."""
         self._waiting: deque[Reply] = deque()
@@ -108,6 +111,7 @@ class ModelServer:
         app.router.add_post("/v1/responses", self._respond)
         app.router.add_post("/v1/images/generations", self._paint)
         app.router.add_post("/v1/audio/transcriptions", self._transcribe)
+        app.router.add_post("/v1/audio/speech", self._speak)
         app.router.add_get("/v1/images/made/{name}", self._painted)
         app.router.add_get("/v1/models", self._list)
         app.router.add_get("/v1/models/{name}", self._list)
@@ -171,6 +175,9 @@ class ModelServer:
     async def _transcribe(self, request: web.Request) -> web.StreamResponse:
         return await self._handle(request, "transcriptions")
 
+    async def _speak(self, request: web.Request) -> web.StreamResponse:
+        return await self._handle(request, "speech")
+
     async def _painted(self, request: web.Request) -> web.StreamResponse:
         try:
             return self.images.file(request.match_info["name"])
@@ -212,9 +219,8 @@ class ModelServer:
         if not readable:
             kind = "multipart form" if method == "transcriptions" else "JSON body"
             raise Refused(f"We could not parse the {kind} of your request: expected an object.")
-        if method in ("images", "transcriptions"):
-            images = method == "images"
-            made = self.images.answer(seen.body, self.base_url) if images else self.transcriptions.answer(seen.body)
+        if method in ("images", "transcriptions", "speech"):
+            made = await self._make(method, seen.body)
             lost = await after(fault, request)
             return made if lost is None else lost
         chat = self._check_body(method, seen.body)
@@ -239,6 +245,16 @@ class ModelServer:
         if reply.body:
             return web.Response(text=reply.body, content_type="application/json")
         return await self._send(request, method, seen, reply)
+
+    async def _make(self, method: str, body: Body) -> web.Response:
+        """What is no stream of words."""
+        match method:
+            case "images":
+                return self.images.answer(body, self.base_url)
+            case "speech":
+                return await self.speech.answer(body)
+            case _:
+                return self.transcriptions.answer(body)
 
     def _check_key(self, request: web.Request) -> None:
         if not self.key:

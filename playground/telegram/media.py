@@ -8,7 +8,7 @@ from typing import Any
 from playground.telegram.call import ApiError, Arguments, Json, Upload, bad_request
 from playground.telegram.entities import Formatted, units
 from playground.telegram.messages import apply, editable, formatted, keyboard, reply, spend
-from playground.telegram.world import StoredFile, World
+from playground.telegram.world import Chat, StoredFile, World
 
 MOST_CAPTION = 1024
 MOST_UPLOAD = 50 * 1024 * 1024
@@ -46,6 +46,23 @@ def photo_json(stored: StoredFile) -> Json:
 
 def document_json(stored: StoredFile) -> Json:
     return {"document": stored.json() | {"file_name": stored.name, "mime_type": stored.media_type}}
+
+
+def voice_json(stored: StoredFile, seconds: int) -> Json:
+    return {"voice": stored.json() | {"duration": seconds, "mime_type": stored.media_type}}
+
+
+def _check_voice(world: World, chat: Chat, content: bytes) -> None:
+    """Voice notes are Opus in Ogg files; who wants none has said so."""
+    if chat.id in world.no_voices:
+        private = chat.id > 0
+        raise bad_request(
+            "user restricted receiving of voice messages"
+            if private
+            else "not enough rights to send voice notes to the chat"
+        )
+    if not content.startswith(b"OggS"):
+        raise bad_request("VOICE_CONTENT_INVALID")
 
 
 def _wanted(world: World, arguments: Arguments, field: str) -> StoredFile:
@@ -88,6 +105,8 @@ async def _send(world: World, arguments: Arguments, field: str) -> Json:
             raise bad_request("file is too big")
         if size_of(stored.content) == (0, 0):
             raise bad_request("IMAGE_PROCESS_FAILED")
+    elif field == "voice":
+        _check_voice(world, chat, stored.content)
     caption = _caption(arguments)
     thread = world.thread(chat, arguments)
     target, quote = reply(world, chat, arguments)
@@ -95,7 +114,13 @@ async def _send(world: World, arguments: Arguments, field: str) -> Json:
     spend(world, chat)
     if not stored.id:
         stored = store(world, stored.name, stored.media_type, stored.content)
-    content = photo_json(stored) if field == "photo" else document_json(stored)
+    match field:
+        case "photo":
+            content = photo_json(stored)
+        case "voice":
+            content = voice_json(stored, arguments.integer("duration"))
+        case _:
+            content = document_json(stored)
     message = world.post(
         chat,
         world.bot_user,
@@ -119,6 +144,10 @@ async def send_document(world: World, arguments: Arguments) -> Json:
     return await _send(world, arguments, "document")
 
 
+async def send_voice(world: World, arguments: Arguments) -> Json:
+    return await _send(world, arguments, "voice")
+
+
 async def edit_caption(world: World, arguments: Arguments) -> Json:
     message = editable(world, arguments)
     if "text" in message.content:
@@ -126,7 +155,7 @@ async def edit_caption(world: World, arguments: Arguments) -> Json:
     caption = _caption(arguments)
     buttons = keyboard(arguments)
     spend(world, message.chat)
-    bare = {key: value for key, value in message.content.items() if key in ("photo", "document")}
+    bare = {key: value for key, value in message.content.items() if key in ("photo", "document", "voice")}
     return apply(world, message, _captioned(bare, caption), caption, buttons, arguments.text("caption"))
 
 

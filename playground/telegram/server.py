@@ -40,6 +40,7 @@ METHODS: dict[str, Handler] = {
     "sendRichMessageDraft": rich.send_rich_draft,
     "sendPhoto": media.send_photo,
     "sendDocument": media.send_document,
+    "sendVoice": media.send_voice,
     "getFile": media.get_file,
     "getChat": profile.get_chat,
     "getChatMember": profile.get_chat_member,

@@ -173,6 +173,8 @@ class World:
         self.chats: dict[int, Chat] = {}
         self.messages: dict[tuple[int, int], Message] = {}
         self.files: dict[str, StoredFile] = {}
+        self.no_voices: set[int] = set()
+        """Chats whose people take no voice messages."""
         self.callbacks: dict[str, Json | None] = {}
         """Pressed buttons by query id; the answer once there is one."""
         self.pressed_in: dict[str, str] = {}

@@ -60,7 +60,7 @@ from bot.contract.messages import (
 )
 from bot.contract.transcript import AssistantEntry, ToolEntry, UserEntry
 from bot.intake.parts import join_parts
-from bot.markdown import addresses, dialect, lines, tree, unfinished, variants
+from bot.markdown import addresses, dialect, lines, spoken, tree, unfinished, variants
 from bot.model import (
     arguments,
     assembly,
@@ -622,6 +622,10 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.markdown.lines.LineScanner.feed": _scanned,
     "bot.markdown.lines.LineScanner.feed, in one line": lambda text: lines.LineScanner().feed(text),
     "bot.markdown.lines.columns": lines.columns,
+    "bot.markdown.spoken.to_spoken": spoken.to_spoken,
+    "bot.markdown.spoken.first_sentences": spoken.first_sentences,
+    "bot.markdown.spoken.seconds_to_say": spoken.seconds_to_say,
+    "bot.markdown.spoken.shorten": lambda text: spoken.shorten(text, 180.0),
     "bot.markdown.lines.in_cells": lambda text: lines.in_cells(f"｜{text}", 10**9),
     "bot.markdown.lines.heading_level": lambda text: lines.heading_level(f"#{text}"),
     "bot.markdown.variants.Closers.find": lambda text: _closed_in(variants.Closers(text), text),
@@ -1009,6 +1013,9 @@ OWN: dict[str, str] = {
     "tools.pictures": "looks at the first bytes",
     "bot.turn.listening": "looks at the first bytes of a recording",
     "bot.model.local": "is handed names of our own; a process that is killed hears the rest",
+    "bot.model.service": _SHORT,
+    "bot.model.speaking": "is handed what is spoken in three minutes at most",
+    "bot.turn.narration": "hands texts on: what is looked at grows no longer than 1,000 and 12,000 characters",
     "bot.model.transcribing": "is handed names of our own, and cuts what a server says",
     "adapters.telegram.adapter.TelegramAdapter": _HANDS_ON,
     "adapters.telegram.request": _HANDS_ON,

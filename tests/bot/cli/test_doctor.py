@@ -233,6 +233,24 @@ async def test_what_transcribes_voice_messages_is_asked(
     assert (told.code, found) == (code, verdict) and said in text
 
 
+@pytest.mark.parametrize(
+    ("settings", "code", "verdict", "said"),
+    [
+        ({}, 0, "note", "answers are not spoken (/voice); SPEECH_MODEL names a model that does it"),
+        ({"SPEECH_MODEL": "openai:gpt-4o-mini-tts"}, 0, "ok", "openai:gpt-4o-mini-tts speaks answers (/voice)"),
+        ({"SPEECH_MODEL": "openai:gone"}, 1, "BAD", "answers are not spoken: openai:gone is not known"),
+        ({"SPEECH_MODEL": "openai:tts-1", "SPEECH_VOICE": "me"}, 1, "BAD", "answers are not spoken: openai:tts-1"),
+    ],
+)
+async def test_what_speaks_answers_is_asked(
+    world: World, settings: dict[str, str], code: int, verdict: str, said: str
+) -> None:
+    told = await world.doctor(**settings)
+
+    [(found, text)] = told.of("speech")
+    assert (told.code, found) == (code, verdict) and said in text
+
+
 async def test_a_providers_own_transcriber_that_is_missing_is_no_fault(world: World) -> None:
     world.model.transcriptions.models.clear()
 

@@ -13,8 +13,8 @@ from bot.policy.prices import _ROWS, Price
 CHECKED = 2026, 11, 22
 """The day for which the table was last looked through."""
 COLLECTED = {"openai": "openai", "deepseek": "deepseek", "gemini": "google", "anthropic": "anthropic"}
-"""Our providers, and what they are called there. Ark is not in it, nor is one's own machine, nor a minute of speech."""
-ROWS = [row for row in _ROWS if row.model.partition(":")[0] in COLLECTED and row.minute is None]
+"""Our providers, and what they are called there. Ark is not in it, nor is one's own machine, nor speech."""
+ROWS = [row for row in _ROWS if row.model.partition(":")[0] in COLLECTED and row.minute is row.characters is None]
 
 
 KINDS = (

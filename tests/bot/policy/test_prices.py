@@ -62,6 +62,8 @@ MALFORMED = (
     "openai:whisper-1=/minute",
     "openai:whisper-1=1/2/minute",
     "openai:whisper-1=-1/minute",
+    "openai:tts-1=/characters",
+    "openai:tts-1=1/2/characters",
     "openai:gpt-5-mini",
     "gpt-5-mini=1/2/3",
     "openai:=1/2",
@@ -98,3 +100,20 @@ def test_speech_is_priced_by_the_minute(model: str, dollars: float | None) -> No
     prices = Prices(read_prices(["openai:my-ears = 0.5/minute"]))
 
     assert prices.dollars_of_speech(model, 120.0) == dollars
+
+
+@pytest.mark.parametrize(
+    ("model", "dollars"),
+    [
+        ("openai:gpt-4o-mini-tts", 0.03),
+        ("openai:tts-1", 0.015),
+        ("openai:tts-1-hd", 0.03),
+        ("openai:my-mouth", 0.002),
+        ("vllm:kokoro", 0.0),
+        ("openai:other", None),
+    ],
+)
+def test_what_is_spoken_is_priced_by_its_minutes_or_its_characters(model: str, dollars: float | None) -> None:
+    prices = Prices(read_prices(["openai:my-mouth = 2/characters"]))
+
+    assert prices.dollars_of_speaking(model, 1_000, 120.0) == pytest.approx(dollars)

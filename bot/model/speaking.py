@@ -1,0 +1,89 @@
+"""Text to speech at a provider: `POST /audio/speech`, timed, tried again, its faults translated as a model's.
+
+https://platform.openai.com/docs/api-reference/audio/createSpeech
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Final
+
+from bot.contract import Clock, ModelDropped, SoundForm
+from bot.model.failures import NETWORK_ERRORS
+from bot.model.service import Service
+from bot.model.wire import Endpoint
+
+_MOST_BYTES: Final = 8_000_000
+"""Of sound; five minutes of MP3 at its highest rate have no more."""
+_OPUS_RATE: Final = 48_000
+"""An Ogg file counts the samples of Opus at this rate, whatever it was made from. RFC 7845, section 4."""
+_HEADER: Final = 27
+"""Bytes before the segments of an Ogg page."""
+_LONGEST: Final = 3_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """A text as it is spoken."""
+
+    content: bytes
+    seconds: float
+    """How long it plays; 0 where its format does not tell."""
+
+
+class Speaker:
+    """A model at a provider that speaks."""
+
+    def __init__(self, at: Endpoint, voice: str, clock: Clock, jitter: random.Random) -> None:
+        self._service = Service(at, clock, jitter)
+        self._voice = voice
+
+    @property
+    def name(self) -> str:
+        """`provider:name`."""
+        return self._service.name
+
+    async def speak(self, text: str, form: SoundForm, seconds: float) -> Sound:
+        """Return `text` as it is spoken, in the language that it is written in.
+
+        Args:
+            text: at most 4,096 characters.
+            seconds: what it may take, with every try.
+
+        Raises:
+            ModelBusy, ModelDropped, ModelSlow, ModelRefused: see `bot.contract.errors`.
+        """
+        content = await self._service.ask(lambda: self._ask(text, form), seconds, "speech")
+        return Sound(content, _length_of(content) if form == "opus" else 0.0)
+
+    async def _ask(self, text: str, form: SoundForm) -> bytes:
+        at, content = self._service.at, bytearray()
+        try:
+            async with at.client.audio.speech.with_streaming_response.create(
+                input=text, model=at.name.model, voice=self._voice, response_format=form
+            ) as response:
+                async for part in response.iter_bytes():
+                    content += part
+                    if len(content) > _MOST_BYTES:
+                        raise ModelDropped(f"{self.name} sends more sound than {len(text)} characters have")
+        except NETWORK_ERRORS as error:
+            raise self._service.failure(error) from None
+        if not _is_sound(content, form):
+            raise ModelDropped(f"{self.name} answered with something else than sound in the format {form}")
+        return bytes(content)
+
+
+def _is_sound(content: bytearray, form: SoundForm) -> bool:
+    if form == "opus":
+        return content.startswith(b"OggS")
+    return content.startswith(b"ID3") or (len(content) > 1 and content[0] == 0xFF and content[1] & 0xE6 > 0xE0)
+
+
+def _length_of(ogg: bytes) -> float:
+    """Return the seconds that an Ogg file with Opus plays, as its last page tells; 0 where it tells nothing likely."""
+    last = ogg.rfind(b"OggS")
+    if len(ogg) - last < _HEADER:
+        return 0.0
+    seconds = int.from_bytes(ogg[last + 6 : last + 14], "little", signed=True) / _OPUS_RATE
+    return seconds if 0 < seconds < _LONGEST else 0.0

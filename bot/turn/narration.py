@@ -1,0 +1,191 @@
+"""Speak an answer beside its text: its first sentences while the rest is written, then the rest.
+
+What is spoken is what passed the filters of the reply, as it is read aloud. The text waits for nothing here: a service
+that is slow, refuses or fails leaves it as it is, and one sentence says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import nullcontext
+from typing import Final
+
+from bot.contract import (
+    Closed,
+    ContextTooLong,
+    File,
+    ModelBusy,
+    ModelError,
+    ModelRefused,
+    SoundForm,
+    StoreError,
+)
+from bot.markdown import first_sentences, seconds_to_say, shorten, to_spoken
+from bot.model import Sound, Speaker
+from bot.policy import DayPurse, Prices
+from bot.reply import FilterChain, VoicePosts
+from bot.sentences import language_of, say
+from tools.base import ToolError
+from tools.cancelling import end_tasks
+from tools.payments import Payment
+
+log = logging.getLogger(__name__)
+
+SPEAK_SECONDS: Final = 30.0
+"""What one text may take to be spoken: nobody waits longer for a voice."""
+LONGEST: Final = 180.0
+"""Seconds of speech of one answer; what is longer is left to be read."""
+_HEAD_CHARS: Final = 1_000
+"""Characters in which first sentences are looked for: what begins with code is spoken when it is whole."""
+_LOOKS: Final = 8
+_READ_CHARS: Final = 12_000
+"""Characters of an answer that are looked through for what is said: four times what is said in `LONGEST`."""
+_ENDS: Final = frozenset(".!?…。！？；\n")
+_HEAD, _REST = 0, 1
+_FILES: Final = {"opus": ("ogg", "audio/ogg"), "mp3": ("mp3", "audio/mpeg")}
+
+
+class Narrator:
+    """Has texts spoken on the quotas of who asks; one object for the process."""
+
+    def __init__(self, speaker: Speaker | None, purse: DayPurse, prices: Prices) -> None:
+        """
+        Args:
+            speaker: None: nothing is spoken.
+        """
+        self._speaker = speaker
+        self._purse = purse
+        self._prices = prices
+
+    @property
+    def ready(self) -> bool:
+        """Answers can be spoken."""
+        return self._speaker is not None
+
+    async def speak(self, text: str, form: SoundForm) -> File:
+        """Have `text` spoken, pay for it, and return it as a voice message.
+
+        Raises:
+            ToolError: no quota has so much left.
+            ModelError: nobody spoke it.
+        """
+        assert self._speaker is not None
+        sound = await self._pay_for(self._speaker, text, form)
+        ending, media_type = _FILES[form]
+        seconds = sound.seconds or seconds_to_say(text)
+        return File(f"answer.{ending}", media_type, sound.content, spoken=seconds)
+
+    async def _pay_for(self, speaker: Speaker, text: str, form: SoundForm) -> Sound:
+        prices, name = self._prices, speaker.name
+        price = prices.dollars_of_speaking(name, len(text), seconds_to_say(text))
+        async with self._purse.pay("speech", price) if price else nullcontext(Payment(0.0)) as payment:
+            with payment.nothing_for(ModelBusy, ModelRefused, ContextTooLong):
+                sound = await speaker.speak(text, form, SPEAK_SECONDS)
+            if sound.seconds:
+                payment.dollars = prices.dollars_of_speaking(name, len(text), sound.seconds) or 0.0
+        return sound
+
+
+class Narration:
+    """One answer that is spoken: `say` what is written, `end` when it is whole, `wait`, and `close` in any case."""
+
+    def __init__(
+        self, narrator: Narrator, posts: VoicePosts, filters: FilterChain, form: SoundForm, language: str, where: str
+    ) -> None:
+        """
+        Args:
+            language: that in which the person is spoken to.
+            where: the turn, for the log.
+        """
+        self._narrator = narrator
+        self._posts = posts
+        self._filters = filters
+        self._form = form
+        self._language = language
+        self._where = where
+        self._written: list[str] = []
+        """As the model wrote it."""
+        self._shown: list[str] = []
+        """As it passed the filters."""
+        self._length = self._looks = 0
+        self._head = ""
+        self._problem = ""
+        self._posting: list[asyncio.Task[None]] = []
+
+    def say(self, text: str) -> None:
+        """Take what the model writes; begin to speak once its first sentences are whole."""
+        self._written.append(text)
+        self._take(self._filters.feed(text))
+
+    def take_back(self, count: int) -> None:
+        """Take back the latest texts that `say` was given."""
+        del self._written[len(self._written) - count :]
+        self._filters.renew()
+        self._shown.clear()
+        self._length = 0
+        for text in self._written:
+            self._take(self._filters.feed(text))
+
+    def _take(self, text: str) -> None:
+        self._shown.append(text)
+        self._length += len(text)
+        looks = not self._head and self._looks < _LOOKS and self._length - len(text) < _HEAD_CHARS
+        if not looks or self._posts.begun(_HEAD) or self._posts.begun(_REST) or _ENDS.isdisjoint(text):
+            return
+        self._looks += 1
+        if head := first_sentences(to_spoken("".join(self._shown)[:_HEAD_CHARS], final=False)):
+            self._head = head
+            self._begin(_HEAD, head.strip())
+
+    def end(self) -> None:
+        """The answer is whole: speak what is left of it."""
+        self._shown.append(self._filters.finish())
+        if not self._posts.begun(_REST):
+            self._posting.append(asyncio.create_task(self._speak_rest(), name=f"{self._where}: voice"))
+
+    async def wait(self) -> str:
+        """Wait until all is posted; return why it is not, as a key of `bot.sentences`."""
+        while under_way := [task for task in self._posting if not task.done()]:
+            await asyncio.wait(under_way)
+        return self._problem
+
+    async def close(self) -> None:
+        """Speak and post nothing more."""
+        await end_tasks(*self._posting)
+
+    async def _speak_rest(self) -> None:
+        spoken = await asyncio.to_thread(to_spoken, "".join(self._shown)[:_READ_CHARS])
+        said = ""
+        if self._head or self._posts.begun(_HEAD):
+            said = self._head if self._head and spoken.startswith(self._head) else first_sentences(spoken)
+        rest, longest = spoken[len(said) :].strip(), LONGEST - seconds_to_say(said)
+        told = shorten(rest, longest)
+        if told != rest or sum(map(len, self._shown)) > _READ_CHARS:
+            told = f"{told} {say('voice_long', language_of(told, self._language))}"
+        if any(map(str.isalnum, told)):
+            self._begin(_REST, told)
+
+    def _begin(self, number: int, text: str) -> None:
+        before = self._posting[0] if number == _REST and self._head else None
+        task = asyncio.create_task(self._make(number, text, before), name=f"{self._where}: voice {number}")
+        self._posting.append(task)
+
+    async def _make(self, number: int, text: str, before: asyncio.Task[None] | None) -> None:
+        """Have a part of the answer spoken, and post it after the one before it."""
+        try:
+            if self._problem:
+                return
+            file = await self._narrator.speak(text, self._form)
+            if before is not None:
+                await asyncio.wait((before,))
+            if not self._problem and (why := await self._posts.post(number, file)):
+                self._problem = "voice_unsure" if why == "file_unsure" else "voice_refused"
+        except ToolError:
+            self._problem = "voice_spent"
+        except (ModelError, Closed, StoreError) as error:
+            log.warning("%s: the answer is not spoken: %s", self._where, error)
+            self._problem = "voice_failed"
+        except Exception:
+            log.exception("%s: the answer is not spoken", self._where)
+            self._problem = "voice_failed"

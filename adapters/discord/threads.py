@@ -49,7 +49,7 @@ class _Before:
                 "Discord withholds the words of other people; switch on the Message Content Intent on the page Bot of "
                 "the developer portal"
             )
-        return [one for one in said if words.parse(one.text) is None]
+        return [one for one in said if not (words.parse(one.text) or ("",))[0]]
 
 
 class DiscordThread(_Before):

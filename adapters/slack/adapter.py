@@ -224,7 +224,7 @@ class SlackAdapter:
             return not awaited or await done_within(self._clock, {task}, STORE_SECONDS)
         try:
             named = people_in(body)
-            told = workspace.read(body, follow=self._settings.slack_follow_threads)
+            told = await workspace.read(body, named, follow=self._settings.slack_follow_threads)
         except Exception as unread:  # noqa: BLE001 - whatever it is, only this event is lost
             log.error("slack: event %s cannot be read and is left out: %s", body.get("event_id"), origin_of(unread))
             return True

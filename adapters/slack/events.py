@@ -37,7 +37,7 @@ _LARGE_PICTURE: Final = 16 * 1024 * 1024
 Senders: TypeAlias = Callable[[Json], Sender]
 """A message → the person who wrote it."""
 
-_PEOPLES: Final = frozenset({"", "file_share", "thread_broadcast"})
+_PEOPLES: Final = frozenset({"", "file_share", "me_message", "thread_broadcast"})
 """Subtypes of what people write; every other one is a notice of the service, a bot, or a change."""
 _UNKNOWN_TEAM: Final = "unknown"
 
@@ -96,11 +96,14 @@ def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders, fol
         return None
     direct = _direct(event)
     word, argument = _command_in(text, event, me)
+    # At the root of a channel every message begins a thread, which a command cannot be about.
+    whole = bool(word) and not direct and not event.get("thread_ts")
+    chat = _chat(event, event, me)
     return MessageSent(
         delivery=delivery,
         # With `message.channels` subscribed, a mention comes twice: two event ids, one channel and ts.
         also=(f"{event.get('channel')}:{event.get('ts')}",),
-        chat=_chat(event, event, me),
+        chat=chat.place if whole else chat,
         sender=sender(event),
         target=_target(event, event, me),
         sent_at=seconds_of(event.get("ts")),
@@ -109,6 +112,7 @@ def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders, fol
         message_id=str(event.get("ts", "")),
         group=not direct,
         follow_up=not addressed,
+        whole_channel=whole,
         quoted=quoted,
         enclosed=enclosed,
     )
@@ -168,7 +172,8 @@ def _command(payload: Json, me: Me, names: Names, inside: Collection[str], now: 
     channel, user = str(payload.get("channel_id", "")), str(payload.get("user_id", ""))
     text = readable(written_text(payload), me.user, names)
     command = words.bare(f"/{text.removeprefix('/')}", certain=True) if text else ("help", "")
-    word, argument = command if command is not None else ("", text)
+    # `/parley ask Carol` asks nobody to leave out the word.
+    word, argument = command if command is not None and (command[0] or text.startswith("/")) else ("", text)
     data: dict[str, Scalar] = {
         "team": me.team,
         "channel": channel,

@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.slack.counted import Counted
 from adapters.slack.errors import error_code
 from adapters.slack.limits import LOOKUP_WINDOW
-from bot.contract import Clock
+from bot.contract import Clock, done_within
 
 log = logging.getLogger(__name__)
 
@@ -26,13 +26,13 @@ _NOBODY: Final = ("user_not_found", "user_not_visible")
 class People:
     """A cache of names that answers at once, with the id for an unknown name, and asks Slack in the background.
 
-    The first message of a person is therefore shown by id where the event carries no profile: an event must be
-    acknowledged within three seconds, and a name is not worth one of them. Where more people write in a minute than
-    Slack lets be looked up, the others are looked up with a later message of theirs.
+    Where more people write in a minute than Slack lets be looked up, the others are looked up with a later message of
+    theirs.
     """
 
     def __init__(self, web: AsyncWebClient, clock: Clock, most: int = MOST_KNOWN) -> None:
         self._most = most
+        self._clock = clock
         self._known: OrderedDict[str, str] = OrderedDict()
         """Id → name; the id itself where Slack has no name."""
         self._languages: dict[str, str] = {}
@@ -57,12 +57,13 @@ class People:
             if self._useful and id not in self._known and id not in self._asking and self._has_room:
                 self._asking[id] = asyncio.create_task(self._ask(id), name=f"name of {id}")
 
-    async def settle(self, ids: Collection[str], most: int) -> None:
-        """Look up to `most` unknown names and wait for them."""
+    async def settle(self, ids: Collection[str], most: int, seconds: float = float("inf")) -> bool:
+        """Look up to `most` unknown names and wait for them; return whether there were any."""
         unknown = [id for id in sorted(ids) if id not in self._known][:most]
         self.learn(unknown)
-        if asked := [self._asking[id] for id in unknown if id in self._asking]:
-            await asyncio.wait(asked)
+        asked = [self._asking[id] for id in unknown if id in self._asking]
+        await done_within(self._clock, asked, seconds)
+        return bool(asked)
 
     async def settled(self) -> None:
         """Wait until no lookup is under way."""

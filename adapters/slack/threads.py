@@ -101,7 +101,7 @@ class SlackThread:
         user = str(message.get("user") or "")
         written = str(message["text"])
         text = readable(written, self._me.user, self._people.name)[: MOST_QUOTED + 1]
-        if f"<@{self._me.user}" in written and words.bare(text, certain=True) is not None:
+        if f"<@{self._me.user}" in written and (words.bare(text, certain=True) or ("",))[0]:
             return None
         profile = message.get("user_profile") or message.get("bot_profile") or {}
         told = str(profile.get("display_name") or profile.get("real_name") or profile.get("name") or "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from typing import Any, BinaryIO, Final
+from weakref import WeakValueDictionary
 
 import aiohttp
 
@@ -33,6 +34,10 @@ from bot.contract import (
 )
 
 _MOST_CHANNELS: Final = 5_000
+MOST_NAMED: Final = 5
+"""People in one message whose names it waits for: who asks, and whom the question names."""
+NAME_SECONDS: Final = 1.0
+"""How long it waits; Slack gives three seconds for storing it."""
 
 
 class Workspace:
@@ -56,6 +61,8 @@ class Workspace:
         self._about = About(web, me, self.people)
         self._prompts = Prompts(web, clock, self.people, possible=me.agent)
         self._inside: Newest[str, None] = Newest(_MOST_CHANNELS)
+        self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """By channel: held while a name is waited for."""
 
     async def close(self) -> None:
         """Stop what is under way in the background."""
@@ -113,12 +120,24 @@ class Workspace:
             return asyncio.create_task(self._prompts.suggest(body), name="slack prompts"), True
         return None
 
-    def read(self, body: dict[str, Any], *, follow: bool) -> Incoming | None:
+    async def read(self, body: dict[str, Any], named: set[str], *, follow: bool) -> Incoming | None:
         """Return what a payload says to the bot; None where it says nothing.
 
         Args:
+            named: the people in it. Who is new is looked up first where it is a message.
             follow: what is written in a thread may be meant for the bot without a mention.
         """
+        told = self._read(body, follow=follow)
+        if told is None:
+            return None
+        # What comes later in a channel waits too, or it would be stored first.
+        async with self._orders.setdefault(told.chat.chat, asyncio.Lock()):
+            named = named - {self.me.user}
+            if isinstance(told, MessageSent) and await self.people.settle(named, MOST_NAMED, NAME_SECONDS):
+                return self._read(body, follow=follow)
+        return told
+
+    def _read(self, body: dict[str, Any], *, follow: bool) -> Incoming | None:
         now = self._clock.wall()
         form = self._about.question(body, self._inside, now)
         told = form or incoming(body, self.me, self.people.name, self._inside, now=now, follow=follow)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, TypedDict
 
 from telegram import (
@@ -40,6 +41,7 @@ from bot.contract import (
     MessageSent,
     Quoted,
     ReplyTarget,
+    Scalar,
     Sender,
     origin_of,
     parse_button,
@@ -162,12 +164,14 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     # Of a forward nothing is the person's own: a comment on it is a message of its own.
     # What stands in a list or where somebody is changes without a word of the person.
     text = "" if others else words_of(message) if edited else _shown(message)
-    command = words.parse(text)
-    if command is not None and not _for_us(text, bot):
+    command, named = words.parse(text), words.named_in(text)
+    if named and named.lower() != (bot.username or "").lower():
         return None
     stripped, mentioned = _without_mention(message, bot, _shown(message) if others else text)
     # In a group, a command that names no bot and is none of ours is another bot's.
-    ordered = command is not None and (command[0] in words.BY_WORD or "@" in text.split(maxsplit=1)[0])
+    ordered = bool(named) or (command is not None and command[0] in {"", *words.BY_WORD})
+    if command is None and mentioned and not others:
+        command = words.bare(stripped, certain=True)
     # Who changes a question need not address the bot again; the core knows which messages are questions.
     if not (direct or mentioned or ordered or edited or _replies_to(bot, message)):
         return None
@@ -210,19 +214,24 @@ def _sent(message: Message, bot: Bot, where: _Where, word: str, argument: str) -
 
 
 def _pressed(update: Update, query: CallbackQuery, bot: Bot) -> ControlPressed | None:
-    """Read the press of a button of ours; None where it is none, or where Telegram does not tell under what it is."""
+    """Read the press of a button of ours; None where it is none, or where Telegram does not tell in which chat."""
     message, read = query.message, parse_button(query.data or "")
-    if not isinstance(message, Message) or read is None or query.from_user.is_bot:
+    if message is None or read is None or query.from_user.is_bot:
         return None
+    # Of a message that bots see no longer, Telegram tells the chat alone.
+    # https://core.telegram.org/bots/api#inaccessiblemessage
+    topic = _topic(message) if isinstance(message, Message) else None
+    group = message.chat.type != "private"
+    place: dict[str, Scalar] = {"chat": message.chat.id, "thread": topic, "reply_to": None, "group": group}
     return ControlPressed(
         delivery=str(update.update_id),
-        chat=ChatId("telegram", str(bot.id), str(message.chat.id), str(_topic(message) or "")),
+        chat=ChatId("telegram", str(bot.id), str(message.chat.id), str(topic or "")),
         sender=_sender(query.from_user),
-        target=ReplyTarget("telegram", {**_target(message).data, "reply_to": None, "query": query.id}),
+        target=ReplyTarget("telegram", {**place, "query": query.id}),
         control=read.control,
         turn=read.turn,
         mark=read.mark,
-        group=message.chat.type != "private",
+        group=group,
         awaited=True,
     )
 
@@ -297,14 +306,11 @@ def _of_another(message: Message) -> bool:
     return _is_forward(message) or message.via_bot is not None
 
 
-def _for_us(text: str, bot: Bot) -> bool:
-    """Return True for `/new` and `/new@our_bot`, False for `/new@other_bot`."""
-    _, at, name = text.split(maxsplit=1)[0].partition("@")
-    return not at or name.lower() == (bot.username or "").lower()
-
-
 def _without_mention(message: Message, bot: Bot, text: str) -> tuple[str, bool]:
-    """Remove mentions of the bot, found by entity and not by substring, and return whether there were any."""
+    """Remove mentions of the bot, found by entity and not by substring, and return whether there were any.
+
+    What an East Asian keyboard writes, `＠our_bot`, has no entity, and can be nothing else.
+    """
     if not (message.text or message.caption):
         rich, mentioned = rich_text(message, bot)
         return (rich if mentioned else text), mentioned
@@ -317,7 +323,16 @@ def _without_mention(message: Message, bot: Bot, text: str) -> tuple[str, bool]:
             kept.append(units[at:start])
             at = end
     kept.append(units[at:])
-    return b"".join(kept).decode("utf-16-le", "replace").strip(), len(kept) > 1
+    rest = b"".join(kept).decode("utf-16-le", "replace")
+    rest, wide = _wide_name(bot.username or "").subn("", rest) if "＠" in rest and bot.username else (rest, 0)
+    return rest.strip(), len(kept) > 1 or wide > 0
+
+
+@cache
+def _wide_name(name: str) -> re.Pattern[str]:
+    """Return what matches the mention of a name of letters, digits and `_` with a wide `＠`, itself wide or not."""
+    either = "".join(f"[{sign}{chr(ord(sign) + 0xFEE0)}]" for sign in name)
+    return re.compile(rf"＠{either}(?!\w)", re.IGNORECASE)
 
 
 def _names(bot: Bot, entity: MessageEntity, units: bytes) -> bool:

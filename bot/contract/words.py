@@ -1,7 +1,7 @@
 """The words a person may write instead of a question: the same on every platform, each in its own form.
 
-Adapters recognise a command with `parse` (or `bare` where a platform has no slash commands of its own) and put it
-into `MessageSent.command`; `dispatcher.py` calls what answers it.
+Adapters recognise a command with `parse`, and with `bare` where the bot is addressed by name or a platform has no slash
+commands of its own, and put it into `MessageSent.command`; `bot/commands` answers it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import cache
 
 from bot.sentences import say
 
@@ -40,7 +41,7 @@ COMMANDS = (
     Command("tools", private=True),
     Command("model", argument="[provider:name]"),
     Command("persona", argument="[TEXT …]"),
-    Command("busy", argument="[queue | collect | interrupt | steer …]"),
+    Command("busy", argument="[queue | collect | interrupt | steer]"),
     Command("voice", argument="[on | off]"),
     Command(
         "memory",
@@ -77,19 +78,43 @@ def is_private(word: str) -> bool:
     return bool(word) and (word not in BY_WORD or BY_WORD[word].private)
 
 
-_SLASH = re.compile(r"/([A-Za-z][A-Za-z0-9_]{0,31})(?:@\w+)?(?:\s+(.*))?", re.DOTALL)
+ASK = "ask"
+"""Written with a slash before a question; Discord has it as a command."""
+_SLASH = re.compile(r"/([A-Za-z][A-Za-z0-9_]{0,31})(?:@(\w+))?(?:\s+(.*))?", re.DOTALL)
 _FIRST = re.compile(r"(?=\S{0,40}[！-～])\S{1,40}")
 """A first word with forms of full width."""
 _WORD = re.compile(r"(?P<word>[A-Za-z]+)(?:(?P<colon>[ \t]*[:：])|(?=\s)|\Z)")
+_TAKES = {
+    "N": r"\d+",
+    "CODE": r"[\d\s-]+",
+    "WHO": r"(?:\S{1,200}:\S{1,200}|here|这里|此聊天|這裡|這個聊天室)(?:[\s=]+\w+)?",
+    "provider:name": r"\S{1,100}:\S{1,200}",
+    "TEXT …": r"(?s:.*[^?？])",
+}
+"""What is written in the place of a name in `Command.argument`. Any words make no question: those end in `?`."""
 
 
 def parse(text: str) -> tuple[str, str] | None:
     """(`word`, argument) of a text that begins with a slash and a word; None for everything else.
 
-    Unknown words are returned too, so that a person is told instead of the model; a path like `/etc/hosts` is not one.
+    The word is empty for `/ask` and a question. An unknown word is returned too, so that a person is told instead of
+    the model, but not before a sentence, which is for the model; a path like `/etc/hosts` is not one.
     """
     match = _SLASH.fullmatch(_narrow(text.strip()))
-    return (match[1].lower(), (match[2] or "").strip()) if match else None
+    if match is None:
+        return None
+    word, argument = match[1].lower(), (match[3] or "").strip()
+    if word == ASK:
+        return ("", argument) if argument else ("help", "")
+    # East Asian sentences have no blanks.
+    sentence = len(argument.split(maxsplit=1)) > 1 or not argument.isascii()
+    return None if sentence and word not in BY_WORD else (word, argument)
+
+
+def named_in(text: str) -> str:
+    """Return whom a slash command names, as `/new@parley_bot`; empty where it names nobody, or there is none."""
+    match = _SLASH.fullmatch(_narrow(text.strip()[:100]))
+    return (match[2] or "") if match else ""
 
 
 def _narrow(text: str) -> str:
@@ -99,41 +124,45 @@ def _narrow(text: str) -> str:
 
 
 def bare(text: str, *, certain: bool = False) -> tuple[str, str] | None:
-    """A command written without a slash, as the whole message: `new`, `model openai:gpt-5-mini`, `pair 1234-56`.
+    """A command written without a slash, as the whole message: `new`, `model openai:gpt-5-mini`, `busy collect`.
 
-    What may be followed by any words needs a slash or a colon: `persona: answer in rhymes`.
+    What follows must be what the command takes, word for word. One that takes any words takes no question, which ends
+    in a question mark (`persona non grata means what?`), and behind a colon everything (`persona: who am I?`).
 
     Args:
-        certain: it stands where only commands are written, so that a word which is also a question (`why`) is one.
+        certain: the bot is addressed by name, so that a word which is also a question (`why`) is a command.
     """
     text = _narrow(text)
     slash, text = text.startswith("/"), text.removeprefix("/").strip()
     named = _WORD.match(text)
-    command = BY_WORD.get(named["word"].lower()) if named is not None else None
-    if named is None or command is None or (command.word == "why" and not certain):
+    if named is None:
         return None
-    argument = text[named.end() :].strip()
-    if command.word == "tool":
+    word, argument = named["word"].lower(), text[named.end() :].strip()
+    if slash and word == ASK and argument:
+        return "", argument
+    command = BY_WORD.get(word)
+    if command is None or (word == "why" and not certain):
+        return None
+    if word == "tool":
         # Without a slash it may be an English sentence; `bot.toolchoice.named` looks whether it names a tool.
-        return (command.word, argument) if slash else None
-    if command.argument.endswith("…]"):
-        meant = slash or named["colon"] or not argument or argument.lower() in OFF
-        return (command.word, argument) if meant else None
+        return (word, argument) if slash else None
     if named["colon"]:
-        return None
-    fits = _fits(command.argument, argument) if command.argument else not argument
-    return (command.word, argument) if fits or (not argument and command.argument.startswith("[")) else None
+        return (word, argument) if "…" in command.argument else None
+    optional = not command.argument or command.argument.startswith("[")
+    takes = _pattern(command.argument).fullmatch(argument) if argument else optional
+    return (word, argument) if takes or (optional and command.argument and argument.lower() in OFF) else None
 
 
-def _fits(form: str, argument: str) -> bool:
-    """Whether `argument` looks like `form`: as many words, and those in small letters as they are; of `a | b` any."""
-    wanted, given = form.strip("[]").split(), argument.split()
-    if "|" in wanted:
-        return {word.lower() for word in given} <= {*wanted} - {"|"}
-    return len(wanted) == len(given) and all(
-        not (word.isalpha() and word.islower()) or word == said.lower()
-        for word, said in zip(wanted, given, strict=True)
-    )
+@cache
+def _pattern(form: str) -> re.Pattern[str]:
+    """Return what matches an argument of this form: its words, in any order where they stand between ` | `."""
+    inner = form.strip("[]")
+    if inner in _TAKES:
+        return re.compile(_TAKES[inner])
+    if " | " in inner:
+        word = f"(?:{inner.replace(' | ', '|')})"
+        return re.compile(rf"{word}(?:\s+{word})*", re.IGNORECASE)
+    return re.compile(r"\s+".join(_TAKES.get(part, f"(?:{part})") for part in inner.split()), re.IGNORECASE)
 
 
 def help_text(language: str, form: str, *, admin: bool = False) -> str:

@@ -16,6 +16,7 @@ from bot.contract.messages import MessageSent
 from bot.pacing import Purpose
 from playground.discord.world import Channel
 from playground.model import Reply
+from playground.screen import Screen
 from playground.slack import SlackServer
 from playground.slack.api import Call
 from tests.journeys.conftest import Process, Start, World
@@ -250,6 +251,45 @@ async def test_parley_why_and_retry_mean_the_answer_that_stood_last_in_the_chann
 
     assert told(world).count(": summarise this thread") == 1 and "Friday" in told(world)
     assert len(_grows(world, thread)) == 2
+
+
+async def test_why_by_mention_at_the_root_of_a_channel_means_the_answer_that_stood_last_there(
+    world: World, start: Start
+) -> None:
+    thread = Thread(world)
+
+    async with start("slack") as bot:
+        await thread.ask(bot, "summarise this thread", "U2")
+        world.slack.say("C1", f"<@{world.slack.bot_user_id}> why", person="U2")
+        await shown(world, "The last answer came from")
+
+    assert len(world.model.requests) == 1
+
+
+def reads(chat: str, text: str, screen: Screen) -> bool:
+    return any(text in one.text for one in screen.of(chat))
+
+
+async def test_commands_with_arguments_need_no_slash_on_slack(world: World, start: Start) -> None:
+    slack = world.slack
+    slack.person("U1", "Ada")
+    slack.channel("C1", "general")
+    direct, mention = slack.direct("U1"), f"<@{slack.bot_user_id}> "
+
+    async with start("slack", ADMINS=f"slack:{slack.team_id}/U1") as bot:
+        for chat, place, before in (("C1", "general", mention), (direct, "direct", "")):
+            for asked, told in (
+                (f"persona talk like a {place} pirate", "From now on"),
+                ("busy collect", "is one question"),
+                ("persona", f"a {place} pirate"),
+            ):
+                slack.say(chat, before + asked, person="U1")
+                await slack.screen.until(partial(reads, chat, told))
+            assert not world.model.requests
+            slack.say(chat, f"{before}persona non grata means what?", person="U1")
+            await world.model.asked(1)
+            await bot.dispatcher.wait_idle()
+            world.model.requests.clear()
 
 
 async def test_retry_of_a_channel_goes_on_in_its_thread_after_a_crash(world: World, process: Process) -> None:

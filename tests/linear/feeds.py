@@ -607,7 +607,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.agent.brought.policy_for": lambda text: policy_for(_asked(text)),
     "bot.agent.brought.stands_in": lambda text: stands_in("a.b/c?d=1", text),
     "bot.toolchoice.chooser.Chooser.choose": lambda text: _done(CHOOSER.choose(text, (SPEC, OTHER), before=text)),
-    "bot.contract.words.bare": lambda text: (words.bare(text), words.bare(f"pair {text}")),
+    "bot.contract.words.bare": lambda text: [words.bare(f"{word} {text}") for word in ("", "allow", "persona", "busy")],
     "bot.contract.words.parse": lambda text: (words.parse(text), words.parse(f"/new {text}")),
     "bot.context.window.fit": lambda text: window.fit(_told(text), 10**9, usage.Estimator().tokens),
     "bot.reply.approvalcard.exact": lambda text: approvalcard.exact({"x": text}),

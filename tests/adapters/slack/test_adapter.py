@@ -342,20 +342,40 @@ async def test_one_message_that_comes_as_two_events_is_stored_once(slack: SlackS
     assert len(stored) == 1
 
 
-async def test_people_are_known_by_name_after_their_first_message(
+async def test_the_first_message_of_a_person_names_them_and_whom_it_mentions(
     slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
 ) -> None:
     slack.person("U1").locale = "zh-TW"
-    slack.say(slack.direct("U1"), "first", person="U1")
-    await inbox.until(1)
-    await slack.until_delivery(lambda deliveries: deliveries[0].acked.is_set())
-    await adapter.workspace.people.settled()
-    slack.say(slack.direct("U1"), "ask <@U1>", person="U1")
+    slack.say(slack.direct("U1"), "ask <@U2>", person="U1")
+    slack.command("/parley", "and <@U1>", "C1", "U2")
     await inbox.until(2)
 
-    assert [one.sender.name for one in inbox.sent] == ["U1", "ann"]
-    assert [one.sender.language for one in inbox.sent] == ["", "zh-TW"]
-    assert inbox.texts[1] == "ask @ann"
+    assert [one.sender.name for one in inbox.sent] == ["ann", "bob"]
+    assert inbox.sent[0].sender.language == "zh-TW"
+    assert inbox.texts == ["ask @bob", "and @ann"]
+    assert len([call for call in slack.calls if call.method == "users.info"]) == 2
+
+
+async def test_a_name_that_does_not_come_delays_its_message_and_those_behind_it_for_a_second(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, clock: FakeClock
+) -> None:
+    let_go = asyncio.Event()
+    fault = slack.faults.add("users.info", Fault(hold=let_go))
+    slack.say(slack.direct("U1"), "first", person="U1")
+    await fault.reached.wait()
+    slack.say(slack.direct("U1"), "second", person="U1")
+    slack.say(slack.direct("U2"), "elsewhere", person="U2")
+    await inbox.until(1)
+    await clock.settle()
+    assert inbox.texts == ["elsewhere"]
+
+    await clock.advance(1.0)
+    await inbox.until(2)
+    let_go.set()
+    await inbox.until(3)
+
+    assert inbox.texts == ["elsewhere", "first", "second"]
+    assert [one.sender.name for one in inbox.sent] == ["bob", "U1", "ann"]
 
 
 async def test_without_the_scope_for_names_nobody_is_asked_twice(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -151,6 +151,14 @@ async def test_a_press_of_what_is_no_button_of_ours_is_left_alone(reader: Reader
     assert pressed(reader, message=None) is None, "Telegram does not tell under what"
 
 
+async def test_a_press_under_a_message_that_bots_see_no_longer_is_heard(reader: Reader) -> None:
+    said = pressed(reader, message={"chat": {"id": GROUP, "type": "supergroup"}, "message_id": 4, "date": 0})
+
+    assert isinstance(said, ControlPressed)
+    assert (said.control, said.turn, said.group, said.chat.chat) == (Control.STOP, 12, True, str(GROUP))
+    assert said.target.data == {"chat": GROUP, "thread": None, "reply_to": None, "group": True, "query": "4"}
+
+
 async def test_a_press_is_answered_once_and_briefly(server: TelegramServer, adapter: TelegramAdapter) -> None:
     server.world.callbacks["4"] = None
     target = ReplyTarget("telegram", {"chat": 7, "group": False, "query": "4", "private": True})
@@ -189,6 +197,8 @@ async def test_a_private_message(reader: Reader) -> None:
         ("/new", "new", ""),
         ("/model openai:gpt-5", "model", "openai:gpt-5"),
         ("/nonsense now", "nonsense", "now"),
+        ("/remind me of the tea", "", "/remind me of the tea"),
+        ("/ask what is tea?", "", "what is tea?"),
         ("/etc/hosts is a file", "", "/etc/hosts is a file"),
     ],
 )
@@ -220,6 +230,48 @@ async def test_a_mention_counts_by_its_entity_never_by_its_letters(reader: Reade
     assert reader.read(update) is None
     update["message"]["entities"] = [{"type": "mention", "offset": 0, "length": len(reader.name)}]
     assert message_of(reader.read(update)).text == "hello"
+
+
+@pytest.mark.parametrize("wide", [str, lambda name: "".join(chr(ord(sign) + 0xFEE0) for sign in name).upper()])
+async def test_a_mention_of_full_width_is_one(reader: Reader, wide: Callable[[str], str]) -> None:
+    update = reader.raw(reader.server.say(GROUP, f"{reader.name} hello", person=ADA))
+    del update["message"]["entities"]
+    name = wide(reader.name.removeprefix("@"))
+
+    update["message"]["text"] = f"你好＠{name} 茶？"
+    assert message_of(reader.read(update)).text == "你好 茶？"
+    update["message"]["text"] = f"＠{name}"
+    assert message_of(reader.read(update)).text == ""
+    update["message"]["text"] = f"＠{name}2 茶？"
+    assert reader.read(update) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "command", "argument"),
+    [
+        ("why", "why", ""),
+        ("persona answer in rhymes", "persona", "answer in rhymes"),
+        ("persona non grata means what?", "", "persona non grata means what?"),
+        ("new york in spring", "", "new york in spring"),
+    ],
+)
+async def test_behind_a_mention_a_command_needs_no_slash(
+    reader: Reader, text: str, command: str, argument: str
+) -> None:
+    said = message_of(reader.sent(GROUP, f"{reader.name} {text}"))
+
+    assert (said.command, said.text) == (command, argument)
+
+
+async def test_a_question_behind_ask_or_a_word_that_is_no_command_needs_no_mention_in_a_group(reader: Reader) -> None:
+    bot = reader.name.removeprefix("@")
+
+    assert message_of(reader.sent(GROUP, f"/ask@{bot} what is tea?")).text == "what is tea?"
+    assert message_of(reader.sent(GROUP, f"/tell@{bot} me of tea")).text == f"/tell@{bot} me of tea"
+    update = reader.raw(reader.server.say(GROUP, f"/tell@{bot} me of tea", person=ADA))
+    for another in ("/tell@other_bot me of tea", "/tell me of tea"):
+        update["message"]["text"] = another
+        assert reader.read(update) is None
 
 
 async def test_the_name_of_another_bot_is_no_mention(reader: Reader) -> None:

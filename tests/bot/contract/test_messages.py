@@ -21,7 +21,7 @@ from bot.contract.transcript import (
 from tests.conftest import RawJson, RawObject
 from tools.base import ToolCall
 
-ANY = st.text(st.characters(codec="utf-8"), max_size=20)
+ANY = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
 PLATFORM = st.sampled_from(["telegram", "slack", "discord", "console"])
 JSON: RawJson = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | ANY,

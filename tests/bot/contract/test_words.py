@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.commands.answers import _as_code
-from bot.contract.words import BY_WORD, COMMANDS, bare, help_text, parse
+from bot.contract.words import BY_WORD, COMMANDS, bare, help_text, named_in, parse
 from bot.sentences import say
 from tools.languages import LANGUAGES
 
@@ -20,7 +20,12 @@ from tools.languages import LANGUAGES
         ("/new@parley_bot", ("new", "")),
         ("/model openai:gpt-5-mini", ("model", "openai:gpt-5-mini")),
         ("/tool calculator 1+2\n+3", ("tool", "calculator 1+2\n+3")),
-        ("/unknown words follow", ("unknown", "words follow")),
+        ("/modle openai:gpt-5-mini", ("modle", "openai:gpt-5-mini")),
+        ("/remind me of the tea", None),
+        ("/translate 你好世界", None),
+        ("/ask what is tea?", ("", "what is tea?")),
+        ("/ASK@parley_bot what is tea?", ("", "what is tea?")),
+        ("/ask", ("help", "")),
         ("/etc/hosts", None),
         ("/etc/hosts is a file", None),
         ("/ new", None),
@@ -56,7 +61,21 @@ def test_a_slash_and_a_word_are_a_command(text: str, command: tuple[str, str] | 
         ("persona: answer in rhymes", ("persona", "answer in rhymes")),
         ("Persona：押韻", ("persona", "押韻")),
         ("persona off", ("persona", "off")),
-        ("persona non grata", None),
+        ("persona answer in rhymes", ("persona", "answer in rhymes")),
+        ("persona non grata means what?", None),
+        ("Persona 是什么意思？", None),
+        ("persona: who am I?", ("persona", "who am I?")),
+        ("busy collect", ("busy", "collect")),
+        ("busy off", ("busy", "off")),
+        ("busy bees collect", None),
+        ("model trains", None),
+        ("pair programming", None),
+        ("allow telegram:7 admin", ("allow", "telegram:7 admin")),
+        ("allow here", ("allow", "here")),
+        ("allow me", None),
+        ("reminders delete 3", ("reminders", "delete 3")),
+        ("reminders about tea", None),
+        ("/ask what is tea?", ("", "what is tea?")),
         ("new: york in spring", None),
         ("help：", None),
         ("", None),
@@ -128,3 +147,11 @@ def test_a_command_of_an_east_asian_keyboard_is_one(written: str, command: tuple
 def test_a_command_without_a_slash_may_be_of_full_width_too() -> None:
     assert bare("ｎｅｗ") == ("new", "") and bare("ｎｅｗ問題？") is None
     assert bare("persona：海賊") == ("persona", "海賊")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [("/new@parley_bot", "parley_bot"), ("／ｎｅｗ＠parley_bot now", "parley_bot"), ("/new", ""), ("a /new@b", "")],
+)
+def test_whom_a_command_names_is_read(text: str, named: str) -> None:
+    assert named_in(text) == named

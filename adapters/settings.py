@@ -34,6 +34,11 @@ class PlatformSettings(Settings):
         """How what people do comes in, for `parley doctor`."""
         return ""
 
+    @property
+    def identity(self) -> str:
+        """Which bot it is, as far as its token tells: the same for a renewed one. Empty if only the platform knows."""
+        return ""
+
     def require(self) -> None:
         """Raise SettingsError if the platform is wanted but a setting it needs is missing or malformed."""
 
@@ -67,6 +72,10 @@ class TelegramSettings(PlatformSettings):
         if self.by_web:
             return f"by web, at {self.telegram_webhook_url}"
         return "by polling: TELEGRAM_WEBHOOK_URL is not set"
+
+    @property
+    def identity(self) -> str:
+        return self.telegram_bot_token.get_secret_value().partition(":")[0]
 
     def require(self) -> None:
         number, _, rest = self.telegram_bot_token.get_secret_value().partition(":")
@@ -164,6 +173,11 @@ class DiscordSettings(PlatformSettings):
     def receives(self) -> str:
         commands = "commands by web" if self.by_web else "commands too: DISCORD_PUBLIC_KEY is not set"
         return f"over the gateway, {commands}"
+
+    @property
+    def identity(self) -> str:
+        # The id of the account, in base64: https://discord.com/developers/docs/reference#authentication
+        return self.discord_bot_token.get_secret_value().partition(".")[0]
 
     def require(self) -> None:
         refuse_account("DISCORD_API_BASE_URL", self.discord_api_base_url)

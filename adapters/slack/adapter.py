@@ -157,6 +157,10 @@ class SlackAdapter:
         return session is not None and not session.closed
 
     @property
+    def identity(self) -> str:
+        return f"{self.workspace.me.team}/{self.workspace.me.user}"
+
+    @property
     def conflicts(self) -> int:
         return self._rivals.recent
 

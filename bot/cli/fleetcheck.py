@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TypeAlias
 
 from bot.contract import BotError, Clock
-from bot.intake import CLOCK_SECONDS, Role, find_differences, find_lack
+from bot.intake import CLOCK_SECONDS, Role, find_differences, find_lack, find_other_bots
 from bot.store import Process, inspect_server
 from tools.findings import Finding
 
@@ -61,6 +61,8 @@ def _compare(processes: Collection[Process], digests: str) -> Iterator[Finding]:
     """Yield what no process does, and which settings differ from those that the doctor reads."""
     if processes and (lack := find_lack({Role.of(process.role) for process in processes})):
         yield Finding.bad(lack)
+    for sentence in find_other_bots(digests, processes):
+        yield Finding.bad(sentence)
     for name, names in find_differences(digests, processes):
         yield Finding.bad(f"{name} has other settings than are read here: {', '.join(names)}")
 

@@ -78,12 +78,14 @@ async def _take_part(
         return
     from bot.cli.installation import read_version
     from bot.contract import SystemClock
-    from bot.intake import Fleet, Role, refuse_differences
+    from bot.intake import Fleet, Role, refuse_differences, refuse_other_bots
 
     clock, digests = SystemClock(), digests_of(configuration)
+    # Before a later version's tables are made.
+    others = await asyncio.to_thread(list_processes, core.database_url)
+    refuse_other_bots(digests, others)
     if not new_settings:
-        # Before a later version's tables are made.
-        refuse_differences(digests, await asyncio.to_thread(list_processes, core.database_url))
+        refuse_differences(digests, others)
     await asyncio.to_thread(prepare_server, core.database_url, clock.wall())
     name, role = f"{platform.node()} {os.getpid()}", Role(only or Role.ALL)
     opening = Fleet.open(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from bot.configuration import Configuration
+from bot.intake import digest, digest_of_bot
 
 _OWN = {"database_url", "http_host", "http_port", "web_host", "web_port", "log_level", "log_format"}
 """Settings that are a machine's own."""
@@ -15,13 +15,16 @@ _FILES = {"channels_file", "mcp_config"}
 
 
 def digests_of(configuration: Configuration) -> str:
-    """Return a digest of each setting that must be the same in all processes, as `NAME=digest` with spaces between.
+    """Return a digest of each setting that must be the same in all processes, as `NAME=digest` with spaces between, and
+    of which bot it is on each platform.
 
     Of keys it says only whether they are set.
     """
     groups = (configuration.core, *configuration.platforms.values(), *configuration.tools.values())
     pairs = dict(pair for settings in groups for pair in _values_of(settings))
-    return " ".join(f"{name}={hashlib.sha256(value).hexdigest()[:8]}" for name, value in sorted(pairs.items()))
+    digests = [digest(name, value) for name, value in sorted(pairs.items())]
+    bots = ((name, settings.identity) for name, settings in configuration.platforms.items())
+    return " ".join(digests + [digest_of_bot(name, identity) for name, identity in bots if identity])
 
 
 def _values_of(settings: object) -> Iterator[tuple[str, bytes]]:

@@ -2,6 +2,7 @@
 
 BotError
 ├── SettingsError       cannot start as configured → exit 2, naming the variable and what it should hold
+│   └── OtherBot        other processes are another bot → the same, whichever platform else could be used
 ├── DeliveryError       a platform did not show something; it did not arrive and may be tried again
 │   ├── RateLimited     retry_after → pause, slow down, send the newest text
 │   ├── Closed          until → nobody waits so long: show it another way, or then
@@ -55,6 +56,10 @@ class SettingsError(BotError):
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.args))
+
+
+class OtherBot(SettingsError):
+    """Another process answers from the same database as another bot."""
 
 
 class DeliveryError(BotError):

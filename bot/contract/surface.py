@@ -291,6 +291,16 @@ class Sole(Protocol):
 
 
 @runtime_checkable
+class Identified(Protocol):
+    """An adapter whose token does not tell which bot it is."""
+
+    @property
+    def identity(self) -> str:
+        """Which bot it is, once it is logged in: the same for a renewed token."""
+        ...
+
+
+@runtime_checkable
 class Resuming(Protocol):
     """An adapter whose platform keeps what it could not deliver for the session of a connection alone."""
 

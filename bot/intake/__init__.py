@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from bot.intake.admission import Admission, AdmissionLimits
-from bot.intake.agreement import CLOCK_SECONDS, find_differences, refuse_differences
+from bot.intake.agreement import (
+    CLOCK_SECONDS,
+    digest,
+    digest_of_bot,
+    find_differences,
+    find_other_bots,
+    refuse_differences,
+    refuse_other_bots,
+)
 from bot.intake.background import serve_places, work_beside
 from bot.intake.dispatcher import Dispatcher
 from bot.intake.fleet import Fleet

@@ -1,17 +1,32 @@
-"""What processes that share a database must agree on: the time, and settings on which an answer would depend."""
+"""What processes that share a database must agree on: the time, settings on which an answer would depend, and which bot
+they are."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Iterable, Iterator
 
-from bot.contract import SettingsError
+from bot.contract import OtherBot, SettingsError
 from bot.store import Process
 
 CLOCK_SECONDS = 1.0
 """By how much the clock of a machine may differ from the database's."""
 
+_BOT = "bot:"
+"""What the names begin with that say which bot a process is on a platform."""
+
 log = logging.getLogger(__name__)
+
+
+def digest(name: str, value: bytes) -> str:
+    """Return `NAME=digest` of something that processes must agree on."""
+    return f"{name}={hashlib.sha256(value).hexdigest()[:8]}"
+
+
+def digest_of_bot(platform: str, identity: str) -> str:
+    """Return the digest of which bot a process is on a platform."""
+    return digest(_BOT + platform, identity.encode())
 
 
 def find_differences(own: str, processes: Iterable[Process]) -> Iterator[tuple[str, list[str]]]:
@@ -22,11 +37,28 @@ def find_differences(own: str, processes: Iterable[Process]) -> Iterator[tuple[s
     Args:
         own: settings as `NAME=digest` with spaces between, as processes have them.
     """
-    mine = _digests(own)
-    for process in processes:
-        theirs = _digests(process.configuration)
-        if names := sorted(name for name in mine.keys() & theirs.keys() if mine[name] != theirs[name]):
-            yield process.name, names
+    for name, differences in _compare(own, processes):
+        if names := [one for one in differences if not one.startswith(_BOT)]:
+            yield name, names
+
+
+def find_other_bots(own: str, processes: Iterable[Process]) -> Iterator[str]:
+    """Yield a sentence for each process that is another bot on some platform."""
+    for name, differences in _compare(own, processes):
+        if platforms := [one.removeprefix(_BOT) for one in differences if one.startswith(_BOT)]:
+            yield (
+                f"The process {name} answers from the same database as another bot on {', '.join(platforms)}. One "
+                "database is for one bot: give each process a token of the same one, or another database."
+            )
+
+
+def refuse_other_bots(own: str, processes: Iterable[Process]) -> None:
+    """
+    Raises:
+        OtherBot: another process is another bot.
+    """
+    for sentence in find_other_bots(own, processes):
+        raise OtherBot(sentence)
 
 
 def refuse_differences(own: str, processes: Iterable[Process]) -> None:
@@ -68,6 +100,15 @@ class ClockWatch:
                 "ahead of" if ahead > 0 else "behind",
             )
         self._strays = strays
+
+
+def _compare(own: str, processes: Iterable[Process]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name of each process with what both know and differ in."""
+    mine = _digests(own)
+    for process in processes:
+        theirs = _digests(process.configuration)
+        if names := sorted(name for name in mine.keys() & theirs.keys() if mine[name] != theirs[name]):
+            yield process.name, names
 
 
 def _digests(configuration: str) -> dict[str, str]:

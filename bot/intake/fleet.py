@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from bot.contract import Backoff, Clock, StoreError
+from bot.intake.agreement import digest_of_bot, refuse_other_bots
 from bot.intake.engine import ENQUEUE, Engine, give_away, prune
-from bot.intake.membership import Membership
+from bot.intake.membership import Membership, lock_entrance
 from bot.intake.ownership import Role
+from bot.store import processes_on_server
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -44,6 +46,9 @@ _OWN = """
 UPDATE places SET owner = %(me)s WHERE place = %(place)s AND job = %(job)s AND (owner IS NULL OR owner = %(me)s)
 RETURNING passed"""
 _HOLD = "SELECT FROM places WHERE place = %s AND job = %s AND owner = %s FOR UPDATE SKIP LOCKED"
+_CLAIM = """
+UPDATE workers SET configuration = btrim(configuration || ' ' || %(bot)s)
+WHERE id = %(me)s AND strpos(configuration, %(bot)s) = 0"""
 _RECALL = "SELECT session FROM listeners WHERE name = %s"
 _LEAVE = """
 INSERT INTO listeners (name, session) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET session = excluded.session"""
@@ -182,6 +187,17 @@ class Fleet:
     def is_heard(self) -> bool:
         """See `Ownership.is_heard`."""
         return self._member.is_heard()
+
+    async def claim(self, platform: str, identity: str) -> None:
+        """See `Sessions.claim`."""
+        bot = digest_of_bot(platform, identity)
+
+        def work(db: Connection[Any]) -> None:
+            lock_entrance(db)
+            refuse_other_bots(bot, processes_on_server(db))
+            db.execute(_CLAIM, {"bot": bot, "me": self._member.id})
+
+        await self._member.do(work)
 
     async def recall(self, name: str) -> str:
         """See `Sessions.recall`."""

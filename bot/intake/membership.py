@@ -23,7 +23,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from bot.contract import Clock, SettingsError, StoreError
-from bot.intake.agreement import ClockWatch, refuse_differences, tell_differences
+from bot.intake.agreement import ClockWatch, refuse_differences, refuse_other_bots, tell_differences
 from bot.intake.direct import KEY, Lock, Waker, take
 from bot.intake.ownership import Role
 from bot.store import processes_on_server
@@ -67,6 +67,11 @@ def end_at_once(sentence: str) -> NoReturn:
     log.critical("%s", sentence)
     logging.shutdown()
     os._exit(ENDED)
+
+
+def lock_entrance(db: Connection[Any]) -> None:
+    """Let the processes compare themselves one after another, until the transaction ends."""
+    db.execute(f"SELECT pg_advisory_xact_lock({KEY})", ["entering"])
 
 
 class Membership:
@@ -228,9 +233,10 @@ class Membership:
                 with db.transaction():
                     # One after another: of two that start at once, the second one sees the first.
                     db.execute("SET LOCAL lock_timeout = '10s'; SET LOCAL statement_timeout = '10s'")
-                    db.execute(f"SELECT pg_advisory_xact_lock({KEY})", ["entering"])
+                    lock_entrance(db)
                     agree = tell_differences if self._may_differ else refuse_differences
-                    agree(self._row[3], others := processes_on_server(db))
+                    refuse_other_bots(self._row[3], others := processes_on_server(db))
+                    agree(self._row[3], others)
                     since = min((one.since for one in others if Role.of(one.role).answers), default=None)
                     (self.answered_since,) = db.execute(_ENTER, (*self._row, since)).fetchone() or (inf,)
             except BaseException:

@@ -123,7 +123,16 @@ class Locks(Protocol):
 
 
 class Sessions(Protocol):
-    """What the process that receives leaves to the one that receives after it."""
+    """What processes tell each other: which bot they are, and what the one that receives leaves to the next."""
+
+    async def claim(self, platform: str, identity: str) -> None:
+        """Be this bot on a platform.
+
+        Raises:
+            OtherBot: another process is another one.
+            StoreError: that cannot be known now.
+        """
+        ...
 
     async def recall(self, name: str) -> str:
         """Return what was left under a name; empty where nothing was.

@@ -18,8 +18,10 @@ from bot.contract import (
     Deliver,
     Earlier,
     Entrance,
+    Identified,
     LogThrottle,
     MessageSent,
+    OtherBot,
     ReplyTarget,
     Resuming,
     SettingsError,
@@ -151,7 +153,7 @@ class Platforms:
             off: called when a platform turns out to be of no use in this run.
 
         Raises:
-            SettingsError: not one platform can be used as configured.
+            SettingsError: not one platform can be used as configured, or other processes are another bot.
         """
         async with asyncio.TaskGroup() as group:
             for name, adapter in self._adapters.items():
@@ -189,12 +191,16 @@ class Platforms:
         while not (leave.is_set() or self._quiet):
             try:
                 async with adapter:
+                    if self._sessions is not None and isinstance(adapter, Identified):
+                        await self._sessions.claim(name, adapter.identity)
                     self._open.add(name)
                     log.info("%s: logged in", name)
                     backoff.reset()
                     await self._receive(name, adapter, deliver, resume, leave)
                     await leave.wait()
                     return
+            except OtherBot:
+                raise
             except SettingsError as error:
                 self._state[name], self._last_off = f"off: {error}", str(error)
                 self._open.discard(name)

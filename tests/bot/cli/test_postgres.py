@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from adapters.settings import TelegramSettings
+from adapters.settings import DiscordSettings, SlackSettings, TelegramSettings
 from bot.cli.sharing import digests_of
 from bot.configuration import Configuration
 from bot.contract.clock import SystemClock
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.contract.transcript import Usage
+from bot.intake import digest_of_bot
 from bot.settings import CoreSettings
 from bot.store import Store, TurnState, list_processes, prepare_server
 from tests.bot.cli.conftest import Inside
@@ -198,6 +199,41 @@ def test_a_start_with_other_settings_is_refused_and_changes_nothing(
         assert list_processes(postgres_url) == ()
 
 
+@pytest.mark.parametrize("options", [(), ("--new-settings",)])
+def test_a_start_with_the_token_of_another_bot_is_refused_and_changes_nothing(
+    options: tuple[str, ...], inside: Inside, tmp_path: Path, postgres_url: str
+) -> None:
+    prepare_server(postgres_url, 0.0)
+    with another(postgres_url, configuration=f"{digest_of_bot('telegram', '7')} MODEL=00000000") as db:
+        before = db.execute(MADE.encode()).fetchall()
+        environment = {**RUNNABLE, "TELEGRAM_BOT_TOKEN": "8:A", "DATABASE_URL": postgres_url}
+
+        told = inside.run("run", *options, folder=tmp_path, environment=environment)
+        advice = inside.run("doctor", "--offline", folder=tmp_path, environment=environment).out
+
+        sentence = "The process east 42 answers from the same database as another bot on telegram."
+        assert told.code == 2 and told.err.count("\n") == 1
+        assert sentence in told.err and f"BAD        processes: {sentence}" in advice
+        assert db.execute(MADE.encode()).fetchall() == before
+
+
+def test_which_bot_it_is_stays_the_same_with_a_renewed_token() -> None:
+    def bots(telegram: str, discord: str) -> set[str]:
+        platforms = {
+            "telegram": TelegramSettings.model_validate({"telegram_bot_token": telegram}),
+            "discord": DiscordSettings.model_validate({"discord_bot_token": discord}),
+            "slack": SlackSettings.model_validate({"slack_bot_token": "xoxb-1-2-a"}),
+        }
+        configuration = Configuration(core=CoreSettings.model_validate({}), platforms=platforms, tools={}, file=None)
+        return {pair for pair in digests_of(configuration).split() if pair.startswith("bot:")}
+
+    mine = bots("7:old", "MTIz.GXx.old")
+    others = bots("8:old", "MTI0.GXx.old")
+    assert len(mine) == len(mine - others) == 2
+    assert bots("7:new", "MTIz.GYy.new") == mine
+    assert bots("", "") == set()
+
+
 def test_the_doctor_says_who_shares_the_database_and_what_is_wrong_there(
     inside: Inside, tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,7 +276,7 @@ def test_settings_are_compared_by_digests_and_keys_not_at_all(tmp_path: Path) ->
     third = digests("ab", model="openai:x")
 
     assert {pair.partition("=")[0] for pair in one ^ other} == {"MODEL"}
-    assert {pair.partition("=")[0] for pair in one ^ third} == {"CHANNELS_FILE", "OPENAI_API_KEY"}
+    assert {pair.partition("=")[0] for pair in one ^ third} == {"CHANNELS_FILE", "OPENAI_API_KEY", "bot:telegram"}
 
 
 def test_an_address_that_is_none_is_told_as_it_is_written(inside: Inside, tmp_path: Path) -> None:

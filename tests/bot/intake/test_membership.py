@@ -9,7 +9,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from bot.contract import SettingsError, StoreError, SystemClock
+from bot.contract import OtherBot, SettingsError, StoreError, SystemClock
 from bot.intake import membership
 from bot.intake.membership import Membership
 from tests.conftest import RawJson
@@ -95,6 +95,15 @@ async def test_settings_that_may_differ_are_named(postgres_url: str, caplog: pyt
 
     [line] = [record.getMessage() for record in caplog.records]
     assert line == "process one has other settings than this one: PRICES, TOOLS_OFF"
+
+
+async def test_another_bot_is_no_member_whatever_else_may_differ(postgres_url: str) -> None:
+    async with among(postgres_url, "one", "bot:telegram=a1 MODEL=a1"):
+        with pytest.raises(OtherBot, match=r"process one answers .* as another bot on telegram"):
+            async with among(postgres_url, "two", "bot:telegram=a2 MODEL=a2", may_differ=True):
+                pass
+        async with among(postgres_url, "three", "bot:telegram=a1 bot:discord=b3 MODEL=a1"):
+            assert run(postgres_url, NAMES) == [("one",), ("three",)]
 
 
 async def test_it_is_known_since_when_somebody_has_always_answered(postgres_url: str) -> None:

@@ -8,8 +8,8 @@ from contextlib import closing
 
 import pytest
 
-from bot.contract import SystemClock
-from bot.intake import engine, fleet, membership
+from bot.contract import OtherBot, SystemClock
+from bot.intake import digest_of_bot, engine, fleet, membership
 from bot.intake.fleet import Fleet
 from bot.intake.ownership import Role
 from tests.bot.intake.members import Looks, Marks, Member, is_idle, looks
@@ -96,6 +96,22 @@ async def test_a_process_takes_no_places_before_it_serves_them(seen: Looks, post
             await served.wait()
         await starting.hand_over()
         await running
+
+
+async def test_a_bot_that_is_known_after_its_login_is_compared_then(here: Member, seen: Looks) -> None:
+    """As often as it logs in; what stands in the rows is no token, and no id."""
+    other = "INSERT INTO workers (id, name, version, configuration) VALUES (%s, %s, '', %s)"
+    with closing(here.fleet.connect()) as others:
+        others.execute("SELECT pg_advisory_lock(1), pg_advisory_lock(2)")
+        others.execute(other, [1, "same", digest_of_bot("slack", "T1/U1")])
+        for _ in range(2):
+            await here.fleet.claim("slack", "T1/U1")
+        assert seen.rows("SELECT count(DISTINCT configuration) FROM workers") == [(1,)]
+
+        others.execute(other, [2, "other", digest_of_bot("slack", "T1/U2")])
+        with pytest.raises(OtherBot, match="process other answers from the same database as another bot on slack"):
+            await here.fleet.claim("slack", "T1/U1")
+        assert "T1" not in str(seen.rows("SELECT configuration FROM workers"))
 
 
 async def test_a_place_that_could_not_be_served_is_tried_again(seen: Looks, postgres_url: str) -> None:

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import pytest
 
-from bot.contract.errors import Contested, DeliveryError, SettingsError, StoreError, Unreachable
+from bot.contract.errors import Contested, DeliveryError, OtherBot, SettingsError, StoreError, Unreachable
 from bot.contract.messages import MessageRef, MessageSent, ReplyTarget
 from bot.contract.surface import Deliver, Drawn, SurfaceLimits
 from bot.intake.ownership import Locks, Role, Sessions
@@ -429,16 +429,13 @@ async def test_a_process_that_only_answers_listens_nowhere_and_writes_everywhere
     assert (sole.log, free.log) == (["login", "left"], ["login", "left"]) and task.exception() is None
 
 
-class ResumingFake(SoleFake):
-    """A platform that keeps for one connection's session what it could not deliver."""
-
-    former = session = ""
-
-
 class Left(dict[str, str]):
     """What processes leave to the next; it cannot be written while `broken`."""
 
     broken = False
+
+    async def claim(self, platform: str, identity: str) -> None:
+        pass
 
     async def recall(self, name: str) -> str:
         return self.get(name, "")
@@ -447,6 +444,41 @@ class Left(dict[str, str]):
         if self.broken:
             raise StoreError("out of reach")
         self[name] = session
+
+
+class IdentifiedFake(Fake):
+    """A platform that says which bot it is at the login."""
+
+    identity = "T1/U1"
+
+
+async def test_where_other_processes_are_another_bot_none_of_the_platforms_is_used(clock: FakeClock) -> None:
+    """What cannot be known at the moment is asked again; before it is, nothing is written there."""
+    answers: list[Exception | None] = [StoreError("out of reach"), OtherBot("the process east is another bot")]
+
+    class Others(Left):
+        async def claim(self, platform: str, identity: str) -> None:
+            assert (platform, identity) == ("slack", "T1/U1")
+            if (answer := answers.pop(0)) is not None:
+                raise answer
+
+    slack, telegram = IdentifiedFake("slack"), Fake("telegram")
+    async with running(clock, slack, telegram, sessions=Others()) as (platforms, _, task):
+        assert platforms.state == {"slack": "unreachable: out of reach", "telegram": "listening"}
+        with pytest.raises(Unreachable):
+            platforms.surface(ReplyTarget("slack"))
+        await clock.advance(1.0)
+
+        with pytest.raises(ExceptionGroup) as raised:
+            await task
+        assert raised.group_contains(OtherBot, match="east is another bot")
+    assert slack.log == ["login", "left", "login", "left"] and not telegram.listening
+
+
+class ResumingFake(SoleFake):
+    """A platform that keeps for one connection's session what it could not deliver."""
+
+    former = session = ""
 
 
 async def test_who_takes_over_goes_on_where_the_listener_before_was(clock: FakeClock) -> None:

@@ -31,6 +31,9 @@ class Two:
 
         self.left: dict[str, str] = {}
 
+    async def claim(self, platform: str, identity: str) -> None:
+        pass
+
     async def recall(self, name: str) -> str:
         return self.left.get(name, "")
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import enum
+from collections.abc import Callable
 from typing import Any
 
 from bot.contract import StoreError
+from bot.store.sql import Connection
 
 
 class Fault(enum.Enum):
@@ -47,6 +49,9 @@ class DatabaseError(Exception):
         self.sentence = sentence or fault.value
         self.again = False
         """Surely nothing was written, and it may go well the next time."""
+        self.landed: Callable[[Connection], bool | None] | None = None
+        """Set if the answer to a commit was lost: asks over another connection whether it was made all the same, and is
+        given None while that is not decided."""
 
 
 class FileMovedError(DatabaseError):

@@ -22,7 +22,7 @@ from psycopg.types.string import StrDumperUnknown
 
 from bot.contract import SettingsError
 from bot.store.faults import DatabaseError, Fault
-from bot.store.sql import Fence
+from bot.store.sql import Connection, Fence
 
 T = TypeVar("T")
 _Buffer = bytes | bytearray | memoryview
@@ -39,6 +39,9 @@ _CONNECTING = {
 """What a `DATABASE_URL` may say otherwise. A server that is gone without a word is noticed within half a minute."""
 _ONE_BY_ONE = 0x5041524D
 """The advisory lock of `one_by_one`."""
+_NUMBER = "SELECT CAST(pg_current_xact_id() AS text)"
+_END = "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE backend_xid = xid(CAST(? AS xid8))"
+"""The server may not know yet that nobody waits for a transaction any more."""
 _LOCK_TIMEOUT = "SET lock_timeout = '5s'"
 _READ_ONLY = "SET default_transaction_read_only = on"
 _MARKS = re.compile(r"'(?:[^']|'')*'|\?|:([a-z_]+)")
@@ -166,6 +169,8 @@ class PostgresConnection:
         self._write = write
         self._fence = fence
         self._db = self._open()
+        self._numbered: psycopg.Cursor[Any]
+        """Has the number of the transaction."""
         self._ahead = ExitStack()
         """Left when what was sent ahead is waited for."""
 
@@ -209,6 +214,7 @@ class PostgresConnection:
         """Statements are sent ahead from here on: most results are not asked for, and each would be a round trip."""
         self._db.sent_ahead = self._ahead.enter_context(self._db.pipeline())
         self._db.execute("BEGIN")
+        self._numbered = self._db.execute(_NUMBER)
         if self._fence is not None:
             self._fence(self)
 
@@ -219,17 +225,20 @@ class PostgresConnection:
     def commit(self) -> None:
         """
         Raises:
-            DatabaseError: it is not committed; or where the connection was lost meanwhile, nobody knows.
+            DatabaseError: it is not committed; or where the connection was lost meanwhile, `landed` finds it out.
         """
         self.finish()
         if self._db.info.transaction_status is pq.TransactionStatus.INERROR:
             self.rollback()  # PostgreSQL would call it committed
             raise DatabaseError(Fault.OTHER, "the transaction was taken back", "InFailedSqlTransaction")
+        [(transaction,)] = self._numbered.fetchall()
         try:
             self._db.execute("COMMIT")
         except psycopg.Error as error:
             told = postgres_error(error, lost=self._db.closed)
             told.again = error.sqlstate in _AGAIN
+            if told.fault is Fault.UNREACHABLE:
+                told.landed = partial(_has_landed, transaction)
             raise told from error
 
     def rollback(self) -> None:
@@ -259,6 +268,19 @@ class PostgresConnection:
 
     def close(self) -> None:
         self._db.close()
+
+
+def _has_landed(transaction: str, db: Connection) -> bool | None:
+    """Return whether a transaction was committed; None while its end is on its way, which is hurried."""
+    try:
+        [(status,)] = db.execute("SELECT pg_xact_status(CAST(? AS xid8))", (transaction,)).fetchall()
+    except psycopg.DataError:
+        return False  # the server was restored to a state before it
+    if status != "in progress":
+        return bool(status == "committed")
+    with suppress(psycopg.Error):
+        db.execute(_END, (transaction,))
+    return None
 
 
 def _in_order(values: Sequence[Any] | Mapping[str, Any], names: tuple[str, ...]) -> Sequence[Any]:

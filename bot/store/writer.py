@@ -62,6 +62,16 @@ class _NotYetError(Exception):
         self.error = error
 
 
+class _LostAnswerError(Exception):
+    """The connection was lost in a commit, so that nobody knows whether it was made."""
+
+    def __init__(self, error: DatabaseError, landed: Callable[[Session], bool | None], outcomes: _Outcomes) -> None:
+        super().__init__(error)
+        self.error = error
+        self.landed = landed
+        self.outcomes = outcomes
+
+
 class Writer:
     """Runs operations one after the other and answers each after its commit."""
 
@@ -202,12 +212,22 @@ class Writer:
 
     async def _commit(self, group: list[_Job[Any]]) -> _Outcomes:
         """Write a group, waiting while another program holds the lock; empty if every caller has given up."""
+        lost: _LostAnswerError | None = None
         while any(not job.done.done() for job in group):
             try:
                 db = await self._reconnect()
+                if lost is not None:
+                    if await db.run_together(partial(_find_out, lost)):
+                        self.commits += 1
+                        return lost.outcomes
+                    lost = None
                 if group[0].apart:
                     return await db.run_together(partial(_alone, group[0], self._check))
                 outcomes = await db.run_together(partial(_transaction, group, self._check))
+            except _LostAnswerError as unsure:
+                lost = unsure
+                self._complain(unsure.error)
+                await self._drop()
             except _NotYetError as late:
                 if late.error.fault is not Fault.AGAIN:
                     self._complain(late.error)
@@ -303,9 +323,22 @@ def _transaction(group: Sequence[_Job[Any]], check: Callable[[], None], db: Sess
         db.commit()
     except Exception as error:
         told = db.explain(error)
+        if isinstance(told, DatabaseError) and told.landed is not None:
+            raise _LostAnswerError(told, told.landed, outcomes) from error
         _raise_if_again(told, db)
         raise told from error
     return outcomes
+
+
+def _find_out(lost: _LostAnswerError, db: Session) -> bool:
+    """Return True if a commit was made whose answer was lost."""
+    try:
+        landed = lost.landed(db)
+    except Exception as error:
+        raise _told_apart(db.explain(error)) from error
+    if landed is None:
+        raise _NotYetError(lost.error)
+    return landed
 
 
 def _begin(db: Session) -> None:

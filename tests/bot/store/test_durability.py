@@ -20,6 +20,7 @@ from bot.store.faults import DatabaseError, Fault
 from bot.store.schema import upgrade
 from bot.store.sql import Session
 from tests.bot.store.conftest import OF_THE_FILE, HandClock, Message, Program, taken_in
+from tests.conftest import RawJson
 from tests.databases import SET_BOTH
 
 TAKES_IN_UNTIL_KILLED = """
@@ -733,6 +734,55 @@ async def test_what_stays_away_is_told_after_a_minute(store: Store, clock: HandC
         with pytest.raises(StoreError):
             await asked(never)
         assert 60 <= clock.passed < 62
+
+
+@pytest.mark.parametrize("landed", [True, False])
+async def test_what_was_written_when_the_answer_to_a_commit_was_lost_is_found_out(
+    landed: bool, store: Store, message: Message, clock: HandClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is written twice, and nothing lost: with all that was committed together."""
+    tries: list[bool | None] = [None, None, landed]
+
+    def lose_answer(db: RawJson) -> str:
+        commit = db.commit
+
+        def lost() -> None:
+            (commit if landed else db.rollback)()
+            error = away(Fault.UNREACHABLE)
+            error.again, error.landed = False, lambda _: tries.pop(0)
+            raise error
+
+        if tries:
+            db.commit = lost
+        db.execute("INSERT INTO once (key, until) VALUES ('mark', 1)")
+        return "done"
+
+    first, done, second = await asyncio.gather(
+        store.intake.take_in(message("1")), store.writer.run(lose_answer), store.intake.take_in(message("2"))
+    )
+
+    assert done == "done" and not tries and not store.writer.in_trouble
+    assert [row.id for row in await store.intake.list_waiting()] == [first, second]
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        "the store cannot write",
+        "the store writes again",
+    ]
+
+
+async def test_who_waits_for_the_answer_to_a_commit_is_told_after_a_minute_that_it_is_unknown(
+    store: Store, clock: HandClock
+) -> None:
+    def lose_answer(db: RawJson) -> None:
+        def lost() -> None:
+            error = away(Fault.UNREACHABLE)
+            error.again, error.landed = False, lambda _: None
+            raise error
+
+        db.commit = lost
+
+    with pytest.raises(StoreError):
+        await store.writer.run(lose_answer)
+    assert 60 <= clock.passed < 62
 
 
 def away(fault: Fault) -> DatabaseError:

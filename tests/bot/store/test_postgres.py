@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from types import SimpleNamespace
+from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
@@ -315,6 +316,9 @@ class Line:
         self.said.append(statement if isinstance(statement, str) else statement.decode())
         return self
 
+    def fetchall(self) -> list[tuple[str]]:
+        return [("7",)]
+
     def pipeline(self) -> ExitStack:
         return ExitStack()
 
@@ -379,7 +383,8 @@ def test_a_failed_transaction_is_never_called_committed(lines: list[Line]) -> No
         db.commit()
 
     insert = "INSERT INTO once (key) VALUES ($1)"
-    assert line.said == ["BEGIN", insert, insert, insert, "COMMIT", "ROLLBACK"]
+    number = "SELECT CAST(pg_current_xact_id() AS text)"
+    assert line.said == ["BEGIN", number, insert, insert, insert, "COMMIT", "ROLLBACK"]
 
 
 async def test_a_connection_is_closed_once_with_its_thread(lines: list[Line]) -> None:
@@ -527,6 +532,68 @@ async def test_while_the_server_restarts_nothing_is_lost_and_everybody_waits(mes
             assert None not in await asyncio.gather(*writing)
             assert all(rows[0].incoming.delivery == "before" for rows in await asyncio.gather(*reading))
             assert len(await store.intake.list_waiting()) == 21
+
+
+class Cable:
+    """A way to the server that breaks at the next COMMIT: before it, behind it, or without the server noticing."""
+
+    def __init__(self, url: str) -> None:
+        self._server = urlsplit(url)
+        self.breaks = ""
+        self._open: list[asyncio.StreamWriter] = []
+
+    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ahead, on = await asyncio.open_connection(self._server.hostname, self._server.port)
+        self._open += [writer, on]
+        back = asyncio.create_task(self._pass(ahead, writer))
+        while data := await reader.read(65_536):
+            if b"COMMIT" in data and self.breaks:
+                how, self.breaks = self.breaks, ""
+                if how == "behind":
+                    back.cancel()
+                    await asyncio.wait((back,))
+                    on.write(data)
+                    await ahead.read(65_536)  # the answer
+                if how != "unnoticed":
+                    on.close()
+                writer.close()
+                return
+            on.write(data)
+        on.close()
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while data := await reader.read(65_536):
+                writer.write(data)
+        writer.close()
+
+    def close(self) -> None:
+        for writer in self._open:
+            writer.close()
+
+
+@pytest.mark.parametrize("breaks", ["before", "behind", "unnoticed"])
+async def test_a_commit_whose_answer_is_lost_writes_once(
+    breaks: str, postgres_url: str, clock: HandClock, message: Message
+) -> None:
+    """Whether it was made, and where the server still waits for more of the transaction."""
+    cable = Cable(postgres_url)
+    server = await asyncio.start_server(cable.accept, "127.0.0.1", 0)
+    port, address = server.sockets[0].getsockname()[1], urlsplit(postgres_url)
+    url = urlunsplit(address._replace(netloc=f"{address.username}:{address.password}@127.0.0.1:{port}"))
+    async with Store.open(url, clock=clock) as store:
+        cable.breaks = breaks
+        add = "INSERT INTO once (key, until) VALUES ('count', 1) ON CONFLICT (key) DO UPDATE SET until = once.until + 1"
+        async with asyncio.timeout(PATIENCE):
+            first, _, second = await asyncio.gather(
+                store.intake.take_in(message("1")), store.writer.execute(add), store.intake.take_in(message("2"))
+            )
+
+        assert not cable.breaks
+        assert await store.history._readers.fetch_rows("SELECT until FROM once") == [(1.0,)]
+        assert [row.id for row in await store.intake.list_waiting()] == [first, second]
+    server.close()
+    cable.close()
 
 
 async def test_a_connection_that_was_cut_is_opened_anew_and_nobody_notices(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import BinaryIO, Final
 from urllib.parse import urlsplit
 
@@ -26,8 +26,12 @@ async def download(
     clock: Clock,
     headers: Mapping[str, str] | None = None,
     proxy: str | None = None,
+    refused: Collection[str] = (),
 ) -> None:
     """Write what stands at `address` into `into`. Redirections are not followed: they would take the token along.
+
+    Args:
+        refused: media types of what stands there in place of a file.
 
     Raises:
         TooLong: it has more than `most` bytes.
@@ -40,6 +44,8 @@ async def download(
         ):
             if response.status != 200:
                 raise DeliveryError(f"a file cannot be fetched (status {response.status})")
+            if response.content_type in refused:
+                raise DeliveryError("a page stands in a file's place")
             got = 0
             async for piece in response.content.iter_chunked(_PIECE):
                 got += len(piece)

@@ -54,9 +54,9 @@ def message_sent(
     if not (addressed or direct or mentioned or (quoted is not None and quoted.from_bot)):
         return None
     forwarded = quoted is not None and quoted.forwarded
-    enclosed = () if forwarded else _enclosed(message)
     # A forward has no words beside it: a comment on it is a message of its own.
     text = written_text(message, bot)
+    enclosed = () if forwarded else _enclosed(message, alone=not text)
     if not message.content and not text and not enclosed and not forwarded:
         # Without the privileged intent Discord withholds what does not mention the bot.
         return None
@@ -313,21 +313,25 @@ def read_as_quoted(message: discord.Message, bot: int) -> Quoted:
     )
 
 
-def _enclosed(message: discord.Message | discord.MessageSnapshot) -> tuple[Enclosure, ...]:
-    """Return the attachments of a message."""
-    found = [_file(one) for one in message.attachments]
+def _enclosed(message: discord.Message | discord.MessageSnapshot, *, alone: bool = False) -> tuple[Enclosure, ...]:
+    """Return the attachments of a message.
+
+    Args:
+        alone: there are no words beside them.
+    """
+    found = [_file(one, alone) for one in message.attachments]
     found += [Enclosure(kind=EnclosureKind.STICKER) for _ in message.stickers]
     return tuple(found)
 
 
-def _file(attachment: discord.Attachment) -> Enclosure:
+def _file(attachment: discord.Attachment, alone: bool) -> Enclosure:
     media_type = attachment.content_type or ""
     seconds = attachment.duration or 0.0
     if attachment.is_voice_message():
         # Recorded in Discord, which names it itself.
         kind, size = EnclosureKind.VOICE, attachment.size
         return Enclosure(kind=kind, media_type=media_type, size=size, source=attachment.url, seconds=seconds)
-    return Enclosure.file(attachment.filename, media_type, attachment.size, attachment.url, seconds)
+    return Enclosure.file(attachment.filename, media_type, attachment.size, attachment.url, seconds, alone=alone)
 
 
 def _forwarded_files(message: discord.Message) -> tuple[Enclosure, ...]:

@@ -14,7 +14,8 @@ from typing import Any, Final
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.errors import error_code
-from adapters.slack.events import Me, actor, enclosed_in, seconds_of
+from adapters.slack.events import Me, actor, seconds_of
+from adapters.slack.files import enclosed_in
 from adapters.slack.limits import RESPONSE_SECONDS
 from adapters.slack.people import People
 from adapters.slack.reading import Json, readable, shown_text

@@ -33,6 +33,7 @@ from bot.contract import (
     Clock,
     Contested,
     Deliver,
+    Enclosure,
     Entrance,
     Incoming,
     LogThrottle,
@@ -71,7 +72,7 @@ NEEDED_SCOPES: Final = {
 }
 WISHED_SCOPES: Final = {
     "files:write": "post files",
-    "files:read": "look at pictures",
+    "files:read": "read files and look at pictures",
     "users:read": "know people by name",
     "reactions:write": "show on a message that it waits",
     "channels:history": "look up in channels whether a post of unknown outcome arrived",
@@ -167,8 +168,8 @@ class SlackAdapter:
     def surface(self, target: ReplyTarget) -> Surface:
         return self.workspace.surface(target)
 
-    async def fetch(self, source: str, into: BinaryIO, most: int) -> None:
-        await self.workspace.fetch(source, into, most)
+    async def fetch(self, source: str, into: BinaryIO, most: int) -> Enclosure | None:
+        return await self.workspace.fetch(source, into, most)
 
     def earlier(self, message: MessageSent) -> SlackThread | None:
         return self.workspace.earlier(message)

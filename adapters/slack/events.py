@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
+from adapters.slack.files import enclosed_in
 from adapters.slack.limits import RESPONSE_SECONDS
 from adapters.slack.reading import Json, Names, readable, shared_text, shown_text, written_text
 from bot.contract import (
@@ -18,7 +19,6 @@ from bot.contract import (
     Control,
     ControlPressed,
     Enclosure,
-    EnclosureKind,
     Incoming,
     MessageDeleted,
     MessageEdited,
@@ -30,9 +30,6 @@ from bot.contract import (
     parse_button,
     words,
 )
-
-_LARGE_PICTURE: Final = 16 * 1024 * 1024
-"""Bytes."""
 
 Senders: TypeAlias = Callable[[Json], Sender]
 """A message → the person who wrote it."""
@@ -91,7 +88,7 @@ def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders, fol
     if not addressed and not (follow and _follows(event)):
         return None
     text = readable(written_text(event), me.user, names)
-    quoted, enclosed = _quoted(event, me, names), enclosed_in(event)
+    quoted, enclosed = _quoted(event, me, names), enclosed_in(event, alone=not text)
     if not text and not enclosed and quoted is None and not _mentions(event, me):
         return None
     direct = _direct(event)
@@ -136,7 +133,8 @@ def _changed(
     if not _of_a_person(message, me) or _as_read(message) == _as_read(before):
         return None
     # Who changes a question need not address the bot again; the core knows which messages are questions.
-    word, argument = _command_in(readable(written_text(message), me.user, names), message, me)
+    text = readable(written_text(message), me.user, names)
+    word, argument = _command_in(text, message, me)
     return MessageEdited(
         delivery=delivery,
         chat=_chat(event, message, me),
@@ -146,7 +144,7 @@ def _changed(
         message_id=str(message.get("ts", "")),
         text=argument,
         command=word,
-        enclosed=enclosed_in(message),
+        enclosed=enclosed_in(message, alone=not text),
     )
 
 
@@ -369,28 +367,6 @@ def _quoted(event: Json, me: Me, names: Names) -> Quoted | None:
                 enclosed=enclosed,
             )
     return None
-
-
-def enclosed_in(message: Json) -> tuple[Enclosure, ...]:
-    """The files of a message; of one from another organisation Slack tells no more than that it is there."""
-    author = message.get("user") or message.get("author_id")
-    return tuple(_file(file, author) for file in message.get("files") or () if isinstance(file, Mapping))
-
-
-def _file(file: Json, author: object) -> Enclosure:
-    name, media_type = str(file.get("name") or file.get("title") or ""), str(file.get("mimetype") or "")
-    size = file.get("size")
-    size = size if isinstance(size, int) and size > 0 else 0
-    # Of a large picture Slack keeps a smaller one. https://docs.slack.dev/reference/objects/file-object
-    smaller = file.get("thumb_1024") if size > _LARGE_PICTURE else None
-    source = str(smaller or file.get("url_private_download") or file.get("url_private") or "")
-    lasts = file.get("duration_ms")
-    seconds = lasts / 1000 if isinstance(lasts, int) and lasts > 0 else 0.0
-    if file.get("subtype") == "slack_audio":
-        # Recorded in Slack, which names it itself. One that somebody else recorded can be shared again.
-        kind = EnclosureKind.VOICE if file.get("user", author) == author else EnclosureKind.AUDIO
-        return Enclosure(kind=kind, media_type=media_type, size=size, source=source, seconds=seconds)
-    return Enclosure.file(name, media_type, size, source, seconds)
 
 
 def seconds_of(ts: object) -> float:

@@ -9,12 +9,12 @@ from weakref import WeakValueDictionary
 
 import aiohttp
 
-from adapters.download import download, is_of
 from adapters.slack.about import About
 from adapters.slack.client import Client
 from adapters.slack.counted import Looks
 from adapters.slack.errors import REFUSED_TOKEN, error_code, field
 from adapters.slack.events import Me, incoming
+from adapters.slack.files import Files
 from adapters.slack.people import People
 from adapters.slack.prompts import Prompts
 from adapters.slack.sessions import AGENT, Sessions
@@ -24,7 +24,7 @@ from adapters.slack.threads import MissingScopes, SlackThread
 from bot.contract import (
     Clock,
     ControlPressed,
-    DeliveryError,
+    Enclosure,
     Incoming,
     MessageSent,
     Newest,
@@ -58,6 +58,7 @@ class Workspace:
         self._looks = Looks(web, clock)
         self._streams = Streams(web, clock, me.user)
         self._sessions = Sessions(web, clock, scopes)
+        self._files = Files(web, http, clock, scopes)
         self._about = About(web, me, self.people)
         self._prompts = Prompts(web, clock, self.people, possible=me.agent)
         self._inside: Newest[str, None] = Newest(_MOST_CHANNELS)
@@ -94,12 +95,8 @@ class Workspace:
             sessions=self._sessions,
         )
 
-    async def fetch(self, source: str, into: BinaryIO, most: int) -> None:
-        """See `Adapter.fetch`: a file stands behind the bot's token, which no other server gets to see."""
-        if not is_of(source, self._web.base_url, "slack.com"):
-            raise DeliveryError("a file is not kept by Slack")
-        bearer = {"Authorization": f"Bearer {self._web.token}"}
-        await download(self._http, source, into, most, clock=self._clock, headers=bearer, proxy=self._web.proxy)
+    async def fetch(self, source: str, into: BinaryIO, most: int) -> Enclosure | None:
+        return await self._files.fetch(source, into, most)
 
     def earlier(self, message: MessageSent) -> SlackThread | None:
         """Return a reader for the message's thread; None if the message begins it."""

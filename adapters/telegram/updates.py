@@ -188,7 +188,7 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     word, argument = command if command is not None else ("", "" if others else stripped)
     if edited:
         # Of an album only the part with the caption is told.
-        enclosed = None if message.media_group_id else _enclosed(message)
+        enclosed = None if message.media_group_id else _enclosed(message, alone=not argument)
         question = None if direct or not mentioned else _sent(message, bot, where, word, argument)
         return MessageEdited(**where, text=argument, command=word, enclosed=enclosed, question=question)
     return _sent(message, bot, where, word, argument)
@@ -204,7 +204,7 @@ def _sent(message: Message, bot: Bot, where: _Where, word: str, argument: str) -
         group=message.chat.type != "private",
         quoted=_quoted(message, bot),
         replies_to=_replied(message),
-        enclosed=() if _of_another(message) else _enclosed(message),
+        enclosed=() if _of_another(message) else _enclosed(message, alone=not argument),
         faceless=message.sender_chat is not None,
         # A comment and what it forwards, the parts of an album and those of a long paste are messages of their own.
         unfinished=forwarded or bool(message.media_group_id) or units > _LONG,
@@ -345,14 +345,20 @@ def _names(bot: Bot, entity: MessageEntity, units: bytes) -> bool:
     return piece.decode("utf-16-le", "replace").lower() == name
 
 
-def _enclosed(message: Message | ExternalReplyInfo) -> tuple[Enclosure, ...]:
-    """Return the attachment of a message: Telegram allows one."""
+def _enclosed(message: Message | ExternalReplyInfo, *, alone: bool = False) -> tuple[Enclosure, ...]:
+    """Return the attachment of a message: Telegram allows one.
+
+    Args:
+        alone: there are no words beside it.
+    """
     for field, kind in _KINDS.items():
         if held := getattr(message, field, None):
             name, media_type = getattr(held, "file_name", None), getattr(held, "mime_type", None)
             # A photo comes in several sizes, the largest last.
             file = held[-1] if isinstance(held, tuple) and field == "photo" else held
             size, source = getattr(file, "file_size", None), getattr(file, "file_id", None)
+            if field == "document" and (sent := _file(name, media_type, size, source, alone)).kind in AUDIBLE:
+                return (sent,)
             # As Telegram tells it; the attribute warns that it is to change its type.
             told = file.to_dict().get("duration") if kind in AUDIBLE and isinstance(file, TelegramObject) else None
             return (
@@ -366,6 +372,10 @@ def _enclosed(message: Message | ExternalReplyInfo) -> tuple[Enclosure, ...]:
                 ),
             )
     return ()
+
+
+def _file(name: str | None, media_type: str | None, size: int | None, source: str | None, alone: bool) -> Enclosure:
+    return Enclosure.file(name or "", media_type or "", size or 0, source or "", alone=alone)
 
 
 def _quoted(message: Message, bot: Bot) -> Quoted | None:

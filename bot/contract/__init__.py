@@ -17,6 +17,7 @@ from bot.contract.errors import (
     Contested,
     ContextTooLong,
     DeliveryError,
+    FileWithheld,
     Full,
     MessageGone,
     ModelAway,

@@ -120,6 +120,15 @@ class TooLong(DeliveryError):
         """Units over the limit, as the platform counts."""
 
 
+class FileWithheld(DeliveryError):
+    """A file that came with a message cannot be had, for a reason that its person can do something about."""
+
+    def __init__(self, message: str, *, why: str) -> None:
+        super().__init__(message)
+        self.why = why
+        """The end of the name of the sentence that says so: `unread_…`."""
+
+
 class Full(TooLong):
     """A message that grows takes no more text; what stands in it stays for good."""
 

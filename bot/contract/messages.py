@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 from urllib.parse import quote, unquote
 
+from bot.contract.enclosure import AUDIBLE as AUDIBLE
+from bot.contract.enclosure import Enclosure as Enclosure
+from bot.contract.enclosure import EnclosureKind as EnclosureKind
 from bot.contract.origin import OUTSIDE
 from bot.contract.target import ReplyTarget as ReplyTarget
 from bot.contract.target import Scalar as Scalar
@@ -102,75 +105,6 @@ class MessageRef:
     @classmethod
     def from_json(cls, text: str) -> MessageRef:
         return cls(*json.loads(text))
-
-
-class EnclosureKind(StrEnum):
-    """What can come with a message beside its text."""
-
-    FILE = "file"
-    PICTURE = "picture"
-    ANIMATION = "animation"
-    AUDIO = "audio"
-    VOICE = "voice"
-    VIDEO = "video"
-    VIDEO_NOTE = "video_note"
-    STICKER = "sticker"
-    LOCATION = "location"
-    CONTACT = "contact"
-    POLL = "poll"
-    DICE = "dice"
-    OTHER = "other"
-
-
-AUDIBLE: Final = frozenset({EnclosureKind.AUDIO, EnclosureKind.VOICE, EnclosureKind.VIDEO_NOTE})
-"""What is listened to."""
-_RECORDED: Final = AUDIBLE - {EnclosureKind.AUDIO}
-_MEDIA: Final = {"image": EnclosureKind.PICTURE, "audio": EnclosureKind.AUDIO, "video": EnclosureKind.VIDEO}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enclosure:
-    """Something that came with a message beside its text: a file, or a location, a contact, a poll."""
-
-    kind: EnclosureKind
-    name: str = ""
-    """The file's name: untrusted text, and seldom chosen by who sent it."""
-    media_type: str = ""
-    """As the platform tells it: untrusted text."""
-    size: int = 0
-    """Bytes; 0 where the platform does not tell."""
-    seconds: float = field(default=0.0, compare=False)
-    """How long it plays; 0 where the platform does not tell."""
-    source: str = field(default="", compare=False)
-    """What its adapter fetches it by; empty: it cannot be fetched. The same file may come with another one."""
-    stored: int = field(default=0, compare=False)
-    """The stored file that it was brought as, for the model to see; 0: it was not. Set by the core."""
-    text: str = field(default="", compare=False, repr=False)
-    """What it says, where it was brought and is no picture. Set by the core; only what was heard is stored with it."""
-    problem: str = field(default="", compare=False)
-    """The sentence, by its key, that says why it was not listened to; empty for what is never listened to. Set by the
-    core."""
-
-    @property
-    def brought(self) -> bool:
-        """The model sees it, or is told what it says."""
-        return bool(self.stored or self.text)
-
-    @property
-    def heard(self) -> bool:
-        """Its `text` was listened to."""
-        return self.kind in AUDIBLE and bool(self.text)
-
-    @property
-    def spoken(self) -> bool:
-        """It was heard, and recorded as a message: of a message's own, its words are those of who sent it."""
-        return self.kind in _RECORDED and bool(self.text)
-
-    @classmethod
-    def file(cls, name: str, media_type: str, size: int, source: str = "", seconds: float = 0.0) -> Enclosure:
-        """A file whose kind only its media type tells."""
-        kind = _MEDIA.get(media_type.partition("/")[0].lower(), EnclosureKind.FILE)
-        return cls(kind=kind, name=name, media_type=media_type, size=size, source=source, seconds=seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

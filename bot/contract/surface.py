@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import BinaryIO, Literal, Protocol, TypeAlias, runtime_checkable
 
 from bot.contract.entrance import Entrance
-from bot.contract.messages import File, Incoming, MessageRef, MessageSent, Page, Quoted, ReplyTarget
+from bot.contract.messages import Enclosure, File, Incoming, MessageRef, MessageSent, Page, Quoted, ReplyTarget
 
 Deliver: TypeAlias = Callable[[Incoming], Awaitable[None]]
 """Returns when the delivery is safely stored; only then is the platform told "received".
@@ -252,10 +252,12 @@ class Adapter(Protocol):
         """Open a place to write to, from stored data alone: works from entering to leaving, at any later time."""
         ...
 
-    async def fetch(self, source: str, into: BinaryIO, most: int) -> None:
-        """Write a file that came with a message, named by its `Enclosure.source`, into `into`.
+    async def fetch(self, source: str, into: BinaryIO, most: int) -> Enclosure | None:
+        """Write a file that came with a message, named by its `Enclosure.source`, into `into`; return what it is, where
+        the platform tells only now.
 
         Raises:
+            FileWithheld: it cannot be had, for a reason that its person can do something about.
             TooLong: it has more than `most` bytes.
             DeliveryError: it cannot be had: it is gone, or the bot may not read it, or nobody answers.
         """

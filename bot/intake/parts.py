@@ -73,7 +73,8 @@ def _continues(before: _Part, after: MessageSent) -> bool:
     forwarded = after.quoted is not None and after.quoted.forwarded
     if not forwarded and (after.quoted is not None or after.replies_to):
         return False  # it is about something else
-    return before.unfinished or (forwarded and after.unfinished)
+    # What follows an album and is none of it is something else.
+    return (before.unfinished and not before.album) or (forwarded and after.unfinished)
 
 
 def join_parts(before: MessageSent, after: MessageSent) -> MessageSent | None:

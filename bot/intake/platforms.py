@@ -17,6 +17,7 @@ from bot.contract import (
     Contested,
     Deliver,
     Earlier,
+    Enclosure,
     Entrance,
     Identified,
     LogThrottle,
@@ -122,11 +123,11 @@ class Platforms:
             raise Unreachable(f"{target.platform} is not connected")
         return self._adapters[target.platform].surface(target)
 
-    async def fetch(self, platform: str, source: str, into: BinaryIO, most: int) -> None:
-        """Write a file that came with a message into `into`; raises as `Adapter.fetch`."""
+    async def fetch(self, platform: str, source: str, into: BinaryIO, most: int) -> Enclosure | None:
+        """Write a file that came with a message into `into`; returns and raises as `Adapter.fetch`."""
         if platform not in self._open:
             raise Unreachable(f"{platform} is not connected")
-        await self._adapters[platform].fetch(source, into, most)
+        return await self._adapters[platform].fetch(source, into, most)
 
     def earlier(self, message: MessageSent) -> Earlier | None:
         """Return the lookup of the messages before this one; None if there are none.

@@ -38,6 +38,31 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "文件有密码保护，我无法读取：{what}。请发送没有密码的版本。",
         "檔案有密碼保護，我無法讀取：{what}。請傳送沒有密碼的版本。",
     ),
+    "unread_deleted": (
+        "This was deleted, so I cannot read it: {what}. Please send it again.",
+        "文件已被删除，我无法读取：{what}。请重新发送。",
+        "檔案已被刪除，我無法讀取：{what}。請重新傳送。",
+    ),
+    "unread_hidden": (
+        "This is too old for your workspace's plan, which hides it, so I cannot read it: {what}. Please send it again.",
+        "你的工作区套餐已隐藏这个旧文件，我无法读取：{what}。请重新发送。",
+        "你的工作空間方案已隱藏這個舊檔案，我無法讀取：{what}。請重新傳送。",
+    ),
+    "unread_elsewhere": (
+        "This is kept by another service, so I cannot read it: {what}. Please upload the file itself.",
+        "文件保存在其他服务中，我无法读取：{what}。请直接上传文件。",
+        "檔案儲存在其他服務中，我無法讀取：{what}。請直接上傳檔案。",
+    ),
+    "unread_kept": (
+        "I am not given this, so I cannot read it: {what}. Please upload it to this conversation yourself.",
+        "我没有读取权限：{what}。请在此对话中自行上传。",
+        "我沒有讀取權限：{what}。請在此對話中自行上傳。",
+    ),
+    "unread_right": (
+        "I am not allowed to read files here: {what}. Whoever runs me can change that.",
+        "我在这里没有读取文件的权限：{what}。可以请机器人的管理员开启。",
+        "我在這裡沒有讀取檔案的權限：{what}。可以請機器人的管理員開啟。",
+    ),
     "unread_damaged": (
         "This seems to be damaged, so I cannot read it: {what}. Please send it again.",
         "文件似乎已损坏，我无法读取：{what}。请重新发送。",

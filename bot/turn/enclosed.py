@@ -14,7 +14,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
-from bot.contract import AUDIBLE, BotError, Clock, Enclosure, EnclosureKind, MessageSent, Picture, TooLong, time_limit
+from bot.contract import (
+    AUDIBLE,
+    BotError,
+    Clock,
+    Enclosure,
+    EnclosureKind,
+    FileWithheld,
+    MessageSent,
+    Picture,
+    TooLong,
+    time_limit,
+)
 from bot.safety import Redact, enclosed_in, redact_nothing
 from bot.store import Store
 from bot.turn.listening import LISTEN_SECONDS, SPEECH_BYTES, Listener
@@ -60,7 +71,7 @@ _MOST: Final = {
 class Fetch(Protocol):
     """`Platforms.fetch`."""
 
-    async def __call__(self, platform: str, source: str, into: BinaryIO, most: int) -> None: ...
+    async def __call__(self, platform: str, source: str, into: BinaryIO, most: int) -> Enclosure | None: ...
 
 
 class Read(Protocol):
@@ -115,14 +126,15 @@ class EnclosedFiles:
         # What a former process heard is stored with the question, and paid for.
         brought = {id(one): one if one.heard else self._listener.look(_anew(one)) for one in every}
         wanted = [one for one in every if _can_be_brought(brought[id(one)])][:MOST_BROUGHT]
-        found = await self._bring_all(question, wanted)
+        known: dict[int, Enclosure] = {}
+        found = await self._bring_all(question, wanted, known)
         pictures: list[Picture] = []
         room, left = min(room, MOST_CHARS), PICTURES_BYTES
         for one, came in zip(wanted, found, strict=True):
             if isinstance(came, Picture) and len(came.content) <= left:
                 left -= len(came.content)
                 pictures.append(came)
-                brought[id(one)] = replace(one, stored=came.stored)
+                brought[id(one)] = replace(known.get(id(one), one), stored=came.stored)
             elif isinstance(came, Enclosure):
                 brought[id(one)] = came if came.kind in AUDIBLE else replace(came, text=_shortened(came.text, room))
                 room = max(0, room - len(came.text))
@@ -137,15 +149,19 @@ class EnclosedFiles:
         return marked, tuple(pictures)
 
     async def _bring_all(
-        self, question: MessageSent, wanted: Sequence[Enclosure]
+        self, question: MessageSent, wanted: Sequence[Enclosure], known: dict[int, Enclosure]
     ) -> list[Picture | Enclosure | BaseException | None]:
-        """Bring everything side by side; what takes too long is a `CancelledError`."""
+        """Bring everything side by side; what takes too long is a `CancelledError`.
+
+        Args:
+            known: takes what the platform tells of each only when it is fetched.
+        """
         if not wanted:
             return []
         seconds = HEAR_SECONDS if any(one.kind in AUDIBLE for one in wanted) else BRING_SECONDS
         seen = sum(one.kind is EnclosureKind.PICTURE or one.media_type.startswith("image/") for one in wanted)
         share = max(SMALLEST_SHARE, PICTURES_BYTES // max(1, seen))
-        tasks = [asyncio.create_task(self._bring(question, one, share)) for one in wanted]
+        tasks = [asyncio.create_task(self._bring(question, one, share, known)) for one in wanted]
         try:
             async with time_limit(self._clock, seconds):
                 await asyncio.wait(tasks)
@@ -157,14 +173,18 @@ class EnclosedFiles:
             found = await asyncio.gather(*tasks, return_exceptions=True)
         return found
 
-    async def _bring(self, question: MessageSent, one: Enclosure, share: int) -> Picture | Enclosure | None:
+    async def _bring(
+        self, question: MessageSent, one: Enclosure, share: int, known: dict[int, Enclosure]
+    ) -> Picture | Enclosure | None:
         """Fetch a file, and read and store it, or listen to it; None where it cannot be had, or says nothing to a
         model."""
         with tempfile.TemporaryDirectory(prefix="parley-") as folder:
             path = Path(folder) / "enclosed"
             try:
                 with path.open("wb") as file:
-                    await self._fetch(question.chat.platform, one.source, file, _MOST[one.kind])
+                    told = await self._fetch(question.chat.platform, one.source, file, _MOST[one.kind])
+                if told is not None:
+                    known[id(one)] = one = replace(told, source=one.source)
                 if one.kind in AUDIBLE:
                     heard = await self._listener.listen(path, one, str(question.chat))
                     return replace(heard, text=self._redact(heard.text))
@@ -251,6 +271,8 @@ def _can_be_brought(one: Enclosure) -> bool:
 
 def _problem(one: Enclosure, error: Exception) -> str:
     """Return the name of the sentence that says why it stays unread; empty where none says more than that it does."""
+    if isinstance(error, FileWithheld):
+        return f"unread_{error.why}"
     if isinstance(error, TooLong):
         return "unheard_large" if one.kind in AUDIBLE else _TOO_LARGE
     if isinstance(error, DocumentUnreadable) and error.reason not in (Reason.UNKNOWN_KIND, Reason.EXTRA_MISSING):

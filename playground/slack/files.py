@@ -74,7 +74,9 @@ class FileMethods:
         file = self._workspace.files.get(sent.required("file"))
         if file is None or not file.uploaded:
             raise Refused("file_not_found")
-        return {"file": self._workspace.travel_file(file)}
+        if refused := file.facts.get("refused"):
+            raise Refused(str(refused))
+        return {"file": self._workspace.travel_file(file, asked=True)}
 
     async def download(self, request: web.Request) -> web.StreamResponse:
         """`url_private`: without a token of the right scope the service shows its sign-in page, with 200 in the end."""
@@ -85,7 +87,7 @@ class FileMethods:
         known = hmac.compare_digest(given.encode(), self._token.encode())
         if not known or "files:read" not in self._workspace.scopes:
             return web.Response(status=302, headers={"Location": f"{self._workspace.base}/signin"})
-        return web.Response(body=file.content, content_type=file.media_type)
+        return web.Response(body=file.content, content_type=str(file.facts.get("served") or file.media_type))
 
     async def sign_in(self, request: web.Request) -> web.Response:
         """The page a download without a token ends on."""

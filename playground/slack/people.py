@@ -70,13 +70,22 @@ class PeopleSide:
         bot_id: str = "",
         blocks: Sequence[Json] = (),
         attachments: Sequence[Json] = (),
+        facts: Json | None = None,
+        connected: bool = False,
     ) -> str:
         """Write a message; its `ts`. `files` are (name, media type, content); `bot_id` makes it another app's, which
-        may post blocks and attachments with an empty text."""
+        may post blocks and attachments with an empty text.
+
+        Args:
+            facts: what the service says of these files beside; `refused` is its error for who asks about one.
+            connected: the files belong to another organisation, so that an event tells their ids alone.
+        """
         place = self._enter(channel, person)
         stored = []
         for name, media, content in files:
-            file = StoredFile(self.workspace.new_id("F"), name, media, content, person)
+            file = StoredFile(
+                self.workspace.new_id("F"), name, media, content, person, facts=facts or {}, connected=connected
+            )
             self.workspace.files[file.id] = file
             stored.append(file)
         kind = subtype or ("file_share" if files else "")

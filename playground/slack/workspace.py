@@ -70,6 +70,10 @@ class StoredFile:
     title: str = ""
     uploaded: bool = True
     length: int = 0
+    facts: Json = field(default_factory=dict)
+    """What the service says of this one alone, as of a canvas, an e-mail or a deleted file."""
+    connected: bool = False
+    """It came by Slack Connect: events tell its id alone."""
 
 
 @dataclass(slots=True)
@@ -403,8 +407,11 @@ class Workspace:
             **({"files": [self.travel_file(file) for file in message.files]} if message.files else {}),
         }
 
-    def travel_file(self, file: StoredFile) -> Json:
-        """A file as methods return it and events carry it."""
+    def travel_file(self, file: StoredFile, *, asked: bool = False) -> Json:
+        """A file as events carry it, and as methods return it that are `asked` for it."""
+        if file.connected and not asked:
+            stub = {"mode": "file_access", "file_access": "check_file_info", "created": 0, "timestamp": 0, "user": ""}
+            return {"id": file.id} | stub
         address = f"{self.base}/files-pri/{self.team_id}-{file.id}"
         body: dict[str, Any] = {"id": file.id, "name": file.name, "title": file.title or file.name}
         body |= {"mimetype": file.media_type, "filetype": file.name.rpartition(".")[2], "size": len(file.content)}
@@ -415,6 +422,7 @@ class Workspace:
         return body | {
             "url_private": f"{address}/{file.name}",
             "url_private_download": f"{address}/download/{file.name}",
+            **file.facts,
         }
 
 

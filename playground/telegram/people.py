@@ -20,6 +20,9 @@ AS_CHANNEL: Json = {"id": 136817688, "is_bot": True, "first_name": "Channel", "u
 LINKED_CHANNEL: Json = {"id": 777000, "is_bot": False, "first_name": "Telegram"}
 """The users whom the service puts in the place of a sender that is a chat."""
 
+MUSIC = frozenset({"audio/mpeg", "audio/mp3", "audio/mp4", "audio/m4a", "audio/x-m4a"})
+"""What the service takes for music; any other sound that is chosen as a file is a document."""
+
 
 class People:
     """What people can do in the chats of one bot. Chats and messages go by their numbers, as on the wire."""
@@ -375,7 +378,7 @@ class People:
         plays: Json = {"duration": self.seconds, "mime_type": media_type}
         if media_type == "audio/ogg" or name.startswith("voice."):
             return {"voice": stored.json() | plays}
-        if media_type.startswith("audio/"):
+        if media_type in MUSIC:
             return {"audio": stored.json() | plays | {"file_name": name}}
         if name == "video_note.mp4":
             return {"video_note": stored.json() | {"length": 240, "duration": self.seconds}}

@@ -466,14 +466,14 @@ async def test_a_poll_without_an_end_and_a_voice_message_are_told_as_what_they_a
     await stage.listen()
     direct = server.direct(1)
     server.say(direct, "", poll="Tea?", poll_ends=False)
-    server.say(direct, "", files=[("voice-message.ogg", "audio/ogg", b"ogg"), ("song.ogg", "audio/ogg", b"ogg!")])
+    server.say(direct, "", files=[("voice-message.ogg", "audio/ogg", b"ogg"), ("song.mp3", "audio/mpeg", b"ID3!")])
 
     poll, voice = await stage.mailbox.next(), await stage.mailbox.next()
 
     assert (poll.text, poll.enclosed) == ("[poll] Tea?\n• yes\n• no", ())
     assert voice.enclosed == (
         Enclosure(kind=EnclosureKind.VOICE, media_type="audio/ogg", size=3),
-        Enclosure(kind=EnclosureKind.AUDIO, name="song.ogg", media_type="audio/ogg", size=4),
+        Enclosure(kind=EnclosureKind.AUDIO, name="song.mp3", media_type="audio/mpeg", size=4),
     )
     assert [one.seconds for one in voice.enclosed] == [3.2, 0.0]
 

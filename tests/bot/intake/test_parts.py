@@ -86,6 +86,10 @@ APART: list[tuple[str, Sends]] = [
     ("somebody else's forward", lambda it: [say(it, "True?"), forward(it, person="telegram:8")]),
     ("two short texts", lambda it: [say(it, "One."), say(it, "Two.")]),
     ("a reply to something else", lambda it: [forward(it), say(it, "And this?", replies_to="3")]),
+    (
+        "what follows an album",
+        lambda it: [say(it, "", enclosed=(PICTURE,), unfinished=True, album="1"), say(it, "And tea?")],
+    ),
     ("two albums", lambda it: [say(it, "", enclosed=(PICTURE,), album=one) for one in ("1", "2")]),
     ("what was shared with its comment in one message", lambda it: [say(it, "Hm?"), say(it, "True?", quoted=TEA)]),
 ]

@@ -1,0 +1,222 @@
+"""Files that come with a Slack message: what a payload says of them, and how their content is fetched.
+
+Of some an event says no more than an id (Slack Connect), and an e-mail or a canvas is no file that could be read as it
+is: those are asked for with `files.info` when a turn begins. See https://docs.slack.dev/reference/objects/file-object.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import BinaryIO, Final
+
+import aiohttp
+
+from adapters.download import download, is_of
+from adapters.slack.client import Client
+from adapters.slack.errors import error_code, translate
+from adapters.slack.reading import Json, text_in
+from bot.contract import (
+    Clock,
+    DeliveryError,
+    Enclosure,
+    EnclosureKind,
+    FileWithheld,
+    LogThrottle,
+    TooLong,
+)
+
+log = logging.getLogger(__name__)
+
+_LARGE_PICTURE: Final = 16 * 1024 * 1024
+"""Bytes."""
+_ASKED: Final = "file:"
+"""How the source of a file begins that is asked for by its id; behind it stand the id, who sent it, and whether it came
+alone."""
+_UNREAD: Final = "unread:"
+"""How the source of a file begins that is not there; behind it stands why."""
+_GONE: Final = {"tombstone": "deleted", "hidden_by_limit": "hidden"}
+"""What a file's mode says → why it cannot be read."""
+_REFUSED: Final = {
+    "file_deleted": "deleted",
+    "missing_scope": "right",
+    **dict.fromkeys(("access_denied", "file_not_found", "not_visible"), "kept"),
+}
+"""What Slack says of a file that is asked for → why it cannot be read."""
+_CANVAS: Final = frozenset({"canvas", "quip", "docs"})
+_HTML: Final = "text/html"
+_NAMED: Final = 20
+"""Attachments of an e-mail, and people of it, that are named."""
+
+
+def enclosed_in(message: Json, *, alone: bool = False) -> tuple[Enclosure, ...]:
+    """Return the files of a message; of some Slack tells no more than that they are there.
+
+    Args:
+        alone: there are no words beside them.
+    """
+    author = str(message.get("user") or message.get("author_id") or "")
+    return tuple(read_file(file, author, alone) for file in message.get("files") or () if isinstance(file, Mapping))
+
+
+def read_file(file: Json, author: str, alone: bool) -> Enclosure:
+    """Return what Slack says of a file.
+
+    Args:
+        author: who sent the message.
+        alone: there are no words beside it.
+    """
+    name, media_type = str(file.get("name") or file.get("title") or ""), str(file.get("mimetype") or "")
+    size = file.get("size")
+    size = size if isinstance(size, int) and size > 0 else 0
+    source = _source(file, author if not alone else f"{author}:alone", media_type, size)
+    lasts = file.get("duration_ms")
+    seconds = lasts / 1000 if isinstance(lasts, int) and lasts > 0 else 0.0
+    if file.get("subtype") == "slack_audio":
+        # Recorded in Slack, which names it itself. One that somebody else recorded can be shared again.
+        kind = EnclosureKind.VOICE if str(file.get("user") or author) == author else EnclosureKind.AUDIO
+        return Enclosure(kind=kind, media_type=media_type, size=size, source=source, seconds=seconds)
+    if _is_email(file) or _is_canvas(file):
+        title = text_in(file, "subject") or text_in(file, "title") or name
+        return Enclosure(kind=EnclosureKind.FILE, name=title, media_type=media_type, source=source)
+    own = str(file.get("user") or author) == author
+    return Enclosure.file(name, media_type, size, source, seconds, alone=alone and own)
+
+
+def _source(file: Json, sent: str, media_type: str, size: int) -> str:
+    """Return by what a file is fetched, see `Files.fetch`."""
+    if why := _GONE.get(str(file.get("mode") or "")):
+        return f"{_UNREAD}{why}"
+    access = str(file.get("file_access") or "")
+    if access in _REFUSED:
+        return f"{_UNREAD}{_REFUSED[access]}"
+    if file.get("is_external"):
+        return f"{_UNREAD}elsewhere"
+    asked = access == "check_file_info" or _is_email(file) or _is_canvas(file) or media_type == _HTML
+    if asked and file.get("id"):
+        return f"{_ASKED}{file['id']}:{sent}"
+    # Of a large picture Slack keeps a smaller one.
+    smaller = file.get("thumb_1024") if size > _LARGE_PICTURE else None
+    return str(smaller or file.get("url_private_download") or file.get("url_private") or "")
+
+
+def _is_email(file: Json) -> bool:
+    return "email" in (file.get("filetype"), file.get("mode"))
+
+
+def _is_canvas(file: Json) -> bool:
+    return not _CANVAS.isdisjoint({str(file.get("filetype") or ""), str(file.get("mode") or "")})
+
+
+class Files:
+    """Fetches files with the token of one workspace, which no other server gets to see."""
+
+    def __init__(self, web: Client, http: aiohttp.ClientSession, clock: Clock, scopes: frozenset[str] | None) -> None:
+        self._web = web
+        self._http = http
+        self._clock = clock
+        self._scopes = scopes
+        self._troubles = LogThrottle(log, clock)
+
+    async def fetch(self, source: str, into: BinaryIO, most: int) -> Enclosure | None:
+        """See `Adapter.fetch`."""
+        if source.startswith(_UNREAD):
+            raise FileWithheld("a file is not kept by Slack", why=source.removeprefix(_UNREAD))
+        if not source.startswith(_ASKED):
+            await self._download(source, into, most, html=False)
+            return None
+        id, _, sent = source.removeprefix(_ASKED).partition(":")
+        author, _, alone = sent.partition(":")
+        file = await self._ask(id)
+        found = read_file({**file, "file_access": ""}, author, bool(alone))
+        if found.source.startswith(_UNREAD):
+            raise FileWithheld("a file is not kept by Slack", why=found.source.removeprefix(_UNREAD))
+        if _is_email(file) and (text := file.get("plain_text") or file.get("preview_plain_text")):
+            _write(f"{_head_of(file)}\n\n{text}", into, most)
+            return replace(found, media_type="text/plain")
+        address = str(file.get("url_private") or file.get("url_private_download") or "")
+        if _is_canvas(file) or _is_email(file):
+            # A piece of a page: what it is would not be known by its beginning.
+            into.write(b"<!doctype html><html><body>")
+            found = replace(found, media_type=_HTML)
+        html = found.media_type == _HTML
+        await self._download(address if html else _direct(file), into, most, html=html)
+        return found
+
+    async def _ask(self, id: str) -> Json:
+        try:
+            answer = await self._web.files_info(file=id)
+        except Exception as error:
+            code = error_code(error)
+            if code in _REFUSED:
+                raise self._withheld(_REFUSED[code], code) from None
+            raise translate(error) from error
+        file = answer.get("file")
+        return file if isinstance(file, Mapping) else {}
+
+    async def _download(self, address: str, into: BinaryIO, most: int, *, html: bool) -> None:
+        if not is_of(address, self._web.base_url, "slack.com"):
+            raise DeliveryError("a file is not kept by Slack")
+        bearer = {"Authorization": f"Bearer {self._web.token}"}
+        refused = () if html else (_HTML,)
+        try:
+            await download(
+                self._http,
+                address,
+                into,
+                most,
+                clock=self._clock,
+                headers=bearer,
+                proxy=self._web.proxy,
+                refused=refused,
+            )
+        except DeliveryError:
+            # Slack shows its sign-in page where the token may not read a file.
+            if self._scopes is not None and "files:read" not in self._scopes:
+                raise self._withheld("right", "missing_scope") from None
+            raise
+
+    def _withheld(self, why: str, code: str) -> FileWithheld:
+        if why == "right":
+            self._troubles.warn(
+                "slack: files that people send cannot be read: add the scope files:read under OAuth & Permissions and "
+                "install the app again"
+            )
+        return FileWithheld(f"Slack does not give a file ({code})", why=why)
+
+
+def _direct(file: Json) -> str:
+    return _source({**file, "file_access": ""}, "", "", 0)
+
+
+def _head_of(file: Json) -> str:
+    """Return what stands above the text of an e-mail, with what of it is not read."""
+    headers = file.get("headers")
+    date = text_in(headers, "date") if isinstance(headers, Mapping) else ""
+    lines = [("Subject", text_in(file, "subject")), ("From", _people(file, "from")), ("To", _people(file, "to"))]
+    lines += [("Cc", _people(file, "cc")), ("Date", date)]
+    names = [text_in(one, "filename") or "?" for one in _maps(file, "attachments")]
+    count = file.get("original_attachment_count")
+    total = max(len(names), count if isinstance(count, int) else 0)
+    if total:
+        named = ", ".join(names[:_NAMED]) + (", …" if total > len(names[:_NAMED]) else "")
+        lines.append(("Attachments that are not read", f"{total} ({named})" if names else str(total)))
+    return "\n".join(f"{name}: {value}" for name, value in lines if value)
+
+
+def _people(file: Json, field: str) -> str:
+    people = (text_in(one, "original") or text_in(one, "address") for one in _maps(file, field)[:_NAMED])
+    return ", ".join(one for one in people if one)
+
+
+def _maps(value: Json, field: str) -> list[Json]:
+    found = value.get(field)
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
+def _write(text: str, into: BinaryIO, most: int) -> None:
+    content = text.encode("utf-8", "replace")
+    if len(content) > most:
+        raise TooLong(f"an e-mail has {len(content):,} bytes", by=len(content) - most)
+    into.write(content)

@@ -120,6 +120,10 @@ class CommandActions:
                 said = await (self._begin_anew(id, message, language) if new else self._forget(id, message, language))
                 await self.notices.tell(message, said, private=refuses(said, language))
                 await self.store.intake.end(id, InboxState.DONE)
+            case "voice" if message.text.strip():
+                said = await self.answers.answer(message, language)
+                await self.notices.tell(message, said, private=refuses(said, language))
+                await self.store.intake.end(id, InboxState.DONE)
             case "export" if refused := await self._refuse_export(message, language):
                 await self.notices.tell(message, refused, private=True)
                 await self.store.intake.end(id, InboxState.REFUSED)
@@ -134,6 +138,7 @@ class CommandActions:
             lambda: running.ending,
             came_at=running.came_at,
             at_stage=running.at_stage,
+            speaks=running.speaks,
         )
 
     async def _refuse_export(self, message: MessageSent, language: str) -> str:

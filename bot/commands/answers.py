@@ -197,7 +197,7 @@ class CommandAnswers:
         return now if mode in _MODES else f"{now}\n\n{say('busy_modes', language, command=command)}"
 
     async def _voice(self, message: MessageSent, language: str, form: str) -> str:
-        """Show or set whether answers are spoken in this chat."""
+        """Set whether answers are spoken in this chat."""
         wish, command = message.text.strip().lower(), form.format(word="voice")
         if self.models.speaker is None:
             return say("voice_unset", language)

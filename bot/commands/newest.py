@@ -9,7 +9,7 @@ from bot.contract import MessageSent
 from bot.store import Store
 from bot.turn import TurnQueue
 
-_OF_AN_ANSWER: Final = frozenset({"stop", "retry", "why", "export"})
+_OF_AN_ANSWER: Final = frozenset({"stop", "retry", "why", "export", "voice"})
 
 
 class NewestAnswer:

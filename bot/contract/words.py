@@ -42,7 +42,7 @@ COMMANDS = (
     Command("model", argument="[provider:name]"),
     Command("persona", argument="[TEXT …]"),
     Command("busy", argument="[queue | collect | interrupt | steer]"),
-    Command("voice", argument="[on | off]"),
+    Command("voice", argument="[on | off]", queued=True),
     Command(
         "memory",
         argument="[forget N]",

@@ -244,9 +244,9 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我正在回答時如何處理新問題",
     ),
     "command_voice": (
-        "have answers spoken in this chat, or no longer",
-        "让此聊天的回答附带语音，或关闭",
-        "讓這個聊天室的回答附上語音，或關閉",
+        "hear the last answer, or all of this chat from now on",
+        "朗读上一个回答，或让此聊天的回答附带语音",
+        "朗讀上一個回答，或讓這個聊天室的回答附上語音",
     ),
     "command_memory": (
         "show what I remember, or forget some of it",
@@ -317,7 +317,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "json：JSON 格式；all：此处所有人的",
         "json：JSON 格式；all：這裡所有人的",
     ),
-    "argument_voice": ("on or off", "on（开）或 off（关）", "on（開）或 off（關）"),
+    "argument_voice": ("on or off: all answers here", "on 或 off：此处的全部回答", "on 或 off：這裡的所有回答"),
     "argument_memory": (
         "forget and a number, to delete that entry",
         "forget 加编号，删除那一条",

@@ -23,6 +23,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我在这里不能用语音回答：机器人的管理员没有设置语音功能。",
         "我在這裡無法用語音回答：機器人的管理員沒有設定語音功能。",
     ),
+    "voice_nothing": (
+        "There is no answer here that I could speak. Write `{command}` to hear those that come.",
+        "这里没有可以朗读的回答。发送 `{command}` 可以收到之后回答的语音。",
+        "這裡沒有可以朗讀的回答。輸入 `{command}` 可以收到之後回答的語音。",
+    ),
     "voice_long": (
         "The rest stands in the text.",
         "其余内容请看文字。",

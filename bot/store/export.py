@@ -17,7 +17,7 @@ _AT_ONCE = 50
 _TURNS = """
     FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question
     WHERE c.chat = :chat AND t.id > :after AND t.id < :before AND (:person = '' OR t.person = :person)
-    AND (:whole = 1 OR i.command <> 'export')
+    AND (:whole = 1 OR i.command NOT IN ('export', 'voice'))
 """
 _LAST = 2**63 - 1
 

@@ -26,7 +26,7 @@ TURN = """
     FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question
 """
 """One row for `turn_record`."""
-_ANSWERS = "t.superseded_by IS NULL AND t.ended_at IS NOT NULL AND i.command <> 'export'"
+_ANSWERS = "t.superseded_by IS NULL AND t.ended_at IS NOT NULL AND i.command NOT IN ('export', 'voice')"
 """What stands as an answer to a question: `/why` tells of it, and `/retry` asks it again."""
 
 

@@ -43,10 +43,10 @@ from bot.turn.joins import Joins
 from bot.turn.limits import TurnLimits
 from bot.turn.lookup import Known, Lookup
 from bot.turn.narration import Narrator
-from bot.turn.narrations import Narrations
+from bot.turn.narrations import VOICE, Narrations
 from bot.turn.offers import Offers
 from bot.turn.progress import Progress, write_unsent
-from bot.turn.run import LEFT, Ending, Run, finish, no_wait, uncancel
+from bot.turn.run import LEFT, Ending, Run, finish, no_wait, not_told, uncancel
 from bot.turn.showing import Showing, ends_stage
 from bot.turn.turnoptions import TurnOptions
 from tools.registry import ToolRegistry
@@ -95,6 +95,7 @@ class Conversation:
         self._options = options
         self._surface = surface
         self._prices = quotas.prices
+        self._payer_for = quotas.payer_for
         self._settling = settling
         self._offers = offers
         self._metrics = metrics or Metrics()
@@ -102,7 +103,7 @@ class Conversation:
         self._asking = Asking(store, models, briefings, offers, quotas, clock, options, joins, approvals)
         self._joins = joins
         self._approvals = approvals
-        self._narrations = Narrations(narrator, replies, notices, once)
+        self._narrations = Narrations(store, narrator, replies, notices, once)
         self._showing = Showing(store, registry, quotas.prices, self._metrics, clock)
         self._exports = Exports(store, replies, notices, settling, surface, self._metrics, options)
         self._endings = Endings(store, models, once, settling, summaries, approvals, self._metrics, clock, options)
@@ -120,6 +121,7 @@ class Conversation:
         *,
         came_at: float = 0.0,
         at_stage: Callable[[], Awaitable[None]] = no_wait,
+        speaks: Callable[[], None] = not_told,
     ) -> None:
         """Answer `question`. Never raises but for cancellation without an `ending`: the edge around a turn.
 
@@ -128,12 +130,12 @@ class Conversation:
             language: that in which the person is spoken to.
             ending: why the task is being cancelled, asked when it is.
             came_at: the monotonic time at which the question came; 0: unknown.
-            at_stage: see `Run`.
+            at_stage, speaks: see `Run`.
         """
         if came_at:
             self._metrics.queue_wait.observe(self._clock.monotonic() - came_at)
         limits = TurnLimits(self._clock.monotonic() + self._options.turn_seconds)
-        run = Run(turn, question, language, ending, limits, came_at, at_stage)
+        run = Run(turn, question, language, ending, limits, came_at, at_stage, speaks)
         try:
             await self._joins.collect(run)
             await self._try_until_answered(run)
@@ -203,8 +205,8 @@ class Conversation:
         """
         turn, question, language = run.turn, run.question, run.language
         try:
-            if question.command == EXPORT:
-                await self._export(run)
+            if question.command in (EXPORT, VOICE):
+                await self._do(run)
                 return
             await self._registry.settle(SERVERS_SECONDS)
             await self._wait_for_allowed(run)
@@ -263,12 +265,17 @@ class Conversation:
             await self._notices.tell(run.question, problem, turn=f"t{run.turn}")
             await self._store.intake.end(run.turn, InboxState.DONE)
 
-    async def _export(self, run: Run) -> None:
-        """Send what is kept of the chat as a file: no model is asked, and none is told."""
+    async def _do(self, run: Run) -> None:
+        """Send what is kept of the chat as a file, or speak an answer of it: no model is asked, and none is told."""
         question = run.question
         await run.limits.count(lambda: self._store.turns.begin(run.turn, question.chat, question.sender.id))
-        if await self._may_begin(run):
+        if not await self._may_begin(run):
+            return
+        if question.command == EXPORT:
             await self._exports.send(run)
+            return
+        with charge(await self._payer_for(question)):
+            await self._narrations.read_aloud(run, self._surface(question))
 
     async def _may_begin(self, run: Run) -> bool:
         """Return True if the turn may begin: it has not ended, and no more processes than allowed died over it."""

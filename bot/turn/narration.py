@@ -91,12 +91,21 @@ class Narration:
     """One answer that is spoken: `say` what is written, `end` when it is whole, `wait`, and `close` in any case."""
 
     def __init__(
-        self, narrator: Narrator, posts: VoicePosts, filters: FilterChain, form: SoundForm, language: str, where: str
+        self,
+        narrator: Narrator,
+        posts: VoicePosts,
+        filters: FilterChain,
+        form: SoundForm,
+        language: str,
+        where: str,
+        *,
+        whole: bool = False,
     ) -> None:
         """
         Args:
             language: that in which the person is spoken to.
             where: the turn, for the log.
+            whole: all of it is in one message.
         """
         self._narrator = narrator
         self._posts = posts
@@ -108,7 +117,9 @@ class Narration:
         """As the model wrote it."""
         self._shown: list[str] = []
         """As it passed the filters."""
-        self._length = self._looks = 0
+        self._length, self._looks = 0, _LOOKS if whole else 0
+        self.spoken = posts.begun(_HEAD) or posts.begun(_REST)
+        """There is something to say, as far as it was looked at."""
         self._head = ""
         self._problem = ""
         self._posting: list[asyncio.Task[None]] = []
@@ -167,6 +178,7 @@ class Narration:
             self._begin(_REST, told)
 
     def _begin(self, number: int, text: str) -> None:
+        self.spoken = True
         before = self._posting[0] if number == _REST and self._head else None
         task = asyncio.create_task(self._make(number, text, before), name=f"{self._where}: voice {number}")
         self._posting.append(task)

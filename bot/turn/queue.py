@@ -36,8 +36,14 @@ class Running:
     ending: Ending | None = None
     gathers: bool = True
     """It has not begun yet: what belongs to its question may still come."""
+    speaking: bool = False
+    """Its text is complete, and only its voice is not: a command that waits for its turn ends it."""
     leaving: bool = False
     """It ends after its next stored stage, for another process to go on."""
+
+    def speaks(self) -> None:
+        """See `Run.speaks`."""
+        self.speaking = True
 
     async def at_stage(self) -> None:
         """End here if the turn is to be handed over; see `Run.at_stage`."""
@@ -99,7 +105,7 @@ class TurnQueue:
 
         Args:
             question: what is asked, where it may join another question; see `bot.turn.joins`.
-            came_at: the monotonic time at which it came.
+            came_at: the monotonic time at which a person wrote it; without a question it is a command.
             begun: called when it waits no longer.
             replaces: a turn in whose place it is done: what runs of it is ended, and what waits is not begun.
         """
@@ -115,6 +121,9 @@ class TurnQueue:
             box.waiting[place] = replace(one, begun=box.waiting[place].begun)
         else:
             box.waiting.append(one)
+            command = bool(came_at) and question is None
+            if command and box.running is not None and box.running.speaking:
+                box.running.end(Ending.STOPPED)
         box.came.set()
         if box.worker is None:
             box.worker = asyncio.create_task(self._work(chat, box), name=f"chat {chat}")

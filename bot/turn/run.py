@@ -32,6 +32,10 @@ async def no_wait() -> None:
     """Return at once."""
 
 
+def not_told() -> None:
+    """Tell nobody."""
+
+
 @dataclass(slots=True)
 class Run:
     """One turn in this process, over all its tries."""
@@ -47,6 +51,8 @@ class Run:
     """The monotonic time at which its question came; 0: unknown."""
     at_stage: Callable[[], Awaitable[None]] = no_wait
     """Awaited where everything that was done is stored, and nothing runs: another process may go on from there."""
+    speaks: Callable[[], None] = not_told
+    """Called when its text is complete, and only its voice is not."""
     shown: dict[int, ShownBefore] = field(default_factory=dict)
     """The pages that earlier tries showed, also those that could not be stored."""
 

@@ -74,17 +74,21 @@ async def switch(place: Place, how: str = "on") -> None:
     ("platform", "group"),
     [("telegram", False), ("slack", False), ("discord", False), ("telegram", True), ("slack", True), ("discord", True)],
 )
-async def test_the_first_sentence_is_heard_while_the_rest_is_written(
+async def test_the_first_sentence_is_heard_within_a_second_and_a_half_while_the_rest_is_written(
     world: World, start: Start, platform: str, group: bool
 ) -> None:
     goes_on = asyncio.Event()
+    world.model.speech.before = lambda text: asyncio.sleep(1.0)
+    now = asyncio.get_running_loop().time
     world.model.script = lambda body: Reply(ANSWER, hang_after=len(FIRST) + 4, until=goes_on)
     async with start(platform, ADMINS="telegram:7,slack:T0PARLEY/U7,discord:7") as bot:
         place = Place(world, platform, group=group)
         await switch(place)
+        await asyncio.sleep(2.0)  # nothing was written there just now
         place.send("When does it leave?")
         await until(lambda: voices(place))
-        assert "good trip" not in texts(place)[-1]
+        [asked] = [one for one in world.model.requests if one.path != SPEECH]
+        assert asked.last_at < now() < asked.last_at + 1.5 and "good trip" not in texts(place)[-1]
         goes_on.set()
         await until(lambda: len(voices(place)) == 2)
         await bot.dispatcher.wait_idle()
@@ -308,3 +312,68 @@ async def test_what_is_spoken_comes_once_over_a_kill(world: World, process: Proc
         assert sounds(place) == played(HEARD, place.platform)
         assert sum("good trip" in text for text in texts(place)) == 1
     assert len([one for one in world.model.requests if one.path != SPEECH]) == 3
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+async def test_an_answer_is_spoken_on_request_the_newest_or_the_one_replied_to(
+    world: World, start: Start, platform: str
+) -> None:
+    world.model.reply(Reply("The ferry leaves at six."), Reply("It comes back at **nine**."))
+    async with start(platform) as bot:
+        place = Place(world, platform)
+        command(place, "voice")
+        await place.until("There is no answer here that I could speak.")
+        for question in ("When does it leave?", "And back?"):
+            place.send(question)
+            await bot.dispatcher.wait_idle()
+        await place.until("It comes back at nine.")
+        command(place, "voice")
+        await until(lambda: voices(place))
+        await bot.dispatcher.wait_idle()
+        if platform == "telegram":
+            first = next(one for one in world.telegram.screen.of("7") if "at six" in one.text)
+            world.telegram.say(7, "/voice", person=7, reply_to=int(first.id))
+            await until(lambda: voices(place)[1:])
+        await bot.dispatcher.wait_idle()
+        world.model.script = lambda body: Reply("Once more.")
+        command(place, "retry")
+        await place.until("Once more.")
+        await bot.dispatcher.wait_idle()
+
+    heard = ["It comes back at nine.", "The ferry leaves at six."][: 2 if platform == "telegram" else 1]
+    assert sounds(place) == played(heard, platform)
+    # What is spoken again is no question: nothing tells a model of it, and it is not what is asked again.
+    assert "And back?" in str(world.model.requests[-1].body["messages"][-1]["content"])
+
+
+async def test_what_is_forgotten_is_not_spoken_any_more(world: World, start: Start) -> None:
+    world.model.script = lambda body: Reply(ANSWER)
+    never = asyncio.Event()
+
+    async def before(text: str) -> None:
+        if text.startswith("It takes"):
+            await never.wait()
+
+    world.model.speech.before = before
+    now = asyncio.get_running_loop().time
+    async with start("telegram") as bot:
+        place = Place(world, "telegram")
+        await switch(place)
+        place.send("When does it leave?")
+        await until(lambda: voices(place) and "good trip" in "".join(texts(place)))
+        asked = now()
+        place.send("/forget yes")
+        await place.until("is deleted")
+        assert now() - asked < 20.0  # a text may take 30 s to be spoken
+        never.set()
+        await bot.dispatcher.wait_idle()
+
+    assert sounds(place) == played(HEARD[:1], "telegram")
+
+
+async def test_without_a_speaker_nothing_is_read_aloud(world: World, start: Start) -> None:
+    async with start("telegram", SPEECH_MODEL="") as bot:
+        place = Place(world, "telegram")
+        command(place, "voice")
+        await place.until("I cannot speak here: whoever runs this bot has not set that up.")
+        await bot.dispatcher.wait_idle()

@@ -19,11 +19,13 @@ from bot.safety import (
     spoken_words,
     told_by_others,
 )
+from bot.sentences import how_long, say
 
 QUOTED_CHARS = 300
 """Characters of a question, or of a transcript, at the head of a reply."""
 MOST_HEARD = 3
 """Transcripts there."""
+_LATE = "(Written {wait} before you could answer it. The answer says so already; `tomorrow` counts from then.)"
 _COLON = re.compile("[:：﹕︓︰˸∶ꓽ]")
 
 
@@ -74,6 +76,8 @@ def write_preamble(question: MessageSent, language: str = "en") -> str:
     parts = []
     if question.quote_question:
         parts.append(_quote_shortened(as_written(question)))
+    if question.waited:
+        parts.append(say("late", language, wait=how_long(question.waited, language)))
     heard = [one.text for one in enclosed_in(question) if one.heard]
     parts += [_quote_shortened(f"🎤 {text}") for text in heard[:MOST_HEARD]]
     parts.append(announce_unread(question, language))
@@ -96,6 +100,8 @@ def _attribute(question: MessageSent) -> str:
 def _write_before(question: MessageSent) -> list[str]:
     """Return what precedes the person's words: earlier messages of others, then the quoted message."""
     parts = []
+    if question.waited:
+        parts.append(_LATE.format(wait=how_long(question.waited, "en")))
     if question.before_change:
         parts.append(changed_text(question.before_change))
     if question.earlier:

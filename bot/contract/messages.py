@@ -190,6 +190,8 @@ class MessageSent(_Delivery):
     """Later messages of its person stand in it."""
     decides: int = 0
     """The turn that asked whether a tool may be used, which was decided with a button; 0: none. Set by the core."""
+    waited: float = 0.0
+    """Seconds between its writing and its arrival here, where it waited for a start of the program. Set by the core."""
     before_change: str = ""
     """What it said then, where the model has to know; looked up when its turn begins, never stored with it."""
 

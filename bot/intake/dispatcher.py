@@ -30,6 +30,7 @@ from bot.contract import (
 )
 from bot.intake.admission import Admission, Answer, Begin, Refuse, Verdict
 from bot.intake.changes import Changes
+from bot.intake.lateness import with_wait
 from bot.intake.moves import Moves
 from bot.intake.ownership import Ownership
 from bot.intake.parts import Parts
@@ -46,9 +47,6 @@ from bot.turn import STARTS_AT_ONCE, Approvals, Joins, Reminders, Running, TurnQ
 from tools.cancelling import complete
 
 log = logging.getLogger(__name__)
-
-OFFLINE_AFTER = 15 * 60.0
-"""A message that waited longer than this for a start is not answered late but asked for again."""
 
 
 class Dispatcher:
@@ -127,7 +125,7 @@ class Dispatcher:
         await self._moves.settle(incoming.chat)
         if isinstance(incoming, MessageEdited):
             incoming = await self._changes.as_told(incoming)
-        incoming = redacted.redact_message(incoming, self._redact)
+        incoming = self._late(redacted.redact_message(incoming, self._redact))
         if await self._is_among_people(incoming):
             return  # nothing of it is kept
         try:
@@ -192,12 +190,13 @@ class Dispatcher:
         """Handle a stored row after what its chat sent before; see `_route`."""
         if again and row.state == InboxState.NEW and isinstance(row.incoming, MessageSent):
             self._signs.take_away(row.incoming)
-        late_at = row.received_at + OFFLINE_AFTER
-        late = row.state == InboxState.NEW and late_at < min(self._clock.wall(), self._ownership.answered_since)
-        if late and not _comes_by_itself(row.incoming):
-            self._queue_in_chat(row.chat, partial(self._answer_offline, row))
-        else:
-            self._route(row.id, row.incoming, again=again)
+        incoming = self._late(row.incoming) if row.state == InboxState.NEW else row.incoming
+        if isinstance(incoming, MessageSent) and incoming is not row.incoming:
+            self._queue_in_chat(row.chat, partial(self._store.intake.revise_question, row.id, incoming))
+        self._route(row.id, incoming, again=again)
+
+    def _late(self, incoming: Incoming) -> Incoming:
+        return with_wait(incoming, self._clock.wall(), self._ownership.answered_since)
 
     async def _hand_over(self, place: str) -> None:
         """End what runs in a place at its next stage, so that another process can go on with it."""
@@ -420,12 +419,6 @@ class Dispatcher:
             begun=begun,
             replaces=replaces,
         )
-
-    async def _answer_offline(self, row: InboxRow) -> None:
-        """The message waited too long while no process ran: say so once."""
-        await self._store.intake.end(row.id, InboxState.OFFLINE)
-        if isinstance(row.incoming, MessageSent) and await self._access.allows(row.incoming):
-            self._notices.soon(row.incoming, say("offline", await language_for(self._store, row.incoming)))
 
     async def _regret(self, incoming: Incoming) -> None:
         """Say that a message cannot be stored now; it comes again, and is answered then."""

@@ -40,4 +40,6 @@ def how_long(seconds: float, language: str) -> str:
     if minutes < 100:
         return say("minutes", language, count=minutes)
     hours, rest = divmod(minutes, 60)
+    if hours >= 48:
+        return say("days", language, count=round(hours / 24))
     return say("hours", language, hours=hours, minutes=rest)

@@ -132,10 +132,10 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我正在重启，马上会继续这个回答。",
         "我正在重新啟動，稍後會繼續這個回答。",
     ),
-    "offline": (
-        "I was offline when you wrote this. Please send it again.",
-        "你写这条消息时我不在线，请再发一次。",
-        "你傳這則訊息時我不在線上，請再傳一次。",
+    "late": (
+        "⌛ You wrote this {wait} ago, while I was offline.",
+        "⌛ 这是你 {wait}前写的，当时我不在线。",
+        "⌛ 這是你 {wait}前寫的，當時我不在線上。",
     ),
     "failed": (
         "Something went wrong on my side and I could not answer (reference {id}). Please try again.",

@@ -11,6 +11,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "seconds": ("{count:second|seconds}", "{count} 秒", "{count} 秒"),
     "minutes": ("{count:minute|minutes}", "{count} 分钟", "{count} 分鐘"),
     "hours": ("{hours} h {minutes} min", "{hours} 小时 {minutes} 分钟", "{hours} 小時 {minutes} 分鐘"),
+    "days": ("{count:day|days}", "{count} 天", "{count} 天"),
     "waiting": (
         "Received: “{text}”. It waits for the answer before it.",
         "已收到：“{text}”，正在等待前面的回答。",

@@ -44,7 +44,7 @@ class InboxState(StrEnum):
     REFUSED = "refused"
     """Its sender may not ask, or asks too much."""
     OFFLINE = "offline"
-    """It came while the program was not running, too long ago to be answered."""
+    """It came while the program was not running, too long ago for an earlier version to answer it."""
 
 
 class ApprovalState(StrEnum):

@@ -1077,6 +1077,7 @@ OWN: dict[str, str] = {
     "bot.turn.offers": _HANDS_ON,
     "bot.turn.run.close_told": _HANDS_ON,
     "bot.contract.origin": _SHORT,
+    "bot.intake.lateness": _HANDS_ON,
     "bot.intake.platforms": _HANDS_ON,
     "bot.intake.agreement": _OPERATOR,
     "bot.policy.prices": _OPERATOR,

@@ -519,22 +519,27 @@ async def test_what_people_say_in_a_thread_without_the_bot_is_not_even_kept(rig:
         assert (await it.say("and to drink?", follow_up=True), nothing) == (["It is a drink."], Counter())
 
 
-@pytest.mark.parametrize("allowed", [True, False])
-async def test_a_message_that_waited_long_for_a_start_is_asked_for_again(
-    rig: OpenRig, tmp_path: Path, allowed: bool
-) -> None:
+@pytest.mark.parametrize("kept", ["by its platform", "here"])
+async def test_a_question_that_waited_long_for_a_start_is_answered_with_its_age(rig: OpenRig, kept: str) -> None:
+    written = time.time() - 3 * 86_400
     async with rig() as it:
-        late = it.message("What is tea?", chat="8", person=BOB)
-        await it.bot.store.intake.take_in(late)
-    with closing(sqlite3.connect(tmp_path / "parley.db")) as db, db:
-        db.execute("UPDATE inbox SET received_at = received_at - 1000")
+        late = it.message("will it rain tomorrow?", chat="8", sent_at=written, delivery="late")
+        command = it.message("/whoami", chat="9", sent_at=written, delivery="command")
+        if kept == "here":
+            await it.bot.store.intake.take_in(late)
+            await it.bot.store.intake.take_in(command)
 
-    async with rig(ALLOW_ALL="true" if allowed else "false", ALLOWED_USERS=ADA) as it:
+    async with rig() as it:
+        it.model.reply(Reply("It did."))
+        if kept == "by its platform":
+            await it.deliver(late, command)
         await it.idle()
 
-        assert it.shown("8") == ["I was offline when you wrote this. Please send it again."] * allowed
-        assert await states(it, tmp_path) == {"offline": 1}
-        assert it.model.requests == []
+        assert it.shown("8") == ["⌛ You wrote this 3 days ago, while I was offline.\n\nIt did."]
+        assert it.model.requests[0].messages[-1]["content"].startswith("(Written 3 days before you could answer it.")
+        assert "offline" not in it.shown("9")[0]
+        it.model.reply(Reply("Leaves."))
+        assert await it.say("What is tea?", chat="8", sent_at=time.time() - 60) == ["Leaves."]
 
 
 async def test_a_reminder_is_shown_and_one_for_a_platform_that_is_not_there_waits(rig: OpenRig, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from typing import Final
 
 from bot.agent import Failed, Finished, Task
 from bot.context import Briefing, Summaries, as_told
@@ -22,6 +23,10 @@ from bot.turn.progress import write_unsent
 from bot.turn.turnoptions import TurnOptions
 
 log = logging.getLogger(__name__)
+
+
+_NO_MORE: Final = frozenset({"content_refused", "too_long"})
+"""Failures after which the same conversation would be refused again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +74,9 @@ class Endings:
     async def write_under(self, draft: Draft, outcome: Finished | Failed | None) -> End:
         """Write what belongs under an answer: sources, workings, files that could not be sent, how it ended."""
         made, language, turn = draft.made, draft.run.language, draft.run.turn
-        told = outcome
+        told, begun = outcome, not shows_nothing(made.shown)
         asks = outcome.asks if isinstance(outcome, Finished) else None
-        if isinstance(outcome, Finished) and asks is None and shows_nothing(made.shown):
+        if isinstance(outcome, Finished) and asks is None and not begun:
             told = Failed("empty", "nothing of the answer can be seen")
         note = self.write_note(draft, told)
         if isinstance(outcome, Failed) and not await is_said(outcome, draft.known.question, self._once):
@@ -88,7 +93,8 @@ class Endings:
         if asks is not None:
             return End(TurnState.DONE, say("approval_note", language), asked=await self._approvals.ask(draft, asks))
         if isinstance(outcome, Failed):
-            return End(TurnState.FAILED, note, outcome.detail, withheld=outcome.sentence == "content_refused")
+            goes_on = begun and outcome.sentence not in _NO_MORE
+            return End(TurnState.FAILED, note, outcome.detail, goes_on, withheld=outcome.sentence == "content_refused")
         # Without an outcome nobody can read it any more.
         cut = isinstance(outcome, Finished) and bool(outcome.cut)
         return End(TurnState.DONE if outcome is not None else TurnState.STOPPED, note, goes_on=cut)

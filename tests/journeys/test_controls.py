@@ -148,6 +148,22 @@ async def test_stop_closes_the_models_connection_and_what_was_shown_stays(
         assert below is not message and message.text.endswith("Stopped.")
 
 
+async def test_an_answer_whose_stream_broke_goes_on_at_a_press(room: Room, start: Start, world: World) -> None:
+    world.model.reply(Reply("One two three four", drop_after=12), Reply("x", drop_after=0))
+    async with start(room.platform) as bot:
+        room.ask("count")
+        await room.until(lambda: room.shown and GO_ON in room.shown[0].buttons)
+        [message] = room.shown
+        assert message.text.startswith("One two thre") and message.buttons == [AGAIN, GO_ON, GOOD, BAD]
+        world.model.reply(Reply("four."))
+
+        room.press(message, GO_ON)
+        await room.answered("four.")
+        await bot.dispatcher.wait_idle()
+
+    assert "One two thre" in str(world.model.requests[-1].messages)
+
+
 async def test_slacks_own_stop_ends_the_answer_of_an_agent(world: World, process: Process) -> None:
     """Also where the former process was killed while it answered, so that nothing but the next one takes it away."""
     world.slack.scopes.add("assistant:write")

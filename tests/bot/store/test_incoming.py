@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -24,11 +25,11 @@ from bot.contract.messages import (
     TimerDue,
 )
 from bot.store.incoming import incoming_from_json, incoming_to_json
+from tools.plaintext import to_plain
 
-words = st.text(st.characters(), max_size=20).map(
-    # NUL and halves of surrogate pairs included; two halves that meet are one character already.
-    lambda text: text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-)
+words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
+rough = st.text(st.characters(), max_size=20)
+"""With NUL and halves of surrogate pairs, which adapters let nothing of in, and earlier versions stored."""
 chats = st.builds(ChatId, words, words, words, words)
 senders = st.builds(Sender, id=words, name=words, language=words, groups=st.lists(words, max_size=3).map(tuple))
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | words
@@ -75,14 +76,16 @@ def test_every_kind_comes_back_as_it_was(incoming: Incoming) -> None:
     assert incoming_from_json(incoming_to_json(incoming)) == incoming
 
 
-@given(incomings)
-def test_what_is_written_can_be_stored_as_utf8(incoming: Incoming) -> None:
+@given(incomings, rough)
+def test_what_is_written_can_be_stored_as_utf8(incoming: Incoming, text: str) -> None:
+    incoming = replace(incoming, delivery=text, target=ReplyTarget(text, {text: text}))
     connection = sqlite3.connect(":memory:")
 
     [(stored,)] = connection.execute("SELECT ?", (incoming_to_json(incoming),))
 
     connection.close()
-    assert incoming_from_json(stored) == incoming
+    read, mended = incoming_from_json(stored), to_plain(text)
+    assert read == replace(incoming, delivery=mended, target=ReplyTarget(mended, {mended: mended}))
 
 
 def test_a_sender_stored_by_an_earlier_version_belongs_to_nothing() -> None:

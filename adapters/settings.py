@@ -13,6 +13,7 @@ from tools.forms import Address, Key
 
 _SECRET: Final = re.compile(r"[A-Za-z0-9_-]{0,256}")
 """What may be a `secret_token`. https://core.telegram.org/bots/api#setwebhook"""
+_SEAL: Final = re.compile(r"[A-Za-z0-9_-]{43}=")
 _PUBLIC_KEY: Final = re.compile(r"[0-9a-fA-F]{64}")
 
 
@@ -103,6 +104,19 @@ class SlackSettings(PlatformSettings):
         description="In place of SLACK_APP_TOKEN: Slack posts what is new, as to https://bot.example.org/slack, and "
         "signs it with this.",
     )
+    slack_client_id: str = Field("", description="The app's client id, where others install it in their workspaces.")
+    slack_client_secret: Key = Field(SecretStr(""), description="The app's client secret, for the same.")
+    slack_install_url: PublicAddress = Field(
+        "",
+        description="Where others install the app, as https://bot.example.org/slack/install; Slack sends them back to "
+        "…/slack/installed, which is a Redirect URL of the app.",
+    )
+    slack_token_key: Key = Field(
+        SecretStr(""),
+        description="With which their tokens are sealed in the database: 32 random bytes in URL-safe base64; a former "
+        "key may stand behind it, separated by a comma.",
+    )
+    slack_pkce: bool = Field(False, description="The app has PKCE switched on (OAuth & Permissions).")
     slack_follow_threads: bool = Field(
         False,
         description="Answer every message in threads where the bot takes part, without a mention; "
@@ -113,7 +127,19 @@ class SlackSettings(PlatformSettings):
     @property
     def configured(self) -> bool:
         tokens = self.slack_bot_token, self.slack_app_token, self.slack_signing_secret
-        return any(token.get_secret_value() for token in tokens)
+        return self.installable or any(token.get_secret_value() for token in tokens)
+
+    @property
+    def installable(self) -> bool:
+        """True if others may install the app."""
+        secrets = self.slack_client_secret, self.slack_token_key
+        words = self.slack_client_id, self.slack_install_url, *(one.get_secret_value() for one in secrets)
+        return any(words)
+
+    @property
+    def token_keys(self) -> list[str]:
+        """The keys that seal tokens, the newest first."""
+        return [key for one in self.slack_token_key.get_secret_value().split(",") if (key := one.strip())]
 
     @property
     def by_web(self) -> bool:
@@ -133,7 +159,10 @@ class SlackSettings(PlatformSettings):
             )
         wrong = []
         needed = [("SLACK_BOT_TOKEN", bot, "xoxb-", "the app's bot token")]
-        if not self.by_web:
+        if self.installable:
+            wrong += self._lacking(app)
+            needed = needed if bot else []
+        elif not self.by_web:
             needed.append(("SLACK_APP_TOKEN", app, "xapp-", "an app-level token with connections:write"))
         for name, token, begin, what in needed:
             if not token:
@@ -143,6 +172,27 @@ class SlackSettings(PlatformSettings):
                 wrong.append(f"{name} should be {what} and begin with {begin}")
         if wrong:
             raise SettingsError(*wrong)
+
+    def _lacking(self, app: str) -> list[str]:
+        """Say what is missing or wrong where others are to install the app."""
+        given = {
+            "SLACK_CLIENT_ID": self.slack_client_id,
+            "SLACK_CLIENT_SECRET": self.slack_client_secret.get_secret_value(),
+            "SLACK_INSTALL_URL": self.slack_install_url,
+            "SLACK_TOKEN_KEY": self.slack_token_key.get_secret_value(),
+            "SLACK_SIGNING_SECRET": self.slack_signing_secret.get_secret_value(),
+        }
+        wrong = [f"{name} is not set, and others can install the app only with it" for name in given if not given[name]]
+        if app:
+            wrong.append("SLACK_APP_TOKEN should be unset where others install the app: what is new comes by web")
+        if self.slack_install_url and not self.slack_install_url.endswith("/slack/install"):
+            wrong.append("SLACK_INSTALL_URL should end in /slack/install: https://bot.example.org/slack/install")
+        if any(not _SEAL.fullmatch(key) for key in self.token_keys):
+            wrong.append(
+                "SLACK_TOKEN_KEY should be 32 random bytes in URL-safe base64, as this prints them: "
+                "openssl rand -base64 32 | tr '+/' '-_'"
+            )
+        return wrong
 
 
 class DiscordSettings(PlatformSettings):

@@ -13,7 +13,7 @@ from bot.agent import Agent, AgentLimits, CallPolicy, Condenser
 from bot.commands import CommandActions, CommandAnswers, Presses, ReminderList
 from bot.configuration import Configuration, model_options
 from bot.context import Briefings, ChatBook, Summaries
-from bot.contract import Adapter, Clock, MessageSent, SettingsError, Suggesting, Surface, SystemClock
+from bot.contract import Adapter, Clock, Installable, MessageSent, SettingsError, Suggesting, Surface, SystemClock
 from bot.gauges import add_gauges, describe
 from bot.intake import (
     Admission,
@@ -278,8 +278,7 @@ class App:
         )
 
     def _agent(self) -> Agent:
-        core = self.configuration.core
-        return Agent(self.registry, AgentLimits.from_settings(core), self._redact, self._call_policy)
+        return Agent(self.registry, AgentLimits.from_settings(self.configuration.core), self._redact, self._call_policy)
 
     def _offers(self) -> Offers:
         core = self.configuration.core
@@ -307,6 +306,8 @@ class App:
         for adapter in self.adapters.values():
             if isinstance(adapter, Suggesting):
                 adapter.suggest = answers.suggest
+            if isinstance(adapter, Installable):
+                adapter.grants = self.store.grants
         return CommandActions(
             store=self.store,
             access=self.access,

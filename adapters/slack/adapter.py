@@ -25,9 +25,12 @@ from adapters.settings import SlackSettings
 from adapters.slack.client import Client
 from adapters.slack.errors import REFUSED_TOKEN, error_code, field
 from adapters.slack.events import people_in
+from adapters.slack.installing import Installing
+from adapters.slack.sealing import Seal
 from adapters.slack.threads import SlackThread
 from adapters.slack.webhook import SlackEntrance
-from adapters.slack.workspace import open_workspace
+from adapters.slack.workspace import Workspace
+from adapters.slack.workspaces import Workspaces
 from bot.contract import (
     BotError,
     Clock,
@@ -35,11 +38,13 @@ from bot.contract import (
     Deliver,
     Enclosure,
     Entrance,
+    Grants,
     Incoming,
     LogThrottle,
     MessageSent,
     ReplyTarget,
     SettingsError,
+    StoreError,
     Surface,
     SystemClock,
     Unreachable,
@@ -82,7 +87,7 @@ WISHED_SCOPES: Final = {
 
 
 def open_adapter(settings: SlackSettings, clock: Clock | None = None) -> SlackAdapter:
-    """Return the adapter for one app in one workspace."""
+    """Return the adapter for one app."""
     return SlackAdapter(settings, clock)
 
 
@@ -108,7 +113,7 @@ class _Handler(AsyncSocketModeHandler):
 
 
 class SlackAdapter:
-    """One bot user in one workspace."""
+    """One app, in the workspaces where it is installed."""
 
     platform = "slack"
 
@@ -119,6 +124,8 @@ class SlackAdapter:
         self.shared = False
         """See `Companion`."""
         self._troubles = LogThrottle(log, self._clock)
+        self.grants: Grants | None = None
+        """See `Installable`."""
         self.entrance: Entrance | None = None
         self._crowded = asyncio.Event()
         """Set when Slack closed our socket because the app has too many."""
@@ -133,9 +140,11 @@ class SlackAdapter:
 
     async def __aenter__(self) -> SlackAdapter:
         self._http = aiohttp.ClientSession(timeout=CALL_TIMEOUT)
-        self._web = self._client()
+        self._web = self._client("")
+        seal = Seal(self._settings.token_keys) if self._settings.installable else None
+        self._workspaces = Workspaces(self._client, self._http, self._clock, self.grants, seal)
         try:
-            self.workspace = await open_workspace(self._web, self._http, self._clock)
+            await self._workspaces.open(self._settings.slack_bot_token.get_secret_value(), shared=self.shared)
         except BaseException:
             await self._http.close()
             raise
@@ -144,10 +153,16 @@ class SlackAdapter:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.workspace.people.close()
+        await self._workspaces.end_lookups()
         await done_within(self._clock, self._storing, STORE_SECONDS)
-        await self.workspace.close()
+        await self._workspaces.close()
         await self._http.close()
+
+    @property
+    def workspace(self) -> Workspace:
+        """That of SLACK_BOT_TOKEN."""
+        assert self._workspaces.home is not None
+        return self._workspaces.home
 
     @property
     def listening(self) -> bool:
@@ -159,24 +174,30 @@ class SlackAdapter:
 
     @property
     def identity(self) -> str:
-        return f"{self.workspace.me.team}/{self.workspace.me.user}"
+        if (home := self._workspaces.home) is None:
+            return self._settings.slack_client_id
+        return f"{home.me.team}/{home.me.user}"
 
     @property
     def conflicts(self) -> int:
         return self._rivals.recent
 
     def surface(self, target: ReplyTarget) -> Surface:
-        return self.workspace.surface(target)
+        return self._workspaces.of(target.data.get("team")).surface(target)
 
     async def fetch(self, source: str, into: BinaryIO, most: int) -> Enclosure | None:
-        return await self.workspace.fetch(source, into, most)
+        workspace, own = self._workspaces.of_file(source)
+        return await workspace.fetch(own, into, most)
 
     def earlier(self, message: MessageSent) -> SlackThread | None:
-        return self.workspace.earlier(message)
+        return self._workspaces.of(message.chat.account).earlier(message)
 
     async def listen(self, deliver: Deliver) -> None:
         """Receive events until cancelled; the library replaces the connection whenever Slack asks."""
-        doubting = asyncio.create_task(self.workspace.watch(), name="slack token")
+        if (home := self._workspaces.home) is None:
+            await self._await_posts(deliver)
+            return
+        doubting = asyncio.create_task(home.watch(), name="slack token")
         try:
             async with while_running(doubting):
                 await (self._await_posts(deliver) if self._settings.by_web else self._await_events(deliver))
@@ -191,8 +212,10 @@ class SlackAdapter:
             return BoltResponse(status=200 if await self._take_in(body, deliver) else 503)
 
         # Before authorization: that would ask Slack who we are while Slack waits for the acknowledgement.
-        app = AsyncApp(name="parley", client=self._web, signing_secret="", logger=self._bolt, before_authorize=take_in)
-        handler = _Handler(app, self._app_token, logger=self._wire, web_client=self._web)
+        app = AsyncApp(
+            name="parley", client=self.workspace.web, signing_secret="", logger=self._bolt, before_authorize=take_in
+        )
+        handler = _Handler(app, self._app_token, logger=self._wire, web_client=self.workspace.web)
         handler.client.proxy = self._web.proxy
         handler.client.wss_uri = url
         handler.client.on_message_listeners.append(self._hear)
@@ -214,7 +237,9 @@ class SlackAdapter:
     async def _await_posts(self, deliver: Deliver) -> None:
         """Take in what Slack posts until cancelled; what comes later is refused, and an event posted again."""
         secret = self._settings.slack_signing_secret.get_secret_value()
-        self.entrance = SlackEntrance(secret, self._clock, lambda body: self._take_in(body, deliver))
+        self.entrance = SlackEntrance(
+            secret, self._clock, lambda body: self._take_in(body, deliver), self._installing()
+        )
         try:
             await asyncio.Event().wait()
         finally:
@@ -222,7 +247,15 @@ class SlackAdapter:
 
     async def _take_in(self, body: dict[str, Any], deliver: Deliver) -> bool:
         """Store a payload; False leaves it unacknowledged, so that Slack sends it again."""
-        workspace = self.workspace
+        try:
+            if await self._workspaces.take_out(body):
+                return True
+            workspace = await self._workspaces.hearing(body)
+        except StoreError as unread:
+            self._troubles.warn(f"slack: an event will be sent again: {unread}")
+            return False
+        if workspace is None:
+            return True
         if (beside := workspace.beside(body)) is not None:
             task, awaited = beside
             self._keep(task)
@@ -312,11 +345,17 @@ class SlackAdapter:
                 f"Slack at {self._web.base_url} does not answer ({code or type(error).__name__})"
             ) from None
 
-    def _client(self) -> Client:
+    def _installing(self) -> Installing | None:
+        if not self._settings.installable or self.grants is None:
+            return None
+        scopes = dict.fromkeys(NEEDED_SCOPES, True) | dict.fromkeys(WISHED_SCOPES, False)
+        return Installing(self._settings, scopes, self._web, self._clock, self._workspaces.add)
+
+    def _client(self, token: str) -> Client:
         """Return a client without retries: the core knows which calls may be repeated."""
         base = self._settings.slack_api_base_url
         client = Client(
-            self._settings.slack_bot_token.get_secret_value(),
+            token,
             base_url=base,
             session=self._http,
             logger=self._wire,
@@ -338,6 +377,8 @@ async def _store(told: Incoming, deliver: Deliver) -> None:
 async def check(settings: SlackSettings) -> list[Finding]:
     """Check both tokens, and report missing scopes."""
     async with SlackAdapter(settings) as adapter:
+        if adapter._workspaces.home is None:
+            return [Finding.not_asked(f"others install the app at {settings.slack_install_url}")]
         workspace = adapter.workspace
         team, user = workspace.me.team, workspace.me.user
         findings = [Finding.ok(f"the bot token works; the bot is {user} in workspace {team}")]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from slack_sdk.signature import SignatureVerifier
 
+from adapters.slack.installing import Installing
 from bot.contract import Clock, Headers, Proof, WebAnswer, is_recent, is_same
 from tools.json_values import read_json
 
@@ -28,12 +29,20 @@ _MOST_FIELDS: Final = 100
 class SlackEntrance:
     """Where Slack's posts come in; an event that is not answered with 200 comes again, three times in all."""
 
-    def __init__(self, secret: str, clock: Clock, store: Callable[[dict[str, Any]], Awaitable[bool]]) -> None:
+    def __init__(
+        self,
+        secret: str,
+        clock: Clock,
+        store: Callable[[dict[str, Any]], Awaitable[bool]],
+        installing: Installing | None = None,
+    ) -> None:
         """
         Args:
             secret: with which Slack signs.
             store: takes in a payload; False: it could not be stored.
+            installing: the pages for others; None: the app is installed in one workspace.
         """
+        self._installing = installing
         self._verifier = SignatureVerifier(secret)
         self._clock = clock
         self._store = store
@@ -51,6 +60,9 @@ class SlackEntrance:
             # The library signs text.
             return False
         return is_same(signature, expected or "")
+
+    async def visit(self, page: str, query: Mapping[str, str], cookies: Mapping[str, str]) -> WebAnswer:
+        return await self._installing.visit(page, query, cookies) if self._installing else WebAnswer(404)
 
     async def take_in(self, headers: Headers, body: bytes) -> WebAnswer:
         try:

@@ -26,6 +26,7 @@ from bot.contract import (
     ControlPressed,
     Enclosure,
     Incoming,
+    MessageEdited,
     MessageSent,
     Newest,
     ReplyTarget,
@@ -43,15 +44,26 @@ NAME_SECONDS: Final = 1.0
 class Workspace:
     """What the adapter does in one workspace, from `open_workspace` to `close`."""
 
-    def __init__(self, web: Client, http: aiohttp.ClientSession, clock: Clock, me: Me, scopes: frozenset[str] | None):
+    def __init__(
+        self,
+        web: Client,
+        http: aiohttp.ClientSession,
+        clock: Clock,
+        me: Me,
+        scopes: frozenset[str] | None,
+        *,
+        of_others: bool = False,
+    ) -> None:
         """
         Args:
             scopes: what the bot token was granted; None when Slack did not say.
+            of_others: there are more, so that each file's source begins with the workspace that it came from.
         """
+        self._of_others = of_others
         self.me = me
         self.scopes = scopes
         self.people = People(web, clock)
-        self._web = web
+        self.web = web
         self._http = http
         self._clock = clock
         self._missing = MissingScopes(clock)
@@ -78,13 +90,13 @@ class Workspace:
             Unreachable: Slack does not answer now.
         """
         while True:
-            self._web.doubted.clear()
-            await self._web.doubted.wait()
-            await _log_in(self._web)
+            self.web.doubted.clear()
+            await self.web.doubted.wait()
+            await _log_in(self.web)
 
     def surface(self, target: ReplyTarget) -> SlackSurface:
         return SlackSurface(
-            self._web,
+            self.web,
             self._http,
             target,
             self._clock,
@@ -102,7 +114,7 @@ class Workspace:
         """Return a reader for the message's thread; None if the message begins it."""
         if not message.message_id or message.chat.thread in ("", message.message_id):
             return None
-        return SlackThread(self._web, self.me, self.people, self._missing, message)
+        return SlackThread(self.web, self.me, self.people, self._missing, message)
 
     def beside(self, body: dict[str, Any]) -> tuple[asyncio.Task[None], bool] | None:
         """Begin what a payload asks for that is no message; None where it asks for nothing of that kind.
@@ -145,7 +157,14 @@ class Workspace:
         if isinstance(told, MessageSent | ControlPressed):
             language = self.people.language(told.sender.id.rpartition("/")[2])
             told = replace(told, sender=replace(told.sender, language=language))
+        if self._of_others and isinstance(told, MessageSent | MessageEdited):
+            told = replace(told, enclosed=self._named(told.enclosed)) if told.enclosed else told
+            if isinstance(told, MessageSent) and told.quoted is not None:
+                told = replace(told, quoted=replace(told.quoted, enclosed=self._named(told.quoted.enclosed)))
         return told
+
+    def _named(self, enclosed: tuple[Enclosure, ...]) -> tuple[Enclosure, ...]:
+        return tuple(replace(one, source=f"{self.me.team} {one.source}") if one.source else one for one in enclosed)
 
     def stored(self, told: Incoming, named: set[str]) -> None:
         """Note what was stored: who is `named` is looked up, and a session that was stopped rests."""

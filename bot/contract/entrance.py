@@ -5,8 +5,8 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 Headers: TypeAlias = Mapping[str, str]
 """The headers of a request; a name is found however it is capitalised."""
@@ -25,6 +25,7 @@ class WebAnswer:
     status: int = 200
     body: bytes = b""
     media_type: str = "application/json"
+    headers: Headers = field(default_factory=dict)
 
 
 class Entrance(Protocol):
@@ -39,6 +40,16 @@ class Entrance(Protocol):
 
     async def take_in(self, headers: Headers, body: bytes) -> WebAnswer:
         """Store what a proven request says, and answer it: with 2xx only when it is stored, or says nothing to us."""
+        ...
+
+
+@runtime_checkable
+class Visited(Protocol):
+    """An entrance that people open in a browser, too."""
+
+    async def visit(self, page: str, query: Mapping[str, str], cookies: Mapping[str, str]) -> WebAnswer:
+        """Answer a GET of `page`, the last part of the address behind the platform's name. It may be anybody's, and
+        raises nothing that tells of it."""
         ...
 
 

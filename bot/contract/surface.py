@@ -320,7 +320,7 @@ class Companion(Protocol):
     """An adapter whose platform shares what people write among several connections."""
 
     shared: bool
-    """Set before the adapter listens where other processes of ours listen, too: their connections are no rivals."""
+    """Set before the adapter is entered where other processes of ours run: their connections are no rivals."""
 
 
 @runtime_checkable

@@ -65,6 +65,9 @@ class Platforms:
         self._sessions = sessions
         self._locks = locks
         self._adapters = dict(adapters)
+        for adapter in adapters.values():
+            if isinstance(adapter, Companion):
+                adapter.shared = locks is not None
         self._clock = clock
         self._metrics = metrics or Metrics()
         self._warnings = LogThrottle(log, clock)
@@ -268,8 +271,6 @@ class Platforms:
         if not self._role.receives:
             self._state[name] = "standing by"
             await asyncio.Future()
-        if isinstance(adapter, Companion):
-            adapter.shared = self._locks is not None
         if self._locks is None or not isinstance(adapter, Sole) or not adapter.account:
             self._state[name] = "listening"
             await adapter.listen(deliver)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from bot.contract import Clock, Entrance, LogThrottle, origin_of, time_limit
+from bot.contract import Clock, Entrance, LogThrottle, Visited, WebAnswer, origin_of, time_limit
 from bot.operations.listener import Port, listen
 from bot.operations.metrics import Metrics
 
@@ -64,6 +64,9 @@ class WebServer(Port):
         app = web.Application()
         for platform in self._platforms:
             app.router.add_post(f"/{{before:(?:.*/)?}}{platform}", partial(self._receive, platform))
+            app.router.add_get(
+                f"/{{before:(?:.*/)?}}{platform}/{{page:[a-z]+}}", partial(self._visit, platform), allow_head=False
+            )
         app.router.add_get("/{before:(?:.*/)?}health", self._health)
         self._runner = await listen(app, self._host, self._port, "WEB_PORT", _WIRE)
         return self
@@ -72,6 +75,22 @@ class WebServer(Port):
         from aiohttp import web
 
         return web.Response(body=b'{"ok": true}', content_type="application/json")
+
+    async def _visit(self, platform: str, request: web.Request) -> web.StreamResponse:
+        from aiohttp import web
+
+        entrance = self._entrance(platform)
+        if entrance is None:
+            return web.Response(status=503)
+        if not isinstance(entrance, Visited):
+            return web.Response(status=404)
+        try:
+            answer = await entrance.visit(request.match_info["page"], request.query, request.cookies)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the page is opened again
+            log.error("web: a page of %s could not be shown: %s", platform, origin_of(error))
+            answer = WebAnswer(500)
+        headers = {**answer.headers, "Content-Type": answer.media_type}
+        return web.Response(status=answer.status, body=answer.body, headers=headers)
 
     async def _receive(self, platform: str, request: web.Request) -> web.StreamResponse:
         from aiohttp import web

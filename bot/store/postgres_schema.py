@@ -16,7 +16,7 @@ from contextlib import closing
 from functools import cache
 
 from bot.contract import SettingsError
-from bot.store.schema import ALLOWANCES, HOLDINGS, UNPLACED, Step, take_step
+from bot.store.schema import ALLOWANCES, GRANTS, HOLDINGS, UNPLACED, Step, take_step
 from bot.store.schema import STEPS as SQLITE_STEPS
 from bot.store.sql import Connection, Session
 
@@ -74,7 +74,7 @@ PROCESSES: Step = (
     "CREATE TABLE IF NOT EXISTS listeners (name TEXT PRIMARY KEY, session TEXT NOT NULL)",
 )
 
-LATER: tuple[Step, ...] = (HOLDINGS, _BY_PLACE, ALLOWANCES, UNPLACED, PROCESSES)
+LATER: tuple[Step, ...] = (HOLDINGS, _BY_PLACE, ALLOWANCES, UNPLACED, PROCESSES, GRANTS)
 """Steps after the first, each with what SQLite's next steps change; statements as `for_postgres` reads them."""
 
 

@@ -335,6 +335,16 @@ UNPLACED = (
     list_unplaced,
 )
 
+GRANTS = (
+    # What accounts of a platform granted an app that they installed; sealed, so that no copy of this is a token.
+    """
+    CREATE TABLE grants (
+        platform TEXT NOT NULL, account TEXT NOT NULL, sealed TEXT NOT NULL, kept_at REAL NOT NULL,
+        PRIMARY KEY (platform, account)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+
 STEPS: tuple[Step, ...] = (
     _INTAKE,
     _TURNS,
@@ -362,6 +372,7 @@ STEPS: tuple[Step, ...] = (
     HOLDINGS,
     ALLOWANCES,
     UNPLACED,
+    GRANTS,
 )
 
 

@@ -15,6 +15,7 @@ from bot.store.facts import StoredFacts
 from bot.store.faults import DatabaseError, Fault, store_error
 from bot.store.files import StoredFiles
 from bot.store.forgetting import give_back, wipe_traces
+from bot.store.grants import StoredGrants
 from bot.store.history import History
 from bot.store.intake import Intake
 from bot.store.location import is_server, real_path
@@ -58,6 +59,7 @@ class Store:
         self.files = StoredFiles(writer, readers, clock)
         self.spending = Spending(writer, readers, clock, worker)
         self.allowances = Allowances(writer, readers, clock, worker)
+        self.grants = StoredGrants(writer, readers, clock)
         self.retention = Retention(writer, readers, clock)
         self.people = People(writer, readers, clock)
         self.used = UsedByTurns(writer, readers, clock)

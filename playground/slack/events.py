@@ -29,6 +29,8 @@ class Events:
             "message.channels",
             "message.groups",
             "message.mpim",
+            "app_uninstalled",
+            "tokens_revoked",
         }
         """Of the app: `app_mention`, `message.` with `im`, `mpim` or `channels`, and the names of other events."""
         self.verification_token = "legacy"

@@ -49,13 +49,15 @@ class SlackServer(PeopleSide):
         limits: bool | Limits = True,
         *,
         wall: Callable[[], float] = time.time,
+        team: str = "T0PARLEY",
     ) -> None:
         self._host, self._port, self._wall = host, port, wall
         self.limits = limits if isinstance(limits, Limits) else Limits()
         self.screen, self.faults = Screen(now), Faults()
-        self.bot_token, self.app_token = "xoxb-1-playground", "xapp-1-A0PARLEY-playground"
+        number = "1" if team == "T0PARLEY" else team
+        self.bot_token, self.app_token = f"xoxb-{number}-playground", "xapp-1-A0PARLEY-playground"
         self.signing_secret = "8f742231b10e8888abcd99yyyzzz85a5"
-        workspace = Workspace(self.screen, self.limits, wall(), MANIFEST_SCOPES)
+        workspace = Workspace(self.screen, self.limits, wall(), MANIFEST_SCOPES, team)
         self._deliveries = Deliveries(self.limits, now)
         events = Events(workspace, self._deliveries)
         self._streams, self._agents = StreamMethods(workspace), AgentMethods(workspace, events.subscriptions)

@@ -145,14 +145,14 @@ class Preview:
 class Workspace:
     """Everything a workspace knows. `changed` hears about each lasting message that is posted, edited or deleted."""
 
-    def __init__(self, screen: Screen, limits: Limits, epoch: float, scopes: Iterable[str]) -> None:
+    def __init__(self, screen: Screen, limits: Limits, epoch: float, scopes: Iterable[str], team: str) -> None:
         self.screen, self.limits = screen, limits
         self.now = screen.now
         self._epoch = epoch - self.now()
         self._last = 0
         self._ids = itertools.count(1)
-        self.team_id, self.team_name, self.app_id = "T0PARLEY", "playground", "A0PARLEY"
-        self.bot_user_id, self.bot_id, self.bot_name = "U0PARLEY", "B0PARLEY", "parley"
+        self.team_id, self.team_name, self.app_id = team, "playground", "A0PARLEY"
+        self.bot_user_id, self.bot_id, self.bot_name = f"U{team[1:]}", f"B{team[1:]}", "parley"
         self.scopes = set(scopes)
         """What the bot was granted."""
         self.base = ""

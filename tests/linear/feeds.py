@@ -20,6 +20,7 @@ from typing import Any
 
 import discord
 from mcp_types import CallToolResult, TextContent
+from slack_sdk.web.async_client import AsyncWebClient
 from telegram import Bot, User
 
 from adapters import download
@@ -30,13 +31,16 @@ from adapters.discord import markdown as discord_markdown
 from adapters.discord import webhook as discord_webhook
 from adapters.discord.pages import rendered
 from adapters.formatting import layout
+from adapters.settings import SlackSettings
 from adapters.slack import errors as slack_errors
 from adapters.slack import events as slack_events
+from adapters.slack import installing as slack_installing
 from adapters.slack import marks as slack_marks
 from adapters.slack import mrkdwn as slack_mrkdwn
 from adapters.slack import reading as slack_reading
 from adapters.slack import streams as slack_streams
 from adapters.slack import webhook as slack_webhook
+from adapters.slack.sealing import Seal
 from adapters.telegram import html as telegram_html
 from adapters.telegram import live as telegram_live
 from adapters.telegram import updates as telegram_updates
@@ -375,7 +379,15 @@ async def _stored(what: object) -> bool:
     return True
 
 
+async def _granted(what: object) -> None:
+    return None
+
+
 SLACK_ENTRANCE = slack_webhook.SlackEntrance("secret", SystemClock(), _stored)
+SLACK_INSTALLING = slack_installing.Installing(
+    SlackSettings.model_validate({"slack_client_secret": "secret"}), {}, AsyncWebClient(), SystemClock(), _granted
+)
+SLACK_SEAL = Seal(["A" * 43 + "="])
 DISCORD_ENTRANCE = discord_webhook.DiscordEntrance("0" * 64, SystemClock(), lambda told: None)
 
 
@@ -581,6 +593,12 @@ FED: dict[str, Callable[[str], object]] = {
     "adapters.slack.webhook.SlackEntrance.expect": lambda text: SLACK_ENTRANCE.expect(
         {"X-Slack-Request-Timestamp": text, "X-Slack-Signature": text}
     ),
+    "adapters.slack.installing.Installing.visit": lambda text: [
+        _done(SLACK_INSTALLING.visit(page, {"state": state, "code": text, "error": ""}, {"parley_install": text}))
+        for page in ("installed", text)
+        for state in (text, f"1.{text}.{text}")
+    ],
+    "adapters.slack.sealing.Seal.open": lambda text: SLACK_SEAL.open(text, text),
     "adapters.slack.webhook.SlackEntrance.take_in": lambda text: [
         _done(SLACK_ENTRANCE.take_in({"Content-Type": kind}, text.encode()))
         for kind in ("application/json", "application/x-www-form-urlencoded")
@@ -1002,7 +1020,9 @@ OWN: dict[str, str] = {
     "adapters.discord.commands.names_of": _SHORT,
     "adapters.slack.about": _HANDS_ON,
     "adapters.slack.adapter.SlackAdapter": _HANDS_ON,
+    "adapters.slack.webhook.SlackEntrance.visit": _HANDS_ON,
     "adapters.slack.workspace.Workspace": _HANDS_ON,
+    "adapters.slack.workspaces.Workspaces": _HANDS_ON,
     "adapters.slack.errors.field": _SHORT,
     "adapters.slack.people": _SHORT,
     "adapters.slack.prompts": _SHORT,

@@ -452,7 +452,7 @@ async def test_of_more_people_than_are_remembered_the_one_who_was_named_longest_
     slack: SlackServer, adapter: SlackAdapter, clock: FakeClock
 ) -> None:
     slack.person("U3", "cleo")
-    people = People(adapter._web, clock, most=2)
+    people = People(adapter.workspace.web, clock, most=2)
 
     for id in ("U1", "U2"):
         await people.settle({id}, 1)

@@ -1,0 +1,244 @@
+"""The workspaces in which the app is installed: the one of SLACK_BOT_TOKEN, and those that others installed it in."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import aiohttp
+
+from adapters.slack.client import Client
+from adapters.slack.events import Me
+from adapters.slack.sealing import Granted, Seal
+from adapters.slack.sessions import AGENT
+from adapters.slack.workspace import Workspace, open_workspace
+from bot.contract import Backoff, Clock, Grants, LogThrottle, SettingsError, StoreError, Unreachable
+from tools.cancelling import end_tasks
+
+log = logging.getLogger(__name__)
+
+_PLATFORM: Final = "slack"
+REFRESH_SECONDS: Final = 5.0
+"""Between two looks at what other processes were granted."""
+_REMOVED: Final = frozenset({"app_uninstalled", "tokens_revoked"})
+
+
+class Workspaces:
+    """All of them, from `open` to `close`."""
+
+    def __init__(
+        self,
+        client: Callable[[str], Client],
+        http: aiohttp.ClientSession,
+        clock: Clock,
+        grants: Grants | None = None,
+        seal: Seal | None = None,
+    ) -> None:
+        """
+        Args:
+            client: token → what calls Slack with it.
+            grants, seal: where and how is kept what workspaces granted; None: there is only that of the settings.
+        """
+        self._client = client
+        self._http = http
+        self._clock = clock
+        self._kept = (grants, seal) if grants is not None and seal is not None else None
+        self.home: Workspace | None = None
+        """That of SLACK_BOT_TOKEN."""
+        self._others: dict[str, tuple[Granted, Workspace]] = {}
+        self._watching: dict[str, asyncio.Task[None]] = {}
+        self._tending: asyncio.Task[None] | None = None
+        self._closed_seals: set[str] = set()
+        self._troubles = LogThrottle(log, clock)
+
+    async def open(self, token: str, *, shared: bool = False) -> None:
+        """Log in with the token of the settings, if there is one, and read what others granted.
+
+        Args:
+            shared: other processes are granted something, too.
+
+        Raises:
+            SettingsError: Slack refuses the token.
+            Unreachable: Slack does not answer now.
+            StoreError: what others granted cannot be read now.
+        """
+        if token:
+            self.home = await open_workspace(self._client(token), self._http, self._clock)
+        if self._kept is None:
+            return
+        await self.refresh()
+        if shared:
+            self._tending = asyncio.create_task(self._tend(), name="slack workspaces")
+
+    async def end_lookups(self) -> None:
+        for workspace in self.all:
+            await workspace.people.close()
+
+    async def close(self) -> None:
+        if self._tending is not None:
+            await end_tasks(self._tending)
+        await end_tasks(*self._watching.values())
+        for workspace in self.all:
+            await workspace.close()
+
+    @property
+    def all(self) -> list[Workspace]:
+        home = [self.home] if self.home is not None else []
+        return home + [workspace for _, workspace in self._others.values()]
+
+    def of(self, team: object) -> Workspace:
+        """Return the workspace where something is to be shown.
+
+        Raises:
+            Unreachable: the app is not installed there any more.
+        """
+        if (found := self._find(str(team or ""))) is None:
+            raise Unreachable(f"the app is not installed in the Slack workspace {team}")
+        return found
+
+    def of_file(self, source: str) -> tuple[Workspace, str]:
+        """Return the workspace that a file came from, and its source there.
+
+        Raises:
+            Unreachable: the app is not installed there any more.
+        """
+        team, _, own = source.rpartition(" ")
+        if not team and self.home is not None:
+            return self.home, own
+        return self.of(team), own
+
+    async def hearing(self, body: Mapping[str, Any]) -> Workspace | None:
+        """Return the workspace for which Slack sent a payload; None where the app is not installed there.
+
+        Raises:
+            StoreError: what others granted cannot be read now.
+        """
+        if self._kept is None:
+            return self.home
+        teams = _teams_in(body)
+        for look in (True, False):
+            for team in teams:
+                if (found := self._find(team)) is not None:
+                    return found
+            if look:
+                await self.refresh()
+        self._troubles.warn(f"slack: {', '.join(teams) or 'a workspace without a name'} did not install the app")
+        return None
+
+    async def take_out(self, body: Mapping[str, Any]) -> bool:
+        """Forget a workspace in which the app was removed; False for a payload that tells of no such thing.
+
+        Raises:
+            StoreError: what it granted is not deleted.
+        """
+        event = body.get("event")
+        if self._kept is None or not isinstance(event, Mapping) or event.get("type") not in _REMOVED:
+            return False
+        tokens = event.get("tokens") or {}
+        # Those of people are no concern of ours: the bot has one of its own.
+        if event.get("type") == "app_uninstalled" or tokens.get("bot"):
+            team = str(body.get("team_id") or "")
+            await self._kept[0].drop(_PLATFORM, team)
+            await self._leave(team)
+        return True
+
+    async def add(self, granted: Granted) -> None:
+        """Keep what a workspace granted, and serve it from now on.
+
+        Raises:
+            StoreError: it is not kept.
+        """
+        assert self._kept is not None
+        grants, seal = self._kept
+        await grants.keep(_PLATFORM, granted.team, seal.close(granted))
+        await self._join(granted)
+
+    async def refresh(self) -> None:
+        """Serve what is kept, and nothing else.
+
+        Raises:
+            StoreError: it cannot be read now.
+        """
+        assert self._kept is not None
+        grants, seal = self._kept
+        kept = await grants.list_kept(_PLATFORM)
+        for team, sealed in kept.items():
+            if (granted := seal.open(team, sealed)) is not None:
+                await self._join(granted)
+            elif team not in self._closed_seals:
+                self._closed_seals.add(team)
+                log.error(
+                    "slack: what %s granted was sealed with another key: name that key behind the new one in "
+                    "SLACK_TOKEN_KEY, or install the app there again",
+                    team,
+                )
+        for team in self._others.keys() - kept.keys():
+            await self._leave(team)
+
+    def _find(self, team: str) -> Workspace | None:
+        if self.home is not None and (self.home.me.team == team or self._kept is None):
+            return self.home
+        return self._others[team][1] if team in self._others else None
+
+    async def _join(self, granted: Granted) -> None:
+        before = self._others.get(granted.team)
+        if (before and before[0] == granted) or (self.home is not None and self.home.me.team == granted.team):
+            return
+        if before:
+            await self._leave(granted.team)
+            # Replies that are being written go on with the new token.
+            before[1].web.token = granted.token
+        scopes = frozenset(filter(None, granted.scopes.split(",")))
+        me = Me(granted.team, granted.user, granted.bot, agent=AGENT in scopes)
+        workspace = Workspace(self._client(granted.token), self._http, self._clock, me, scopes or None, of_others=True)
+        self._others[granted.team] = granted, workspace
+        watching = asyncio.create_task(self._watch(granted, workspace), name=f"slack token of {granted.team}")
+        self._watching[granted.team] = watching
+
+    async def _leave(self, team: str) -> None:
+        if (left := self._others.pop(team, None)) is None:
+            return
+        log.warning("slack: %s (%s) is not served any more", team, left[0].name)
+        await left[1].close()
+        watching = self._watching.pop(team)
+        if watching is not asyncio.current_task():
+            await end_tasks(watching)
+
+    async def _watch(self, granted: Granted, workspace: Workspace) -> None:
+        """Serve a workspace no longer when Slack refuses its token; what is kept is tried again at the next start."""
+        backoff = Backoff(self._clock)
+        while True:
+            try:
+                await workspace.watch()
+            except SettingsError:
+                log.error("slack: the token that %s (%s) granted is refused", granted.team, granted.name)
+                await self._leave(granted.team)
+                return
+            except Unreachable:
+                await backoff.wait()
+
+    async def _tend(self) -> None:
+        while True:
+            await self._clock.sleep(REFRESH_SECONDS)
+            try:
+                await self.refresh()
+            except StoreError as error:
+                self._troubles.warn(f"slack: what workspaces granted cannot be read now: {error}")
+
+
+def _teams_in(body: Mapping[str, Any]) -> list[str]:
+    """Return the workspaces that a payload may be for, the likeliest first.
+
+    In a channel that organisations share, `team_id` may be that of who wrote; what Slack authorizes is where the app is
+    installed. https://docs.slack.dev/apis/events-api#authorizations
+    """
+    found: list[object] = [one.get("team_id") for one in body.get("authorizations") or () if isinstance(one, Mapping)]
+    view, team = body.get("view"), body.get("team")
+    if isinstance(view, Mapping):
+        found.append(view.get("app_installed_team_id"))
+    found += [body.get("context_team_id"), body.get("team_id")]
+    if isinstance(team, Mapping):
+        found.append(team.get("id"))
+    return list(dict.fromkeys(str(one) for one in found if one))

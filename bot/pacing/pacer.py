@@ -194,18 +194,22 @@ class Pacer:
         """Return the monotonic time until which a refusal blocks this call; not in the future if none does."""
         return max((self._scope_of(budget).closed_until for budget in cost.budgets), default=float("-inf"))
 
-    def enter(self, budgets: tuple[RateBudget, ...], *, calm: bool = False) -> Reader:
+    def enter(self, budgets: tuple[RateBudget, ...], *, calm: bool = False, resumed: bool = False) -> Reader:
         """Register a reply that draws on `budgets`, and return its reader.
 
         Args:
             calm: nobody waits for it.
+            resumed: another process may have shown some of it just now.
         """
         self.live += 1
         reader = Reader(budgets, calm)
+        new = [budget for budget in budgets if resumed and budget.scope not in self._scopes]
         self._count(reader, 1)
         now = self._clock.monotonic()
         for budget in budgets:
             self._scope_of(budget).come(now)
+        for budget in new:
+            self._scope_of(budget).assume_spent(now)
         return reader
 
     @contextmanager

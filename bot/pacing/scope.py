@@ -203,6 +203,11 @@ class BudgetState:
         if self.budget.burst:
             self._full_at = max(self._full_at, now) + 1.0 / (self.budget.rate * self.factor)
 
+    def assume_spent(self, now: float) -> None:
+        """Reckon that another process just made as many calls as go at once, but one."""
+        if self.budget.burst:
+            self._full_at = max(self._full_at, now + (self.budget.burst - 1) / self.budget.rate)
+
     def refuse(self, now: float, seconds: float) -> None:
         """Close the budget for exactly `seconds` after a refusal, and lower its rate."""
         self.closed_until = max(self.closed_until, now + seconds)

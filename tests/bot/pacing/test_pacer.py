@@ -266,6 +266,22 @@ async def test_what_was_whole_once_leaves_half_of_the_calls_for_half_a_minute(
     assert calls.times == [0.0, 0.0, CALM]
 
 
+@pytest.mark.parametrize(("known", "made_at"), [(False, [0.0, 2.0]), (True, [0.0, 0.0])])
+async def test_of_a_reply_that_another_process_began_the_end_goes_out_at_once_and_progress_later(
+    known: bool, made_at: list[float], calls: Calls, pacer: Pacer, clock: FakeClock
+) -> None:
+    """What the other one called in the last moment counts still, and nobody here knows of it."""
+    if known:
+        pacer.leave(pacer.enter((CHAT,)))
+    reader = pacer.enter((CHAT,), resumed=True)
+    pacer.seen(reader, "")
+    calls.ask("end", CallCost((CHAT,)), Purpose.FINAL, reader)
+    calls.ask("progress", CallCost((CHAT,)), Purpose.PROGRESS, reader)
+    await clock.advance(3.0)
+
+    assert calls.times == made_at
+
+
 @pytest.mark.parametrize(("written_for", "made_at"), [(5.0, 5.0), (100.0, CALM)])
 async def test_what_was_whole_once_waits_while_a_reply_is_written_in_its_chat(
     written_for: float, made_at: float, calls: Calls, pacer: Pacer, clock: FakeClock

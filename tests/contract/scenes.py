@@ -62,6 +62,11 @@ class Scene:
     """She asks in a thread or topic of that channel."""
     mention_later: Callable[[str], object]
     """She writes in that channel to others, and mentions the bot by editing her message."""
+    quote: Callable[[str, str], object]
+    """A program has written these words there, in whatever form its platform has for programs (blocks, embeds, a rich
+    message) and with no plain text; she asks the bot something about that message."""
+    forward: Callable[[str, str], object]
+    """She forwards such a message to the bot as her client does it, with a comment or, where that is "", without."""
     edit: Callable[[str, str], object]
     """She changes a message, by its id, to another text for the bot."""
     touch: Callable[[str], object]
@@ -116,10 +121,29 @@ async def telegram() -> AsyncIterator[Scene]:
             ask=lambda text: server.say(-50, f"@{server.bot['username']} {text}", person=1),
             ask_in_thread=lambda text: server.say(-50, f"@{server.bot['username']} {text}", person=1, thread=5),
             mention_later=lambda text: server.edit(-50, _unheard(server), f"@{server.bot['username']} {text}"),
+            quote=lambda words, text: _reply(server, words, f"@{server.bot['username']} {text}"),
+            forward=lambda words, text: _forward(server, words, text),
             edit=lambda id, text: server.edit(1, int(id), text),
             touch=lambda id: server.edit(1, int(id), str(server.world.messages[1, int(id)].content["text"])),
             withdraw=None,
         )
+
+
+def _rich(words: str) -> list[dict[str, Any]]:
+    return [{"type": "heading", "size": 1, "text": "Alarm"}, {"type": "paragraph", "text": words}]
+
+
+def _reply(server: TelegramServer, words: str, text: str) -> None:
+    """Ada replies in the group to what was pasted there."""
+    server.people.paste(-50, _rich(words), person=server.person(9, "Eve"))
+    said = max(number for chat, number in server.world.messages if chat == -50)
+    server.say(-50, text, person=1, reply_to=said)
+
+
+def _forward(server: TelegramServer, words: str, text: str) -> None:
+    if text:
+        server.say(1, text, person=1)  # a comment is sent first
+    server.people.paste(1, _rich(words), person=1, author=server.person(9, "Eve"))
 
 
 def _unheard(server: TelegramServer) -> int:
@@ -167,10 +191,19 @@ async def discord(answer: bool = False) -> AsyncIterator[Scene]:
             ask=lambda text: server.say(20, f"{server.mention()} {text}", person=1),
             ask_in_thread=lambda text: server.say(side, f"{server.mention()} {text}", person=1),
             mention_later=lambda text: server.edit(server.say(20, "hello all", person=1), f"{server.mention()} {text}"),
+            quote=lambda words, text: server.say(
+                20, f"{server.mention()} {text}", person=1, reply_to=_alarm(server, words)
+            ),
+            forward=lambda words, text: server.forward(server.direct(1), _alarm(server, words), person=1, comment=text),
             edit=lambda id, text: server.edit(id, f"{server.mention()} {text}"),
             touch=lambda id: server.state.tell("MESSAGE_UPDATE", server.message(id)),
             withdraw=server.delete,
         )
+
+
+def _alarm(server: DiscordServer, words: str) -> str:
+    """A program writes an embed and mentions the bot, which is else told nothing of it; the id of its message."""
+    return server.say(20, server.mention(), webhook="Grafana", embeds=[{"title": "Alarm", "description": words}])
 
 
 @asynccontextmanager
@@ -213,10 +246,22 @@ async def slack(direct: bool = False) -> AsyncIterator[Scene]:
             mention_later=lambda text: server.edit(
                 "C1", server.say("C1", "hello all", person="U1"), f"<@{server.bot_user_id}> {text}"
             ),
+            quote=lambda words, text: server.forward(
+                "C1", ("C1", _notice(server, words)), f"<@{server.bot_user_id}> {text}", person="U1"
+            ),
+            forward=lambda words, text: server.forward(
+                server.direct("U1"), ("C1", _notice(server, words)), text, person="U1"
+            ),
             edit=lambda id, text: server.edit(chat, id, f"<@{server.bot_user_id}> {text}"),
             touch=lambda id: _look(server.workspace, chat, id),
             withdraw=lambda id: server.delete(chat, id),
         )
+
+
+def _notice(server: SlackServer, words: str) -> str:
+    """Another app posts blocks; the `ts` of its message."""
+    blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": words}}]
+    return server.say("C1", "", person="U9", bot_id="B7", blocks=blocks)
 
 
 def _look(workspace: Workspace, channel: str, ts: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,8 @@ PICTURE = Enclosure(kind=EnclosureKind.PICTURE, name="a.png", size=4)
 TEA = Quoted(text="Tea is a leaf.", author="Eve", forwarded=True)
 MILK = Quoted(text="Milk is white.", author="Mallory", forwarded=True)
 
+START = time.time() - 102.0
+"""So that what is written at 100 was written just now."""
 Sends = Callable[[Rig], list[MessageSent]]
 
 
@@ -29,7 +32,7 @@ def asked(it: Rig) -> str:
 
 
 def say(it: Rig, text: str, at: float = 100.0, *, person: str = "telegram:7", **more: RawJson) -> MessageSent:
-    return it.message(text, sent_at=at, message_id=str(it.number + 1), person=person, **more)
+    return it.message(text, sent_at=START + at, message_id=str(it.number + 1), person=person, **more)
 
 
 def forward(it: Rig, quoted: Quoted = TEA, at: float = 100.0, **more: RawJson) -> MessageSent:

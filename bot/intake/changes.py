@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from bot.contract import MessageDeleted, MessageEdited, MessageSent
 from bot.store import Store
+
+HEARD: Final = "🎤"
+"""Stands before what was heard, over its answer; who writes it says what they had said."""
 
 
 class Changes:
@@ -48,6 +52,35 @@ class Changes:
             text=edited.text,
             enclosed=enclosed,
             replaces=await self._store.turns.find_newest_answer(id),
+        )
+
+    async def as_meant(self, message: MessageSent) -> MessageSent:
+        """Return the spoken question that a message corrects, with what was really said, in the place of its answer:
+        of the answer that it replies to, or of the chat's newest. Any other message is returned as it is.
+
+        Raises:
+            StoreError: the store does not work now.
+        """
+        said = message.text.removeprefix(HEARD).strip()
+        if said == message.text.strip() or not said or message.command or message.replaces:
+            return message
+        turns = self._store.turns
+        shown = await turns.find_shown_in(message.chat, message.replies_to) if message.replies_to else 0
+        record = await turns.find_record(shown) if message.replies_to else await turns.find_last(message.chat)
+        question = None if record is None else record.incoming
+        if record is None or not isinstance(question, MessageSent):
+            return message
+        heard = [one for one in question.enclosed if one.heard]
+        if len(heard) != 1 or question.joined or question.sender.id != message.sender.id:
+            return message
+        enclosed = tuple(replace(one, text=said) if one is heard[0] else one for one in question.enclosed)
+        return replace(
+            question,
+            delivery=message.delivery,
+            also=(),
+            sender=message.sender,
+            enclosed=enclosed,
+            replaces=await turns.find_newest_answer(record.id),
         )
 
     async def find_answer(self, deleted: MessageDeleted) -> tuple[MessageSent, int] | None:

@@ -291,7 +291,8 @@ class Dispatcher:
             if _comes_by_itself(incoming) and not await self._access.allows(incoming):
                 await self._refuse_reminder(id, incoming)
             elif isinstance(incoming, MessageSent):
-                await self._ask(id, await self._parts.complete(incoming) or incoming, again)
+                asked = await self._parts.complete(incoming) or incoming
+                await self._ask(id, await self._changes.as_meant(asked), again)
             elif isinstance(incoming, ControlPressed):
                 await self._press(id, incoming, again)
             elif isinstance(incoming, MessageDeleted):

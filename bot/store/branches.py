@@ -53,6 +53,14 @@ class Branch:
         return any(low < sequence <= high for low, high in self.list_spans(db, sequence - 1))
 
 
+def find_shown_in(db: Connection, chat: str, message: str) -> int:
+    """Return the turn whose reply stands in a message; 0 if there is none."""
+    row = db.execute(
+        "SELECT p.turn FROM pages p JOIN chats c ON c.id = p.chat WHERE c.chat = ? AND p.message = ?", (chat, message)
+    ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
 def find_branch(db: Connection, chat: str, turn: int = 0) -> Branch | None:
     """Return the history that a turn continues, also one that is not opened yet; None for an unknown chat.
 

@@ -22,7 +22,7 @@ from bot.contract import (
     join_origins,
 )
 from bot.store.approvals import load_approval
-from bot.store.branches import find_newest_answer, place_turn
+from bot.store.branches import find_newest_answer, find_shown_in, place_turn
 from bot.store.files import attachments_of, keep_files, keep_pictures, load_pictures, produced_files
 from bot.store.incoming import incoming_from_json
 from bot.store.intake import count_attempt
@@ -273,6 +273,10 @@ class Turns(Queries):
         """Return the number of the newest turn; 0 if there is none."""
         row = await self._readers.fetch_row("SELECT coalesce(max(id), 0) FROM turns")
         return 0 if row is None else int(row[0])
+
+    async def find_shown_in(self, chat: ChatId, message: str) -> int:
+        """Return the turn whose reply stands in a message; 0 if there is none."""
+        return await self._readers.read(lambda db: find_shown_in(db, str(chat), message))
 
     async def rate(self, turn: int, rating: str) -> None:
         """Keep what the person thought of a turn's answer; the latest word counts."""

@@ -403,3 +403,46 @@ async def test_a_transcript_is_kept_over_a_kill_and_forgotten_with_its_chat(worl
 def dump(world: World) -> str:
     with closing(sqlite3.connect(world.data / "parley.db")) as db:
         return "\n".join(db.iterdump())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+async def test_who_puts_right_what_was_heard_has_the_answer_rewritten(
+    world: World, start: Start, platform: str
+) -> None:
+    hears(world, "When does the fairy leave?")
+    async with start(platform) as bot:
+        place = Place(world, platform)
+        place.send("", voice(platform))
+        await place.until("At six.")
+        await bot.dispatcher.wait_idle()
+        world.model.script = lambda body: Reply("At seven.")
+        place.send("🎤 When does the ferry leave?")
+        await place.until("At seven.")
+        await bot.dispatcher.wait_idle()
+
+    assert place.texts == ["🎤 When does the ferry leave?\n\nAt seven."] and paid(world) == 1
+    assert "When does the ferry leave?" in questions(world)[1] and "fairy" not in questions(world)[1]
+
+
+async def test_a_reply_puts_right_an_earlier_answer_and_only_its_own_speaker_can(world: World, start: Start) -> None:
+    hears(world, "When does the fairy leave?")
+    name = f"@{world.telegram.bot['username']}"
+    async with start("telegram") as bot:
+        place = Place(world, "telegram", group=True)
+        world.telegram.person(8, "Bob")
+        world.telegram.say(-50, name, person=7, files=[voice("telegram")])
+        await place.until("At six.")
+        await bot.dispatcher.wait_idle()
+        place.send("And back?")
+        await bot.dispatcher.wait_idle()
+        first = next(int(one.id) for one in world.telegram.screen.of("-50") if "🎤" in one.text)
+        world.model.script = lambda body: Reply("At eight.")
+        world.telegram.say(-50, "🎤 I am somebody else", person=8, reply_to=first)
+        await place.until("At eight.")
+        await bot.dispatcher.wait_idle()
+        world.model.script = lambda body: Reply("At seven.")
+        world.telegram.say(-50, "🎤 When does the ferry leave?", person=7, reply_to=first)
+        await place.until("At seven.")
+        await bot.dispatcher.wait_idle()
+
+    assert place.texts[0] == "🎤 When does the ferry leave?\n\nAt seven." and len(place.texts) == 3 and paid(world) == 1

@@ -277,6 +277,10 @@ async def test_whose_words_a_message_of_ours_holds_is_that_of_its_turn(
     assert await store.turns.origin_of(chat, "99") == "telegram:7"
     assert await store.turns.origin_of(ChatId("telegram", "42", "8"), "99") == OUTSIDE
     assert await store.turns.origin_of(chat, "98") == OUTSIDE
+    # So is the turn itself.
+    assert await store.turns.find_shown_in(chat, "99") == turn
+    assert await store.turns.find_shown_in(ChatId("telegram", "42", "8"), "99") == 0
+    assert await store.turns.find_shown_in(chat, "98") == 0
 
 
 async def test_half_a_surrogate_pair_from_a_model_does_not_cost_the_answer(

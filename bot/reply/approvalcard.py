@@ -1,9 +1,9 @@
-"""What a person is shown of a call that waits for a decision: the exact arguments, in which nothing can deceive.
+"""What a person is shown of a call that waits for a decision: what it holds in words, in which nothing can deceive.
 
-The arguments stand as JSON in a block of code. What cannot be seen, what changes the order of signs and what ends a
-block of code is written as an escape of JSON, so that the text stays exact on every platform and passes every filter
-as it is. Two things are told between ⟪ and ⟫, which are escaped wherever they come from the arguments: how often a
-sign is repeated, and how much is left out.
+Each argument has a label in the person's language and its value as code, or below it as a block. What cannot be seen,
+what changes the order of signs and what ends the code is named between ⟪ and ⟫ (⟪U+202E⟫), which are named themselves
+wherever they come from the arguments, so that the value stays exact on every platform and passes every filter as it is.
+How often a sign is repeated and how much is left out is told there, too. What is not code are our own words.
 """
 
 from __future__ import annotations
@@ -11,27 +11,47 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from bot.contract import Button, Control
 from bot.safety import clean_name
-from bot.sentences import how_long, say
+from bot.sentences import how_long, label_of, say
 from bot.store import Approval, ApprovalState
 from tools.base import Json
+from tools.credentials import is_random
 
-HEAD_CHARS: Final = 800
-TAIL_CHARS: Final = 300
-"""Characters of long arguments that are shown; with the sentences around them less than a page on every platform."""
+CARD_CHARS: Final = 1_100
+"""Characters of all values that are shown; with the words around them less than a page on every platform."""
+VALUE_CHARS: Final = 600
+"""Characters of one value."""
+_LEAST: Final = 100
+"""Characters of a value that is shown at all when the card is nearly full."""
+_MOST_ROWS: Final = 30
+_INLINE_CHARS: Final = 120
+"""A longer value stands in a block of its own."""
+_NEEDS_BLOCK = re.compile(r"[`\n]")
+_NO_NAME = re.compile(r"[`\n]|^ | $")
+_DEEPEST: Final = 6
+_MOST_LISTED: Final = 10
+_LISTED_CHARS: Final = 40
+"""Of a list, values up to this length stand side by side."""
 FILE: Final = "arguments.json"
 _MOST_REPEATED: Final = 40
-_SIGNS = re.compile(rf"(\\u[0-9a-f]{{4}}|\\.|[^\\])(\1{{{_MOST_REPEATED},}})?", re.DOTALL)
-"""One sign as JSON writes it, with its repetitions where they are many."""
+_RUN = re.compile(rf"(⟪U\+[0-9A-F]{{4,6}}⟫|[^⟪])(\1{{{_MOST_REPEATED},}})", re.DOTALL)
+"""One sign as it is shown, with its repetitions where they are many."""
 _MOST_MARKS: Final = 3
-_HIDING: Final = frozenset("`⟪⟫\u115f\u1160\u3164\uffa0\u2800\u17b4\u17b5\u034f")
-"""Signs that look like nothing, or end what they stand in, though Unicode counts them as letters and symbols."""
+_HIDING: Final = frozenset("⟪⟫\u115f\u1160\u3164\uffa0\u2800\u17b4\u17b5\u034f")
+"""Signs that look like nothing, or stand for ours, though Unicode counts them as letters and symbols."""
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
+_FENCE = re.compile("`{3,}")
+_NAME = re.compile(r"(?=.{1,40}\Z)[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+){0,4}")
+"""A name that can be read as words, and say nothing of its own."""
+_PARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s_-]+")
+_PASSWORDS: Final = frozenset({"password", "passwd", "passphrase", "passcode", "pwd"})
+_KEYS: Final = frozenset({"key", "token", "secret", "credential", "credentials", "authorization", "bearer", "cookie"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +88,19 @@ def write_card(
         changed: it was allowed before the tool changed.
         not_up: it was allowed, and the tool's server is not up.
     """
-    whole = exact(arguments)
-    shown = _shortened(whole, language)
-    parts = [
-        say("approval_head_outside" if outside else "approval_head", language, name=_name(name)),
-        f"```json\n{shown}\n```",
-    ]
+    told = cast("dict[str, Json]", _masked(dict(arguments), language))
+    shown, cut = _listed(told, language)
+    parts = [say("approval_head_outside" if outside else "approval_head", language, name=_named(name)), shown]
     if host:  # other letters may look like those of a host that the person knows
         parts.append(f"🌐 `{host}`")
     if changed or not_up:
-        parts.insert(0, say("approval_changed" if changed else "approval_not_up", language, name=_name(name)))
-    cut = len(whole) > HEAD_CHARS + TAIL_CHARS
+        parts.insert(0, say("approval_changed" if changed else "approval_not_up", language, name=_named(name)))
     if cut:
-        count = f"{len(whole):,}"
-        parts.append(say("approval_cut", language, shown=f"{HEAD_CHARS + TAIL_CHARS:,}", count=count, file=FILE))
+        parts.append(say("approval_cut", language, file=FILE))
     line = say(
         "approval_waits_admins" if admins else "approval_waits_asker", language, wait=how_long(seconds, language)
     )
-    return Card("\n\n".join(parts), line, whole if cut else "")
+    return Card("\n\n".join(parts), line, _whole(told) if cut else "")
 
 
 def text_with_outcome(text: str, approval: Approval) -> str:
@@ -112,31 +127,137 @@ def approval_buttons(approval: Approval) -> tuple[Button, ...]:
     )
 
 
-def exact(arguments: Mapping[str, Json]) -> str:
-    """Return arguments as JSON in which every sign can be seen."""
-    text = json.dumps(dict(arguments), ensure_ascii=False, indent=2)
+def exact(text: str) -> str:
+    """Return a text in which every sign can be seen; lines and words stay as they are."""
     marks, made = 0, list[str]()
     for sign in text:
         marks = marks + 1 if unicodedata.category(sign)[0] == "M" else 0
-        made.append(_escape(sign) if marks > _MOST_MARKS or _deceives(sign) else sign)
-    return _SIGNS.sub(lambda run: f"{run[1]}⟪×{len(run[0]) // len(run[1]):,}⟫" if run[2] else run[0], "".join(made))
+        made.append(_name_sign(sign) if marks > _MOST_MARKS or _deceives(sign) else sign)
+    return _RUN.sub(lambda run: f"{run[1]}⟪×{len(run[0]) // len(run[1]):,}⟫", "".join(made))
+
+
+def _whole(arguments: dict[str, Json]) -> str:
+    """Return all of the arguments as JSON in which every sign can be seen."""
+    text = json.dumps(arguments, ensure_ascii=False, indent=2)
+    return "".join(json.dumps(sign)[1:-1] if _deceives(sign) else sign for sign in text)
 
 
 def _deceives(sign: str) -> bool:
     return sign in _HIDING or (sign not in " \n" and unicodedata.category(sign) in _UNSEEN)
 
 
-def _escape(sign: str) -> str:
-    units = sign.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+def _name_sign(sign: str) -> str:
+    return f"⟪U+{ord(sign):04X}⟫"
 
 
-def _shortened(text: str, language: str) -> str:
-    if len(text) <= HEAD_CHARS + TAIL_CHARS:
-        return text
-    left = say("approval_left_out", language, count=f"{len(text) - HEAD_CHARS - TAIL_CHARS:,}")
-    return f"{text[:HEAD_CHARS]}\n{left}\n{text[-TAIL_CHARS:]}"
+class _Masked(str):
+    """Our own words in the place of a secret."""
 
 
-def _name(name: str) -> str:
+def _masked(value: Json, language: str, name: str = "") -> Json:
+    """Return arguments with our words in the place of secrets that the asker gave or a model made up: passwords, and
+    what looks generated in a key or token."""
+    match value:
+        case dict():
+            return {key: _masked(one, language, key) for key, one in value.items()}
+        case list():
+            return [_masked(one, language, name) for one in value]
+        case str() if value:
+            words = set(_PARTS.sub(" ", name).lower().split())
+            if words & _PASSWORDS or (words & _KEYS and is_random(value)):
+                return _Masked(say("approval_hidden", language, count=f"{len(value):,}"))
+    return value
+
+
+def _listed(arguments: dict[str, Json], language: str) -> tuple[str, bool]:
+    """Return arguments as a list of labels and values, and whether anything is left out of it."""
+    lines, room, cut = list[str](), CARD_CHARS, False
+    if not arguments:
+        return say("approval_nothing", language), False
+    for number, (label, value) in enumerate(_rows(arguments, language)):
+        if number == _MOST_ROWS:
+            return "\n".join([*lines, say("approval_more", language)]), True
+        if not isinstance(value, str) or not value or isinstance(value, _Masked):
+            lines.append(f"- {label}: {_said(value, language)}")
+            continue
+        whole = exact(value)
+        most = min(VALUE_CHARS, room) if room >= _LEAST else 0
+        shown = whole if len(whole) <= most else _shortened(whole, most, language)
+        cut, room = cut or shown is not whole, room - min(len(whole), most)
+        lines.append(f"- {label}:{_as_code(shown)}")
+    return "\n".join(lines), cut
+
+
+def _rows(value: Json, language: str, label: str = "", depth: int = 0) -> Iterator[tuple[str, Json]]:
+    """Yield each value that stands by itself, with a label that says where it stands."""
+    if isinstance(value, dict) and value and depth < _DEEPEST:
+        names = {name: label_of(name, language) if _NAME.fullmatch(name) else "" for name in value}
+        often = Counter(names.values())
+        for name, one in value.items():
+            plain = names[name] if often[names[name]] == 1 else ""
+            named = _NO_NAME.sub(lambda sign: _name_sign(sign[0]), exact(name[:_LISTED_CHARS])) or "⟪⟫"
+            own = f"**{plain}**" if plain else f"`{named}`"
+            yield from _rows(one, language, f"{label} › {own}" if label else own, depth + 1)
+    elif isinstance(value, list) and value and depth < _DEEPEST and not _is_line(value):
+        for number, one in enumerate(value, 1):
+            yield from _rows(one, language, f"{label} {number}", depth + 1)
+    elif isinstance(value, dict) or (isinstance(value, list) and not _is_line(value)):
+        yield label, json.dumps(value, ensure_ascii=False) if value else value
+    elif isinstance(value, int | float) and len(str(value)) > _LISTED_CHARS:
+        yield label, str(value)
+    else:
+        yield label, value
+
+
+def _is_line(values: list[Json]) -> bool:
+    return len(values) <= _MOST_LISTED and all(map(_is_short, values))
+
+
+def _is_short(value: Json) -> bool:
+    """Return True for what can stand beside others in a line."""
+    if isinstance(value, str):
+        return 0 < len(value) <= _LISTED_CHARS and not _NEEDS_BLOCK.search(value)
+    return not isinstance(value, list | dict) and len(str(value)) <= _LISTED_CHARS
+
+
+def _said(value: Json, language: str) -> str:
+    """Return a value in our own words; of short texts in a list, the code."""
+    match value:
+        case _Masked():
+            return str(value)
+        case bool():
+            return say("approval_true" if value else "approval_false", language)
+        case None | "" | [] | {}:
+            return say("approval_nothing", language)
+        case list():
+            return ", ".join(_said(one, language) for one in value)
+        case str():
+            return _as_code(exact(value)).strip()
+        case _:
+            return str(value)
+
+
+def _as_code(shown: str) -> str:
+    """Return an exact text as code, in the line or in a block below it, that nothing in it ends."""
+    if len(shown) <= _INLINE_CHARS and not _NEEDS_BLOCK.search(shown):
+        # Blanks at the ends of code are no part of it in Markdown.
+        inner = shown.strip(" ")
+        before, after = len(shown) - len(shown.lstrip(" ")), len(shown) - len(shown.rstrip(" "))
+        blank = _name_sign(" ")
+        return f" `{blank * before}{inner}{blank * after}`" if inner else f" `{blank * len(shown)}`"
+    return f"\n```\n{_FENCE.sub(lambda run: _name_sign('`') * len(run[0]), shown)}\n```"
+
+
+def _shortened(text: str, most: int, language: str) -> str:
+    """Return the beginning and the end of an exact text, never cut in what stands between our brackets."""
+    head, tail = most * 3 // 4, len(text) - most // 4
+    if text.rfind("⟪", 0, head) > text.rfind("⟫", 0, head):
+        head = text.rfind("⟪", 0, head)
+    if text.rfind("⟪", 0, tail) > text.rfind("⟫", 0, tail):
+        tail = text.find("⟫", tail) + 1
+    left = say("approval_left_out", language, count=f"{tail - head:,}")
+    return "\n".join(part for part in (text[:head], left, text[tail:]) if part)
+
+
+def _named(name: str) -> str:
     return clean_name(name).replace("`", "'")[:80]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from bot.sentences import answers, approvals, attached, commands, limits, people, receipts, spoken, tools
+from bot.sentences.labels import label_of
 from bot.sentences.language import chinese, is_certain, language_of
 from tools.languages import Words, phrase
 

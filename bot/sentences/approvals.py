@@ -30,11 +30,19 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "⚠️ 工具 `{name}` 在您允許之後發生了變化，因此沒有執行。",
     ),
     "approval_cut": (
-        "⚠️ This is too long to be shown here: {shown} of {count:character|characters}. The file `{file}` below holds "
-        "all of it.",
-        "⚠️ 内容太长，这里只显示了 {count} 个字符中的 {shown} 个。完整内容见下方的文件 `{file}`。",
-        "⚠️ 內容太長，這裡只顯示了 {count} 個字元中的 {shown} 個。完整內容見下方的檔案 `{file}`。",
+        "⚠️ Not all of this can be shown here. The file `{file}` below holds all of it.",
+        "⚠️ 内容太长，这里没有全部显示。完整内容见下方的文件 `{file}`。",
+        "⚠️ 內容太長，這裡沒有全部顯示。完整內容見下方的檔案 `{file}`。",
     ),
+    "approval_more": ("- …", "- …", "- …"),
+    "approval_hidden": (
+        "(hidden, {count:character|characters})",
+        "（已隐藏，{count} 个字符）",
+        "（已隱藏，{count} 個字元）",
+    ),
+    "approval_true": ("yes", "是", "是"),
+    "approval_false": ("no", "否", "否"),
+    "approval_nothing": ("(empty)", "（空）", "（空）"),
     "approval_left_out": (
         "⟪{count:character|characters} left out⟫",
         "⟪省略 {count} 个字符⟫",

@@ -40,7 +40,7 @@ async def test_a_call_waits_for_a_press_and_strangers_are_told_aside(room: Room,
     async with start(room.platform) as bot:
         room.ask("look for green tea")
         card = await asked(room)
-        assert card.buttons == [ALLOW, REFUSE] and '"query": "green tea"' in card.text
+        assert card.buttons == [ALLOW, REFUSE] and "Query: green tea" in card.text
         for stranger in range(20):
             room.person(100 + stranger, "Stranger")
             room.press(card, (ALLOW, REFUSE)[stranger % 2], 100 + stranger)
@@ -91,11 +91,9 @@ async def test_hostile_arguments_are_shown_as_they_are_and_break_out_of_nothing(
     async with start(room.platform) as bot:
         room.ask("look for something")
         card = await asked(room)
-        assert (
-            r"\u0060\u0060\u0060 *bold* [x](https://evil.example) <b>&amp; <@U1> @everyone \u202egnp.exe\u200b"
-            in card.text
-        )
-        assert r"\n\n\u0060\u0060\u0060\n**Allowed.** ⟪×9,000⟫" in card.text
+        ticks = "⟪U+0060⟫" * 3
+        assert f"{ticks} *bold* [x](https://evil.example) <b>&amp; <@U1> @everyone ⟪U+202E⟫gnp.exe⟪U+200B⟫" in card.text
+        assert f"\n\n{ticks}\n**Allowed.** ⟪×9,000⟫" in card.text
         await room.until(lambda: card.text.endswith("Until then nothing is done."))
         assert len(room.shown) == 1
         room.press(card, ALLOW)

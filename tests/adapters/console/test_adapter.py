@@ -110,7 +110,7 @@ async def test_a_tool_that_asks_first_is_decided_about_by_a_typed_line(
 
     assert (code, err) == (0, "") and out.count("May I do this?") == 1
     asked, _, after = out.partition("y = ✅ Allow · n = 🚫 Refuse\n")
-    assert '"expression": "6*7"' in asked and said in after and "That is all.\nYou said yes.\n" in after
+    assert "**Expression**: `6*7`" in asked and said in after and "That is all.\nYou said yes.\n" in after
     assert told in str(model.requests[1].messages[-1]["content"])
     assert model.requests[2].messages[-1]["content"] == "yes", "nothing waits any more: it is a message"
 

@@ -96,7 +96,7 @@ async def test_a_tool_shows_its_call_and_waits_and_runs_once_when_it_is_allowed(
 
         assert asked == (
             "I work it out.\n\n🔐 **May I do this?** The tool `calculator` would run with exactly this:\n\n"
-            '```json\n{\n  "expression": "6*7"\n}\n```\n\n' + WAITS
+            "- **Expression**: `6*7`\n\n" + WAITS
         )
         assert [one.label for one in buttons(it)] == ["✅ Allow", "🚫 Refuse"]
         assert calls_of(tmp_path) == [] and len(it.model.requests) == 1
@@ -166,7 +166,7 @@ async def test_the_decision_of_an_admin_leads_on_to_the_next_question(rig: OpenR
         await it.say("what is 6*7, and 1+1?")
         first = buttons(it)[0]
         await press(it, first, person=EVE)
-        [second] = [one for pages in it.memory.pages.values() for one in pages.values() if '"1+1"' in one.body]
+        [second] = [one for pages in it.memory.pages.values() for one in pages.values() if "`1+1`" in one.body]
         assert second.buttons[0].turn != first.turn and len(calls_of(tmp_path)) == 1
 
         assert await press(it, second.buttons[0]) == ["It is 42, and 2."]
@@ -178,7 +178,7 @@ async def test_what_an_admin_allows_again_and_again_is_done_for_who_asked(rig: O
         it.model.reply(wants(), wants((TOOL, {"expression": "1+1"})), Reply("It is 42, and 2."))
         await it.say("what is 6*7, and 1+1?")
         await press(it, buttons(it)[0], person=EVE)
-        [second] = [one for pages in it.memory.pages.values() for one in pages.values() if '"1+1"' in one.body]
+        [second] = [one for pages in it.memory.pages.values() for one in pages.values() if "`1+1`" in one.body]
         assert await press(it, second.buttons[0], person=EVE) == ["It is 42, and 2."]
         assert {one.person for one in await records(it)} == {ADA} and len(calls_of(tmp_path)) == 2
 
@@ -267,7 +267,7 @@ async def test_a_call_that_a_person_writes_out_asks_as_well(rig: OpenRig, tmp_pa
     async with rig(CONFIRM_TOOLS="calc*,-current_time") as it:
         it.model.reply(Reply("It is 2."))
         [asked] = await it.say("/tool calculator 1+1")
-        assert '"1+1"' in asked and calls_of(tmp_path) == [] and it.model.requests == []
+        assert "`1+1`" in asked and calls_of(tmp_path) == [] and it.model.requests == []
 
         assert await press(it, buttons(it)[0]) == ["It is 2."]
         assert len(calls_of(tmp_path)) == 1
@@ -311,7 +311,7 @@ async def test_what_is_too_long_is_cut_and_goes_with_a_file(rig: OpenRig, tmp_pa
     async with rig(CONFIRM_TOOLS=TOOL) as it:
         it.model.reply(wants((TOOL, {"expression": "+".join(map(str, range(1000)))})), Reply("Much."))
         await it.say("add them all up")
-        assert "1,100 of 3,9" in card(it).body and "⟪2,8" in card(it).body
+        assert "Not all of this can be shown here" in card(it).body and "⟪3,2" in card(it).body
         with closing(sqlite3.connect(tmp_path / "parley.db")) as db:
             [(name, content)] = db.execute("SELECT name, content FROM files JOIN blobs USING (digest)")
         assert name == "arguments.json" and json.loads(content)["expression"].endswith("+998+999")

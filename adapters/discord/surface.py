@@ -392,7 +392,8 @@ class DiscordSurface:
             self._slot.free = False
             return MessageRef(str(changed.id), _ORIGINAL)
         if way is _Way.FOLLOW_UP:
-            made = await self._hook.send(file=sending, wait=True, allowed_mentions=_SILENT)
+            await self._leave_slot()
+            made = await self._hook.send(file=sending, wait=True, allowed_mentions=_SILENT, ephemeral=self._private)
             return MessageRef(str(made.id), _FOLLOW_UP)
         said = await self._channel.send(file=sending, nonce=self._nonce(nonce), allowed_mentions=_SILENT)
         return MessageRef(str(said.id))

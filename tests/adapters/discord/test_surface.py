@@ -668,6 +668,17 @@ async def test_a_private_answer_to_a_question_that_all_saw_takes_thinking_away(s
     assert [(one.text, one.ephemeral) for one in shown] == [("not for all", True), ("nor this", True)]
 
 
+async def test_a_file_of_a_private_answer_is_seen_by_who_asked_alone(stage: Stage) -> None:
+    adapter = await stage.listen()
+    _, target = await stage.answer_to(adapter)
+    private = adapter.surface(ReplyTarget("discord", {**target.data, "private": True}))
+
+    ref = await show(private, Page("not for all", final=True), None)
+    await private.attach(File("a.txt", "text/plain", b"a"), ref, "t1-f0")
+
+    assert [one.ephemeral for one in stage.server.screen.of("20")] == [True, True]
+
+
 async def test_a_private_answer_leaves_what_a_former_process_has_written_for_all(stage: Stage) -> None:
     adapter = await stage.listen()
     surface, target = await stage.answer_to(adapter)

@@ -1,6 +1,9 @@
-"""`python .ci/walked.py`: write `tests/walked.txt` anew, from one run of all tests (half an hour on two quiet cores).
+"""`python .ci/walked.py`: write `tests/long.txt` and `tests/walked.txt` anew, from two runs of all tests.
 
-It names the tests that take more than 0.2 s of processor time, all their cases together, and in which no branch of the
+On two quiet cores that takes three quarters of an hour.
+
+The first says how long each test takes that takes more than 0.2 s of processor time, all its cases together. The second
+names the tests that take more than 0.2 s of processor time, all their cases together, and in which no branch of the
 program is taken that another test does not take. They prove that what is walked is right in one more case, which a
 change seldom breaks alone: so they run in `.ci/run` with the first Python, and wherever they are named.
 """
@@ -21,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 SPENT = "PARLEY_TESTS_SPENT"
 """The folder in which each process that runs tests leaves what they took."""
 LONG = 0.2
-"""Seconds of processor time from which on leaving a test out is worth a line."""
+"""Seconds of processor time from which on a test is worth a line."""
 
 _spent: Counter[str] = Counter()
 
@@ -81,16 +84,28 @@ def read_branches(data: Path, report: Path) -> dict[str, set[Hashable]]:
     return {test: found - loaded for test, found in taken.items()}
 
 
-def main() -> int:
+def measure(*more: str, **settings: str) -> Counter[str]:
+    """Run all tests, and return the seconds of processor time that each took."""
     with tempfile.TemporaryDirectory() as folder:
-        data, report = Path(folder, "coverage"), Path(folder, "report.json")
-        walk = [sys.executable, "-m", "pytest", "-q", "-n", "4", "-p", "walked", "--cov", "--cov-context=test"]
-        here = os.environ | {SPENT: folder, "COVERAGE_FILE": str(data), "PYTHONPATH": str(Path(__file__).parent)}
-        # The list of before must not hide what could be on it.
-        subprocess.run([*walk, "--count-all", f"--cov-report=json:{report}", "tests"], cwd=ROOT, env=here, check=True)
+        walk = [sys.executable, "-m", "pytest", "-q", "-n", "4", "-p", "walked", *more, "tests"]
+        here = os.environ | {SPENT: folder, "PYTHONPATH": str(Path(__file__).parent), **settings}
+        subprocess.run(walk, cwd=ROOT, env=here, check=True)
         spent: Counter[str] = Counter()
         for place in Path(folder).glob("*.spent"):
             spent.update(json.loads(place.read_text(encoding="utf-8")))
+        return spent
+
+
+def main() -> int:
+    spent = measure()  # without counting, which takes as much again
+    long = {test: seconds for test, seconds in sorted(spent.items()) if seconds > LONG}
+    lines = (f"{seconds:.2f} {test}\n" for test, seconds in long.items())
+    (ROOT / "tests" / "long.txt").write_text("".join(lines), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        data, report = Path(folder, "coverage"), Path(folder, "report.json")
+        # The list of before must not hide what could be on it.
+        counting = ("--cov", "--cov-context=test", "--count-all", f"--cov-report=json:{report}")
+        measure(*counting, COVERAGE_FILE=str(data))
         chosen = choose(spent, read_branches(data, report))
     (ROOT / "tests" / "walked.txt").write_text("".join(f"{test}\n" for test in chosen), encoding="utf-8")
     print(f"{len(chosen)} tests, {sum(spent[test] for test in chosen):.0f} of {sum(spent.values()):.0f} s")

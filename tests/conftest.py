@@ -44,6 +44,10 @@ UNCOUNTED = [Path(__file__).with_name(name) for name in ("bench", "journeys", "l
 bench are not measured."""
 WALKED = Path(__file__).with_name("walked.txt")
 """Names the tests in which nothing is walked that another does not walk; `.ci/walked.py` writes it."""
+LONG = Path(__file__).with_name("long.txt")
+"""Seconds of processor time before the name of each test that takes more than a fifth of one; of the same program."""
+LINE_SECONDS = 1.5
+"""What takes longer is left out where nothing is named."""
 COUNTED_JOURNEY = Path(__file__).parent / "journeys" / "test_platforms.py"
 """One is enough: its people walk on every platform."""
 
@@ -94,11 +98,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--count-all", action="store_true", help="count the branches of the tests in walked.txt, too")
     help = "leave out the tests in walked.txt, and those that run programs which nobody here wrote"
     parser.addoption("--leave-walked", action="store_true", help=help)
+    parser.addoption("--at-most", type=float, help="leave out the tests that take longer, in seconds of tests/long.txt")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
-        config.option.leave_walked = True  # as an option, since workers are told what is to be run
+        # As options, since workers are told what is to be run.
+        config.option.leave_walked, config.option.at_most = True, LINE_SECONDS
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -117,7 +123,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if on_server or "postgres_server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.real)
     if config.getoption("leave_walked"):
+        long = _longer_than(config.getoption("at_most"))
         left_out = {item for item in items for mark in ("walked", "real") if item.get_closest_marker(mark)}
+        left_out |= {item for item in items if item.nodeid.partition("[")[0] in long}
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
@@ -129,6 +137,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         again = item.get_closest_marker("walked") and not config.getoption("count_all")
         if again or places[item.path] or getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker(pytest.mark.no_cover)
+
+
+def _longer_than(seconds: float | None) -> set[str]:
+    """Return the tests that take longer; none without a limit."""
+    if seconds is None:
+        return set()
+    lines = (line.partition(" ") for line in LONG.read_text(encoding="utf-8").splitlines())
+    return {name for took, _, name in lines if float(took) > seconds}
 
 
 _IDLE_TURNS = 3

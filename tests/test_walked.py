@@ -48,6 +48,13 @@ def test_every_branch_is_still_taken_and_the_longest_go_first(
     assert choose(spent, taken) == left_out
 
 
+def test_how_long_a_test_takes_is_told_of_each_once() -> None:
+    lines = (ROOT / "tests" / "long.txt").read_text(encoding="utf-8").splitlines()
+    names = [name for _, _, name in (line.partition(" ") for line in lines)]
+
+    assert all(float(line.partition(" ")[0]) >= 0.2 for line in lines) and names == sorted(set(names))
+
+
 def test_what_is_left_out_is_there() -> None:
     """Who renames a test has it run everywhere again; a name without a test says nothing and goes."""
     names = (ROOT / "tests" / "walked.txt").read_text(encoding="utf-8").split()

@@ -146,7 +146,7 @@ def bare(text: str, *, certain: bool = False) -> tuple[str, str] | None:
     if word == "tool":
         # Without a slash it may be an English sentence; `bot.toolchoice.named` looks whether it names a tool.
         return (word, argument) if slash else None
-    if named["colon"]:
+    if named["colon"] and ("…" in command.argument or not argument):
         return (word, argument) if "…" in command.argument else None
     optional = not command.argument or command.argument.startswith("[")
     takes = _pattern(command.argument).fullmatch(argument) if argument else optional

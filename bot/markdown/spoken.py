@@ -23,7 +23,7 @@ _SILENT: Final = re.compile(
 """Pictures and the numbers of sources."""
 _WIDE: Final = re.compile("[\u2e80-\ufeff\U00020000-\U0003ffff]")
 _ASIDE: Final = "\0"
-_NOTHING: Final = re.compile(f"\\s*[(（]{_ASIDE}[)）]?")
+_NOTHING: Final = re.compile(f"(?<!\\s)\\s*+[(（]{_ASIDE}[)）]?")
 """An address in brackets of its own."""
 _SPACE: Final = re.compile(r"\s+")
 _CLOSED: Final = re.compile(r"[.!?…:;,。！？；：，、][\"'”’)\]」』）】》]*\Z")

@@ -66,6 +66,8 @@ def test_a_slash_and_a_word_are_a_command(text: str, command: tuple[str, str] | 
         ("Persona 是什么意思？", None),
         ("persona: who am I?", ("persona", "who am I?")),
         ("busy collect", ("busy", "collect")),
+        ("busy: collect", ("busy", "collect")),
+        ("busy: bees", None),
         ("busy off", ("busy", "off")),
         ("busy bees collect", None),
         ("model trains", None),

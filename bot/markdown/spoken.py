@@ -43,9 +43,12 @@ def seconds_to_say(text: str) -> float:
 
 def first_sentences(spoken: str) -> str:
     """Return the first whole sentences of a text that still grows, as few as are worth a message; empty for none."""
+    seconds, begin = 0.0, 0
     for found in _SENTENCE.finditer(spoken):
-        if seconds_to_say(spoken[: found.end()].strip()) >= _LEAST:
-            return spoken[: found.end()]
+        seconds += seconds_to_say(spoken[begin : found.end()].strip())
+        begin = found.end()
+        if seconds >= _LEAST:
+            return spoken[:begin]
     return ""
 
 

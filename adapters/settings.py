@@ -132,9 +132,7 @@ class SlackSettings(PlatformSettings):
     @property
     def installable(self) -> bool:
         """True if others may install the app."""
-        secrets = self.slack_client_secret, self.slack_token_key
-        words = self.slack_client_id, self.slack_install_url, *(one.get_secret_value() for one in secrets)
-        return any(words)
+        return bool(self.slack_install_url)
 
     @property
     def token_keys(self) -> list[str]:
@@ -178,14 +176,13 @@ class SlackSettings(PlatformSettings):
         given = {
             "SLACK_CLIENT_ID": self.slack_client_id,
             "SLACK_CLIENT_SECRET": self.slack_client_secret.get_secret_value(),
-            "SLACK_INSTALL_URL": self.slack_install_url,
             "SLACK_TOKEN_KEY": self.slack_token_key.get_secret_value(),
             "SLACK_SIGNING_SECRET": self.slack_signing_secret.get_secret_value(),
         }
         wrong = [f"{name} is not set, and others can install the app only with it" for name in given if not given[name]]
         if app:
             wrong.append("SLACK_APP_TOKEN should be unset where others install the app: what is new comes by web")
-        if self.slack_install_url and not self.slack_install_url.endswith("/slack/install"):
+        if not self.slack_install_url.endswith("/slack/install"):
             wrong.append("SLACK_INSTALL_URL should end in /slack/install: https://bot.example.org/slack/install")
         if any(not _SEAL.fullmatch(key) for key in self.token_keys):
             wrong.append(

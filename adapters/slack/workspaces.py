@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ log = logging.getLogger(__name__)
 _PLATFORM: Final = "slack"
 REFRESH_SECONDS: Final = 5.0
 """Between two looks at what other processes were granted."""
+_TEAM: Final = re.compile(r"[TE][A-Z0-9]+")
 _REMOVED: Final = frozenset({"app_uninstalled", "tokens_revoked"})
 
 
@@ -104,10 +106,12 @@ class Workspaces:
         Raises:
             Unreachable: the app is not installed there any more.
         """
-        team, _, own = source.rpartition(" ")
-        if not team and self.home is not None:
-            return self.home, own
-        return self.of(team), own
+        team, _, own = source.partition(" ")
+        if _TEAM.fullmatch(team):
+            return self.of(team), own
+        if self.home is None:
+            raise Unreachable("the workspace of a file is not known")
+        return self.home, source
 
     async def hearing(self, body: Mapping[str, Any]) -> Workspace | None:
         """Return the workspace for which Slack sent a payload; None where the app is not installed there.

@@ -207,7 +207,7 @@ def _sent(message: Message, bot: Bot, where: _Where, word: str, argument: str) -
         enclosed=() if _of_another(message) else _enclosed(message, alone=not argument),
         faceless=message.sender_chat is not None,
         # A comment and what it forwards, the parts of an album and those of a long paste are messages of their own.
-        unfinished=forwarded or bool(message.media_group_id) or units > _LONG,
+        unfinished=forwarded or bool(message.media_group_id) or _LONG < units <= MessageLimit.MAX_TEXT_LENGTH,
         severed=units == MessageLimit.MAX_TEXT_LENGTH,
         album=message.media_group_id or "",
     )

@@ -207,7 +207,7 @@ def nowhere(world: World) -> dict[str, str]:
         name.upper(): f"http://127.0.0.1:9/{PATH}/v1" if name.startswith(keyed) else f"http://me:{SHORT}@127.0.0.1:9/x"
         for kind in configuration.settings_classes()
         for name in kind.model_fields
-        if name.endswith("_url") and name not in ("database_url", "telegram_webhook_url")
+        if name.endswith("_url") and name not in ("database_url", "telegram_webhook_url", "slack_install_url")
     }
     urls |= {"TELEGRAM_API_BASE_URL": f"http://me:{ACCOUNT}@127.0.0.1:9"}
     urls |= {"TAVILY_API_BASE_URL": f"http://127.0.0.1:9/?key={QUERY}"}

@@ -141,7 +141,7 @@ async def test_where_the_operator_says_so_a_person_decides_about_what_a_page_tel
         room.ask(f"my word is {SECRET}; please read the page {evil.url('/page')}")
         await room.until(lambda: bool(room.shown) and ALLOW in room.shown[0].buttons)
         card = room.shown[0]
-        assert f'"url": "{leak}"' in card.text and "from outside" in card.text
+        assert f"Address: {leak}" in card.text.replace("`", "") and "from outside" in card.text
         assert f"🌐 {leak.split('/')[2]}" in card.text.replace("`", "")
         assert evil.visited == ["/page"]
         room.press(card, REFUSE)
@@ -375,7 +375,7 @@ async def test_what_was_looked_up_is_kept_by_a_closed_server_unasked_and_publish
         room.ask("now publish it")
         await room.until(lambda: any(ALLOW in shown.buttons for shown in room.shown))
         (card,) = [shown for shown in room.shown if ALLOW in shown.buttons]
-        assert '"note": "A teapot costs 20."' in card.text and "from outside" in card.text
+        assert "A teapot costs 20." in card.text and "{" not in card.text and "from outside" in card.text
         room.press(card, ALLOW)
         await room.answered("I have published it.")
         await bot.dispatcher.wait_idle()

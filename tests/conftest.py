@@ -48,8 +48,11 @@ LONG = Path(__file__).with_name("long.txt")
 """Seconds of processor time before the name of each test that takes more than a fifth of one; of the same program."""
 LINE_SECONDS = 1.5
 """What takes longer is left out where nothing is named."""
-COUNTED_JOURNEY = Path(__file__).parent / "journeys" / "test_platforms.py"
-"""One is enough: its people walk on every platform."""
+COUNTED_JOURNEYS = [
+    Path(__file__).parent / "journeys" / f"test_{name}.py"
+    for name in ("parts", "platforms", "slack_files", "spoken", "voice")
+]
+"""People walk on every platform there; the others of them walk the same ways."""
 
 
 def _counting(config: pytest.Config) -> Any:
@@ -133,7 +136,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.path not in places:
             inside = any(item.path.is_relative_to(place) for place in UNCOUNTED)
-            places[item.path] = inside and item.path != COUNTED_JOURNEY
+            places[item.path] = inside and item.path not in COUNTED_JOURNEYS
         again = item.get_closest_marker("walked") and not config.getoption("count_all")
         if again or places[item.path] or getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker(pytest.mark.no_cover)

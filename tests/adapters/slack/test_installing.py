@@ -7,7 +7,7 @@ import io
 import re
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -194,7 +194,8 @@ async def test_the_next_start_serves_them_and_the_database_holds_no_token(stage:
     async with stage.running():
         await stage.install(stage.acme)
         await stage.install(stage.other)
-    rows = sqlite3.connect(tmp_path / "parley.db").execute("SELECT * FROM grants").fetchall()
+    with closing(sqlite3.connect(tmp_path / "parley.db")) as db:
+        rows = db.execute("SELECT * FROM grants").fetchall()
     assert len(rows) == 2 and stage.acme.bot_token not in str(rows) and "xoxb" not in str(rows)
     async with stage.running() as adapter:
         assert (await stage.ask(stage.other)).chat.account == "T0OTHER"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Final
@@ -22,6 +23,7 @@ from tools.json_values import read_json
 log = logging.getLogger(__name__)
 
 _FORM: Final = "application/x-www-form-urlencoded"
+_SIGNATURE: Final = re.compile(r"v0=[0-9a-f]{64}")
 _MOST_FIELDS: Final = 100
 """Of a form; a command has about fifteen."""
 
@@ -49,7 +51,7 @@ class SlackEntrance:
 
     def expect(self, headers: Headers) -> Proof | None:
         stamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
-        if not signature or not is_recent(stamp, self._clock.wall()):
+        if not _SIGNATURE.fullmatch(signature) or not is_recent(stamp, self._clock.wall()):
             return None
         return partial(self._is_signed, stamp, signature)
 

@@ -37,8 +37,9 @@ async def run(
         SettingsError: it cannot start as configured.
     """
     from bot.cli.machine import standing_faults
-    from bot.operations import StopRequest, set_loaded_apart
+    from bot.operations import StopRequest, raise_descriptor_limit, set_loaded_apart
 
+    raise_descriptor_limit()
     stop = StopRequest()
     stop.hear()
     adapters = open_adapters(configuration, names)

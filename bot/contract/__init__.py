@@ -6,7 +6,7 @@ from bot.contract import identity, words
 from bot.contract.allowance import Allowance
 from bot.contract.backoff import PATIENT, QUICK, Backoff, pause_after
 from bot.contract.clock import Clock, SystemClock, done_within, time_limit
-from bot.contract.entrance import Entrance, Headers, Proof, Visited, WebAnswer, is_recent, is_same
+from bot.contract.entrance import Entrance, Headers, Proof, Visited, WebAnswer, is_recent, is_same, proven
 from bot.contract.errors import (
     LONGEST_PAUSE,
     AccountEmpty,

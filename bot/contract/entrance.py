@@ -12,6 +12,13 @@ Headers: TypeAlias = Mapping[str, str]
 """The headers of a request; a name is found however it is capitalised."""
 Proof: TypeAlias = Callable[[bytes], bool]
 """A body → whether the platform sent it."""
+
+
+def proven(body: bytes) -> bool:
+    """The proof of what its headers alone prove, whatever the body is."""
+    return True
+
+
 _STAMP: Final = re.compile(r"[0-9]{1,12}")
 _MOST_AGE: Final = 300.0
 """Seconds between signing and coming in; what was signed earlier may be somebody's recording of it.
@@ -32,7 +39,8 @@ class Entrance(Protocol):
     """Where the requests of one platform come in."""
 
     def expect(self, headers: Headers) -> Proof | None:
-        """Return what tells whether the body behind these headers is the platform's; None where no body can be.
+        """Return what tells whether the body behind these headers is the platform's; None where no body can be, and
+        `proven` where any is.
 
         Both are asked before anything is parsed, and raise nothing, whatever they are given.
         """

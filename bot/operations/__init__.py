@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.operations.heap import keep_compact, read_in_pieces, set_loaded_apart
 from bot.operations.http import HttpServer
+from bot.operations.listener import raise_descriptor_limit
 from bot.operations.logs import about, set_up
 from bot.operations.metrics import Metrics
 from bot.operations.outlet import Outlet

@@ -6,7 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
-from bot.operations.listener import Port, listen
+from bot.operations.listener import Port
 from bot.operations.metrics import Metrics
 from bot.operations.outlet import Outlet
 from tools.base import Json
@@ -40,7 +40,7 @@ class HttpServer(Port):
         app.router.add_get("/ready", self._ready)
         app.router.add_get("/state", self._show)
         app.router.add_get("/metrics", self._count)
-        self._runner = await listen(app, self._host, self._port, "HTTP_PORT")
+        await self.listen(app, self._host, self._port, "HTTP_PORT")
         return self
 
     async def _health(self, request: web.Request) -> web.StreamResponse:

@@ -2,61 +2,105 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from bot.contract import SettingsError
+from bot.contract import LogThrottle, SettingsError, SystemClock
 
 if TYPE_CHECKING:
     from aiohttp import web
 
 
 _LOG = logging.getLogger("aiohttp.server")
+_OWN_LOG: Final = logging.getLogger(__name__)
+_BACKLOG: Final = 128
+"""Connections that the system keeps for us until they are accepted."""
+_MOST_DESCRIPTORS: Final = 65_536
 
 
 class Port:
     """Base class of what listens on a port until it is left."""
 
+    _listening: asyncio.Server
     _runner: web.AppRunner
 
     async def __aexit__(self, *exc: object) -> None:
+        self._listening.close()
         await self._runner.cleanup()
 
     @property
     def port(self) -> int:
         """The port it listens on; chosen by the system when the setting is 0."""
-        return int(self._runner.addresses[0][1])
+        return int(self._listening.sockets[0].getsockname()[1])
+
+    async def listen(
+        self, app: web.Application, host: str, port: int, setting: str, logger: logging.Logger = _LOG
+    ) -> None:
+        """Serve an application at an address until this is left.
+
+        Args:
+            logger: told of requests that are no HTTP, with a traceback for each.
+
+        Raises:
+            SettingsError: nobody can listen there; `setting` is the one that names the port.
+        """
+        from aiohttp import web
+
+        from bot.operations.connections import Connections
+
+        connections = Connections(app, logger)
+        runner = web.AppRunner(app, shutdown_timeout=0.5)
+        await runner.setup()
+        connections.server = runner.server
+        loop = asyncio.get_running_loop()
+        try:
+            # One is accepted a turn of the loop: asyncio goes on accepting as often as its backlog where no descriptor
+            # is left, and begins anew after each of these failures, so that they double every second.
+            self._listening = await loop.create_server(connections, host, port, backlog=1)
+        except OSError as error:
+            await runner.cleanup()
+            raise _no_address(error, host, port, setting) from None
+        for one in self._listening.sockets:
+            with one.dup() as same:
+                same.listen(_BACKLOG)
+        loop.set_exception_handler(_Faults())
+        self._runner = runner
 
 
-async def listen(
-    app: web.Application, host: str, port: int, setting: str, logger: logging.Logger = _LOG
-) -> web.AppRunner:
-    """Serve an application at an address; the caller cleans up.
+class _Faults:
+    """Logs what goes wrong in the event loop as it does by itself, but once that no connection can be accepted."""
 
-    Args:
-        logger: told of requests that are no HTTP, with a traceback for each.
+    def __init__(self) -> None:
+        self._full = LogThrottle(_OWN_LOG, SystemClock(), logging.ERROR)
 
-    Raises:
-        SettingsError: nobody can listen there; `setting` is the one that names the port.
-    """
-    from aiohttp import web
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if "socket" in context and isinstance(context.get("exception"), OSError):
+            self._full.warn(f"no connection can be accepted: {context['exception']}")
+        else:
+            loop.default_exception_handler(context)
 
-    # What is compressed stays so: a signature is over the bytes as they were sent.
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5, auto_decompress=False, logger=logger)
-    await runner.setup()
+
+def raise_descriptor_limit() -> None:
+    """Let this process open as many files and connections as its system allows it."""
     try:
-        await web.TCPSite(runner, host, port).start()
-    except OSError as error:
-        await runner.cleanup()
-        # From 3.13 on asyncio passes over addresses that are not this machine's, and then has none left: no number.
-        if isinstance(error, socket.gaierror) or error.errno in (errno.EADDRNOTAVAIL, None):
-            where = setting.replace("_PORT", "_HOST")
-            raise SettingsError(
-                f"{where} {host!r} is no address of this machine; write 127.0.0.1, or 0.0.0.0 for all that it has"
-            ) from None
-        raise SettingsError(
-            f"{setting} {port} at {host} cannot be used ({error.strerror}); choose another or unset it"
-        ) from None
-    return runner
+        import resource
+    except ImportError:  # not Unix
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _no_address(error: OSError, host: str, port: int, setting: str) -> SettingsError:
+    """Say why nobody can listen at an address."""
+    # From 3.13 on asyncio passes over addresses that are not this machine's, and then has none left: no number.
+    if isinstance(error, socket.gaierror) or error.errno in (errno.EADDRNOTAVAIL, None):
+        where = setting.replace("_PORT", "_HOST")
+        return SettingsError(
+            f"{where} {host!r} is no address of this machine; write 127.0.0.1, or 0.0.0.0 for all that it has"
+        )
+    return SettingsError(f"{setting} {port} at {host} cannot be used ({error.strerror}); choose another or unset it")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from bot.contract import Clock, Entrance, LogThrottle, Visited, WebAnswer, origin_of, time_limit
-from bot.operations.listener import Port, listen
+from bot.contract import Clock, Entrance, LogThrottle, Visited, WebAnswer, origin_of, proven, time_limit
+from bot.operations.listener import Port
 from bot.operations.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -23,7 +26,7 @@ MOST_BYTES: Final = 2 * 1024 * 1024
 """Of a body. The largest that a platform sends is the change of a long message in Slack, which holds its text four
 times, about 1 MB."""
 MOST_READING: Final = 32
-"""Bodies that are read at the same time: until one is read, it may be anybody's."""
+"""Bodies of one platform that are read at the same time before anybody knows whose they are."""
 READ_SECONDS: Final = 5.0
 """What reading a body may take."""
 
@@ -56,7 +59,8 @@ class WebServer(Port):
         self._metrics = metrics
         self._clock = clock
         self._refused = LogThrottle(log, clock)
-        self._reading = 0
+        self._unproven: dict[str, deque[asyncio.Timeout]] = {one: deque() for one in self._platforms}
+        """Platform → the limits of its bodies that are being read and may be anybody's, the oldest first."""
 
     async def __aenter__(self) -> WebServer:
         from aiohttp import web
@@ -68,7 +72,7 @@ class WebServer(Port):
                 f"/{{before:(?:.*/)?}}{platform}/{{page:[a-z]+}}", partial(self._visit, platform), allow_head=False
             )
         app.router.add_get("/{before:(?:.*/)?}health", self._health)
-        self._runner = await listen(app, self._host, self._port, "WEB_PORT", _WIRE)
+        await self.listen(app, self._host, self._port, "WEB_PORT", _WIRE)
         return self
 
     async def _health(self, request: web.Request) -> web.StreamResponse:
@@ -114,16 +118,16 @@ class WebServer(Port):
             return self._refuse(platform, 401, "no valid signature")
         if (request.content_length or 0) > MOST_BYTES:
             return self._refuse(platform, 413, f"more than {MOST_BYTES:,} bytes")
-        if self._reading >= MOST_READING:
-            return self._refuse(platform, 503, "too many at once")
-        self._reading += 1
         try:
-            async with time_limit(self._clock, READ_SECONDS):
-                body = await _read(request)
+            async with asyncio.timeout(None) as limit, time_limit(self._clock, READ_SECONDS):
+                with self._place(platform, limit) if proof is not proven else nullcontext():
+                    body = await _read(request)
         except TimeoutError:
+            if limit.expired():
+                return self._refuse(platform, 503, "too many at once")
             return self._refuse(platform, 408, "sent too slowly")
-        finally:
-            self._reading -= 1
+        except (ConnectionError, web.RequestPayloadError):
+            return self._refuse(platform, 400, "ended before its body")
         if body is None:
             return self._refuse(platform, 413, f"more than {MOST_BYTES:,} bytes")
         if not proof(body):
@@ -131,11 +135,29 @@ class WebServer(Port):
         answer = await entrance.take_in(request.headers, body)
         return web.Response(status=answer.status, body=answer.body, content_type=answer.media_type)
 
+    @contextmanager
+    def _place(self, platform: str, limit: asyncio.Timeout) -> Iterator[None]:
+        """Count a body among those that may be anybody's: where there are too many, the oldest is given up.
+
+        A platform's own body is there at once, so that it is read before so many strangers' have come after it.
+        """
+        reading = self._unproven[platform]
+        if len(reading) >= MOST_READING:
+            reading.popleft().reschedule(asyncio.get_running_loop().time())
+        reading.append(limit)
+        try:
+            yield
+        finally:
+            with suppress(ValueError):  # it was given up
+                reading.remove(limit)
+
     def _refuse(self, platform: str, status: int, why: str) -> web.Response:
         from aiohttp import web
 
         self._refused.warn(f"web: a request for {platform} was refused: {why}")
-        return web.Response(status=status)
+        refusal = web.Response(status=status)
+        refusal.force_close()
+        return refusal
 
 
 async def _read(request: web.Request) -> bytes | None:

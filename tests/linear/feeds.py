@@ -50,7 +50,7 @@ from bot import sentences
 from bot.agent import given, nudges, sources
 from bot.agent.brought import brings, learn_result, policy_for, stands_in
 from bot.context import question, summary, window
-from bot.contract import SystemClock, identity, is_recent, is_same, measures, transcript, words
+from bot.contract import SystemClock, identity, is_recent, is_same, measures, proven, transcript, words
 from bot.contract.messages import (
     ChatId,
     Enclosure,
@@ -609,6 +609,7 @@ FED: dict[str, Callable[[str], object]] = {
     "adapters.discord.webhook.DiscordEntrance.take_in": lambda text: _done(DISCORD_ENTRANCE.take_in({}, text.encode())),
     "bot.contract.entrance.is_same": lambda text: is_same(text, "secret"),
     "bot.contract.entrance.is_recent": lambda text: is_recent(text, 0.0),
+    "bot.contract.entrance.proven": lambda text: proven(text.encode(errors="replace")),
     "adapters.telegram.reading.words_of": lambda text: telegram_updates.meant_for(BOT, [_pasted(text)]),
     "adapters.telegram.updates.meant_for": lambda text: telegram_updates.meant_for(BOT, [_telegram(text)]),
     # Messages

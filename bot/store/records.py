@@ -115,7 +115,7 @@ class ReplyRecord:
     newest: bool = True
     """No later turn of its chat was begun."""
     goes_on: bool = False
-    """It was stopped, and more can be written."""
+    """It was cut off, and more can be written."""
     approval: Approval | None = None
     """What it asked a person."""
 

@@ -6,19 +6,14 @@ A step that has been released is never changed; a later wish is a later step.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeAlias
 
 from bot.contract import SettingsError, StoreError
 from bot.store.database import database_error
 from bot.store.faults import Fault, store_error
 from bot.store.incoming import columns_of, incoming_from_json
-from bot.store.renaming import list_unplaced
+from bot.store.latersteps import ALLOWANCES, GOES_ON, GRANTS, HOLDINGS, UNPLACED, Step
 from bot.store.sql import Connection
-
-Step: TypeAlias = tuple[str | Callable[[Connection], None], ...]
-"""Statements, and what no statement does."""
 
 APPLICATION = 0x5041524C
 """Marks the file as ours ("PARL"), so that another program's database is never filled with our tables."""
@@ -305,46 +300,6 @@ _COLUMNS = (
     "completion = coalesce(json_extract(usage, '$[1]'), 0)",
 )
 
-HOLDINGS = (
-    # What calls under way hold of quotas: other processes wait for it, and a killed one's comes back.
-    """
-    CREATE TABLE holdings (
-        call TEXT NOT NULL, worker TEXT NOT NULL, key TEXT NOT NULL, seconds INTEGER NOT NULL, start INTEGER NOT NULL,
-        tokens INTEGER NOT NULL, dollars REAL NOT NULL, sure_tokens INTEGER NOT NULL, sure_dollars REAL NOT NULL,
-        PRIMARY KEY (call, key, seconds)
-    ) STRICT
-    """,
-    "CREATE INDEX holdings_by_key ON holdings (key)",
-    "CREATE INDEX holdings_by_worker ON holdings (worker)",
-)
-
-ALLOWANCES = (
-    # Of the rate limits of a whole bot each process that shares the database has a part.
-    """
-    CREATE TABLE allowances (
-        scope TEXT NOT NULL, seconds REAL NOT NULL, worker TEXT NOT NULL, calls INTEGER NOT NULL,
-        demand INTEGER NOT NULL, until REAL NOT NULL, closed_until REAL NOT NULL,
-        PRIMARY KEY (scope, seconds, worker)
-    ) STRICT
-    """,
-)
-
-UNPLACED = (
-    # Chats of Discord that may be threads whose channel is not known yet; see bot/store/renaming.py.
-    "CREATE TABLE unplaced (chat TEXT PRIMARY KEY) STRICT, WITHOUT ROWID",
-    list_unplaced,
-)
-
-GRANTS = (
-    # What accounts of a platform granted an app that they installed; sealed, so that no copy of this is a token.
-    """
-    CREATE TABLE grants (
-        platform TEXT NOT NULL, account TEXT NOT NULL, sealed TEXT NOT NULL, kept_at REAL NOT NULL,
-        PRIMARY KEY (platform, account)
-    ) STRICT, WITHOUT ROWID
-    """,
-)
-
 STEPS: tuple[Step, ...] = (
     _INTAKE,
     _TURNS,
@@ -373,6 +328,7 @@ STEPS: tuple[Step, ...] = (
     ALLOWANCES,
     UNPLACED,
     GRANTS,
+    GOES_ON,
 )
 
 

@@ -201,11 +201,12 @@ class Turns(Queries):
         again_at: float | None = None,
         cuts: Sequence[int] = (),
         withheld: bool = False,
+        goes_on: bool = False,
     ) -> None:
         """End a turn in one transaction: its entries join the chat's history, its record is written, its inbox row
         ends, and what was kept only for resuming is dropped. A turn that has ended already is left as it is.
 
-        What is `withheld` is kept, and not given to the model again.
+        What is `withheld` is kept, and not given to the model again. What `goes_on` was cut off: more can be written.
 
         `tokens` are the sizes of `entries`, one each, as the context counts them; a rough estimate where left out.
         `again_at` is the wall-clock time at which its reply is to be shown again, and `cuts` are the ends of its
@@ -230,6 +231,7 @@ class Turns(Queries):
                 "dollars": dollars,
                 "error": to_plain(error),
                 "again_at": again_at,
+                "goes_on": int(goes_on),
             },
             self._clock.wall(),
             cuts,
@@ -362,7 +364,7 @@ def _load(db: Connection, turn: int) -> StoredTurn:
 
 def _shown(db: Connection, turn: int) -> ReplyRecord | None:
     row = db.execute(
-        "SELECT c.chat, q.incoming, own.incoming, t.visible, t.state, "
+        "SELECT c.chat, q.incoming, own.incoming, t.visible, t.goes_on, "
         "NOT EXISTS (SELECT 1 FROM turns n WHERE n.chat = t.chat AND n.id > t.id) FROM turns t "
         "JOIN chats c ON c.id = t.chat JOIN inbox q ON q.id = t.question JOIN inbox own ON own.id = t.id "
         "WHERE t.id = ? AND t.ended_at IS NOT NULL "
@@ -372,7 +374,7 @@ def _shown(db: Connection, turn: int) -> ReplyRecord | None:
     ).fetchone()
     if row is None:
         return None
-    chat, question, own, visible, state, newest = row
+    chat, question, own, visible, goes_on, newest = row
     asked, target = incoming_from_json(question), incoming_from_json(own).target
     return ReplyRecord(
         ChatId.parse(chat),
@@ -381,7 +383,7 @@ def _shown(db: Connection, turn: int) -> ReplyRecord | None:
         visible,
         _load(db, turn),
         bool(newest),
-        state == TurnState.STOPPED,
+        bool(goes_on),
         load_approval(db, turn),
     )
 

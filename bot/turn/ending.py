@@ -146,6 +146,7 @@ class Endings:
             again_at=due.at if due else None,
             cuts=reply.cuts if due or end.asked else (),
             withheld=end.withheld,
+            goes_on=end.goes_on,
         )
         chat = known.question.chat
         self._settling.begin(turn, chat, due)

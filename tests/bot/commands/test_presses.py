@@ -167,6 +167,30 @@ async def test_continue_goes_on_below_and_can_be_regenerated(rig: OpenRig) -> No
         assert it.model.requests[-1].body["messages"][-1]["content"] == asked
 
 
+@pytest.mark.parametrize(
+    ("said", "goes_on"),
+    [
+        (Reply("Tea is a leaf."), False),
+        (Reply("Tea is", finish_reason="length"), True),
+        (Reply("Tea is a le", drop_after=8), True),
+    ],
+    ids=["whole", "cut off", "broken"],
+)
+async def test_an_answer_that_is_shown_again_keeps_its_buttons(rig: OpenRig, said: Reply, goes_on: bool) -> None:
+    """As after an edit that was never answered, or after a restart."""
+    async with rig() as it:
+        it.model.script = lambda _: said if len(it.model.requests) == 1 else Reply("", status=500)
+        await it.say("What is tea?")
+        before = controls(it)
+        assert (Control.CONTINUE in before) == goes_on
+
+        turn = page(it).buttons[0].turn
+        it.memory.pages.clear()
+        await it.bot.settling.refresh(turn, ChatId("telegram", "42", "7"))
+        await it.until(lambda: bool(it.shown()))
+        assert controls(it) == before
+
+
 async def test_a_rating_is_kept_with_the_turn_and_the_last_one_counts(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.reply(Reply("Tea."), Reply("Milk."))

@@ -12,7 +12,7 @@ import pytest
 STORE = Path(__file__).parents[3] / "bot" / "store"
 OF_ONE_DATABASE = (
     *("backup", "beside", "copying", "database", "inspection", "location", "lock", "opening", "presence", "privacy"),
-    *("schema", "shape", "upgrading", "postgres", "postgres_schema", "server"),
+    *("schema", "latersteps", "shape", "upgrading", "postgres", "postgres_schema", "server"),
 )
 """Modules about SQLite's file, or a PostgreSQL server."""
 OWN_INDEX = "_best"

@@ -1,0 +1,60 @@
+"""The later of the numbered steps of `bot/store/schema.py`, which PostgreSQL takes as well.
+
+Each only adds: a table, an index, or a column with a default. A step that has been released is never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from bot.store.renaming import list_unplaced
+from bot.store.sql import Connection
+
+Step: TypeAlias = tuple[str | Callable[[Connection], None], ...]
+"""Statements, and what no statement does."""
+
+HOLDINGS = (
+    # What calls under way hold of quotas: other processes wait for it, and a killed one's comes back.
+    """
+    CREATE TABLE holdings (
+        call TEXT NOT NULL, worker TEXT NOT NULL, key TEXT NOT NULL, seconds INTEGER NOT NULL, start INTEGER NOT NULL,
+        tokens INTEGER NOT NULL, dollars REAL NOT NULL, sure_tokens INTEGER NOT NULL, sure_dollars REAL NOT NULL,
+        PRIMARY KEY (call, key, seconds)
+    ) STRICT
+    """,
+    "CREATE INDEX holdings_by_key ON holdings (key)",
+    "CREATE INDEX holdings_by_worker ON holdings (worker)",
+)
+
+ALLOWANCES = (
+    # Of the rate limits of a whole bot each process that shares the database has a part.
+    """
+    CREATE TABLE allowances (
+        scope TEXT NOT NULL, seconds REAL NOT NULL, worker TEXT NOT NULL, calls INTEGER NOT NULL,
+        demand INTEGER NOT NULL, until REAL NOT NULL, closed_until REAL NOT NULL,
+        PRIMARY KEY (scope, seconds, worker)
+    ) STRICT
+    """,
+)
+
+UNPLACED = (
+    # Chats of Discord that may be threads whose channel is not known yet; see bot/store/renaming.py.
+    "CREATE TABLE unplaced (chat TEXT PRIMARY KEY) STRICT, WITHOUT ROWID",
+    list_unplaced,
+)
+
+GRANTS = (
+    # What accounts of a platform granted an app that they installed; sealed, so that no copy of this is a token.
+    """
+    CREATE TABLE grants (
+        platform TEXT NOT NULL, account TEXT NOT NULL, sealed TEXT NOT NULL, kept_at REAL NOT NULL,
+        PRIMARY KEY (platform, account)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+
+GOES_ON = (
+    # Of an ended turn: its answer was cut off, and more can be written.
+    "ALTER TABLE turns ADD COLUMN goes_on INTEGER NOT NULL DEFAULT 0",
+)

@@ -11,7 +11,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from bot.store import opening, schema, upgrading
+from bot.store import latersteps, opening, schema, upgrading
 
 SET_BOTH = opening._set_both
 """What the program does with each connection."""
@@ -35,7 +35,7 @@ def _image() -> bytes:
             image.close()
 
 
-def _copy(db: sqlite3.Connection, steps: tuple[schema.Step, ...] = schema.STEPS) -> None:
+def _copy(db: sqlite3.Connection, steps: tuple[latersteps.Step, ...] = schema.STEPS) -> None:
     """Do what `upgrade` does."""
     if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] and not db.in_transaction:
         image = sqlite3.connect(":memory:")

@@ -205,6 +205,7 @@ def button_pressed(interaction: discord.Interaction[Any]) -> ControlPressed | No
         control=read.control,
         turn=read.turn,
         mark=read.mark,
+        message_id=str(interaction.message.id) if interaction.message is not None else "",
         group=group,
     )
 

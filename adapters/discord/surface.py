@@ -24,6 +24,7 @@ from adapters.discord.limits import BOT_WINDOW, CHANNEL_WINDOW, HOOK_WINDOW, LIM
 from adapters.discord.ownthread import OwnThread
 from adapters.discord.pages import DrawnMarkdown, rendered, view_of
 from bot.contract import (
+    PRESSED,
     CallCost,
     Clock,
     DeliveryError,
@@ -108,6 +109,8 @@ class DiscordSurface:
         self._reply_to = int(str(reply_to)) if reply_to else None
         # The token of a press is for what only who pressed sees: its answer slot is the pressed message itself.
         self._token = str(data.get("token") or "") if target.private or not data.get("pressed") else ""
+        self._press_token = str(data.get("token") or "") if data.get("pressed") else ""
+        """Reaches the pressed message, also one that only one person sees."""
         self._until = float(data.get("until") or 0.0)
         self._interaction = int(str(data.get("interaction") or 0))
         self._private_slot = bool(data.get("private_answer"))
@@ -234,10 +237,16 @@ class DiscordSurface:
     @property
     def _hooked(self) -> bool:
         """True while the slash command's answer can be written through its token."""
-        return bool(self._token) and not self._slot.closed and self._clock.wall() < self._until - TOKEN_MARGIN
+        return bool(self._token) and self._open
+
+    @property
+    def _open(self) -> bool:
+        return not self._slot.closed and self._clock.wall() < self._until - TOKEN_MARGIN
 
     def _way(self, at: MessageRef | None) -> _Way | None:
         """Return the API call to use next; None if none is left."""
+        if at is not None and at.form == PRESSED and self._press_token and self._open:
+            return _Way.EDIT_HOOK
         if self._private:
             if not self._hooked:
                 return None
@@ -407,7 +416,7 @@ class DiscordSurface:
 
     @property
     def _hook(self) -> discord.Webhook:
-        hook = discord.Webhook.partial(self._application, self._token, client=self._client)
+        hook = discord.Webhook.partial(self._application, self._token or self._press_token, client=self._client)
         # Only a webhook of an application may send what one person sees.
         hook.type = discord.WebhookType.application
         return hook
@@ -427,4 +436,4 @@ _at_original: Final = cast(int, "@original")
 
 
 def _hook_id(at: MessageRef) -> int:
-    return _at_original if at.form == _ORIGINAL else int(at.id)
+    return _at_original if at.form in (_ORIGINAL, PRESSED) else int(at.id)

@@ -219,6 +219,7 @@ def _pressed(payload: Json, me: Me, names: Names, now: float) -> ControlPressed 
         "response_url": str(payload.get("response_url", "")),
         "until": now + RESPONSE_SECONDS,
         "pressed": True,
+        "ephemeral": bool(place.get("is_ephemeral")),
     }
     return ControlPressed(
         delivery=str(payload.get("trigger_id") or payload.get("response_url")),
@@ -229,6 +230,7 @@ def _pressed(payload: Json, me: Me, names: Names, now: float) -> ControlPressed 
         control=read.control,
         turn=read.turn,
         mark=read.mark,
+        message_id=str(place.get("message_ts") or ""),
         group=not channel.startswith("D"),
     )
 

@@ -30,6 +30,7 @@ from adapters.slack.sessions import Sessions
 from adapters.slack.streams import Growing, Streams
 from bot.contract import (
     GROWS,
+    PRESSED,
     CallCost,
     Clock,
     DeliveryError,
@@ -105,6 +106,8 @@ class SlackSurface:
         # The address of a press is for what only who pressed sees.
         self._pressed = bool(data.get("pressed"))
         self._address = str(data.get("response_url") or "") if target.private or not self._pressed else ""
+        self._press_address = str(data.get("response_url") or "") if self._pressed and data.get("ephemeral") else ""
+        """Reaches the pressed message, which only one person sees."""
         self._until = float(data.get("until") or 0.0)
         self._responding = False
         """The bot is no member here, so everything goes to the `response_url`."""
@@ -156,6 +159,8 @@ class SlackSurface:
     def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
         if drawn is None:
             return self._session_cost if self._sessions.possible else self._status_cost
+        if at is not None and at.form == PRESSED and self._press_address:
+            return CallCost()
         if self._reader:
             assert isinstance(drawn, DrawnMrkdwn)
             return self._private_cost if drawn.whole and (at is None or at.form == HELD) else CallCost()
@@ -167,6 +172,10 @@ class SlackSurface:
 
     async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
         assert isinstance(drawn, DrawnMrkdwn)
+        if at is not None and at.form == PRESSED and self._press_address:
+            body = {"text": drawn.text, "parse": "none", "link_names": False, "replace_original": True}
+            await self._use({**body, "attachments": attachments_of(drawn.buttons)}, self._press_address)
+            return at
         if self._reader:
             return await self._show_privately(drawn, at)
         if self._responding if at is None else at.form in (RESPONSE, HELD):
@@ -385,14 +394,15 @@ class SlackSurface:
         self._answered = drawn.text
         return MessageRef(str(self._uses), RESPONSE)
 
-    async def _use(self, body: dict[str, Any]) -> None:
+    async def _use(self, body: dict[str, Any], address: str = "") -> None:
         """Use the `response_url` once."""
-        if not self._address or self._clock.wall() > self._until:
+        address = address or self._address
+        if not address or self._clock.wall() > self._until:
             raise Unreachable("the answer slot of the command has closed")
         if self._uses >= RESPONSE_USES:
             raise Unreachable("the answer slot of the command is used up")
         try:
-            async with self._http.post(self._address, json=body, allow_redirects=False) as response:
+            async with self._http.post(address, json=body, allow_redirects=False) as response:
                 status, answer = response.status, await response.text()
                 retry_after = response.headers.get("Retry-After", "")
         except Exception as error:

@@ -231,6 +231,7 @@ def _pressed(update: Update, query: CallbackQuery, bot: Bot) -> ControlPressed |
         control=read.control,
         turn=read.turn,
         mark=read.mark,
+        message_id=str(message.message_id),
         group=group,
         awaited=True,
     )

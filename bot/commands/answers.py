@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
-from bot.commands.reminders import ReminderList
+from bot.commands.reminders import ReminderList, list_mark
 from bot.commands.toolmenu import list_tools
 from bot.commands.usage import write_usage
 from bot.commands.why import write_receipt
@@ -45,7 +45,8 @@ class CommandAnswers:
 
     async def answer(self, message: MessageSent, language: str) -> str:  # noqa: C901  # a case for each command
         """Return the reply to a command as Markdown; commands that run or end a turn are done by `CommandActions`."""
-        form = self.surface(message).limits.command_form
+        limits = self.surface(message).limits
+        form = limits.command_form
         match message.command:
             case "start" if not await self.access.allows(message):
                 key = "stranger_first" if await self.access.is_closed() else "stranger"
@@ -67,7 +68,7 @@ class CommandAnswers:
             case "memory":
                 text = await ChatFacts(self.store.facts, message).command(message.text, language, form)
             case "reminders":
-                text = await self.reminders.answer(message, language, form)
+                text = await self.reminders.answer(message, language, limits)
             case "context":
                 text = await self.briefings.report(message, language)
             case "why":
@@ -116,12 +117,20 @@ class CommandAnswers:
         """Return what can be pressed below the reply to a command."""
         if message.command != "reminders" or message.text.strip():
             return ()
-        return await self.reminders.buttons(message, language)
+        return (await self.reminders.list(message, language, self.surface(message).limits))[1]
 
     async def press(self, press: ControlPressed, language: str) -> str:
         """Do what such a button says, as if who pressed it had written the command, and return what came of it."""
         form = self.surface(press.aside).limits.command_form
         return await self.reminders.change(press.aside, press.control, press.turn, language, form)
+
+    async def list_again(self, press: ControlPressed, language: str) -> tuple[str, tuple[Button, ...]]:
+        """Return what the message of such a button shows from now on: the list as it is now, where that message held
+        all of it, whosever reminders it lists pressed, and one message holds it still; else nothing."""
+        if not press.message_id or press.mark != list_mark(press.sender.id):
+            return "", ()
+        text, buttons, fits = await self.reminders.list(press.there, language, self.surface(press.there).limits)
+        return (text, buttons) if fits else ("", ())
 
     async def _usage(self, message: MessageSent, language: str) -> str:
         """Return what this person and this chat used today; in private, an admin reads of everybody."""

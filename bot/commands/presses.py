@@ -11,7 +11,7 @@ from typing import Final, assert_never
 
 from bot.commands.answers import CommandAnswers
 from bot.commands.language import language_for
-from bot.contract import ChatId, Control, ControlPressed, MessageSent, Sender
+from bot.contract import Button, ChatId, Control, ControlPressed, MessageSent, Sender
 from bot.policy import Access, Once, may_be_told
 from bot.sentences import say
 from bot.store import Store, TurnRecord
@@ -30,6 +30,8 @@ class PressVerdict:
     refused: bool = False
     asks: MessageSent | None = None
     """A message that asks the same, to be admitted as if it had been written."""
+    redrawn: tuple[str, tuple[Button, ...]] = ("", ())
+    """What the message of the button shows from now on, and what stands below it; empty: what it shows."""
 
 
 class Presses:
@@ -67,7 +69,8 @@ class Presses:
             case Control.PAUSE | Control.RESUME | Control.DELETE:
                 if not allowed:
                     return await self._refuse(press, language)
-                return PressVerdict(await self._answers.press(press, language))
+                said = await self._answers.press(press, language)
+                return PressVerdict(said, redrawn=await self._answers.list_again(press, language))
         turn = await self._store.turns.find_record(self._turn_of(press))
         known = turn is not None and turn.chat.place == press.chat.place
         asker = known and turn is not None and turn.person == press.sender.id

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import re
+from collections.abc import Sequence
 
-from bot.contract import MOST_BUTTONS, Button, Control, MessageSent
+from bot.contract import MARK_CHARS, MOST_BUTTONS, Button, Control, MessageSent, SurfaceLimits
 from bot.safety import clean_name
 from bot.sentences import say
 from bot.store import Store, zone_or_utc
@@ -17,7 +19,17 @@ _ACTIONS = {
     **dict.fromkeys(("delete", "cancel", "删除", "刪除", "取消"), Control.DELETE),
 }
 _ASKED = re.compile(r"(?P<action>[^\W\d]+)\s*#?(?P<number>\d{1,12})")
-_TEXT_CHARS = 200
+_TEXT_CHARS = (200, 80, 40, 20)
+"""Characters of each text in a list, until all of it fits one message."""
+
+
+def list_mark(person: str) -> str:
+    """Return what marks the buttons of a message that lists all reminders of a person."""
+    return hashlib.blake2b(person.encode(), digest_size=MARK_CHARS // 2).hexdigest()
+
+
+def _shortened(text: str, chars: int) -> str:
+    return text if len(text) <= chars else f"{text[: chars - 1]}…"
 
 
 class ReminderList:
@@ -31,28 +43,42 @@ class ReminderList:
         self._store = store
         self._zone = zone
 
-    async def answer(self, message: MessageSent, language: str, form: str) -> str:
+    async def answer(self, message: MessageSent, language: str, limits: SurfaceLimits) -> str:
         """Return the list as Markdown, or what came of a change."""
+        form = limits.command_form
         command, asked = form.format(word="reminders"), message.text.strip().lower()
         if not asked:
-            return self._list(await self._waiting(message), language, command)
+            return (await self.list(message, language, limits))[0]
         match = _ASKED.fullmatch(asked)
         action = _ACTIONS.get(match["action"]) if match else None
         if match is None or action is None:
             return say("reminders_usage", language, command=command)
         return await self.change(message, action, int(match["number"]), language, form)
 
-    async def buttons(self, message: MessageSent, language: str) -> tuple[Button, ...]:
-        """Return what stands below the list: what can be done with each, as far as there is room."""
+    async def list(
+        self, message: MessageSent, language: str, limits: SurfaceLimits
+    ) -> tuple[str, tuple[Button, ...], bool]:
+        """Return the list as Markdown, what stands below it (what can be done with each reminder, as far as there is
+        room), and whether one message holds it all; the texts are shortened for that."""
+        timers = self._store.timers.bind(message.chat, message.sender, None)
+        waiting = await timers.pending(str(message.chat), message.sender.id)
+        command = limits.command_form.format(word="reminders")
+        for chars in _TEXT_CHARS:
+            text = self._write(waiting, language, command, chars)
+            if fits := limits.measure(text) <= limits.page_length:
+                break
+        else:
+            text = self._write(waiting, language, command, _TEXT_CHARS[0])
+        mark = list_mark(message.sender.id) if fits else ""
         found = [
-            Button(control, one.number, say(f"button_{control}", language, number=one.number))
-            for one in await self._waiting(message)
+            Button(control, one.number, say(f"button_{control}", language, number=one.number), mark)
+            for one in waiting
             for control in (
                 *((Control.RESUME if one.paused else Control.PAUSE,) if one.repeat else ()),
                 Control.DELETE,
             )
         ]
-        return tuple(found[:MOST_BUTTONS])
+        return text, tuple(found[:MOST_BUTTONS]), fits
 
     async def change(self, asked: MessageSent, action: Control, number: int, language: str, form: str) -> str:
         """Pause, resume or delete one of a person's reminders in a chat, and return what came of it.
@@ -71,11 +97,7 @@ class ReminderList:
         [when] = [self._when(one) for one in await timers.pending(*mine) if one.number == number] or [""]
         return say(f"reminders_{action}", language, number=number, when=when)
 
-    async def _waiting(self, message: MessageSent) -> list[Reminder]:
-        timers = self._store.timers.bind(message.chat, message.sender, None)
-        return await timers.pending(str(message.chat), message.sender.id)
-
-    def _list(self, waiting: list[Reminder], language: str, command: str) -> str:
+    def _write(self, waiting: Sequence[Reminder], language: str, command: str, chars: int) -> str:
         if not waiting:
             return say("reminders_none", language)
         lines = [say("reminders_listed", language, zone=self._zone), ""]
@@ -83,7 +105,7 @@ class ReminderList:
             when = say("reminders_paused", language) if one.paused else self._when(one)
             often = f" (`{one.repeat.rule}` {one.repeat.zone})" if one.repeat else ""
             asks = f" {say('reminders_asks', language)}" if one.question else ""
-            lines.append(f"- `{one.number}` {when}{often}{asks} {clean_name(one.text)[:_TEXT_CHARS]}")
+            lines.append(f"- `{one.number}` {when}{often}{asks} {_shortened(clean_name(one.text), chars)}")
         return "\n".join([*lines, "", say("reminders_usage", language, command=command)])
 
     def _when(self, reminder: Reminder) -> str:

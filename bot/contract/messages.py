@@ -89,6 +89,8 @@ class Sender:
 _MOST_TITLE: Final = 60  # characters
 GROWS: Final = "stream"
 """Form of a message that takes more text at its end, and no edit."""
+PRESSED: Final = "pressed"
+"""Form of the message below which a button was pressed, as the target of the press reaches it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +276,8 @@ class Button:
     """The turn, or for what is done with reminders the number of one."""
     label: str = ""
     mark: str = ""
-    """The beginning of the digest of what is allowed or refused; empty for every other control."""
+    """The beginning of a digest: of what is allowed or refused, or of whose reminders its message lists, all of them;
+    empty for every other control."""
 
     @property
     def data(self) -> str:
@@ -284,7 +287,8 @@ class Button:
 
 MARK_CHARS: Final = 16
 """Hexadecimal digits of a button's mark."""
-_DECIDES: Final = frozenset({Control.ALLOW, Control.DENY})
+_LISTED: Final = frozenset({Control.PAUSE, Control.RESUME, Control.DELETE})
+_MARKED: Final = _LISTED | {Control.ALLOW, Control.DENY}
 _MARK: Final = re.compile(rf"[0-9a-f]{{{MARK_CHARS}}}")
 
 
@@ -295,7 +299,7 @@ def parse_button(data: str) -> Button | None:
     if name not in set(Control) or not (turn.isascii() and turn.isdecimal() and len(turn) < 20):
         return None
     control = Control(name)
-    if not (_MARK.fullmatch(mark) if control in _DECIDES else rest == turn):
+    if not (rest == turn if control not in _MARKED else _MARK.fullmatch(mark) or (control in _LISTED and rest == turn)):
         return None
     return Button(control, int(turn), mark=mark)
 
@@ -311,23 +315,30 @@ class ControlPressed(_Delivery):
     turn runs in the chat, for a Stop that is not below a reply."""
     mark: str = ""
     """As the platform sent it, see `Button`."""
+    message_id: str = ""
+    """The platform's id of the message that the button stands below; empty: not told."""
     group: bool = False
     """Several people can press here."""
     awaited: bool = False
     """The platform shows that the press is under way until something is said."""
 
     @property
-    def aside(self) -> MessageSent:
-        """The press as a message that is answered for nobody's eyes but who pressed."""
+    def there(self) -> MessageSent:
+        """The press as a message that is answered where the button stands."""
         return MessageSent(
             delivery=self.delivery,
             chat=self.chat,
             sender=self.sender,
-            target=replace(self.target, data={**self.target.data, "private": True}),
+            target=self.target,
             text="",
             group=self.group,
             awaited=self.awaited,
         )
+
+    @property
+    def aside(self) -> MessageSent:
+        """The press as a message that is answered for nobody's eyes but who pressed."""
+        return replace(self.there, target=replace(self.target, data={**self.target.data, "private": True}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -338,6 +338,8 @@ class Dispatcher:
                 await self._store.intake.end(id, InboxState.REFUSED if decided.refused else InboxState.DONE)
         if said:
             self._notices.soon(press.aside, said)
+        if decided.redrawn[0]:
+            self._notices.redraw(press, *decided.redrawn)
 
     async def _change(self, id: int, edited: MessageEdited, again: bool) -> None:
         """Ask the question anew that its person changed, in the place of its former turn."""

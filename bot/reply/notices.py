@@ -5,9 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeAlias
 
-from bot.contract import Button, ChatId, DeliveryError, MessageSent, SettingsError, Surface
+from bot.contract import (
+    PRESSED,
+    Button,
+    ChatId,
+    ControlPressed,
+    DeliveryError,
+    MessageRef,
+    MessageSent,
+    SettingsError,
+    Surface,
+)
 from bot.reply.opening import Replies
 
 log = logging.getLogger(__name__)
@@ -18,6 +29,7 @@ MOST_TOLD = 5
 """Sentences of our own that wait to be shown in one chat; who floods it gets no more of them."""
 MOST_TOLD_OVER_ALL = 1_000
 """The same in all chats together."""
+_Newest: TypeAlias = tuple[ControlPressed, str, tuple[Button, ...]]
 
 
 class Notices:
@@ -28,6 +40,8 @@ class Notices:
         self._surface = surface
         self._telling: Counter[ChatId] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._shows: dict[tuple[ChatId, str], _Newest] = {}
+        """What messages of ours are to show in place of what stands there, by chat and id."""
 
     @property
     def under_way(self) -> frozenset[asyncio.Task[None]]:
@@ -49,17 +63,35 @@ class Notices:
             log.info("%s: too many sentences wait there already", message.chat)
             return
         self._telling[message.chat] += 1
-        task = asyncio.create_task(self._tell_logged(message, text, private, buttons), name=f"tell {message.chat}")
+        self._begin(message.chat, self._tell_counted(message, text, private, buttons))
+
+    def redraw(self, press: ControlPressed, text: str, buttons: tuple[Button, ...]) -> None:
+        """Show `text` in the message whose button was pressed, without holding anything up; the newest press counts."""
+        message = press.chat, press.message_id
+        begun = message in self._shows
+        self._shows[message] = press, text, buttons
+        if not begun:
+            self._begin(press.chat, self._redraw(message))
+
+    async def _redraw(self, message: tuple[ChatId, str]) -> None:
+        shown = None
+        try:
+            while (newest := self._shows[message]) is not shown:
+                press, text, buttons = shown = newest
+                at = MessageRef(press.message_id, PRESSED)
+                async with self._replies.notice(self._surface(press.there), press.delivery, buttons, at) as reply:
+                    reply.append(text)
+        finally:
+            del self._shows[message]
+
+    def _begin(self, chat: ChatId, showing: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(_logged(chat, showing), name=f"tell {chat}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _tell_logged(self, message: MessageSent, text: str, private: bool, buttons: tuple[Button, ...]) -> None:
+    async def _tell_counted(self, message: MessageSent, text: str, private: bool, buttons: tuple[Button, ...]) -> None:
         try:
             await self.tell(message, text, private=private, buttons=buttons)
-        except (DeliveryError, SettingsError) as error:
-            log.warning("%s: %s", message.chat, error)
-        except Exception:
-            log.exception("%s: a sentence could not be shown", message.chat)
         finally:
             self._telling[message.chat] -= 1
             if not self._telling[message.chat]:
@@ -94,3 +126,13 @@ class Notices:
             await self.tell(question, text, turn=f"sorry {question.delivery}")
         except Exception:
             log.exception("not even an apology could be shown")
+
+
+async def _logged(chat: ChatId, showing: Coroutine[Any, Any, None]) -> None:
+    """Wait for what shows something in a chat; what cannot be shown is logged."""
+    try:
+        await showing
+    except (DeliveryError, SettingsError) as error:
+        log.warning("%s: %s", chat, error)
+    except Exception:
+        log.exception("%s: a sentence could not be shown", chat)

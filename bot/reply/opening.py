@@ -44,8 +44,14 @@ class Replies:
         self._secrets = secrets
         self._buttons = buttons
 
-    def notice(self, surface: Surface, turn: str, buttons: tuple[Button, ...] = ()) -> ReplyStream:
-        """Open a reply for a sentence of our own, which no other process goes on with."""
+    def notice(
+        self, surface: Surface, turn: str, buttons: tuple[Button, ...] = (), at: MessageRef | None = None
+    ) -> ReplyStream:
+        """Open a reply for a sentence of our own, which no other process goes on with.
+
+        Args:
+            at: a message of ours that shows it in the place of what stands there; where it is gone, nothing does.
+        """
         return ReplyStream(
             surface,
             self._pacer,
@@ -54,6 +60,8 @@ class Replies:
             turn=turn,
             filters=lambda: self._filters(LinkPolicy()),
             careful=False,
+            shown=None if at is None else {0: ShownBefore(at, PageState.SHOWN)},
+            calm=at is not None,
             buttons=ReplyButtons(buttons, buttons) if self._buttons else None,
         )
 

@@ -19,8 +19,9 @@ class Slot:
     person: str
     until: float
     uses: int
+    pressed: Message | None = None
     original: Message | None = None
-    """What `replace_original` and `delete_original` mean: the pressed message, or the last answer."""
+    """What `replace_original` and `delete_original` mean: the pressed message, or the last answer to a command."""
 
 
 class Responses:
@@ -35,7 +36,7 @@ class Responses:
         key = self._workspace.new_id("R")
         limits = self._workspace.limits
         until = self._workspace.now() + limits.response_lifetime
-        self._slots[key] = Slot(channel, person, until, limits.response_uses, original)
+        self._slots[key] = Slot(channel, person, until, limits.response_uses, original, original)
         return f"{self._workspace.base}/commands/{self._workspace.team_id}/{key}"
 
     def handle(self, key: str, text: str) -> tuple[int, Json]:
@@ -77,9 +78,10 @@ class Responses:
             before = self._workspace.travel(original)
             original.text, original.blocks, original.markdown = message.text, message.blocks, message.markdown
             original.autolink, original.link_names = message.autolink, message.link_names
+            original.attachments = message.attachments
             self._workspace.change(original, before)
             return
         if sent.text("response_type") != "in_channel":
             message.only_for = slot.person
         self._workspace.post(message)
-        slot.original = message
+        slot.original = slot.pressed or message

@@ -13,7 +13,7 @@ import pytest
 
 from bot import app
 from bot.configuration import configure
-from bot.contract.errors import DeliveryError, Unreachable
+from bot.contract.errors import DeliveryError, MessageGone, Unreachable
 from bot.contract.messages import (
     ChatId,
     Enclosure,
@@ -120,6 +120,8 @@ class Place(BareSurface):
         page = page_of(drawn)
         if self._chat in self._memory.unreachable:
             raise Unreachable("blocked")
+        if at is not None and at.id in self._memory.gone:
+            raise MessageGone("deleted")
         self._memory.calls += 1
         id = at.id if at is not None else f"m{self._memory.calls}"
         self._memory.pages.setdefault(self._chat, {})[id] = page
@@ -147,6 +149,8 @@ class Memory:
     def __init__(self) -> None:
         self.pages: dict[str, dict[str, Page]] = {}
         self.unreachable: set[str] = set()
+        self.gone: set[str] = set()
+        """Messages that somebody deleted."""
         self.calls = 0
         self.changed = asyncio.Event()
 

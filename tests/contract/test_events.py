@@ -14,12 +14,14 @@ import pytest
 
 from bot.contract.errors import DeliveryError, TooLong
 from bot.contract.messages import (
+    PRESSED,
     Button,
     Control,
     ControlPressed,
     Incoming,
     MessageDeleted,
     MessageEdited,
+    MessageRef,
     MessageSent,
     Page,
     ReplyTarget,
@@ -153,6 +155,22 @@ async def test_a_press_says_what_is_asked_of_which_turn_and_by_whom(scene: Scene
     for press in (good, stop):
         assert (press.sender.id, press.chat.place, press.group) == (sent.sender.id, sent.chat.place, sent.group)
     assert good.delivery != stop.delivery
+    assert {good.message_id, stop.message_id} == {ref.id}
+
+
+async def test_what_a_press_changed_is_shown_in_the_message_that_was_pressed(scene: Scene) -> None:
+    """By another process, too, to which the press was stored."""
+    async with listening(scene) as ear:
+        ref = await show(scene.surface, Page("Two reminders", buttons=(STOP, GOOD)), None, "t1-0")
+        scene.press(ref.id, "Good")
+        press = await ear.next()
+        assert isinstance(press, ControlPressed)
+        later = (await scene.enter()).surface(ReplyTarget.from_json(press.there.target.to_json()))
+        at = MessageRef(press.message_id, PRESSED)
+        await show(later, Page("One reminder", buttons=(GOOD,), final=True), at, "p1-0")
+
+    [shown] = scene.shown
+    assert (shown.text, shown.buttons) == ("One reminder", ["Good"])
 
 
 async def test_a_press_is_answered_for_who_pressed_alone_or_for_everybody(scene: Scene) -> None:

@@ -72,15 +72,22 @@ async def test_reminders_are_paused_resumed_and_deleted_below_their_list(
         assert sorted(first.buttons) == ["⏸ Pause 2", "🗑 Delete 1", "🗑 Delete 2"]
         desk.press(first, "⏸ Pause 2")
         await desk.told("Reminder 2 is paused until you resume it.")
+        await desk.until(lambda: "▶️ Resume 2" in desk.lists[0].buttons)
+        assert "paused" in desk.lists[0].text and "⏸ Pause 2" not in desk.lists[0].buttons
         second = await desk.listed()
-        assert "paused" in second.text and "▶️ Resume 2" in second.buttons and "⏸ Pause 2" not in second.buttons
-        desk.press(second, "▶️ Resume 2")
+        desk.press(first, "▶️ Resume 2")
         await desk.told("Reminder 2 goes on")
-        desk.press(second, "🗑 Delete 1")
-        await desk.told("Reminder 1 is deleted.")
+        await desk.until(lambda: "⏸ Pause 2" in desk.lists[0].buttons and "paused" not in desk.lists[0].text)
         desk.press(first, "🗑 Delete 1")
+        await desk.told("Reminder 1 is deleted.")
+        await desk.until(lambda: desk.lists[0].buttons == ["⏸ Pause 2", "🗑 Delete 2"])
+        # One that shows what is there no more, too, shows what is there once somebody presses it.
+        desk.press(second, "🗑 Delete 1")
         await desk.told("You have no reminder 1 here")
-        assert (await desk.listed()).buttons == ["⏸ Pause 2", "🗑 Delete 2"]
+        await desk.until(lambda: desk.lists[1].buttons == ["⏸ Pause 2", "🗑 Delete 2"])
+        desk.press(second, "🗑 Delete 2")
+        await desk.until(lambda: len(desk.lists) == 1)
+        assert desk.lists[0].buttons == ["⏸ Pause 2", "🗑 Delete 2"]
         await bot.dispatcher.wait_idle()
 
 

@@ -71,7 +71,18 @@ def test_what_a_button_holds_is_read_back_and_nothing_else_is() -> None:
         held = Button(control, 2**62, "👍", mark).data
         assert parse_button(held) == Button(control, 2**62, mark=mark) and len(held.encode()) <= 48
     broken = ("", "stop", "stop:", "stop:x", "stop:-1", "stop:١", "go:1", "a:1", "stop:1:", "stop:1:0123456789abcdef")
-    unmarked = ("allow:1", "allow:1:", "deny:1:0123", "allow:1:0123456789ABCDEF", "allow:1:0123456789abcdef0")
+    listed = f"pause:1:{'0' * 16}"
+    assert parse_button("pause:1") and parse_button(listed) == Button(Control.PAUSE, 1, mark="0" * 16)
+    unmarked = (
+        "pause:1:",
+        "delete:1:0123",
+        f"stop:1:{'0' * 16}",
+        "allow:1",
+        "allow:1:",
+        "deny:1:0123",
+        "allow:1:0123456789ABCDEF",
+        "allow:1:0123456789abcdef0",
+    )
     assert {parse_button(data) for data in (*broken, *unmarked)} == {None}
     assert parse_button("stop:" + "9" * 20) is None
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from dataclasses import replace
 
-from bot.contract import ChatId, ReplyTarget, Sender
+from bot.commands.reminders import list_mark
+from bot.contract import Button, ChatId, Control, ControlPressed, Page, ReplyTarget, Sender, SurfaceLimits
 from tests.bot.conftest import OpenRig, Rig
 from tools.base import Repeat
 
@@ -47,3 +50,81 @@ async def test_they_are_listed_paused_resumed_and_deleted(rig: OpenRig) -> None:
     assert "no reminder" in gone and "Write `/reminders pause N`" in unclear
     assert " question: What is new?" in with_question
     assert "No reminders of yours wait here." in empty
+
+
+def short(text: str) -> int:
+    return len(text)
+
+
+async def test_a_list_fits_one_message_as_long_as_its_texts_can_be_shortened(rig: OpenRig) -> None:
+    limits = SurfaceLimits(1_850, 2_000, short)
+    async with rig() as it:
+        message, answers = it.message(""), it.bot.dispatcher._actions.answers
+        for number in range(16):
+            await remind(it, message.chat, time.time() + 86_400.0, f"{number} " + "Stretch and breathe. " * 20)
+            text, buttons, fits = await answers.reminders.list(message, "en", limits)
+            assert fits and len(text) <= 1_850 and {one.mark for one in buttons} == {list_mark(ADA)}
+            assert f"{number} Stretch" in text
+        for _ in range(30):
+            await remind(it, message.chat, time.time() + 86_400.0, "Stretch and breathe. " * 20)
+        text, buttons, fits = await answers.reminders.list(message, "en", limits)
+        assert not fits and len(text) > 8_000 and {one.mark for one in buttons} == {""}
+
+
+async def pressed(it: Rig, button: Button, *, person: str = ADA, at: str = "m1") -> list[str]:
+    """Press a button of a list; what is told aside."""
+    it.number += 1
+    message = it.message("")
+    press = ControlPressed(
+        delivery=f"p{it.number}",
+        chat=message.chat,
+        sender=Sender(id=person),
+        target=message.target,
+        control=button.control,
+        turn=button.turn,
+        mark=button.mark,
+        message_id=at,
+        group=True,
+    )
+    before = it.shown()
+    await it.deliver(press)
+    await it.idle()
+    return [text for text in it.shown() if text not in before]
+
+
+async def test_a_press_redraws_the_list_of_who_pressed_in_its_message_and_nobody_elses(rig: OpenRig) -> None:
+    async with rig() as it:
+        chat = it.message("").chat
+        later = time.time() + 30 * 86_400.0
+        daily = await remind(it, chat, later, "Stretch!", Repeat("0 8 * * 1-5", "Europe/Paris", "every weekday at 8"))
+        once = await remind(it, chat, later, "Call Mia")
+        await it.say("/reminders")
+        [message] = it.memory.pages["7"]
+
+        def listed() -> Page:
+            return it.memory.pages["7"][message]
+
+        first = listed()
+        pause, _, delete = first.buttons
+        assert [one.control for one in first.buttons] == [Control.PAUSE, Control.DELETE, Control.DELETE]
+
+        await pressed(it, pause, person="telegram:8", at=message)
+        unmarked = replace(pause, mark="")
+        assert listed() == first
+        await pressed(it, unmarked, at=message)
+        assert listed() == first, "a list of an earlier version, or of several messages, stays as it is"
+
+        await pressed(it, pause, at=message)
+        assert [one.control for one in listed().buttons] == [Control.DELETE, Control.RESUME, Control.DELETE]
+        assert "paused" in listed().body
+        await asyncio.gather(
+            pressed(it, delete, at=message), pressed(it, replace(pause, control=Control.RESUME), at=message)
+        )
+        await it.idle()
+        assert [one.control for one in listed().buttons] == [Control.PAUSE, Control.DELETE]
+        assert f"`{once}`" not in listed().body
+
+        del it.memory.pages["7"][message]
+        it.memory.gone.add(message)
+        told = await pressed(it, replace(pause, control=Control.DELETE), at=message)
+        assert told == [f"Reminder {daily} is deleted."], "a list that somebody deleted is not written again"

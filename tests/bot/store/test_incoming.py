@@ -65,7 +65,13 @@ incomings: st.SearchStrategy[Incoming] = st.one_of(
     st.builds(MessageEdited, **common, message_id=words, text=words),
     st.builds(MessageDeleted, **common, message_id=words),
     st.builds(
-        ControlPressed, **common, control=st.sampled_from(Control), turn=st.integers(), mark=words, group=st.booleans()
+        ControlPressed,
+        **common,
+        control=st.sampled_from(Control),
+        turn=st.integers(),
+        mark=words,
+        message_id=words,
+        group=st.booleans(),
     ),
     st.builds(TimerDue, **common, text=words),
 )

@@ -23,6 +23,7 @@ from adapters import Finding
 from adapters.discord import compat
 from adapters.discord.client import Client
 from adapters.discord.commands import register, registered
+from adapters.discord.forwards import Forwards
 from adapters.discord.identifying import Identifying
 from adapters.discord.intake import Intake
 from adapters.discord.shards import TOO_FEW_SHARDS, Shards
@@ -91,6 +92,7 @@ class DiscordAdapter:
         self._registered = False
         self._rivals = LogThrottle(log, self._clock)
         self._identifying = Identifying(self._clock)
+        self._forwards = Forwards(self._clock)
         self._gateway = Shards(self._clock, self._identifying, self._open_shard)
         self.shared = False
         self.former = ""
@@ -110,7 +112,7 @@ class DiscordAdapter:
         compat.use_api(self._base)
         compat.read_endless_polls()
         # A client that was closed cannot be opened again.
-        self._client = Client(self._threads, self._identifying, proxy_before(self._base, "Discord"))
+        self._client = Client(self._threads, self._identifying, self._forwards, proxy_before(self._base, "Discord"))
         self._registered = False
         await self._login(self._client)
         return self
@@ -128,7 +130,7 @@ class DiscordAdapter:
             raise Unreachable(f"Discord at {self._base} does not answer ({type(error).__name__})") from error
 
     async def _open_shard(self) -> Client:
-        client = Client(self._threads, self._identifying, proxy_before(self._base, "Discord"))
+        client = Client(self._threads, self._identifying, self._forwards, proxy_before(self._base, "Discord"))
         await self._login(client)
         return client
 

@@ -14,6 +14,7 @@ from adapters.discord import compat
 from adapters.discord.about import About, is_about
 from adapters.discord.errors import refusals
 from adapters.discord.events import being_typed, chat_in, is_unplaced, message_deleted, message_edited, message_sent
+from adapters.discord.forwards import Forwards
 from adapters.discord.identifying import Identifying
 from adapters.discord.intake import FindChat, Intake
 from adapters.discord.suggestions import offer
@@ -28,9 +29,10 @@ INTENTS: Final = discord.Intents(guilds=True, guild_messages=True, dm_messages=T
 class Client(discord.Client):
     """A discord.py client that caches no messages and passes on what arrives."""
 
-    def __init__(self, threads: bool, identifying: Identifying, proxy: str | None = None) -> None:
+    def __init__(self, threads: bool, identifying: Identifying, forwards: Forwards, proxy: str | None = None) -> None:
         """
         Args:
+            forwards: knows what was forwarded to a channel, for a comment that may follow.
             proxy: the address of the one before Discord.
             threads: a question in a channel is answered in a thread of its own.
             identifying: asked when a session is to begin again.
@@ -55,6 +57,7 @@ class Client(discord.Client):
         self._about = About()
         self._threads = threads
         self._identifying = identifying
+        self._forwards = forwards
         self._connecting = False
         self.greeted = False
         """READY came since listening began."""
@@ -105,8 +108,10 @@ class Client(discord.Client):
     async def on_message(self, message: discord.Message) -> None:
         if self.intake is None:
             return
-        if (sent := message_sent(message, *self._ids, threads=self._threads)) is not None:
-            self.intake.message(sent, self._place_of(message.channel))
+        sent = message_sent(message, *self._ids, threads=self._threads)
+        if sent is not None and not self._forwards.keep(message, sent):
+            forward = self._forwards.before(message, *self._ids)
+            self.intake.message(sent, self._place_of(message.channel), forward)
 
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
         if self.intake is None:

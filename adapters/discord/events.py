@@ -33,6 +33,7 @@ from bot.contract import (
     words,
 )
 
+_WITHHELD: Final = (Enclosure(kind=EnclosureKind.FORWARD),)
 _WRITTEN: Final = (discord.MessageType.default, discord.MessageType.reply)
 
 
@@ -51,9 +52,10 @@ def message_sent(
         return None
     quoted = _quoted(message, bot)
     mentioned = any(person.id == bot for person in message.mentions)
-    if not (addressed or direct or mentioned or (quoted is not None and quoted.from_bot)):
-        return None
     forwarded = quoted is not None and quoted.forwarded
+    called = addressed or direct or mentioned or (quoted is not None and quoted.from_bot)
+    if not (called or forwarded):
+        return None
     # A forward has no words beside it: a comment on it is a message of its own.
     text = written_text(message, bot)
     enclosed = () if forwarded else _enclosed(message, alone=not text)
@@ -81,6 +83,7 @@ def message_sent(
         replies_to=_replied(message),
         enclosed=enclosed,
         unfinished=forwarded,
+        beside=not called,
     )
 
 
@@ -96,7 +99,7 @@ def message_edited(
         return None
     asked = message_sent(message, application, bot, threads=threads)
     return MessageEdited(
-        question=asked if asked is not None and asked.group else None,
+        question=asked if asked is not None and asked.group and not asked.beside else None,
         delivery=f"{message.id}:{message.edited_at.isoformat()}",
         chat=sent.chat,
         sender=sent.sender,
@@ -281,13 +284,18 @@ def _quoted(message: discord.Message, bot: int) -> Quoted | None:
     if message.message_snapshots:
         id = message.reference.message_id if message.reference is not None else None
         text, enclosed = forwarded_text(message, bot), _forwarded_files(message)
-        if not text and not enclosed:
-            return None
+        # Discord withholds it, or it is of a kind that nothing is known of.
+        enclosed = enclosed if text else enclosed or _WITHHELD
         return Quoted(text=text, message_id=str(id or ""), forwarded=True, enclosed=enclosed)
     if message.type is not discord.MessageType.reply or message.reference is None:
         return None
     replied = message.reference.resolved
     return read_as_quoted(replied, bot) if isinstance(replied, discord.Message) else None
+
+
+def is_withheld(quoted: Quoted | None) -> bool:
+    """Return True for a forward of which Discord tells nothing."""
+    return quoted is not None and not quoted.text and quoted.enclosed == _WITHHELD
 
 
 def _replied(message: discord.Message) -> str:

@@ -13,6 +13,7 @@ import discord
 
 from adapters.discord.errors import HOOK_CLOSED
 from adapters.discord.events import button_pressed, command_used
+from adapters.discord.forwards import FindForward
 from adapters.discord.surface import AnswerSlot
 from bot.contract import (
     Backoff,
@@ -57,13 +58,14 @@ class Intake:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._dropped = False
 
-    def message(self, sent: MessageSent, find: FindChat | None = None) -> None:
+    def message(self, sent: MessageSent, find: FindChat | None = None, forward: FindForward | None = None) -> None:
         """Store a new message for the bot.
 
         Args:
             find: tells its chat, where that has to be asked for.
+            forward: tells the forward that it is a comment on.
         """
-        self._take(sent, find=find)
+        self._take(sent, find=find, forward=forward)
 
     def edited(self, edited: MessageEdited, find: FindChat | None = None) -> None:
         """Store an edit of a message for the bot."""
@@ -105,9 +107,17 @@ class Intake:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
-    def _take(self, incoming: Incoming, *, patient: bool = True, find: FindChat | None = None) -> asyncio.Task[bool]:
+    def _take(
+        self,
+        incoming: Incoming,
+        *,
+        patient: bool = True,
+        find: FindChat | None = None,
+        forward: FindForward | None = None,
+    ) -> asyncio.Task[bool]:
         chat = incoming.chat.thread or incoming.chat.chat
-        task = self._run(self._store(incoming, self._last.get(chat), patient, find), f"store {incoming.delivery}")
+        storing = self._store(incoming, self._last.get(chat), patient, find, forward)
+        task = self._run(storing, f"store {incoming.delivery}")
         self._last[chat] = task
 
         def forget(done: asyncio.Task[bool]) -> None:
@@ -124,7 +134,12 @@ class Intake:
         return task
 
     async def _store(
-        self, incoming: Incoming, before: asyncio.Task[bool] | None, patient: bool, find: FindChat | None
+        self,
+        incoming: Incoming,
+        before: asyncio.Task[bool] | None,
+        patient: bool,
+        find: FindChat | None,
+        forward: FindForward | None,
     ) -> bool:
         """Store one delivery after the earlier ones of its channel.
 
@@ -138,6 +153,9 @@ class Intake:
             try:
                 if find is not None:
                     incoming, find = replace(incoming, chat=await find()), None
+                if forward is not None:
+                    await self._deliver(replace(await forward(), chat=incoming.chat))
+                    forward = None
                 await self._deliver(incoming)
             except (StoreError, discord.DiscordException, aiohttp.ClientError, OSError) as error:
                 if not patient or (pause := next(backoff, None)) is None:

@@ -158,8 +158,9 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     if message.is_automatic_forward or (edited if faceless else message.from_user.is_bot):
         return None
     others = _of_another(message)
-    if others and (edited or (_is_forward(message) and not direct)):
-        # What others wrote calls no bot into a group, and no change of it (a reaction counts as one) is the person's.
+    # What others wrote calls no bot into a group, and no change of it (a reaction counts as one) is the person's.
+    beside = _is_forward(message) and not direct
+    if (others and edited) or (beside and faceless):
         return None
     # Of a forward nothing is the person's own: a comment on it is a message of its own.
     # What stands in a list or where somebody is changes without a word of the person.
@@ -173,7 +174,7 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     if command is None and mentioned and not others:
         command = words.bare(stripped, certain=True)
     # Who changes a question need not address the bot again; the core knows which messages are questions.
-    if not (direct or mentioned or ordered or edited or _replies_to(bot, message)):
+    if not (direct or mentioned or ordered or edited or beside or _replies_to(bot, message)):
         return None
     if not (text or (others and _shown(message)) or _enclosed(message)):
         return None
@@ -210,6 +211,7 @@ def _sent(message: Message, bot: Bot, where: _Where, word: str, argument: str) -
         unfinished=forwarded or bool(message.media_group_id) or _LONG < units <= MessageLimit.MAX_TEXT_LENGTH,
         severed=units == MessageLimit.MAX_TEXT_LENGTH,
         album=message.media_group_id or "",
+        beside=forwarded and message.chat.type != "private",
     )
 
 

@@ -55,6 +55,7 @@ from bot.contract.messages import (
     MOST_BUTTONS,
     MOST_QUOTED,
     PRESSED,
+    TOGETHER_SECONDS,
     Button,
     ChatId,
     ChatMoved,

@@ -22,6 +22,8 @@ class EnclosureKind(StrEnum):
     CONTACT = "contact"
     POLL = "poll"
     DICE = "dice"
+    FORWARD = "forward"
+    """A forwarded message that the platform withholds."""
     OTHER = "other"
 
 

@@ -26,6 +26,9 @@ LONGEST_TEXT: Final = 200_000
 more is not yet known to be allowed anything, so the cut comes before everything else."""
 
 
+TOGETHER_SECONDS: Final = 1.5
+"""Seconds between two messages that a client sends at once, as the platform tells when they were sent: one, where some
+tell only whole ones."""
 MOST_QUOTED = 4_000
 """Characters of a quoted or forwarded message that the model is told."""
 
@@ -188,6 +191,10 @@ class MessageSent(_Delivery):
     faceless: bool = False
     """Nothing tells who wrote it, but somebody did: an anonymous admin, or who writes as a channel. It is refused with
     a sentence."""
+    beside: bool = False
+    """Addresses nobody: only as a part of a question of its person is it for the bot, else nothing is kept of it."""
+    completes: str = ""
+    """The id of the message that it is a part of, where it is known when it comes in. Set by the core."""
     joined: bool = False
     """Later messages of its person stand in it."""
     decides: int = 0

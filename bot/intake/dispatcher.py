@@ -125,9 +125,10 @@ class Dispatcher:
         await self._moves.settle(incoming.chat)
         if isinstance(incoming, MessageEdited):
             incoming = await self._changes.as_told(incoming)
-        incoming = self._late(redacted.redact_message(incoming, self._redact))
-        if await self._is_among_people(incoming):
+        gathered = self._parts.gather(self._late(redacted.redact_message(incoming, self._redact)))
+        if gathered is None or await self._is_among_people(gathered):
             return  # nothing of it is kept
+        incoming = gathered
         try:
             id = await self._store.intake.take_in(incoming, claim, self._ownership.ensure)
         except StoreError:
@@ -292,7 +293,10 @@ class Dispatcher:
                 await self._refuse_reminder(id, incoming)
             elif isinstance(incoming, MessageSent):
                 asked = await self._parts.complete(incoming) or incoming
-                await self._ask(id, await self._changes.as_meant(asked), again)
+                if asked.beside:
+                    await self._store.intake.end(id, InboxState.DONE)
+                else:
+                    await self._ask(id, await self._changes.as_meant(asked), again)
             elif isinstance(incoming, ControlPressed):
                 await self._press(id, incoming, again)
             elif isinstance(incoming, MessageDeleted):

@@ -1,6 +1,9 @@
 """What a person's client sends in several messages is one question: a comment and the post that it forwards, several
 forwards, the parts of an album, a paste that was cut at the platform's limit.
 
+A forward to a group addresses nobody. It is a part of its person's question right before or behind it; else it is not
+stored and nobody reads it.
+
 The first part is stored and begins as any message does; each further one takes the place of what came before it, as a
 changed question does, so that a crash at any moment loses no part and answers none twice.
 """
@@ -8,17 +11,18 @@ changed question does, so that a crash at any moment loses no part and answers n
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from bot.contract import LONGEST_TEXT, ChatId, MessageSent, Newest, Quoted
+from bot.contract import LONGEST_TEXT, TOGETHER_SECONDS, ChatId, Incoming, MessageSent, Newest, Quoted
 from bot.store import Store
 
-TOGETHER_SECONDS = 1.5
-"""Seconds between two parts, as the platform tells when they were sent: one, where some tell only whole ones."""
 MOST_FORWARDS = 100
 """Forwards in one question, as many as Telegram lets people choose at once."""
 MOST_ENCLOSED = 50
 """Attachments of one question."""
 _MOST_CHATS = 1_000
+_MOST_HELD = 100
+"""People whose forwards are kept in memory, for a comment that may follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +36,71 @@ class _Part:
     album: str
 
 
+_Speaker: TypeAlias = tuple[ChatId, str]
+"""A place and the id of who writes there: a platform may answer a question in a thread of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What somebody forwarded without a word to the bot."""
+
+    forwards: MessageSent
+    deliveries: tuple[str, ...]
+    comment: str = ""
+    """The delivery of the comment that came behind it, as a delivery that cannot be stored comes again."""
+
+
 class Parts:
     """Recognises parts of the newest question of each chat; one object for the process."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._newest: Newest[ChatId, _Part] = Newest(_MOST_CHATS)
+        self._asked: Newest[_Speaker, MessageSent] = Newest(_MOST_CHATS)
+        """When and where each person asked last."""
+        self._held: Newest[_Speaker, _Held] = Newest(_MOST_HELD)
+
+    def gather(self, message: Incoming) -> Incoming | None:
+        """Join a comment with the forwards right before it, none of which is stored by then; return a forward right
+        behind its comment as a part of that, and None for any other that addresses nobody.
+
+        Called before a message is stored, again where that failed.
+        """
+        if not isinstance(message, MessageSent):
+            return message
+        speaker = (message.chat.place, message.sender.id)
+        if message.beside:
+            asked = self._asked.get(speaker)
+            if asked is not None and _is_close(asked, message):
+                return replace(message, chat=asked.chat, completes=asked.message_id)
+            self._hold(speaker, message)
+            return None
+        held = self._held.get(speaker)
+        if message.follow_up or not _is_question(message):
+            self._asked.pop(speaker, None)
+            return message
+        self._asked.put(speaker, replace(message, text="", quoted=None, enclosed=()))
+        if held is None or held.comment not in ("", message.delivery) or not _is_close(held.forwards, message):
+            return message
+        self._held[speaker] = replace(held, comment=message.delivery)
+        whole = join_parts(replace(held.forwards, chat=message.chat, target=message.target), message)
+        if whole is None:
+            return message
+        also = (*message.also, *held.deliveries)
+        return replace(whole, message_id=message.message_id, also=also, beside=False)
+
+    def _hold(self, speaker: _Speaker, forward: MessageSent) -> None:
+        before = self._held.get(speaker)
+        joins = before is not None and not before.comment and _is_close(before.forwards, forward)
+        whole = join_parts(before.forwards, forward) if before is not None and joins else None
+        if before is None or whole is None:
+            self._held.put(speaker, _Held(forward, (forward.delivery,)))
+        elif forward.delivery not in before.deliveries:
+            self._held.put(speaker, _Held(whole, (*before.deliveries, forward.delivery)))
 
     def note(self, question: MessageSent) -> None:
         """Remember what was taken in last in a chat; what comes next may be a part of it."""
-        if question.command or question.scheduled or question.decides or not question.message_id:
+        if not _is_question(question):
             self._newest.pop(question.chat, None)
             return
         part = _Part(question.message_id, question.sender.id, question.sent_at, question.unfinished, question.album)
@@ -54,13 +113,24 @@ class Parts:
         Raises:
             StoreError: the store does not work now.
         """
-        newest = self._newest.get(message.chat)
-        if newest is None or not _continues(newest, message):
+        newest, completed = self._newest.get(message.chat), message.completes
+        if not completed and newest is not None and _continues(newest, message):
+            completed = newest.message_id
+        if not completed:
             return None
-        found = await self._store.intake.find_question(message.chat, newest.message_id)
+        found = await self._store.intake.find_question(message.chat, completed)
         if found is None or (whole := join_parts(found[1], message)) is None:
             return None
         return replace(whole, replaces=await self._store.turns.find_newest_answer(found[0]))
+
+
+def _is_question(message: MessageSent) -> bool:
+    """Return True for what further messages can complete."""
+    return bool(message.message_id) and not (message.command or message.scheduled or message.decides)
+
+
+def _is_close(before: MessageSent, after: MessageSent) -> bool:
+    return abs(after.sent_at - before.sent_at) <= TOGETHER_SECONDS
 
 
 def _continues(before: _Part, after: MessageSent) -> bool:

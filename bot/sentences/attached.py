@@ -144,6 +144,8 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "more_video": ("{count} videos", "{count} 段视频", "{count} 段影片"),
     "one_video_note": ("a video message", "一条视频消息", "一則影片訊息"),
     "more_video_note": ("{count} video messages", "{count} 条视频消息", "{count} 則影片訊息"),
+    "one_forward": ("a forwarded message", "一条转发的消息", "一則轉寄的訊息"),
+    "more_forward": ("{count} forwarded messages", "{count} 条转发的消息", "{count} 則轉寄的訊息"),
     "one_sticker": ("a sticker", "一个贴纸", "一張貼圖"),
     "more_sticker": ("{count} stickers", "{count} 个贴纸", "{count} 張貼圖"),
     "one_location": ("a location", "一个位置", "一個位置"),

@@ -57,6 +57,7 @@ class MessageDetails(TypedDict, total=False):
     unfinished: bool
     severed: bool
     album: str
+    beside: bool
 
 
 class MessageFields(MessageDetails, total=False):

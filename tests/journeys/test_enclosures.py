@@ -59,34 +59,43 @@ class Place:
 
     def send(self, text: str = "", *files: tuple[str, str, bytes], to_bot: bool = True) -> Any:
         """Write to the bot, in a group with a mention; or to nobody."""
-        mention = self.group and to_bot
+        name = f"{self.mention} " if self.group and to_bot else ""
         match self.platform:
             case "telegram":
-                name = f"@{self.world.telegram.bot['username']} " if mention else ""
                 return self.world.telegram.say(int(self.id), (name + text).strip(), person=7, files=files)
             case "slack":
-                name = f"<@{self.world.slack.bot_user_id}> " if mention else ""
                 return self.world.slack.say(self.id, (name + text).strip(), person="U7", files=files)
             case _:
-                name = f"{self.world.discord.mention()} " if mention else ""
                 return self.world.discord.say(int(self.id), name + text, person=7, files=files)
 
-    def forward(self, text: str, *files: tuple[str, str, bytes], comment: str = "") -> None:
-        """Forward what Eve wrote elsewhere, as clients do it with a comment."""
+    @property
+    def mention(self) -> str:
+        match self.platform:
+            case "telegram":
+                return f"@{self.world.telegram.bot['username']}"
+            case "slack":
+                return f"<@{self.world.slack.bot_user_id}>"
+            case _:
+                return self.world.discord.mention()
+
+    def forward(self, text: str, *files: tuple[str, str, bytes], comment: str = "", person: int = 7) -> None:
+        """Forward what Eve wrote elsewhere, as clients do it with a comment; in a group that mentions the bot."""
+        if self.group and comment:
+            comment = f"{self.mention} {comment}"
         match self.platform:
             case "telegram":
                 eve = self.world.telegram.person(666, "Eve")
-                self.world.telegram.people.forward(int(self.id), text, eve, person=7, files=files, comment=comment)
+                self.world.telegram.people.forward(int(self.id), text, eve, person=person, files=files, comment=comment)
             case "slack":
                 self.world.slack.channel("C9", "elsewhere", member=False)
                 said = self.world.slack.say("C9", text, person="U666", files=files)
-                self.world.slack.forward(self.id, ("C9", said), comment, person="U7")
+                self.world.slack.forward(self.id, ("C9", said), comment, person=f"U{person}")
             case _:
                 self.world.discord.person(666, "Eve")
                 self.world.discord.guild(9, "Elsewhere")
                 self.world.discord.channel(99, 9, member=False)
                 said = self.world.discord.say(99, text, person=666, files=files)
-                self.world.discord.forward(self.id, said, person=7, comment=comment)
+                self.world.discord.forward(self.id, said, person=person, comment=comment)
 
     @property
     def texts(self) -> list[str]:

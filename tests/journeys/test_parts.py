@@ -20,12 +20,23 @@ def last(world: World) -> RawJson:
     return world.model.requests[-1].body["messages"][-1]
 
 
+@pytest.mark.parametrize("group", [False, True], ids=["private", "group"])
 @pytest.mark.parametrize("platform", PLATFORMS)
-async def test_a_forward_and_the_comment_on_it_are_one_question(world: World, start: Start, platform: str) -> None:
-    """Telegram's clients send the comment first, Discord's the forward; in Slack it is one message."""
+async def test_a_forward_and_the_comment_on_it_are_one_question(
+    world: World, start: Start, platform: str, group: bool
+) -> None:
+    """Telegram's clients send the comment first, Discord's the forward; in Slack it is one message. In a group nobody
+    but the comment speaks to the bot, which reads there only what may belong to it."""
     world.model.script = script
+    world.telegram.bot["can_read_all_group_messages"] = True
+    world.discord.privileged_intents = 1 << 15
     async with start(platform) as bot:
-        place = Place(world, platform)
+        place = Place(world, platform, group=group)
+        if group:
+            world.telegram.person(8, "Bob")
+            world.slack.person("U8", "Bob")
+            world.discord.person(8, "Bob")
+            place.forward("Milk is white.", person=8)
         place.forward("Tea is a leaf.", comment="Is that true?")
         await place.until("That is so.")
         await bot.dispatcher.wait_idle()
@@ -33,6 +44,19 @@ async def test_a_forward_and_the_comment_on_it_are_one_question(world: World, st
     assert place.texts == ["That is so."]
     told = words_of(last(world))
     assert "> Tea is a leaf." in told and told.endswith("Is that true?")
+    assert "Milk" not in str(world.model.requests)
+
+
+async def test_a_forward_whose_words_discord_withholds_is_named(world: World, start: Start) -> None:
+    world.model.script = script
+    async with start("discord") as bot:
+        place = Place(world, "discord", group=True)
+        place.forward("Tea is a leaf.", comment="Is that true?")
+        await place.until("That is so.")
+        await bot.dispatcher.wait_idle()
+
+    [text] = place.texts
+    assert "I cannot read this yet, so my answer leaves it aside: a forwarded message." in text
 
 
 async def test_a_paste_that_telegrams_client_cut_is_one_question(world: World, start: Start) -> None:

@@ -181,6 +181,38 @@ async def test_a_forward_to_a_channel_speaks_to_nobody_until_somebody_replies_to
     assert forward not in [one.message_id for one in stage.mailbox.stored if isinstance(one, MessageSent)]
 
 
+@pytest.mark.parametrize("reads", [True, False], ids=["read", "withheld"])
+async def test_a_forward_to_a_channel_is_looked_up_for_the_comment_right_behind_it(stage: Stage, reads: bool) -> None:
+    server = stage.server
+    server.privileged_intents = 1 << 15 if reads else 0
+    await stage.listen()
+    said = server.say(stage.place, "Tea is a leaf.", person=2)
+    id = server.forward(stage.place, said, person=1, comment=f"{server.mention()} is that true?")
+
+    forward, comment = await stage.mailbox.next(), await stage.mailbox.next()
+    assert (forward.message_id, forward.beside, forward.group, forward.text) == (id, True, True, "")
+    assert forward.quoted.text == ("Tea is a leaf." if reads else "") and bool(forward.quoted.enclosed) is not reads
+    assert (comment.text, comment.beside) == ("is that true?", False)
+    # The next question has nothing of it.
+    server.say(stage.place, f"{server.mention()} and milk?", person=1)
+    assert (await stage.mailbox.next()).text == "and milk?"
+
+
+async def test_a_forward_that_cannot_be_looked_up_costs_its_comment_nothing(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = stage.server
+    await stage.listen()
+    said = server.say(stage.place, "Tea is a leaf.", person=2)
+    forward = server.forward(stage.place, said, person=1)
+    server.delete(forward)
+    server.say(stage.place, f"{server.mention()} is that true?", person=1)
+
+    _deleted, unread, comment = [await stage.mailbox.next() for _ in range(3)]
+    assert (unread.message_id, unread.beside, comment.beside) == (forward, True, False)
+    assert "a forward could not be looked up: NotFound" in caplog.text
+
+
 async def test_what_does_not_speak_to_the_bot_is_not_taken_in(stage: Stage) -> None:
     """Other bots, webhooks, its own messages, talk among people, and what Discord does not let it read."""
     server = stage.server

@@ -412,8 +412,10 @@ async def test_what_the_bot_wrote_is_still_its_own_when_somebody_forwards_it(rea
 
 async def test_a_forward_to_a_group_speaks_to_nobody_until_somebody_replies_to_it(reader: Reader) -> None:
     people = reader.server.people
-    id = people.forward(GROUP, f"/stop{reader.name}", people.person(666, "Eve"), person=ADA)
-    assert reader.read(reader.raw(id)) is None
+    reader.server.bot["can_read_all_group_messages"] = True
+    id = people.forward(GROUP, f"/stop{reader.name} {reader.name}", people.person(666, "Eve"), person=ADA)
+    forward = message_of(reader.read(reader.raw(id)))
+    assert forward.beside and not forward.command and not forward.text
 
     said = message_of(reader.sent(GROUP, f"{reader.name} what is that?", reply_to=reader.server.people.message_id(id)))
 

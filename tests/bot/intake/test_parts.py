@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,117 @@ async def test_what_one_client_sends_at_once_is_one_question(rig: OpenRig, sends
         assert len(it.shown()) == 1
 
 
+def aside(it: Rig, quoted: Quoted = TEA, at: float = 100.0, **more: RawJson) -> MessageSent:
+    """Forward to a group, which addresses nobody."""
+    return forward(it, quoted, at, beside=True, group=True, **more)
+
+
+def to_bot(it: Rig, text: str = "True?", at: float = 100.0, **more: RawJson) -> MessageSent:
+    return say(it, text, at, group=True, **more)
+
+
+GROUPED: list[tuple[str, Sends, list[str]]] = [
+    ("forwards behind the comment", lambda it: [to_bot(it), aside(it), aside(it, MILK, 101.0)], ["Tea is", "Milk is"]),
+    (
+        "forwards before the comment",
+        lambda it: [aside(it), aside(it, MILK), to_bot(it, at=101.0)],
+        ["Tea is", "Milk is"],
+    ),
+    ("a forward and a mention without a word", lambda it: [aside(it), to_bot(it, "")], ["Tea is"]),
+    (
+        "an album before its comment",
+        lambda it: [
+            *(aside(it, Quoted(text="", forwarded=True, enclosed=(PICTURE,)), album="1") for _ in range(2)),
+            to_bot(it),
+        ],
+        ["a.png"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("sends", "told"), [case[1:] for case in GROUPED], ids=[case[0] for case in GROUPED])
+async def test_a_forward_to_a_group_belongs_to_the_comment_that_mentions_the_bot(
+    rig: OpenRig, sends: Sends, told: list[str]
+) -> None:
+    async with rig() as it:
+        it.model.script = script
+        messages = sends(it)
+        await it.deliver(*messages)
+        await it.idle()
+
+        assert len(it.shown()) == 1
+        assert all(words in asked(it) for words in told)
+        await it.deliver(*messages)
+        await it.idle()
+        assert len(it.shown()) == 1
+
+
+UNREAD: list[tuple[str, Sends, int]] = [
+    ("forwards alone", lambda it: [aside(it), aside(it, MILK)], 0),
+    ("a forward long before", lambda it: [aside(it), to_bot(it, at=102.0)], 1),
+    ("a forward long behind", lambda it: [to_bot(it), aside(it, at=102.0)], 1),
+    ("somebody else's forward before", lambda it: [aside(it, person="telegram:8"), to_bot(it)], 1),
+    ("somebody else's forward behind", lambda it: [to_bot(it), aside(it, person="telegram:8")], 1),
+    ("a forward in another group", lambda it: [aside(it, chat="8"), to_bot(it)], 1),
+    ("a forward behind a command", lambda it: [to_bot(it, "/help"), aside(it)], 1),
+    ("a forward before a command", lambda it: [aside(it), to_bot(it, "/help")], 1),
+    ("a forward that was joined already", lambda it: [aside(it), to_bot(it, "/help"), aside(it, at=103.0)], 1),
+]
+
+
+@pytest.mark.parametrize(("sends", "answers"), [case[1:] for case in UNREAD], ids=[case[0] for case in UNREAD])
+async def test_any_other_forward_to_a_group_stays_unread(rig: OpenRig, sends: Sends, answers: int) -> None:
+    async with rig() as it:
+        it.model.script = script
+        await it.deliver(*sends(it))
+        await it.idle()
+
+        assert len(it.shown()) == answers
+        assert "Tea is" not in str([one.body for one in it.model.requests])
+
+
+async def test_a_forward_belongs_to_one_comment_also_where_that_is_delivered_again(rig: OpenRig) -> None:
+    """A comment that cannot be stored comes again; the next question has nothing of its forward."""
+    async with rig() as it:
+        it.model.script = script
+        before, comment, after = aside(it), to_bot(it, at=100.5), to_bot(it, "And milk?", 101.0)
+        await it.deliver(before)
+        joined = it.bot.dispatcher._parts.gather(comment)
+        await it.deliver(comment)
+        await it.idle()
+        assert joined is not None and "Tea is" in asked(it)
+        await it.deliver(after)
+        await it.idle()
+
+        assert asked(it).endswith("And milk?") and "Tea is" not in asked(it)
+
+
+async def test_forwards_beyond_what_one_question_holds_are_left_behind(
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "MOST_FORWARDS", 2)
+    async with rig() as it:
+        it.model.script = script
+        await it.deliver(*(aside(it) for _ in range(3)), to_bot(it))
+        await it.idle()
+        assert it.shown() == ["An answer."] and asked(it).count("Tea is") == 1
+
+        monkeypatch.setattr(parts, "MOST_FORWARDS", 0)
+        await it.deliver(aside(it, MILK, 110.0), to_bot(it, "Two.", 110.0))
+        await it.idle()
+        assert asked(it).endswith("Two.") and "Milk is" not in asked(it)
+
+
+async def test_a_forward_whose_question_was_forgotten_is_no_question(rig: OpenRig) -> None:
+    async with rig() as it:
+        it.model.script = script
+        await it.deliver(replace(aside(it), beside=False, completes="77"), aside(it))
+        await it.idle()
+        await it.bot.dispatcher._handle(9, replace(aside(it), completes="77"), False)
+
+        assert len(it.shown()) == 1
+
+
 APART: list[tuple[str, Sends]] = [
     ("a forward a while later", lambda it: [say(it, "True?"), forward(it, at=102.0)]),
     ("somebody else's forward", lambda it: [say(it, "True?"), forward(it, person="telegram:8")]),
@@ -159,3 +271,20 @@ async def test_parts_that_a_dead_process_left_are_one_question_at_the_next_start
         await it.idle()
 
         assert len(it.shown()) == 1 and "Tea is a leaf." in asked(it) and "True?" in asked(it)
+
+
+async def test_a_forward_to_a_group_that_a_dead_process_left_is_a_part_at_the_next_start(
+    rig: OpenRig, tmp_path: Path
+) -> None:
+    async with rig() as it:
+        it.model.script = script
+        await it.deliver(comment := to_bot(it))
+        await it.idle()
+        it.bot.dispatcher._open = False  # its answer stands, and its forward is stored
+        await it.deliver(aside(it))
+        it.model.requests.clear()
+    async with rig() as it:
+        it.model.script = script
+        await it.idle()
+
+        assert "Tea is a leaf." in asked(it) and comment.text in asked(it)

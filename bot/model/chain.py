@@ -139,6 +139,8 @@ class Models:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        if isinstance(self.transcriber, LocalTranscriber):
+            await self.transcriber.close()
         await self._http.aclose()
 
     @property

@@ -8,12 +8,10 @@ from typing import BinaryIO, Final
 
 from bot.contract import Clock, ModelAway, ModelDropped, ModelRefused, ModelSlow, SetupRefused, time_limit
 from bot.model.transcribing import Heard
-from tools.speech.recognition import Trouble, Unrecognised, missing, recognise
+from tools.speech.recognition import Recogniser, Trouble, Unrecognised, missing
 
 LOCAL: Final = "local:"
 """What `TRANSCRIBE_MODEL` begins with where a folder of this machine follows."""
-_AT_ONCE: Final = 1
-"""Recordings that are listened to at the same time; each takes two processors."""
 
 
 class LocalTranscriber:
@@ -22,7 +20,7 @@ class LocalTranscriber:
     def __init__(self, folder: str, clock: Clock) -> None:
         self._folder = Path(folder).expanduser()
         self._clock = clock
-        self._places = asyncio.Semaphore(_AT_ONCE)
+        self._recogniser = Recogniser(self._folder, clock.sleep)
 
     @property
     def name(self) -> str:
@@ -46,8 +44,8 @@ class LocalTranscriber:
         recording.seek(0)
         body = await asyncio.to_thread(recording.read)
         try:
-            async with time_limit(self._clock, seconds), self._places:
-                spoken = await recognise(self._folder, body, seconds)
+            async with time_limit(self._clock, seconds):
+                spoken = await self._recogniser.recognise(body, seconds)
         except TimeoutError:
             raise ModelSlow(f"{self.name} gave no transcript within {seconds:g} s") from None
         except OSError as error:
@@ -55,6 +53,10 @@ class LocalTranscriber:
         except Unrecognised as error:
             raise self._failure(error.trouble) from None
         return Heard(spoken.text.strip(), spoken.seconds)
+
+    async def close(self) -> None:
+        """Let go of the model."""
+        await self._recogniser.close()
 
     def _failure(self, trouble: Trouble) -> ModelRefused | ModelDropped:
         if trouble in (Trouble.MODEL, Trouble.LIBRARY):

@@ -56,16 +56,13 @@ def clip(platform: str, said: str, form: tuple[str, str, bytes]) -> tuple[str, s
 
 
 def answer(body: RawJson) -> Reply:
-    """Say again what was asked."""
+    """Say again what was asked; before it the model is told what it replies to."""
     told = str(body["messages"][-1]["content"])
-    return Reply(f"You asked: {next(one for one in SAID if one in told)}")
+    return Reply(f"You asked: {max(SAID, key=told.rfind)}")
 
 
-@pytest.mark.parametrize(
-    ("platform", "group"),
-    # Discord lets nobody write a mention beside a voice message.
-    [("telegram", False), ("telegram", True), ("slack", False), ("slack", True), ("discord", False)],
-)
+@pytest.mark.parametrize("group", [False, True], ids=["private", "group"])
+@pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])
 async def test_twenty_clips_are_each_heard_once_and_answered(
     world: World, start: Start, platform: str, group: bool
 ) -> None:
@@ -76,8 +73,13 @@ async def test_twenty_clips_are_each_heard_once_and_answered(
         place = Place(world, platform, group=group)
         for said in SAID:
             sent = clip(platform, said, next(forms))
-            if group and platform == "telegram":
-                world.telegram.say(-50, f"@{world.telegram.bot['username']}", person=7, files=[sent])
+            if group and platform == "discord":
+                # Nobody can write a mention beside a voice message there: it is a reply, or an uploaded recording.
+                name, media_type, recording = sent
+                if place.texts:
+                    world.discord.say("11", "", person=7, files=[sent], reply_to=place.newest)
+                else:
+                    place.send("", (name.removeprefix("voice-"), media_type, recording))
             else:
                 place.send("", sent)
             await place.until(f"You asked: {said}")

@@ -101,6 +101,11 @@ class Place:
     def texts(self) -> list[str]:
         return [message.text for message in getattr(self.world, self.platform).screen.of(self.id)]
 
+    @property
+    def newest(self) -> str:
+        """The id of the bot's newest message."""
+        return str(getattr(self.world, self.platform).screen.of(self.id)[-1].id)
+
     async def until(self, *words: str) -> None:
         """Wait until each of these stands in a message of the bot."""
         await getattr(self.world, self.platform).screen.until(

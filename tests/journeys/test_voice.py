@@ -424,6 +424,23 @@ async def test_who_puts_right_what_was_heard_has_the_answer_rewritten(
     assert "When does the ferry leave?" in questions(world)[1] and "fairy" not in questions(world)[1]
 
 
+async def test_a_reply_without_the_sign_is_a_question_about_the_answer(world: World, start: Start) -> None:
+    """However much it reads like a correction: nobody's question is rewritten by a guess."""
+    hears(world, "When does the fairy leave?")
+    async with start("telegram") as bot:
+        place = Place(world, "telegram")
+        place.send("", voice("telegram"))
+        await place.until("At six.")
+        await bot.dispatcher.wait_idle()
+        world.model.script = lambda body: Reply("At seven.")
+        world.telegram.say(7, "I said ferry, not fairy", person=7, reply_to=int(place.newest))
+        await place.until("At seven.")
+        await bot.dispatcher.wait_idle()
+
+    assert place.texts == ["🎤 When does the fairy leave?\n\nAt six.", "At seven."]
+    assert "I said ferry, not fairy" in questions(world)[1]
+
+
 async def test_a_reply_puts_right_an_earlier_answer_and_only_its_own_speaker_can(world: World, start: Start) -> None:
     hears(world, "When does the fairy leave?")
     name = f"@{world.telegram.bot['username']}"

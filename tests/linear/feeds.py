@@ -1016,6 +1016,7 @@ OWN: dict[str, str] = {
     "adapters.slack.client.Client.api_call": _SHORT,
     "adapters.discord.adapter.DiscordAdapter": _HANDS_ON,
     "adapters.discord.client": _HANDS_ON,
+    "adapters.discord.forwards.Forwards": _HANDS_ON,
     "adapters.discord.shards": _SHORT,
     "adapters.discord.compat": _SHORT,
     "adapters.discord.intake": _HANDS_ON,

@@ -73,18 +73,17 @@ _AFTER = (
 )
 
 
-def set_limits(seconds: float, memory: int = _MEMORY, *, threads: bool = False) -> None:
+def set_limits(seconds: float | None, memory: int = _MEMORY, *, threads: bool = False) -> None:
     """Limit this process to what parsing needs. Where the system cannot, the caller's time limit remains.
 
-    `threads`: it may start threads, which systems count as processes.
+    `seconds`: None for any time; `threads`: it may start threads, which systems count as processes.
     """
     try:
         import resource
     except ImportError:
         return
-    cpu = int(seconds) + 2
     for kind, most in (
-        (resource.RLIMIT_CPU, cpu),
+        *(() if seconds is None else ((resource.RLIMIT_CPU, int(seconds) + 2),)),
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tools import subprocesses
 
@@ -151,8 +151,8 @@ class Readers:
         return layout(self._program.packages, (self._program.file,), modules=self._program.modules)
 
 
-async def start_plain(program: Program | None = None) -> asyncio.subprocess.Process:
-    """Start a reader without a sandbox; None: of pages."""
+async def start_plain(program: Program | None = None, **options: Any) -> asyncio.subprocess.Process:
+    """Start a reader without a sandbox; None: of pages. For `options` see `subprocesses.start`."""
     env = {name: os.environ[name] for name in _KEPT if name in os.environ}
     if program is None or program.modules:
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_OURS), env.get("PYTHONPATH"))))
@@ -161,6 +161,7 @@ async def start_plain(program: Program | None = None) -> asyncio.subprocess.Proc
         "-P",  # the folder of the script holds modules whose names must not shadow others
         str(READER if program is None else program.file),
         env=env,
+        **options,
     )
 
 
@@ -170,8 +171,9 @@ async def talk(
     body: bytes | bytearray,
     seconds: float,
     came: bytearray | None = None,
+    most: int = MOST_BYTES,
 ) -> tuple[bytes, bytes]:
-    """What `reader` answers to `about` and `body`, at most one byte more than `MOST_BYTES`, and the beginning of its
+    """What `reader` answers to `about` and `body`, at most one byte more than `most`, and the beginning of its
     errors; nothing when it failed. It has ended when this returns or raises.
 
     `came` holds whatever was answered until then, also when it failed or took too long.
@@ -185,8 +187,8 @@ async def talk(
     answer = b""
     try:
         async with asyncio.timeout(seconds):
-            answer = await _read(reader.stdout, MOST_BYTES + 1, stop=True, into=came)
-            if len(answer) <= MOST_BYTES:
+            answer = await _read(reader.stdout, most + 1, stop=True, into=came)
+            if len(answer) <= most:
                 await reader.wait()
     finally:
         feeding.cancel()

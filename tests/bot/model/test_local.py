@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 import pytest
 
@@ -12,19 +11,19 @@ from bot.contract.errors import ModelAway, ModelDropped, ModelError, ModelRefuse
 from bot.model import local
 from bot.policy import Prices
 from tests.bot.model.conftest import Open
-from tools.speech.recognition import Spoken, Trouble, Unrecognised
+from tools.speech.recognition import Recogniser, Spoken, Trouble, Unrecognised
 
 
 def listening(monkeypatch: pytest.MonkeyPatch, outcome: Spoken | Exception, gone: str = "") -> list[bytes]:
     heard: list[bytes] = []
 
-    async def recognise(_: Path, recording: bytes, seconds: float) -> Spoken:
+    async def recognise(_: Recogniser, recording: bytes, seconds: float) -> Spoken:
         heard.append(recording)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
-    monkeypatch.setattr(local, "recognise", recognise)
+    monkeypatch.setattr(Recogniser, "recognise", recognise)
     monkeypatch.setattr(local, "missing", lambda _: gone)
     return heard
 

@@ -9,7 +9,6 @@ import importlib
 import json
 import logging
 import os
-import pkgutil
 import select
 import signal
 import socket
@@ -27,6 +26,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import postgres
+from tests.counting import counting
 from tests.patience import PATIENCE
 
 # How fast texts are drawn says something of the machine and of what runs beside, and nothing of what is tested.
@@ -37,52 +37,17 @@ settings.load_profile("quick")
 RawJson: TypeAlias = Any
 """What a service, a file or a database said, as it came: which of its parts there are is what a test finds out."""
 RawObject: TypeAlias = dict[str, RawJson]
-ALONE = ("__main__", "kernel", "worker")
-"""Modules that are programs of their own."""
-UNCOUNTED = [Path(__file__).with_name(name) for name in ("bench", "journeys", "linear", "playground")]
-"""Where no lines are counted: the whole bot and shapes of text pass nearly all on their way, and the emulators and the
-bench are not measured."""
-WALKED = Path(__file__).with_name("walked.txt")
-"""Names the tests in which nothing is walked that another does not walk; `.ci/walked.py` writes it."""
 LONG = Path(__file__).with_name("long.txt")
-"""Seconds of processor time before the name of each test that takes more than a fifth of one; of the same program."""
-LINE_SECONDS = 1.5
+"""Seconds of processor time before the name of each test that takes more than 0.2 of one; `.ci/long.py` writes it."""
+LINE_SECONDS = 0.7
 """What takes longer is left out where nothing is named."""
-COUNTED_JOURNEYS = [
-    Path(__file__).parent / "journeys" / f"test_{name}.py"
-    for name in ("parts", "platforms", "slack_files", "spoken", "voice")
-]
-"""People walk on every platform there; the others of them walk the same ways."""
-
-
-def _counting(config: pytest.Config) -> Any:
-    """What counts lines in this process; None where nothing does."""
-    return getattr(config.pluginmanager.getplugin("_cov"), "cov_controller", None)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Stop what pytest-cov started in a worker before it knew that it is one: it would go on under every pause."""
-    if hasattr(session.config, "workerinput") and (counting := _counting(session.config)):
-        counting.pause()
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Generator[None, Any, Any]:
-    """Load what is counted while it is counted, and not while the tests are read and rewritten."""
-    counting = _counting(session.config)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Have what is here after the tests were read left out of every collection that looks for garbage: it stays."""
     gc.disable()
-    if counting is None or not counting.started:
-        collected = yield
-    else:
-        for package in map(importlib.import_module, counting.cov.config.source):
-            for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-                if module.name.rpartition(".")[2] not in ALONE:
-                    importlib.import_module(module.name)
-        counting.pause()
-        collected = yield
-        counting.resume()
-    # What is here now stays: left out of every collection that looks for garbage.
+    collected = yield
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -98,54 +63,40 @@ def own_garbage() -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--count-all", action="store_true", help="count the branches of the tests in walked.txt, too")
-    help = "leave out the tests in walked.txt, and those that run programs which nobody here wrote"
-    parser.addoption("--leave-walked", action="store_true", help=help)
-    parser.addoption("--at-most", type=float, help="leave out the tests that take longer, in seconds of tests/long.txt")
+    parser.addoption("--count", metavar="FILE", help="write the branches that the tests take as JSON; needs slipcover")
+    help = "leave out the tests that take longer, in seconds of tests/long.txt, and those that run others' programs"
+    parser.addoption("--at-most", type=float, help=help)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if report := config.getoption("count"):
+        config.pluginmanager.register(counting(config, report))
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
-        # As options, since workers are told what is to be run.
-        config.option.leave_walked, config.option.at_most = True, LINE_SECONDS
+        # As an option, since workers are told what is to be run.
+        config.option.at_most = LINE_SECONDS
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes longest starts first: at the end everybody else would wait for it.
 
-    Lines are not counted where that proves little and costs as much time again: random texts walk the same lines over
-    and over, so do the journeys, and so do the tests in `walked.txt`. Where nothing is named, the latter are left out,
-    and those that run what a machine with only Python has not.
+    Where nothing is named, what takes long is left out, and what runs programs that a machine with only Python has not.
     """
-    walked = frozenset(WALKED.read_text(encoding="utf-8").split())
     for item in items:
-        if item.nodeid.partition("[")[0] in walked:
-            item.add_marker(pytest.mark.walked)
         # What a PostgreSQL server does, it does with every Python.
         on_server = getattr(getattr(item, "callspec", None), "params", {}).get("database") == "postgres"
         if on_server or "postgres_server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.real)
-    if config.getoption("leave_walked"):
-        long = _longer_than(config.getoption("at_most"))
-        left_out = {item for item in items for mark in ("walked", "real") if item.get_closest_marker(mark)}
+    if (seconds := config.getoption("at_most")) is not None:
+        long = _longer_than(seconds)
+        left_out = {item for item in items if item.get_closest_marker("real")}
         left_out |= {item for item in items if item.nodeid.partition("[")[0] in long}
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
-    places: dict[Path, bool] = {}
-    for item in items:
-        if item.path not in places:
-            inside = any(item.path.is_relative_to(place) for place in UNCOUNTED)
-            places[item.path] = inside and item.path not in COUNTED_JOURNEYS
-        again = item.get_closest_marker("walked") and not config.getoption("count_all")
-        if again or places[item.path] or getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
-            item.add_marker(pytest.mark.no_cover)
 
 
-def _longer_than(seconds: float | None) -> set[str]:
-    """Return the tests that take longer; none without a limit."""
-    if seconds is None:
-        return set()
+def _longer_than(seconds: float) -> set[str]:
+    """Return the tests that take longer."""
     lines = (line.partition(" ") for line in LONG.read_text(encoding="utf-8").splitlines())
     return {name for took, _, name in lines if float(took) > seconds}
 
@@ -227,7 +178,7 @@ class FakeClock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     """It waits for the threads of every database: what they do takes none of its time."""
-    # Loaded late: what is loaded with this file is not counted.
+    # Loaded late, as nothing may be before it is known what is to be counted.
     from bot.store.database import Database
 
     clock, together = FakeClock(), Database.run_together
@@ -247,7 +198,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
 
 @pytest.fixture(scope="session", autouse=True)
 def new_databases_at_once() -> None:
-    # Loaded late: what is loaded with this file is not counted.
+    # Loaded late, as nothing may be before it is known what is to be counted.
     importlib.import_module("tests.databases").quicken()
 
 
@@ -436,9 +387,6 @@ def pytest_configure_node(node: Any) -> None:
         node.config.stash[_NURSERY] = Nursery()
         node.config.stash[_POSTGRES] = postgres.Shared()
         _rewrite([Path(place.partition("::")[0]).resolve() for place in node.config.args])
-        # Who only hands out work counts no lines.
-        if counting := _counting(node.config):
-            counting.pause()
     node.workerinput["nursery"] = node.config.stash[_NURSERY].listen()
     node.workerinput["postgres"] = str(node.config.stash[_POSTGRES].folder)
 

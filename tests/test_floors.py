@@ -27,7 +27,7 @@ def test_a_room_below_its_floor_fails_the_run(
 ) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.floors]\n"bot/reply" = 98\nall = 92\n')
     files = {
-        name: {"summary": {"covered_branches": taken, "num_branches": there}}
+        name: {"summary": {"covered_branches": taken, "missing_branches": there - taken}}
         for name, (taken, there) in counted.items()
     }
     (tmp_path / "report.json").write_text(json.dumps({"files": files}))

@@ -223,7 +223,6 @@ def shapes_for(name: str, record: RawObject) -> list[str]:
     return sorted(SHAPES, key=lambda shape: zlib.crc32(f"{name} {shape}".encode()))[:SAMPLE]
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("name", FED)
 def test_what_text_costs_grows_with_its_length_and_no_faster(name: str, meter: Meter) -> None:
     _judge(name, shapes_for(name, _record()), meter)

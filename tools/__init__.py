@@ -9,9 +9,11 @@ Modules import what is heavy only when they run.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tools.cancelling import Contained
 
 if TYPE_CHECKING:
     from tools.base import Tool
@@ -67,8 +69,8 @@ def open_registry(
             missing[name] = SWITCHED_OFF
             continue
         try:
-            open_tool: Callable[[Any], Tool] = importlib.import_module(module).open_tool
-            tool = open_tool(settings.get(name))
+            with Contained():
+                tool: Tool = importlib.import_module(module).open_tool(settings.get(name))
             if tool.spec.name != name:
                 raise ValueError(f"the tool in {module} has another name, {tool.spec.name!r}")
             found.append(tool)

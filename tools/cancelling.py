@@ -1,10 +1,12 @@
-"""Cancel tasks and wait for their end, tell whose a `CancelledError` is, and run a block only as long as a task."""
+"""Cancel tasks and wait for their end, tell whose a `CancelledError` is, contain what libraries throw besides
+exceptions, and run a block only as long as a task."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from types import TracebackType
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
@@ -14,6 +16,37 @@ def is_cancelled() -> bool:
     """Return True if the current task was cancelled; else only what it awaited was, and it may go on."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
+
+
+class Panic(Exception):
+    """A library threw something that no `except Exception` sees: a panic of compiled code, or a cancellation that
+    nobody here asked for."""
+
+
+class Contained:
+    """A block that raises nothing but exceptions, our own cancellation, and the end of the program."""
+
+    __slots__ = ("_kind",)
+
+    def __init__(self, kind: type[Exception] = Panic) -> None:
+        """
+        Args:
+            kind: which exception whatever else is thrown becomes.
+        """
+        self._kind = kind
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or isinstance(error, (Exception, KeyboardInterrupt, SystemExit, GeneratorExit)):
+            return
+        # Of several thrown together one may be our own cancellation.
+        if isinstance(error, (asyncio.CancelledError, BaseExceptionGroup)) and is_cancelled():
+            return
+        raise self._kind(f"a library threw {type(error).__name__}, which is no exception") from error
 
 
 async def end_tasks(*tasks: asyncio.Task[Any]) -> None:

@@ -28,7 +28,7 @@ from tools.base import (
     ToolStatus,
     Unavailable,
 )
-from tools.cancelling import end_tasks, is_cancelled
+from tools.cancelling import Contained, end_tasks, is_cancelled
 from tools.conversion import converted
 from tools.descriptions import told_apart
 from tools.languages import Words, in_language
@@ -185,7 +185,8 @@ class ToolRegistry:
             if not isinstance(tool, Proven):
                 continue
             try:
-                found = await tool.prove()
+                with Contained():
+                    found = await tool.prove()
             except Exception as error:
                 known = isinstance(error, Unavailable)
                 reason = str(error) if known else f"its trial failed ({type(error).__name__})"
@@ -351,7 +352,8 @@ class ToolRegistry:
         name = tool.spec.name
         try:
             async with asyncio.timeout(seconds) as limit:
-                result = await tool.run(arguments, context)  # type: ignore[arg-type]  # checked against the schema
+                with Contained():
+                    result = await tool.run(arguments, context)  # type: ignore[arg-type]  # checked against the schema
                 return replace(result, own_words=True) if tool.spec.own_words else result
         except TimeoutError:
             if not limit.expired():

@@ -43,7 +43,7 @@ from bot.safety import (
 )
 from bot.store import History, HistoryRow
 from bot.toolsyntax import parse
-from tools.cancelling import end_tasks
+from tools.cancelling import Contained, end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -159,7 +159,8 @@ class Summaries:
         outcome = "failed"
         try:
             async with self._gate:
-                outcome = await self._summarise(chat, model, threshold)
+                with Contained():
+                    outcome = await self._summarise(chat, model, threshold)
         except (ModelError, StoreError) as error:
             log.warning("no summary of %s could be made: %s", chat, error)
         except Exception:

@@ -44,7 +44,7 @@ from bot.safety import redacted
 from bot.sentences import language_of, say
 from bot.store import Claim, InboxRow, InboxState, Store
 from bot.turn import STARTS_AT_ONCE, Approvals, Joins, Reminders, Running, TurnQueue
-from tools.cancelling import complete
+from tools.cancelling import Contained, complete
 
 log = logging.getLogger(__name__)
 
@@ -261,7 +261,7 @@ class Dispatcher:
             if before is not None:
                 await asyncio.gather(before, return_exceptions=True)
             try:
-                with self._pacer.expecting(chat.platform):
+                with self._pacer.expecting(chat.platform), Contained():
                     await self._retry_patiently(chat, work)
             except Exception:
                 log.exception("%s: a delivery could not be handled", chat)

@@ -35,7 +35,7 @@ from bot.contract import (
 )
 from bot.intake.ownership import LOOK_SECONDS, Locks, Role, Sessions
 from bot.operations import Metrics
-from tools.cancelling import end_tasks
+from tools.cancelling import Contained, end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -241,7 +241,8 @@ class Platforms:
                     await resume(name)
                     resumed = True
                     self._try_over(name)
-                await self._listen(name, adapter, deliver)
+                with Contained():
+                    await self._listen(name, adapter, deliver)
                 return
             except SettingsError:
                 raise

@@ -27,6 +27,7 @@ from bot.markdown import escape
 from bot.pacing import Pacer
 from bot.safety import clean_untrusted
 from bot.sentences import say
+from tools.cancelling import Contained
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +91,8 @@ class WaitingSigns:
     def _start(self, chat: ChatId, work: Awaitable[object]) -> asyncio.Task[None]:
         async def showing() -> None:
             try:
-                await work
+                with Contained():
+                    await work
             except (DeliveryError, SettingsError) as error:
                 log.debug("a receipt was not shown: %s", error)
             except Exception:

@@ -39,6 +39,7 @@ from bot.model.transport import ENDING
 from bot.model.usage import PICTURE_TOKENS, Estimator
 from bot.model.wire import Body, ChatWire, Endpoint, Wire
 from bot.safety import shows_nothing
+from tools.cancelling import Contained
 from tools.plaintext import to_plain
 
 log = logging.getLogger(__name__)
@@ -112,19 +113,20 @@ class ModelClient:
             started = False
             sent = without_tools(request, self._at.learned.unfit) if native else request
             try:
-                async with aclosing(self._exchange(sent, native, deadline)) as pieces:
-                    async for piece in pieces:
-                        if isinstance(piece, Answer):
-                            if wasted is None and _is_empty(piece) and affords_another(request, piece.usage):
-                                wasted = piece.usage
-                                request = without(request, wasted)
-                                break
-                            if wasted is not None:
-                                piece = replace(piece, usage=piece.usage + wasted)
-                        started = started or not isinstance(piece, CallPiece)
-                        yield piece
-                    else:
-                        return
+                with Contained(ModelDropped):
+                    async with aclosing(self._exchange(sent, native, deadline)) as pieces:
+                        async for piece in pieces:
+                            if isinstance(piece, Answer):
+                                if wasted is None and _is_empty(piece) and affords_another(request, piece.usage):
+                                    wasted = piece.usage
+                                    request = without(request, wasted)
+                                    break
+                                if wasted is not None:
+                                    piece = replace(piece, usage=piece.usage + wasted)
+                            started = started or not isinstance(piece, CallPiece)
+                            yield piece
+                        else:
+                            return
                 yield AskedAgain()
             except ToolsRefused:
                 if self._at.options.tool_mode != "auto" or started or not self._at.learned.note("tools", known):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from bot.contract import (
     QUICK,
@@ -13,6 +14,7 @@ from bot.contract import (
     MessageRef,
     Page,
     RateLimited,
+    Status,
     Surface,
     Unreachable,
     Unrenderable,
@@ -21,6 +23,7 @@ from bot.pacing import Pacer, Purpose
 from bot.reply.pages import Delivery, PageNow
 from bot.reply.pageset import PageSet
 from bot.store import PageState
+from tools.cancelling import Contained
 
 log = logging.getLogger(__name__)
 
@@ -95,13 +98,26 @@ async def take_away(surface: Surface, pacer: Pacer, clock: Clock, ref: MessageRe
             return
 
 
-async def announce(surface: Surface, pacer: Pacer, clock: Clock, page: Page, ref: MessageRef, name: str) -> None:
-    """Show `page`, which says that the rest comes later, where the platform lets it be shown at once."""
+async def end_with(words: str, pages: PageSet, surface: Surface, pacer: Pacer, clock: Clock) -> None:
+    """Say below what stands, in place of what tools do, that the rest comes later, where the platform lets it be shown
+    at once; without words nothing is said there any more."""
+    number = max(filter(pages.exists, pages.refs), default=None)
+    if number is None:
+        return
+    now, page, ref = pages.now(number), pages.page(number), pages.refs[number]
+    if words:
+        page = replace(page, status=(Status(words),), final=False)
+    else:  # what came since may be what cannot be shown
+        page = replace(now.page or page, status=(), final=True)
     try:
-        drawn = surface.draw(page)
-        cost = surface.cost(drawn, ref)
-        if pacer.opens_at(cost) <= clock.monotonic():
-            async with pacer.ask(cost, Purpose.FINAL):
-                await surface.show(drawn, ref, "")
+        with Contained(DeliveryError):
+            if not words and not page.body.strip():
+                await take_away(surface, pacer, clock, ref, now.name)
+                return
+            drawn = surface.draw(page)
+            cost = surface.cost(drawn, ref)
+            if pacer.opens_at(cost) <= clock.monotonic():
+                async with pacer.ask(cost, Purpose.FINAL):
+                    await surface.show(drawn, ref, "")
     except DeliveryError as error:
-        log.info("%s does not say that the rest comes later: %s", name, error)
+        log.info("%s does not say how it ends: %s", now.name, error)

@@ -20,6 +20,7 @@ from bot.contract import (
     Surface,
 )
 from bot.reply.opening import Replies
+from tools.cancelling import Contained
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +124,8 @@ class Notices:
     async def apologise(self, question: MessageSent, text: str) -> None:
         """Show `text` where it can be shown; never raises."""
         try:
-            await self.tell(question, text, turn=f"sorry {question.delivery}")
+            with Contained():
+                await self.tell(question, text, turn=f"sorry {question.delivery}")
         except Exception:
             log.exception("not even an apology could be shown")
 
@@ -131,7 +133,8 @@ class Notices:
 async def _logged(chat: ChatId, showing: Coroutine[Any, Any, None]) -> None:
     """Wait for what shows something in a chat; what cannot be shown is logged."""
     try:
-        await showing
+        with Contained():
+            await showing
     except (DeliveryError, SettingsError) as error:
         log.warning("%s: %s", chat, error)
     except Exception:

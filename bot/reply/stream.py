@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from types import TracebackType
 
 from bot.contract import (
@@ -24,7 +23,6 @@ from bot.contract import (
     MessageGone,
     MessageRef,
     RateLimited,
-    Status,
     Surface,
     TooLong,
     Unclear,
@@ -38,14 +36,14 @@ from bot.pacing import Grant, Pacer
 from bot.reply.attachments import Attachments
 from bot.reply.buttons import ReplyButtons
 from bot.reply.cadence import Cadence
-from bot.reply.closing import DELETED, announce, lose, take_left_over
+from bot.reply.closing import DELETED, end_with, lose, take_left_over
 from bot.reply.filtering import FilterChain
 from bot.reply.pages import Delivery, PageNow, ShownBefore, TextFilter
 from bot.reply.pageset import PageSet, is_blank
 from bot.reply.typingsign import THINKING, TypingSign
 from bot.store import PageState
 from tools.base import ToolStatus
-from tools.cancelling import while_running
+from tools.cancelling import Contained, while_running
 
 log = logging.getLogger(__name__)
 
@@ -263,26 +261,37 @@ class ReplyStream:
         try:
             if self._pages.deleted:
                 raise Unreachable(DELETED)
-            while True:
-                if self._pages.rewritten:
-                    async with self._calling:
-                        await take_left_over(self._pages, self._surface, self._pacer, self._clock, self._delivery)
-                if (number := self._next()) is not None:
-                    await self._step(number)
-                elif self._pages.finished:
-                    async with self._calling:
-                        await self._close()
-                    return
-                else:
-                    self._wanted.clear()
-                    await self._wait()
+            with Contained():
+                await self._show_all()
         except Unreachable as error:
             self._dead = str(error)
             log.log(error.level, "turn %s: the reply cannot be shown any more: %s", self._turn, error)
         except Closed as error:
             self._owed = error
             log.info("turn %s: the reply cannot be completed yet: %s", self._turn, error)
-            await self._announce(error)
+            if self._delayed is not None:
+                await self._end_with(self._delayed(error.until - self._clock.monotonic()))
+        except Exception:
+            # Its turn fails; what stands says no longer that somebody works.
+            await self._end_with("")
+            raise
+
+    async def _show_all(self) -> None:
+        """Show what there is, whenever there is something new, until all of it stands."""
+        while True:
+            if self._pages.rewritten:
+                async with self._calling:
+                    await take_left_over(self._pages, self._surface, self._pacer, self._clock, self._delivery)
+            if (number := self._next()) is not None:
+                await self._step(number)
+            elif self._pages.finished:
+                async with self._calling:
+                    await take_left_over(self._pages, self._surface, self._pacer, self._clock, self._delivery)
+                    await self._attachments.post(max(self.refs.items(), default=(0, None))[1])
+                return
+            else:
+                self._wanted.clear()
+                await self._wait()
 
     async def _wait(self) -> None:
         """Wait until there is something new; the last word of a text that stands still is new, too."""
@@ -435,16 +444,5 @@ class ReplyStream:
             raise error
         shown.renew()
 
-    async def _close(self) -> None:
-        """All pages stand: take away what an earlier try left over, then post the files."""
-        await take_left_over(self._pages, self._surface, self._pacer, self._clock, self._delivery)
-        await self._attachments.post(max(self.refs.items(), default=(0, None))[1])
-
-    async def _announce(self, error: Closed) -> None:
-        """Say below what stands that the rest comes later."""
-        standing = max(filter(self._pages.exists, self.refs), default=None)
-        if self._delayed is None or standing is None:
-            return
-        said = Status(self._delayed(error.until - self._clock.monotonic()))
-        page, name = replace(self._pages.page(standing), status=(said,), final=False), self._pages.now(standing).name
-        await announce(self._surface, self._pacer, self._clock, page, self.refs[standing], name)
+    async def _end_with(self, words: str) -> None:
+        await end_with(words, self._pages, self._surface, self._pacer, self._clock)

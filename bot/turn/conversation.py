@@ -16,12 +16,14 @@ from bot.context import Briefings, ChatBook, Summaries
 from bot.contract import (
     AUDIBLE,
     Backoff,
+    BotError,
     Clock,
     DeliveryError,
     MessageSent,
     StoreError,
     Surface,
     Unreachable,
+    origin_of,
     reference_of,
 )
 from bot.model import Models
@@ -49,6 +51,7 @@ from bot.turn.progress import Progress, write_unsent
 from bot.turn.run import LEFT, Ending, Run, finish, no_wait, not_told, uncancel
 from bot.turn.showing import Showing, ends_stage
 from bot.turn.turnoptions import TurnOptions
+from tools.cancelling import Contained
 from tools.registry import ToolRegistry
 
 log = logging.getLogger(__name__)
@@ -203,33 +206,38 @@ class Conversation:
             StoreError: the store does not work now.
             Unreachable: the platform is not connected now.
         """
-        turn, question, language = run.turn, run.question, run.language
+        turn, question = run.turn, run.question
         try:
-            if question.command in (EXPORT, VOICE):
-                await self._do(run)
-                return
-            await self._registry.settle(SERVERS_SECONDS)
-            await self._wait_for_allowed(run)
-            permit, named = await self._offers.find_named(
-                question, language, lambda: self._surface(question).limits.command_form
-            )
-            if named is not None and named.call is None and named.problem:
-                await self._refuse(run, named.problem)
-                return
-            if question.replaces:
-                await self._settling.drop(await self._lookup.take_over(run))
-            known = await self._look_up(run)
-            if await self._may_begin(run):
-                with charge(known.payer):
-                    await self._answer(run, known, permit, named)
+            with Contained():
+                await self._try_to_answer(run)
         except (StoreError, Unreachable):
             raise
         except Exception:
             reference = reference_of(turn)
             log.exception("turn %s [%s] failed", turn, reference)
             self._metrics.turns_ended.add(TurnState.FAILED)
-            await self._notices.apologise(question, say("failed", language, id=reference))
+            await self._notices.apologise(question, say("failed", run.language, id=reference))
             await self._store.intake.end(turn, InboxState.FAILED)
+
+    async def _try_to_answer(self, run: Run) -> None:
+        question = run.question
+        if question.command in (EXPORT, VOICE):
+            await self._do(run)
+            return
+        await self._registry.settle(SERVERS_SECONDS)
+        await self._wait_for_allowed(run)
+        permit, named = await self._offers.find_named(
+            question, run.language, lambda: self._surface(question).limits.command_form
+        )
+        if named is not None and named.call is None and named.problem:
+            await self._refuse(run, named.problem)
+            return
+        if question.replaces:
+            await self._settling.drop(await self._lookup.take_over(run))
+        known = await self._look_up(run)
+        if await self._may_begin(run):
+            with charge(known.payer):
+                await self._answer(run, known, permit, named)
 
     async def _wait_for_allowed(self, run: Run) -> None:
         """Wait for the server of a call that a person allowed; while it is started, the turn's time stands still.
@@ -352,7 +360,13 @@ class Conversation:
         run, reply = draft.run, draft.reply
         try:
             await run.at_stage()
-            outcome = await self._follow(draft, task)
+            with Contained():
+                outcome = await self._follow(draft, task)
+        except BotError:
+            raise
+        except Exception as error:
+            log.exception("turn %s failed", run.turn)
+            outcome = Failed("failed", origin_of(error), retry=False)
         except asyncio.CancelledError:
             why = run.ending()
             if why is None or why in LEFT:

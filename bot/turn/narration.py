@@ -27,7 +27,7 @@ from bot.policy import DayPurse, Prices
 from bot.reply import FilterChain, VoicePosts
 from bot.sentences import language_of, say
 from tools.base import ToolError
-from tools.cancelling import end_tasks
+from tools.cancelling import Contained, end_tasks
 from tools.payments import Payment
 
 log = logging.getLogger(__name__)
@@ -188,7 +188,8 @@ class Narration:
         try:
             if self._problem:
                 return
-            file = await self._narrator.speak(text, self._form)
+            with Contained():
+                file = await self._narrator.speak(text, self._form)
             if before is not None:
                 await asyncio.wait((before,))
             if not self._problem and (why := await self._posts.post(number, file)):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from bot.contract import ChatId, MessageSent, is_within
 from bot.operations import about
 from bot.turn.run import Ending
+from tools.cancelling import Contained
 
 log = logging.getLogger(__name__)
 
@@ -276,5 +277,5 @@ async def _end(boxes: Sequence[_Mailbox], why: Ending) -> None:
 
 
 async def _as_coroutine(chat: ChatId, work: Work, running: Running) -> None:
-    with about(chat, running.id):
+    with about(chat, running.id), Contained():
         await work(running)

@@ -33,6 +33,7 @@ from bot.sentences import language_of, say
 from bot.store import LATE_AFTER, Claim, InboxState, Store, zone_or_utc
 from bot.turn.limits import MOST_REMINDER_ATTEMPTS, TurnLimits
 from bot.turn.run import close_told
+from tools.cancelling import Contained
 
 log = logging.getLogger(__name__)
 
@@ -103,8 +104,9 @@ class Reminders:
         row ends only after it stands there."""
         limits, backoff = TurnLimits(math.inf), Backoff(self._clock)
         try:
-            while not await self._try_to_show(turn, due, limits):
-                await backoff.wait()
+            with Contained():
+                while not await self._try_to_show(turn, due, limits):
+                    await backoff.wait()
         except asyncio.CancelledError:
             with suppress(StoreError):
                 await limits.take_back(lambda: self._store.intake.pause(turn))

@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from tools.base import ToolError, ToolSpec
+from tools.cancelling import Contained
 from tools.credentials import hidden
 from tools.mcp.config import Endpoint, ServerConfig
 from tools.mcp.errors import LastWords, ServerGone
@@ -122,7 +123,8 @@ class McpServer:
             started = loop.time()
             words = LastWords()
             try:
-                await self._connected(words)
+                with Contained():
+                    await self._connected(words)
             except Exception as error:  # the edge around a server: whatever its connection raises ends that alone
                 self._down(_reason(error, self.config, words))
                 log.debug("the MCP server %r", self.config.name, exc_info=True)

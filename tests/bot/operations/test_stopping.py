@@ -31,6 +31,29 @@ async def main():
 
 asyncio.run(main())
 """
+STUBBORN = """
+import asyncio
+from bot.operations import stopping
+stopping.STOP_SECONDS = 0.3
+
+async def library():
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except BaseException:
+            pass
+
+async def main():
+    stop = stopping.StopRequest()
+    stop.hear()
+    ignoring = asyncio.create_task(library())
+    await asyncio.sleep(0)
+    print("ready", flush=True)
+    await stop.asked.wait()
+
+asyncio.run(main())
+"""
+"""A library that is not to be cancelled."""
 
 
 class Parts:
@@ -141,10 +164,14 @@ async def test_another_cancellation_of_the_start_is_passed_on() -> None:
         await task
 
 
-@pytest.mark.parametrize("twice", [False, True])
-def test_a_process_whose_loop_does_not_turn_ends_in_time_and_at_once_when_asked_twice(twice: bool) -> None:
+@pytest.mark.parametrize(
+    ("program", "twice"), [(BUSY, False), (BUSY, True), (STUBBORN, False)], ids=["busy", "asked twice", "stubborn"]
+)
+def test_a_process_that_does_not_end_by_itself_ends_in_time_and_at_once_when_asked_twice(
+    program: str, twice: bool
+) -> None:
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen([sys.executable, "-c", BUSY], env=environment, stdout=subprocess.PIPE, text=True) as busy:
+    with subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True) as busy:
         assert busy.stdout is not None and busy.stdout.readline() == "ready\n"
         since = time.monotonic()
         busy.send_signal(signal.SIGTERM)

@@ -76,8 +76,7 @@ class StreamReading:
                 over = chunk is None
                 if broken is None:
                     over = self._take(decoder.finish() if chunk is None else decoder.feed(chunk), delta, name) or over
-                    if chunk is None and not self._events:
-                        self._not_a_stream(decoder.stray, delta, name)
+                    over = self._look_at_rest(chunk is None, delta, name) or over
                 reasoning, text = self._limit(delta, over=over)
                 if reasoning:
                     yield ReasoningPiece(reasoning)
@@ -130,6 +129,15 @@ class StreamReading:
             if self._done:
                 return True
         return False
+
+    def _look_at_rest(self, ended: bool, delta: Delta, name: str) -> bool:
+        """Take what is no event, where there was none to the end; whether the stream is over."""
+        if ended and not self._events:
+            self._not_a_stream(self.decoder.stray, delta, name)
+        elif self.decoder.too_long:
+            self.fault = ModelDropped(f"the stream of {name} holds an endless line")
+            return True
+        return ended
 
     def _not_a_stream(self, stray: str, delta: Delta, name: str) -> None:
         """A body that holds no events: a web page, an error, or a whole answer in one piece."""

@@ -10,7 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from typing import Any, Final
 
-from tools.json_values import OutsideDecoder
+from tools.json_values import MOST_VALUES, OutsideDecoder, ValueCounter
 
 DONE: Final = b"[DONE]"
 """The data of the last event of a stream."""
@@ -19,6 +19,10 @@ _ALIKE: Final = 6
 _MOST_CUT: Final = 4
 """Frames cut off in one line, after which the line is given up."""
 _STRAY_BYTES = 65_536
+MOST_EVENT_BYTES: Final = 32 * 1024 * 1024
+"""Of an event, or of a line: the largest holds a picture."""
+_LARGE: Final = 65_536
+"""Bytes from which on the values of an event are counted before they are parsed."""
 _BOM = b"\xef\xbb\xbf"
 _decoder = OutsideDecoder(nulls=True)
 
@@ -29,12 +33,19 @@ class Decoder(ABC):
     def __init__(self) -> None:
         self._rest: list[bytes] = []
         """The line that is not complete, in pieces."""
+        self._size = 0
+        """Bytes of what is not complete."""
         self._stray = bytearray()
 
     @property
     def stray(self) -> str:
         """Lines that belong to no stream, as a page or an error in their place; the first 64 KiB."""
         return self._stray.decode("utf-8", "replace")
+
+    @property
+    def too_long(self) -> bool:
+        """The event that is not complete has more bytes than any."""
+        return self._size > MOST_EVENT_BYTES
 
     @abstractmethod
     def feed(self, chunk: bytes) -> list[bytes]:
@@ -50,10 +61,12 @@ class LineDecoder(Decoder):
 
     def feed(self, chunk: bytes) -> list[bytes]:
         self._rest.append(chunk)
+        self._size += len(chunk)
         if b"\n" not in chunk:
             return []
         lines = b"".join(self._rest).split(b"\n")
         self._rest = [lines.pop()]
+        self._size = len(self._rest[0])
         events = [line for line in map(bytes.strip, lines) if line]
         if self._stray or (events and not events[0].startswith(b"{")):
             self._stray += b"\n".join(events)[: max(0, _STRAY_BYTES - len(self._stray))]
@@ -89,6 +102,7 @@ class EventDecoder(Decoder):
         if b"\r" in chunk or self._after_return:
             chunk = self._unify(chunk)
         self._rest.append(chunk)
+        self._size += len(chunk)
         if b"\n" not in chunk:
             return []
         lines = b"".join(self._rest).split(b"\n")
@@ -104,6 +118,8 @@ class EventDecoder(Decoder):
                     data.clear()
             elif line[:1] != b":":
                 self._other(line)
+        if not data:
+            self._size = len(self._rest[0])
         return events
 
     def finish(self) -> list[bytes]:
@@ -138,6 +154,9 @@ def read_event(data: bytes) -> tuple[list[dict[str, Any]], bool]:
     Raises:
         ValueError: a line is no JSON, and no whole object ends it.
     """
+    # Numbers alone, a line each, are values that the counter does not see.
+    if len(data) > _LARGE and ValueCounter().feed(data) + data.count(b"\n") > MOST_VALUES:
+        raise ValueError("too many values")
     text = data.decode("utf-8", "replace")
     try:
         event = _decoder.decode(text)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, AsyncIterator
 from typing import Final
 
 import aiohttp
@@ -19,6 +19,11 @@ from bot.network import proxy_before, trusted
 from tools.cancelling import is_cancelled
 
 _PIECE: Final = 256 * 1024
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""Of a body, unpacked. The longest answers have some megabytes, and pictures in them 30."""
+MOST_ERROR_BYTES: Final = 256 * 1024
+"""Of a refusal: what it says is read no further."""
+_PLAIN: Final = ("", "identity")
 ENDING: Final = "parley.ending"
 """The extension of a response whose value, a function, is called when its end is near: what still comes is then read as
 it comes. https://www.python-httpx.org/advanced/extensions/"""
@@ -88,10 +93,16 @@ class StreamTransport(httpx2.AsyncBaseTransport):
         except (aiohttp.ClientError, OSError) as error:
             raise _failure(error, request) from error
         read = self._batcher.join()
+        stream: httpx2.AsyncByteStream = _Stream(response, request, read)
+        headers = response.raw_headers
+        if response.headers.get("Content-Encoding", "").strip().lower() not in _PLAIN:
+            stream = _Unpacked(httpx2.Response(response.status, headers=headers, stream=stream, request=request))
+            # Of what is packed; the length too.
+            headers = tuple(one for one in headers if one[0].lower() not in (b"content-encoding", b"content-length"))
         return httpx2.Response(
             response.status,
-            headers=response.raw_headers,
-            stream=_Stream(response, request, read),
+            headers=headers,
+            stream=_Limited(stream, request, refused=response.status >= 400),
             request=request,
             extensions={"http_version": b"HTTP/1.1", ENDING: read.leave},
         )
@@ -156,6 +167,49 @@ class _Stream(httpx2.AsyncByteStream):
         self._read.leave()
         self._response.release()
         await self._response.wait_for_close()
+
+
+class _Unpacked(httpx2.AsyncByteStream):
+    """A body as it was before it was packed, in pieces that are unpacked one after the other."""
+
+    def __init__(self, packed: httpx2.Response) -> None:
+        self._packed = packed
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._packed.aiter_bytes():
+            yield piece
+            await asyncio.sleep(0)  # a thousand pieces may come out of one packet
+
+    async def aclose(self) -> None:
+        await self._packed.aclose()
+
+
+class _Limited(httpx2.AsyncByteStream):
+    """A body of at most so many bytes: of a refusal the rest is left out, an answer breaks off there."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, request: httpx2.Request, *, refused: bool) -> None:
+        self._stream = stream
+        self._pieces = aiter(stream)
+        self._request = request
+        self._refused = refused
+        self._room = MOST_ERROR_BYTES if refused else MOST_BYTES
+
+    def __aiter__(self) -> _Limited:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._refused and self._room <= 0:
+            raise StopAsyncIteration
+        piece = await anext(self._pieces)
+        self._room -= len(piece)
+        if self._room >= 0:
+            return piece
+        if not self._refused:
+            raise httpx2.ReadError(f"more than {MOST_BYTES:,} bytes", request=self._request)
+        return piece[: self._room]
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 def _left(content: aiohttp.StreamReader) -> bytes:

@@ -33,6 +33,11 @@ class LastWords:
         if line.strip():
             self.lines.append(line.strip())
 
+    def cut(self, why: str) -> None:
+        """Put why we ended it in the place of what it wrote."""
+        self.lines.clear()
+        self.take(why)
+
     def sentence(self) -> str:
         """Return one line for the operator; empty if there is nothing to say."""
         how = "" if self.exit_code is None else f"exit code {self.exit_code}"

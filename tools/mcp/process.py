@@ -27,6 +27,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from tools.json_values import MOST_VALUES, ValueCounter
+from tools.mcp import flood
 from tools.mcp.config import Command, place_of
 from tools.mcp.errors import LastWords
 from tools.mcp.keeper import ASK, GRACE_SECONDS, KILL
@@ -181,13 +182,19 @@ async def _read(
     ended: Callable[[], None],
 ) -> None:
     assert process.stdout is not None
-    lines = _Lines()
+    lines, noise = _Lines(), flood.noise()
     try:
         while chunk := await process.stdout.read(65_536):
             for line in lines.feed(chunk):
                 message = _message(line, listener)
                 if message is not None:
                     await received.send(message)
+                else:
+                    noise.take(len(line) + 1)
+            if lines.dropping:
+                noise.take(len(chunk))
+    except flood.Flooded as error:
+        listener.words.cut(str(error))
     except (anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
         pass
     finally:
@@ -235,6 +242,11 @@ class _Lines:
         return made
 
     @property
+    def dropping(self) -> bool:
+        """The line under way is over a limit: what still comes of it is not kept."""
+        return bool(self._excess)
+
+    @property
     def _excess(self) -> str:
         """Which limit this line exceeds."""
         if self._values.too_many:
@@ -256,6 +268,9 @@ class TooLong:
     def __init__(self, beginning: bytes, excess: str) -> None:
         self.beginning = beginning[:300]
         self.excess = excess
+
+    def __len__(self) -> int:
+        return len(self.beginning)
 
 
 def _message(line: bytes | TooLong, listener: _Log) -> SessionMessage | None:
@@ -283,7 +298,7 @@ class _Log:
 
     def __init__(self, name: str, words: LastWords) -> None:
         self._name = name
-        self._words = words
+        self.words = words
         self._left = LOG_LINES
         self._dropped = 0
         self._open = b""
@@ -292,7 +307,7 @@ class _Log:
         *lines, self._open = (self._open + chunk).split(b"\n")
         self._open = self._open[:LOG_CHARS]
         for line in lines[-LastWords.KEPT :]:
-            self._words.take(line[:LOG_CHARS].decode("utf-8", "replace"))
+            self.words.take(line[:LOG_CHARS].decode("utf-8", "replace"))
         for line in lines:
             if self._left:
                 self._left -= 1
@@ -301,6 +316,6 @@ class _Log:
                 self._dropped += 1
 
     def close(self) -> None:
-        self._words.take(self._open.decode("utf-8", "replace"))
+        self.words.take(self._open.decode("utf-8", "replace"))
         if self._dropped:
             log.debug("%s: %d more lines", self._name, self._dropped)

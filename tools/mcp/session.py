@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Self
 
+import anyio
 import httpx2
 import mcp_types as types
 from mcp import Client, MCPError
@@ -28,6 +29,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tools.cancelling import end_tasks
 from tools.json_values import MOST_VALUES, ValueCounter
+from tools.mcp import flood
 from tools.mcp.config import Command, Endpoint, ServerConfig
 from tools.mcp.errors import LastWords, ServerGone, ServerRefused
 from tools.mcp.listed import ListedTool
@@ -112,7 +114,11 @@ async def open_session(
         if isinstance(message, types.ToolListChangedNotification):
             changed()
 
-    sieve = _Sieve(_transport(config, ended, words), config.name)
+    def cut(why: str) -> None:
+        words.cut(why)
+        ended()
+
+    sieve = _Sieve(_transport(config, ended, words), config.name, cut)
     client = Client(
         sieve,
         read_timeout_seconds=config.start_seconds,
@@ -220,6 +226,8 @@ class _Limited(httpx2.AsyncByteStream):
         self._events = events
         self._values = ValueCounter()
         self._line_ended = False
+        self._noise = flood.noise()
+        self._line_begins, self._in_comment = True, False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
@@ -228,7 +236,28 @@ class _Limited(httpx2.AsyncByteStream):
             if size > MOST_MESSAGE_BYTES and not self._events:
                 raise httpx2.StreamError(f"the answer has more than the {MOST_MESSAGE_BYTES} bytes that are taken")
             self._count(chunk)
+            if self._events:
+                self._listen(chunk)
             yield chunk
+
+    def _listen(self, chunk: bytes) -> None:
+        """Count what is no message: comments, and lines without anything.
+
+        Raises:
+            StreamError: there is too much of it.
+        """
+        first, *lines = chunk.split(b"\n")
+        if self._line_begins:
+            lines.insert(0, first)
+            first = b""
+        size = len(first) if self._in_comment else 0
+        size += sum(len(line) + 1 for line in lines if not line or line[:1] in (b":", b"\r"))
+        if lines:
+            self._line_begins, self._in_comment = not lines[-1], lines[-1][:1] == b":"
+        try:
+            self._noise.take(size)
+        except flood.Flooded as error:
+            raise httpx2.StreamError(str(error)) from error
 
     def _count(self, chunk: bytes) -> None:
         """Count each message's content: a body is one message, a stream has one between empty lines.
@@ -254,9 +283,15 @@ class _Limited(httpx2.AsyncByteStream):
 class _Sieve:
     """A transport that mends what the client would refuse as a whole for one part."""
 
-    def __init__(self, transport: AbstractAsyncContextManager[Any], server: str) -> None:
+    def __init__(self, transport: AbstractAsyncContextManager[Any], server: str, cut: Callable[[str], None]) -> None:
+        """
+        Args:
+            cut: is told why, where the connection is to end.
+        """
         self._transport = transport
         self._server = server
+        self._cut = cut
+        self._unasked = flood.unasked()
         self._calls: set[types.RequestId] = set()
         """Calls of tools that have no answer yet."""
         self._lost = 0
@@ -279,8 +314,21 @@ class _Sieve:
                 self._calls.discard((params or {}).get("requestId"))
 
     def pass_on(self, item: Any) -> Any:
-        """Return the item, mended."""
+        """Return the item, mended.
+
+        Raises:
+            EndOfStream: the server floods.
+        """
+        try:
+            return self._mend(item)
+        except flood.Flooded as error:
+            self._cut(str(error))
+            raise anyio.EndOfStream from error
+
+    def _mend(self, item: Any) -> Any:
         message = item.message if isinstance(item, SessionMessage) else None
+        if not (isinstance(message, types.JSONRPCResponse | types.JSONRPCError) and message.id in self._calls):
+            self._unasked.take()
         if isinstance(message, types.JSONRPCError):
             self._calls.discard(message.id)
         if isinstance(message, types.JSONRPCResponse):
@@ -343,7 +391,10 @@ class _SievedStream:
         return self
 
     async def __anext__(self) -> Any:
-        return self._sieve.pass_on(await self._stream.__anext__())
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
 
     async def __aenter__(self) -> Self:
         await self._stream.__aenter__()

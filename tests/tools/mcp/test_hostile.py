@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.tools.mcp.conftest import Bench
+from tools.mcp import flood
 from tools.mcp.process import LOG_LINES
 
 
@@ -92,3 +95,35 @@ async def test_a_flood_of_errors_neither_stops_the_server_nor_fills_the_log(
     assert 10 < len(lines) <= LOG_LINES + 1
     assert all(len(line) < 500 for line in lines)
     assert all(record.levelno == logging.DEBUG for record in caplog.records if record.name == "tools.mcp.process")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}', "x" * 1_000],
+    ids=["messages", "noise"],
+)
+async def test_a_server_that_floods_is_cut_off(
+    bench: Bench, line: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(flood, "MOST_UNASKED", 100)
+    monkeypatch.setattr(flood, "MOST_NOISE", 100_000)
+    monkeypatch.setattr(flood, "NOISE_PER_SECOND", 0.0)
+    bench.pauses.held = True
+    entry = bench.plain("flood")
+    await bench.open({"e": {**entry, "args": [*entry["args"], line]}})
+
+    assert not (await bench.call("e__echo")).ok
+    async with asyncio.timeout(PATIENCE):
+        while "next attempt" not in caplog.text:
+            await asyncio.sleep(0.01)
+    assert "it was cut off, as it sent far more than was asked for" in caplog.text
+
+
+async def test_a_server_that_tells_of_its_work_now_and_then_is_not_cut_off() -> None:
+    now = 0.0
+    told = flood.Allowance(10, 5.0, lambda: now)
+    for _ in range(100):
+        told.take(5)
+        now += 1.0
+    with pytest.raises(flood.Flooded):
+        told.take(16)

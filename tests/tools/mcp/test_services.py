@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from tests.tools.mcp.conftest import Bench, Serve
+from tools.mcp import flood
 from tools.mcp.session import _limit
 
 
@@ -158,3 +159,24 @@ async def test_a_key_in_an_address_or_a_header_is_not_told(
     assert "canary" not in caplog.text
     await bench.registry.close()
     await runner.cleanup()
+
+
+@pytest.mark.parametrize("size", [7, 4096])
+@pytest.mark.parametrize(
+    "noise", [b": ping\n\n" * 2_000, b":" + b"x" * 20_000, b"\r\n" * 10_000], ids=["comments", "one", "nothing"]
+)
+async def test_a_stream_of_nothing_but_noise_is_cut_off(
+    noise: bytes, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flood, "MOST_NOISE", 10_000)
+    monkeypatch.setattr(flood, "NOISE_PER_SECOND", 0.0)
+    event = b"data: " + b"x" * 20_000 + b"\n\n"
+
+    async def read(body: bytes) -> int:
+        response = httpx2.Response(200, headers={"Content-Type": "text/event-stream"}, stream=Chunks(body, size))
+        await _limit(response)
+        return len(await response.aread())
+
+    assert await read(event * 3) == 3 * len(event)
+    with pytest.raises(httpx2.StreamError, match="far more than was asked for"):
+        await read(event + noise)

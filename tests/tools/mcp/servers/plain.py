@@ -8,6 +8,7 @@ dense: a small result of very many values. wordy: as many, but written out in on
 confess: tells what it was given at its start and when it is called. brood FILE: as stubborn, with a child in its group,
 and one that left it; their numbers go to the file. listed FILE: its tools are those in the file, and a
 call is answered with what the tool's entry `answers`, else with what it was given.
+flood WHAT: a call is answered after 2,000 lines of that.
 held FIFO: as any other, once something was written to that named pipe.
 handy FILE: well behaved, with the tools of `everything.py` that have to do with its process; what happens in it goes to
 the file, a line each. Anything else: a tool that tells its process.
@@ -100,6 +101,8 @@ def misbehave() -> Fields:
     if MODE == "legacy":
         tools.append({"name": "later", "inputSchema": {"type": "object"}})
         send({"method": "notifications/tools/list_changed"})
+    if MODE == "flood":
+        sys.stdout.write((sys.argv[2] + "\n") * 2_000)
     if MODE == "shout":
         sys.stderr.write(("error " * 40 + "\n") * 20_000)
         sys.stderr.flush()

@@ -59,6 +59,11 @@ class TelegramSettings(PlatformSettings):
     telegram_webhook_secret: Key = Field(
         SecretStr(""), description="What Telegram shows with each post; unset: made from the token."
     )
+    telegram_drafts: bool = Field(
+        False,
+        description="In private chats an answer grows as a draft, which notifies nobody, and becomes a message when it "
+        "is whole; off: its message is posted at once and edited.",
+    )
 
     @property
     def configured(self) -> bool:

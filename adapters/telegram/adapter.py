@@ -23,7 +23,8 @@ from telegram.error import (
 
 from adapters import Finding
 from adapters.settings import TelegramSettings
-from adapters.telegram.compat import POLL_SECONDS, UPDATES, RawBot
+from adapters.telegram.compat import POLL_SECONDS, STOPPED, UPDATES, RawBot
+from adapters.telegram.drafts import Drafts
 from adapters.telegram.request import AiohttpRequest
 from adapters.telegram.surface import TelegramPressSurface, TelegramSurface
 from adapters.telegram.updates import meant_for
@@ -85,6 +86,8 @@ class TelegramAdapter:
             request=self._requests,
             get_updates_request=AiohttpRequest(root, self._clock, connections=1, read_timeout=POLL_SECONDS + 10.0),
         )
+        self._drafts = Drafts(self._bot, wanted=settings.telegram_drafts)
+        self._kinds = [*UPDATES, STOPPED] if settings.telegram_drafts else UPDATES
         self._root = root
         self._webhook = settings.telegram_webhook_url
         self._secret = settings.telegram_webhook_secret.get_secret_value() or secret_of(self._token)
@@ -116,7 +119,7 @@ class TelegramAdapter:
 
     def surface(self, target: ReplyTarget) -> Surface:
         pressed = target.private and "query" in target.data
-        return (TelegramPressSurface if pressed else TelegramSurface)(self._bot, target)
+        return TelegramPressSurface(self._bot, target) if pressed else TelegramSurface(self._bot, target, self._drafts)
 
     async def fetch(self, source: str, into: BinaryIO, most: int) -> None:
         """See `Adapter.fetch`; Telegram lets bots read files of 20 MB. https://core.telegram.org/bots/api#getfile"""
@@ -192,7 +195,7 @@ class TelegramAdapter:
         while True:
             try:
                 await self._bot.set_webhook(
-                    self._webhook, secret_token=self._secret, allowed_updates=UPDATES, drop_pending_updates=False
+                    self._webhook, secret_token=self._secret, allowed_updates=self._kinds, drop_pending_updates=False
                 )
                 return
             except RetryAfter as error:
@@ -207,7 +210,7 @@ class TelegramAdapter:
         while True:
             self.listening = True
             try:
-                updates = await self._bot.raw_updates(offset)
+                updates = await self._bot.raw_updates(offset, self._kinds)
             except Conflict as error:
                 if self._clock.monotonic() - self._taken_over_at < _FORMER_SECONDS:
                     self.listening = False

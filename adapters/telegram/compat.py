@@ -10,18 +10,20 @@ from telegram.error import TelegramError
 POLL_SECONDS: Final = 10
 UPDATES: Final = ["message", "edited_message", "callback_query"]
 """The kinds that are asked for."""
+STOPPED: Final = "stopped_message_generation"
+"""Somebody stopped a draft; asked for where there are drafts."""
 
 
 class RawBot(Bot):
     """The library's `Bot` with raw updates: it would reject a whole batch for one malformed update."""
 
-    async def raw_updates(self, offset: int) -> list[dict[str, Any]]:
+    async def raw_updates(self, offset: int, kinds: list[str]) -> list[dict[str, Any]]:
         """Return the updates from `offset` on as JSON, waiting for the first.
 
         Raises:
             TelegramError: as every call of the library; also when the answer is no list of updates.
         """
-        asked = {"offset": offset, "timeout": POLL_SECONDS, "allowed_updates": UPDATES, "limit": 100}
+        asked = {"offset": offset, "timeout": POLL_SECONDS, "allowed_updates": kinds, "limit": 100}
         # Its public `do_api_request` warns at each poll that there is `get_updates`.
         updates = await self._post("getUpdates", asked)
         if not isinstance(updates, list) or not all(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from bot.contract import SurfaceLimits, Window, utf16_length
@@ -18,6 +19,9 @@ LIMITS = SurfaceLimits(
     # https://core.telegram.org/bots/api#sendvoice
     sound="opus",
 )
+
+DRAFT_LIMITS: Final = replace(LIMITS, passing_seconds=20.0)
+"""Where answers are shown as drafts: one goes away after thirty seconds, and its next call may have to wait."""
 
 PRESS_LIMITS: Final = SurfaceLimits(200, 200, utf16_length, typing_seconds=0.0)
 """A notice that answers the press of a button. https://core.telegram.org/bots/api#answercallbackquery"""

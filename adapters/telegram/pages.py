@@ -23,6 +23,8 @@ class DrawnHtml(Drawn):
     entities: tuple[MessageEntity, ...] = ()
     """What is code in a text without markup."""
     buttons: tuple[Button, ...] = field(default=(), compare=False)
+    live: bool = False
+    """It is shown as a draft, which no message with the same text makes superfluous."""
 
 
 def draw(page: Page, limit: int) -> DrawnHtml:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
@@ -19,7 +20,17 @@ from telegram.error import (
     TimedOut,
 )
 
-from adapters.telegram.limits import BOT_WINDOW, CHAT_BURST, CHAT_RATE, GROUP_WINDOW, LIMITS, PHOTO_BYTES, PRESS_LIMITS
+from adapters.telegram.drafts import DRAFT, Drafts
+from adapters.telegram.limits import (
+    BOT_WINDOW,
+    CHAT_BURST,
+    CHAT_RATE,
+    DRAFT_LIMITS,
+    GROUP_WINDOW,
+    LIMITS,
+    PHOTO_BYTES,
+    PRESS_LIMITS,
+)
 from adapters.telegram.pages import DrawnHtml, draw
 from adapters.telegram.request import NOT_SENT
 from bot.contract import (
@@ -55,7 +66,11 @@ RECEIPT: Final = "👀"
 class TelegramSurface:
     """One chat or topic."""
 
-    def __init__(self, bot: Bot, target: ReplyTarget) -> None:
+    def __init__(self, bot: Bot, target: ReplyTarget, drafts: Drafts | None = None) -> None:
+        """
+        Args:
+            drafts: shows what is not final in a private chat.
+        """
         self._bot = bot
         self._chat = int(str(target.data["chat"]))
         thread = target.data.get("thread")
@@ -72,21 +87,40 @@ class TelegramSurface:
         self._typing_cost = CallCost((of_bot,))
         self._post_cost = CallCost((of_chat, of_bot), repeats_safely=False)
         self._edit_cost = CallCost((of_chat, of_bot))
+        # Whether drafts draw on what messages may is told nowhere: they are counted so.
+        self._draft_cost = CallCost((of_chat, of_bot), passes=True)
+        self._drafts = drafts if drafts is not None and not self._group and self._chat > 0 else None
 
     @property
     def limits(self) -> SurfaceLimits:
-        return LIMITS
+        return DRAFT_LIMITS if self._drafts is not None and self._drafts.possible else LIMITS
 
     def draw(self, page: Page) -> DrawnHtml:
-        return draw(page, LIMITS.hard_length)
+        drawn = draw(page, LIMITS.hard_length)
+        return drawn if page.final or not self.limits.passing_seconds else replace(drawn, live=True)
 
     def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
         if drawn is None:
             return self._typing_cost
-        return self._post_cost if at is None else self._edit_cost
+        assert isinstance(drawn, DrawnHtml)
+        if self._is_draft(drawn, at):
+            return self._draft_cost
+        return self._post_cost if at is None or at.form == DRAFT else self._edit_cost
+
+    def _is_draft(self, drawn: DrawnHtml, at: MessageRef | None) -> bool:
+        fresh = at is None or at.form == DRAFT
+        return drawn.live and fresh and self._drafts is not None and self._drafts.possible
 
     async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
         assert isinstance(drawn, DrawnHtml)
+        if self._drafts is not None and self._is_draft(drawn, at):
+            draft = self._drafts.name(nonce, at)
+            try:
+                await self._drafts.show(self._chat, self._thread, draft, drawn)
+            except Exception as error:
+                raise self._drafts.failed(error, _translated(error)) from error
+            return draft
+        at = None if at is not None and at.form == DRAFT else at
         preview = LinkPreviewOptions(is_disabled=True)
         try:
             if at is None:
@@ -167,6 +201,8 @@ class TelegramSurface:
             raise _file_refused(error) from error
 
     async def remove(self, at: MessageRef) -> None:
+        if at.form == DRAFT:
+            return  # it goes away by itself
         try:
             await self._bot.delete_message(self._chat, int(at.id))
         except BadRequest:

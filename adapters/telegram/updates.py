@@ -27,6 +27,8 @@ from telegram import (
 )
 from telegram.constants import MessageLimit
 
+from adapters.telegram.compat import STOPPED
+from adapters.telegram.drafts import draft_stopped
 from adapters.telegram.reading import rich_text, things_in, words_of
 from bot.contract import (
     AUDIBLE,
@@ -146,6 +148,8 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     """Read an update; None if it is not for the bot."""
     if update.callback_query is not None:
         return _pressed(update, update.callback_query, bot)
+    if (stopped := update.api_kwargs.get(STOPPED)) is not None:
+        return draft_stopped(update, stopped, bot)
     message = update.message or update.edited_message
     if message is not None and (message.migrate_to_chat_id or message.migrate_from_chat_id):
         return _moved(update, message, bot)

@@ -60,6 +60,8 @@ class CallCost:
     budgets: tuple[RateBudget, ...] = ()
     repeats_safely: bool = True
     """The call may be made again after an unclear outcome (an edit, or a send the platform deduplicates)."""
+    passes: bool = False
+    """It shows something that is no message and goes away by itself, so that nothing of it is recorded."""
     found_again: bool = False
     """After an unclear outcome `find` says for certain whether the message is there, to a later process too."""
 
@@ -81,6 +83,8 @@ class SurfaceLimits:
     """It lasts until `typing` is called without words, whatever is shown meanwhile and whichever process calls."""
     pieces: bool = False
     """Edits are scarcer than posts, so an answer may stand in several messages that are never edited."""
+    passing_seconds: float = 0.0
+    """After how long a page that is not final has to be shown again, because it passes; 0: it stays."""
     grows: bool = False
     """A message could be begun now that takes more text without an edit."""
     collapses: bool = False

@@ -108,7 +108,8 @@ class Cadence:
         """Page `number` shows `body`, after what it showed `before`."""
         self.visible.set()
         known = before if before is not None else self._preamble if not number else ""
-        self._pacer.seen(self.reader, body[len(known) :] if body.startswith(known) else body)
+        new = body[len(known) :] if body.startswith(known) else body
+        self._pacer.seen(self.reader, "" if known.startswith(body) else new)
 
     def _want_now(self) -> None:
         self._needed = True

@@ -86,6 +86,8 @@ class PageNow:
     """It was looked for since."""
     unclear: int = 0
     """How many of its posts may or may not have arrived."""
+    passes_at: float | None = None
+    """Monotonic time at which what is shown of it, which is no message, has to be shown again; None: it stays."""
     unsettled: bool = False
     """An edit without an answer may still be made, after all that were answered."""
     tries: int = 0
@@ -133,6 +135,7 @@ class PageNow:
         """Its post may have arrived and must not be repeated blindly: the seconds before anything else is tried."""
         log.warning("%s: the outcome of its post is unknown: %s", self.name, error)
         self.held, self.looked = True, False
+        self._forget_shown()
         self.unclear += 1
         if self.unclear > len(CAREFUL_BACKOFF):
             self._lose(error)
@@ -189,7 +192,7 @@ class PageNow:
         return QUICK[0] if self.shrunk > _MOST_CUTS else 0.0
 
     def _forget_shown(self) -> None:
-        self.ref, self.page, self.drawn, self.unsettled = None, None, None, False
+        self.ref, self.page, self.drawn, self.passes_at, self.unsettled = None, None, None, None, False
 
     def _lose(self, error: DeliveryError) -> None:
         log.error("%s could not be delivered: %s", self.name, error)

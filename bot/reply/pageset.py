@@ -51,6 +51,8 @@ class PageSet:
         """The text is whole."""
         self.stands_still = False
         """No text has come for a while: its last word is whole."""
+        self.fading: int | None = None
+        """A page that passes and has to be shown again, however it looks."""
 
     def restore(self, shown: Mapping[int, ShownBefore], calm: bool) -> None:
         """Go on from what an earlier process showed, by page number; `calm`: see `PageNow.restore`."""
@@ -121,6 +123,13 @@ class PageSet:
         return any(shown.unsettled and shown.ref is not None for shown in self._shown.values())
 
     @property
+    def passing(self) -> tuple[float, int] | None:
+        """When what passes has to be shown again, and of which page it is; None where nothing passes, or it is due."""
+        if self.fading is not None:
+            return None
+        return min(((one.passes_at, number) for number, one in self._shown.items() if one.passes_at), default=None)
+
+    @property
     def cuts(self) -> Sequence[int]:
         """The ends of the pages in the preamble and the text, but for the last."""
         return self._paginator.sealed_ends
@@ -167,10 +176,15 @@ class PageSet:
         waits = self.finished or self.status or self.stands_still or not all_of_it
         return self.buttons.growing if waits else self.buttons.under(body)
 
-    def beginning(self, number: int) -> Page:
-        """Page `number` as a first post that is never all of the text that there is."""
+    def beginning(self, number: int, *, final: bool = False) -> Page:
+        """Page `number` as a first post that is never all of the text that there is.
+
+        Args:
+            final: it is shown as if it were.
+        """
         page = self.page(number)
-        return page if page.body != self._upto(number)[number].body else beginning(page, self.buttons.growing)
+        cut = page if page.body != self._upto(number)[number].body else beginning(page, self.buttons.growing)
+        return replace(cut, final=cut.final or final)
 
     def sentences(self, number: int) -> str:
         """The whole sentences of page `number`, while it grows."""
@@ -219,7 +233,7 @@ class PageSet:
             if shown is not None and shown.waits_for_end and not self.finished:
                 return None
             page = self.page(number)
-            if shown is not None and shown.page == page:
+            if shown is not None and shown.page == page and number != self.fading:
                 continue
             if is_blank(page):
                 return None

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 
 from bot.contract import (
-    QUICK,
     Button,
     CallCost,
     Clock,
@@ -28,7 +28,6 @@ from bot.contract import (
     Unclear,
     Unreachable,
     Unrenderable,
-    pause_after,
     post_cost,
     time_limit,
 )
@@ -38,6 +37,7 @@ from bot.reply.buttons import ReplyButtons
 from bot.reply.cadence import Cadence
 from bot.reply.closing import DELETED, end_with, lose, take_left_over
 from bot.reply.filtering import FilterChain
+from bot.reply.finding import look_up
 from bot.reply.pages import Delivery, PageNow, ShownBefore, TextFilter
 from bot.reply.pageset import PageSet, is_blank
 from bot.reply.typingsign import THINKING, TypingSign
@@ -49,8 +49,6 @@ log = logging.getLogger(__name__)
 
 _STANDS_STILL = 1.0
 """Seconds without more text after which its last word is taken for whole."""
-_LOOKS = 12
-"""How often a post of unknown outcome is looked for, where that is possible, before it is made again all the same."""
 
 
 class ReplyStream:
@@ -294,15 +292,22 @@ class ReplyStream:
                 await self._wait()
 
     async def _wait(self) -> None:
-        """Wait until there is something new; the last word of a text that stands still is new, too."""
-        if self._pages.stands_still or not self._text:
+        """Wait until there is something new: the last word of a text that stands still, too, and what passes."""
+        at, page = self._pages.passing or (math.inf, None)
+        passes, still = at - self._clock.monotonic(), math.inf
+        if self._text and not self._pages.stands_still:
+            still = _STANDS_STILL
+        if math.isinf(seconds := min(passes, still)):
             await self._wanted.wait()
             return
         try:
-            async with time_limit(self._clock, _STANDS_STILL):
+            async with time_limit(self._clock, max(0.0, seconds)):
                 await self._wanted.wait()
         except TimeoutError:
-            self._pages.stands_still = True
+            if passes <= still:
+                self._pages.fading = page
+            else:
+                self._pages.stands_still = True
 
     async def _step(self, number: int) -> None:
         """One call, and what follows from its failure."""
@@ -324,7 +329,7 @@ class ReplyStream:
         """Ask for a call, then show page `number` as it is by then; the seconds to wait before anything else."""
         cost = self._cost(number, shown)
         if shown.ref is None and shown.held:
-            return await self._look_up(number, shown, cost)
+            return await look_up(self._surface, self._delivery, number, shown, cost, ended=self._pages.finished)
         grant = self.cadence.ask(number, cost, only_begins=not self.visible and self._begins_only(cost))
         try:
             return await self._call(number, shown, cost, grant)
@@ -343,9 +348,9 @@ class ReplyStream:
         """Show page `number` when its call is granted; the seconds to wait before anything else."""
         async with grant:
             self.cadence.granted()
-            # Text came in since: the page may be gone or blank, and what was to cost nothing may be a call now.
+            # Text came in since: the page may be gone or blank, and its call may be another one now.
             gone = not self._pages.exists(number) or is_blank(self._pages.page(number))
-            if gone or (not cost.budgets and self._cost(number, shown).budgets):
+            if gone or self._costs_otherwise(number, shown, cost):
                 grant.made = False
                 return 0.0
             try:
@@ -366,6 +371,13 @@ class ReplyStream:
                 return shown.failed(error, self._clock.monotonic())
         return 0.0
 
+    def _costs_otherwise(self, number: int, shown: PageNow, granted: CallCost) -> bool:
+        """What was to cost nothing needs a call now, or what was to pass is to stay, or to stay to pass."""
+        if granted.budgets and not self._surface.limits.passing_seconds and not granted.passes:
+            return False
+        cost = self._cost(number, shown)
+        return cost.passes != granted.passes or (not granted.budgets and bool(cost.budgets))
+
     async def _unclear(self, number: int, shown: PageNow, error: Unclear, cost: CallCost) -> float:
         """A call may have arrived: an edit is made again, and what is posted blindly is not."""
         if cost.repeats_safely:
@@ -384,50 +396,31 @@ class ReplyStream:
         page, at = self._pages.page(number), shown.ref
         if shown.since is None and page.final:
             shown.since = self._clock.monotonic()
-        if at is None and self._begins_only(cost) and not shown.stuck and not shown.renewed:
-            page = self._pages.beginning(number)
+        posts = not cost.passes and (at is None or shown.passes_at is not None)
+        if posts and self._begins_only(cost) and not shown.stuck and not shown.renewed:
+            # A message takes the place of what passes, though it is not whole yet.
+            page = self._pages.beginning(number, final=self._surface.limits.passing_seconds > 0)
             drawn = self._surface.draw(page)  # beside what was drawn last, which is the whole one
         else:
             drawn = shown.draw(page, self._surface)
         nonce = shown.nonce
-        if at is None:
+        if posts:
             shown.state = PageState.SENDING
             await self._delivery.save_page(number, body=page.body, ref=None, state=PageState.SENDING, nonce=nonce)
         ref = at
-        if made := at is None or drawn != shown.drawn:
+        if made := at is None or posts or drawn != shown.drawn or number == self._pages.fading:
             ref = await self._surface.show(drawn, at, nonce)
             self.edits += 1
         self.cadence.seen(number, page.body, shown.page.body if shown.page is not None else None)
         shown.ref, shown.page, shown.drawn, shown.tries, shown.refusal = ref, page, drawn, 0, ""
+        shown.unsettled &= not (posts and shown.passes_at is not None)
+        shown.passes_at = self._clock.monotonic() + self._surface.limits.passing_seconds if cost.passes else None
+        self._pages.fading = None
         done = page.final and self._pages.finished
         shown.state = PageState.FINAL if done and page == self._pages.page(number) else PageState.SHOWN
-        if ref != at or done:
+        if not cost.passes and (ref != at or done):
             await self._delivery.save_page(number, body=page.body, ref=ref, state=shown.state, nonce=nonce)
         return made
-
-    async def _look_up(self, number: int, shown: PageNow, cost: CallCost) -> float:
-        """A post whose outcome is unknown: take the message if the platform can find it, else post at the end.
-
-        Where the platform recognises a repeated post, it is simply made again. Where a look says for certain whether
-        it is there, nothing is posted before one succeeded: the seconds until the next are returned.
-        """
-        shown.looked = True
-        try:
-            ref = await self._surface.find(shown.nonce)
-        except Unreachable:
-            raise
-        except DeliveryError as error:
-            log.info("turn %s: page %d could not be looked for: %s", self._turn, number, error)
-            shown.tries += 1
-            if cost.found_again and shown.tries <= _LOOKS:
-                return pause_after(shown.tries, QUICK)
-            ref = None
-        if ref is not None:
-            shown.held, shown.ref, shown.state = False, ref, PageState.SHOWN
-            await self._delivery.save_page(number, body="", ref=ref, state=PageState.SHOWN, nonce=shown.nonce)
-        elif self._pages.finished or cost.repeats_safely:
-            shown.held = False
-        return 0.0
 
     async def _other_way(self, number: int, error: Closed) -> None:
         """Nobody waits so long: the end goes out as a new message, where that goes sooner.

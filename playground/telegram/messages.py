@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from playground.screen import Shown
-from playground.telegram.call import Arguments, Json, bad_request
+from playground.telegram.call import ApiError, Arguments, Json, bad_request
 from playground.telegram.entities import Formatted, clean, fix, given, preview, units
 from playground.telegram.markup_html import parse_html
 from playground.telegram.markup_markdown import parse_markdown
@@ -246,6 +246,8 @@ async def send_chat_action(world: World, arguments: Arguments) -> bool:
 
 
 async def send_message_draft(world: World, arguments: Arguments) -> bool:
+    if not world.drafts:
+        raise ApiError(404, "Not Found: method not found")
     chat = world.chat(arguments)
     if not chat.private:
         raise bad_request("TEXTDRAFT_PEER_INVALID")

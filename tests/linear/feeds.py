@@ -886,6 +886,7 @@ SIZES = {"adapters.formatting": 2_000, "bot.reply.paging": 10_000}
 INSIDE: dict[str, str] = {
     "bot.safety.spans": "bot.safety.links.LinkFilter.feed",
     "adapters.console.adapter": "adapters.console.terminal.draw",
+    "adapters.telegram.drafts.draft_stopped": "adapters.telegram.updates.meant_for",
     "adapters.discord.reading": "adapters.discord.events.message_edited",
     "adapters.discord.events.message_sent": "adapters.discord.events.message_edited",
     "adapters.discord.threads": "adapters.discord.events.message_edited",
@@ -1014,6 +1015,7 @@ _STORE = "SQLite writes and reads it, in a thread of its own"
 
 OWN: dict[str, str] = {
     "adapters.slack.client.Client.api_call": _SHORT,
+    "adapters.telegram.compat.RawBot.raw_updates": _SHORT,
     "adapters.discord.adapter.DiscordAdapter": _HANDS_ON,
     "adapters.discord.client": _HANDS_ON,
     "adapters.discord.forwards.Forwards": _HANDS_ON,

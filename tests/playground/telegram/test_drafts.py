@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from telegram import Bot
-from telegram.error import BadRequest, EndPointNotFound
+from telegram.error import BadRequest, EndPointNotFound, InvalidToken
 
 from playground.telegram import TelegramServer
 from tests.playground.telegram.conftest import Clock, Raw
@@ -63,6 +63,12 @@ async def test_a_person_can_stop_a_draft(free: TelegramServer, bot: Bot) -> None
     [update] = await bot.get_updates()
     assert update.api_kwargs["stopped_message_generation"]["draft_id"] == 5
     assert free.screen.of("7") == []
+
+
+async def test_an_older_server_does_not_know_drafts(free: TelegramServer, bot: Bot) -> None:
+    free.world.drafts = False
+    with pytest.raises(InvalidToken, match="method not found"):
+        await bot.send_message_draft(7, 1, "a")
 
 
 async def test_an_older_server_does_not_know_rich_messages(free: TelegramServer, bot: Bot) -> None:

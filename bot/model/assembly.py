@@ -291,6 +291,14 @@ def _joined(pieces: Mapping[str, Sequence[str]]) -> dict[str, Json]:
     return {key: "".join(parts) for key, parts in pieces.items()}
 
 
+_MOST_COUNTED = 1e9
+"""No window of a model is nearly as large."""
+_MISCOUNTED = 8
+"""How many times what we count a server may count, or the other way round: tokenizers differ less than that."""
+_UNSEEN_PROMPT = 100_000
+"""Tokens that a server may put before what it was sent: instructions and tools of its own, and pictures."""
+
+
 def table_in(value: object) -> Mapping[str, Any]:
     """The object that a server sent; empty for whatever is none."""
     return value if isinstance(value, dict) else {}
@@ -304,7 +312,25 @@ def tables_in(value: object) -> list[Mapping[str, Any]]:
 def count_of(details: object, name: str) -> int:
     """A number of tokens that a server reports; 0 for whatever is none."""
     value = details.get(name) if isinstance(details, dict) else None
-    return int(value) if isinstance(value, int | float) and 0 < value < 1e12 else 0
+    return int(value) if isinstance(value, int | float) and 0 < value < _MOST_COUNTED else 0
+
+
+def credible(reported: Usage | None, counted: Usage, most: int) -> Usage:
+    """Return what a server reports, with our own count in place of each number that no request can have come to.
+
+    Args:
+        counted: the same by our count.
+        most: the tokens that the answer was allowed; 0: as many as the server likes.
+    """
+    if reported is None:
+        return counted
+    prompt, completion = reported.prompt, reported.completion
+    if not counted.prompt / _MISCOUNTED <= prompt <= counted.prompt * _MISCOUNTED + _UNSEEN_PROMPT:
+        prompt = counted.prompt
+    if completion < counted.completion / _MISCOUNTED or completion > most * _MISCOUNTED > 0:
+        completion = counted.completion
+    reasoning = min(reported.reasoning or counted.reasoning, completion)
+    return Usage(prompt, completion, min(reported.cached, prompt), reasoning)
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import random
 import re
 from collections.abc import AsyncGenerator, Container
@@ -24,7 +25,7 @@ from bot.contract import (
     Usage,
     UserEntry,
 )
-from bot.model.assembly import StreamFault
+from bot.model.assembly import StreamFault, credible
 from bot.model.base import Answer, AskedAgain, CallPiece, Piece, Request
 from bot.model.endings import CALLS, LENGTH, WHOLE, WITHHELD
 from bot.model.failures import NETWORK_ERRORS, NotUnderstood, PicturesRefused, ToolUnfit, failure, stream_fault
@@ -242,6 +243,20 @@ class ModelClient:
                 reason,
             )
 
+    def _name_report(self, reported: Usage, usage: Usage) -> None:
+        """Tell the operator, once, of a count that was not believed."""
+        if (reported.prompt, reported.completion) != (usage.prompt, usage.completion) and self._at.learned.is_new(
+            "usage"
+        ):
+            log.warning(
+                "%s reported %d tokens read and %d written, which cannot be: our own count stands, %d and %d",
+                self.name,
+                reported.prompt,
+                reported.completion,
+                usage.prompt,
+                usage.completion,
+            )
+
     def _make_room(self, body: Body) -> None:
         """Limit the answer to what the window holds beside the prompt, where the server has named its window."""
         name, window = name_in(body), self._at.learned.window
@@ -277,15 +292,16 @@ class ModelClient:
         calls = () if finish == "cut" else assembly.calls()
         if finish in (WHOLE, CALLS):
             finish = CALLS if calls else WHOLE
-        usage = assembly.usage
         prompt = self._weight(body)
-        if usage is not None:
+        said = text + reasoning + "".join(json.dumps(dict(call.arguments), ensure_ascii=False) for call in calls)
+        # Arguments that were cut off are written too, and charged for.
+        lost = 0 if calls else int(assembly.size / CHARS_PER_ARGUMENT_TOKEN)
+        written = math.ceil(self.estimator.tokens_once(said)) + lost
+        counted = Usage(prompt, written, 0, math.ceil(self.estimator.tokens_once(reasoning)))
+        usage = credible(assembly.usage, counted, body.get(name_in(body), 0))
+        if assembly.usage is not None:
+            self._name_report(assembly.usage, usage)
             self.estimator.learn(prompt, usage.prompt)
-        else:
-            said = text + reasoning + "".join(json.dumps(dict(call.arguments), ensure_ascii=False) for call in calls)
-            # Arguments that were cut off are written too, and charged for.
-            lost = 0 if calls else int(assembly.size / CHARS_PER_ARGUMENT_TOKEN)
-            usage = Usage(prompt, self.estimator.tokens(said) + lost, 0, self.estimator.tokens(reasoning))
         return Answer(
             text=text,
             reasoning=reasoning,

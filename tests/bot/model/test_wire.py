@@ -25,7 +25,7 @@ from bot.model import Models, protocol
 from bot.model.base import Request
 from bot.model.rendering import Declarations
 from playground.model import ModelServer, Reply
-from tests.bot.model.conftest import Ask, Open, RawServer
+from tests.bot.model.conftest import Ask, Open, RawServer, sse
 from tests.conftest import RawJson, RawObject
 from tools.base import ToolCall, ToolSpec
 
@@ -473,6 +473,22 @@ async def test_usage_that_is_not_reported_is_estimated(server: ModelServer, mode
 
     assert 60 <= answer.usage.prompt <= 250
     assert answer.usage.completion > 0
+
+
+@pytest.mark.parametrize(
+    "count", ["1e30", "-1e30", "NaN", "Infinity", "-7", "0", "null", '"12"', "true", "5e8", "123456789012345678901"]
+)
+async def test_usage_that_cannot_be_is_estimated(raw_server: RawServer, opened: Open, asking: Ask, count: str) -> None:
+    """It is neither nothing, nor more than a request can come to."""
+    said = {"choices": [{"index": 0, "delta": {"content": "Yes, of course. " * 20}, "finish_reason": "stop"}]}
+    usage = f'{{"choices": [], "usage": {{"prompt_tokens": {count}, "completion_tokens": {count}}}}}'
+    url = await raw_server(sse(json.dumps(said), usage, "[DONE]"))
+    models = opened("vllm:scripted", base_urls={"vllm": url})
+
+    request = Request(entries=(UserEntry("word " * 100),), max_tokens=30_000)
+    answer = (await asking(models, request)).answer
+
+    assert 60 <= answer.usage.prompt <= 250 and 40 <= answer.usage.completion <= 150
 
 
 async def test_the_limit_on_tokens_goes_by_the_provider_s_name_for_it(

@@ -6,9 +6,10 @@
     python -m bench.delivery --platform telegram --chats 100 --processes 3
 
 The bot runs as `python -m bot run` against an emulator with the platform's limits and with what the README's set-up
-grants; the model, in a process of its own, writes `--tokens` tokens at `--rate` a second. Bursts: so many questions at
-once. Steady: questions at random (the same ones each time, by `--seed`), at `--load` percent of what the limits carry
-(a first and a last call for each reply: `bench.limits`) and at `--per-second`, for `--steady` minutes each.
+grants, and with the default quotas (a day has more tokens only where more is asked than the default is for); the model,
+in a process of its own, writes `--tokens` tokens at `--rate` a second. Bursts: so many questions at once. Steady:
+questions at random (the same ones each time, by `--seed`), at `--load` percent of what the limits carry (a first and a
+last call for each reply: `bench.limits`) and at `--per-second`, for `--steady` minutes each.
 
 *Reader waits*: seconds between the model's first token and the whole answer in which a quick reader has nothing new to
 read (`bench.reader`). *First words*: from the question to three whole words. *Gap*: the longest time without a new
@@ -46,9 +47,12 @@ from bench.reader import Answer, Sight, read, sights, squeeze
 from bench.server import open_server
 from bench.setups import SETUPS, Setup
 from bench.writer import WARM_UP, Writer, Written, answer_of, tokens_of
+from bot.policy import QuotaLimits
 
 LONG_TOKENS, LONG_RATE = 2100, 300.0
 """About 12,000 characters."""
+QUESTION_TOKENS = 4_000
+"""Of a day, for a question with its answer."""
 
 
 @dataclass
@@ -187,7 +191,8 @@ async def measure(setup: Setup, load: Load, model: Model, wait: float, processes
         for number in answers:
             setup.meet(number)
         with tempfile.TemporaryDirectory() as folder:
-            settings = environment(setup, writer.base_url, url or f"sqlite:///{folder}/bench.db")
+            database = url or f"sqlite:///{folder}/bench.db"
+            settings = environment(setup, writer.base_url, database, len(load.times))
             async with AsyncExitStack() as stack:
                 programs = [Process("-m", "bot", "run", environment=settings) for _ in range(processes)]
                 for program in programs:
@@ -231,8 +236,12 @@ def _spent(programs: Sequence[Process], writer: Writer) -> tuple[float, ...]:
     return (*used, waited, held_up(os.getpid()), writer.process.held_up())
 
 
-def environment(setup: Setup, base_url: str, database: str) -> dict[str, str]:
-    """The bot's settings: the defaults, but for what lets strangers ask so much."""
+def environment(setup: Setup, base_url: str, database: str, asked: int) -> dict[str, str]:
+    """The bot's settings: the defaults, but for what lets strangers ask so much.
+
+    Args:
+        asked: how many questions; a day has tokens for more of them only where the default is not enough.
+    """
     return {
         **setup.environment,
         "MODEL": "openai:scripted",
@@ -243,7 +252,7 @@ def environment(setup: Setup, base_url: str, database: str) -> dict[str, str]:
         "PARLEY_ENV_FILE": "",
         "LOG_LEVEL": "WARNING" if database.startswith("sqlite:") else "INFO",
         "PRICES": "openai:scripted=0/0/0",
-        "TOKENS_PER_DAY": "0",
+        **({"TOKENS_PER_DAY": str(day)} if (day := asked * QUESTION_TOKENS) > QuotaLimits().tokens_all else {}),
     }
 
 

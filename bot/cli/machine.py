@@ -12,8 +12,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from bot.cli.fleetcheck import Result, examine_server, format_size, list_unfinished
-from bot.contract import BotError, Clock, SettingsError
-from bot.policy import Prices, read_prices
+from bot.contract import BotError, Clock, SettingsError, Usage
+from bot.policy import ANSWER_TOKENS, PROMPT_MARGIN, USUAL_PROMPT_TOKENS, Prices, QuotaLimits, read_prices
 from bot.settings import CoreSettings
 from bot.store import database_files, inspect, is_server, open_to_all, real_path
 from tools.findings import Finding
@@ -47,6 +47,7 @@ async def examine_machine(
     results += [("network", Finding.bad(sentence)) for sentence in find_proxy_faults()]
     results.append(("time zone", Finding.ok(core.time_zone)))
     results += _examine_prices(core, models)
+    results += examine_quotas(core, models)
     if core.http_port:
         results.append(await asyncio.to_thread(_examine_port, "HTTP_PORT", core.http_host, core.http_port))
     if by_web and core.web_port:
@@ -159,6 +160,21 @@ def _examine_prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:
         else:
             results.append(("prices", Finding.note(f"what {model} costs is not known; /usage counts its tokens")))
     return results
+
+
+def examine_quotas(core: CoreSettings, models: Sequence[str]) -> list[Result]:
+    """Tell how many people the quotas of a day let ask at once."""
+    try:
+        prices = Prices(read_prices(core.prices))
+    except SettingsError:
+        return []  # told of already
+    question = Usage(int(USUAL_PROMPT_TOKENS * PROMPT_MARGIN), ANSWER_TOKENS)
+    dearest = max((prices.dollars_of(model, question) or 0.0 for model in models), default=0.0)
+    people = QuotaLimits.from_settings(core).count_at_once(dearest)
+    if people is None:
+        return [("quotas", Finding.ok("any number of people may ask at once"))]
+    text = f"about {people:,} people may ask at once on a fresh day; TOKENS_PER_DAY and MONEY_PER_DAY allow more"
+    return [("quotas", Finding.ok(text) if people else Finding.bad(f"{text}: nobody is answered"))]
 
 
 def _examine_port(setting: str, host: str, port: int) -> Result:

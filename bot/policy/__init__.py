@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from bot.policy.access import Access
+from bot.policy.budgets import (
+    ANSWER_TOKENS,
+    DAY,
+    MINUTE,
+    PROMPT_MARGIN,
+    USUAL_PROMPT_TOKENS,
+    Day,
+    Payer,
+    QuotaLimits,
+    Report,
+    payer_of,
+)
 from bot.policy.channelsfile import ChannelsFile, read_channels
 from bot.policy.metering import meter
 from bot.policy.once import Once, OncePer, may_be_told, once_in_chat, once_per_hour, once_per_person
 from bot.policy.prices import Prices, read_prices
 from bot.policy.purse import DayPurse
-from bot.policy.quotas import DAY, MINUTE, Day, Payer, QuotaLimits, Quotas, Report, charge, once_per_window, payer_of
+from bot.policy.quotas import Quotas, charge, once_per_window
 from bot.policy.toolrights import (
     Permit,
     Permits,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from bot.contract import Clock
-from bot.store import Reserved
+from bot.store import Amount, Reserved
 from tools.cancelling import end_tasks
 
 
@@ -19,6 +19,10 @@ class Holdings:
         self._clock = clock
         self._calls: Counter[str] = Counter()
         self._asking: Counter[str] = Counter()
+        self._held: dict[str, Amount] = {}
+        """What each call holds."""
+        self._sums: dict[str, Amount] = {}
+        """The same of each quota."""
         self._ending = asyncio.Event()
         """Set when the next call ends."""
         self.ended = 0
@@ -40,10 +44,27 @@ class Holdings:
     def take(self, reserved: Reserved) -> None:
         """A call has set this aside."""
         self._calls.update(key for key, _, _ in reserved.windows)
+        self.update(reserved)
+
+    def update(self, reserved: Reserved) -> None:
+        """A call holds so much now."""
+        self._add(reserved, reserved.amount - self._held.get(reserved.call, Amount()))
+        self._held[reserved.call] = reserved.amount
+
+    def sum_others(self, key: str, call: str) -> Amount:
+        """What the other calls hold of a quota, and will give back in part."""
+        return self._sums.get(key, Amount()) - self._held.get(call, Amount())
+
+    def _add(self, reserved: Reserved, more: Amount) -> None:
+        for key, _, _ in reserved.windows:
+            self._sums[key] = self._sums.get(key, Amount()) + more
+            if not self._calls[key]:
+                del self._sums[key]
 
     def end(self, reserved: Reserved) -> None:
         """The call ended, and what it used has replaced what it had set aside."""
         self._calls -= Counter(key for key, _, _ in reserved.windows)
+        self._add(reserved, Amount() - self._held.pop(reserved.call, Amount()))
         self.ended += 1
         self._ending.set()
         self._ending = asyncio.Event()

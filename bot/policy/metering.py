@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from bot.contract import ContextTooLong, ModelBusy, ModelRefused, Usage
 from bot.model import (
+    LENGTH,
     WIDE_TOKENS,
     Answer,
+    AskedAgain,
+    CallPiece,
     Chain,
     Estimator,
     Link,
@@ -22,64 +26,173 @@ from bot.model import (
     token_count,
     tool_token_count,
 )
-from bot.policy.quotas import ANSWER_TOKENS, PROMPT_MARGIN, WISHED_TOKENS, Quotas
+from bot.policy.answersizes import AnswerSize
+from bot.policy.budgets import PROMPT_MARGIN, WISHED_TOKENS
+from bot.policy.quotas import LOOK_SECONDS, Quotas
+from bot.store import Reserved
+from tools.base import ToolCall
 
 
 def meter(chain: Chain, quotas: Quotas, estimator: Callable[[str], Estimator]) -> Chain:
     """The same models, each spending only what may be spent; `estimator` knows how each one counts tokens."""
-    return chain.each(lambda model: MeteredModel(model, quotas, estimator(model.name).tokens))
+
+    def metered(model: Link) -> MeteredModel:
+        known = estimator(model.name)
+        return MeteredModel(model, quotas, known.tokens, known.tokens_once)
+
+    return chain.each(metered)
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call: what it holds, and what was seen of its answer."""
+
+    reserved: Reserved
+    read: int
+    """What its prompt may be at most."""
+    wished: int = 0
+    """Tokens after which its server ends the answer."""
+    refused_at: int = -1
+    """`Quotas.given_back` when there was too little to add last."""
+    look_at: float = 0.0
+    """When it is asked again whatever was given back: other processes do not say so."""
+    text: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
+    seen: float = 0.0
+    """Tokens, as we count them."""
+    step: float = 0.0
+    """The most of them that came at once."""
+    again: int = 0
+    """Tokens of prompts that were read once more."""
+
+    @property
+    def room(self) -> int:
+        """The tokens that are set aside for its answer."""
+        return self.reserved.amount.tokens - self.read
+
+    def see(self, tokens: float) -> None:
+        self.seen += tokens
+        self.step = max(self.step, tokens)
 
 
 class MeteredModel:
     """A model of a chain that reserves before each call, may use no more, and settles after it."""
 
-    def __init__(self, model: Link, quotas: Quotas, tokens: Callable[[str], int]) -> None:
+    def __init__(
+        self,
+        model: Link,
+        quotas: Quotas,
+        tokens: Callable[[str], int],
+        tokens_once: Callable[[str], float] | None = None,
+    ) -> None:
+        """
+        Args:
+            tokens_once: the same as `tokens`, of a text that is not seen again.
+        """
         self._model = model
         self._quotas = quotas
         self._tokens = tokens
+        self._tokens_once = tokens_once or tokens
 
     @property
     def name(self) -> str:
         return self._model.name
 
     async def stream(self, request: Request, *, longest_wait: float = math.inf) -> AsyncGenerator[Piece, None]:
-        """Ask the model, once the call can be paid. See `bot.model.client.ModelClient`.
+        """Ask the model, once the call can be paid; an answer that outgrows what there is ends there, as `length`.
+
+        See `bot.model.client.ModelClient`.
 
         Raises:
             Unaffordable: it cannot; nothing was asked.
         """
-        prompt = self._estimate_prompt(request)
-        most = int(prompt * PROMPT_MARGIN)
+        prompt, size = self._estimate_prompt(request), await self._quotas.size_of(self.name)
+        read = int(prompt * PROMPT_MARGIN)
         # As many tokens as the characters that may be read have in the script that needs most.
         wished = max(WISHED_TOKENS, int(request.max_output_chars * WIDE_TOKENS))
-        reserved = await self._quotas.reserve(self.name, Usage(most, ANSWER_TOKENS), Usage(most, wished))
-        request = replace(request, max_tokens=reserved.amount.tokens - most)
-        model, used, said = self.name, Usage(prompt), list[str]()
-        given_up, began = False, self._quotas.clock.monotonic()
+        least, most = size.wanted(wished)
+        sure = Usage(prompt if size.measured else read)
+        reserved = await self._quotas.reserve(self.name, Usage(read, least), Usage(read, most), sure)
+        call = _Call(reserved, read)
+        call.wished = min(wished, self._quotas.most_for(reserved, self.name) - read) if size.grows else call.room
+        request = replace(request, max_tokens=call.wished)
+        model, used = self.name, Usage(prompt)
+        given_up, whole, cut, began = False, False, False, self._quotas.clock.monotonic()
         try:
             async with aclosing(self._model.stream(request, longest_wait=longest_wait)) as pieces:
                 async for piece in pieces:
-                    match piece:
-                        case TextPiece(text) | ReasoningPiece(text):
-                            said.append(text)
-                        case Answer():
-                            model, used = piece.model, piece.usage
-                            said.clear()
+                    self._see(call, piece)
+                    if isinstance(piece, Answer):
+                        model, used, whole = piece.model, piece.usage, True
+                        size.learn(used.completion, call.seen, call.step)
+                        size.measured = True
                     yield piece
+                    if not whole and not await self._has_room(call, size):
+                        # Its server may be ahead of what was seen: all that was set aside counts.
+                        used, whole, cut = Usage(prompt, call.room), True, True
+                        break
+            if cut:
+                yield self._cut(call, used)
         except (ModelBusy, ModelRefused, ContextTooLong):
-            if not said:
+            if not call.seen:
                 # Turned away at the door: nobody charges for that.
-                used = Usage()
+                used, whole = Usage(), True
             raise
         except asyncio.CancelledError:
             given_up = True
             raise
         finally:
             # Cut short, no server tells what it used: the prompt was read, and this much was written.
-            if said:
-                used = Usage(prompt, self._tokens("".join(said)))
+            if not whole:
+                used = Usage(prompt + call.again, math.ceil(call.seen))
             self._quotas.metrics.model_seconds.add(model, amount=self._quotas.clock.monotonic() - began)
-            await self._quotas.settle(reserved, model, used, wait=not given_up)
+            await self._quotas.settle(call.reserved, model, used, wait=not given_up)
+
+    def _see(self, call: _Call, piece: Piece) -> None:
+        """Count what a piece shows of the answer."""
+        match piece:
+            case TextPiece(text):
+                call.text.append(text)
+                call.see(self._tokens_once(text))
+            case ReasoningPiece(text):
+                call.reasoning.append(text)
+                call.see(self._tokens_once(text))
+            case CallPiece(one):
+                call.calls.append(one)
+                call.see(self._tokens_once(one.name + json.dumps(dict(one.arguments), ensure_ascii=False)))
+            case AskedAgain():
+                call.text.clear()
+                call.again += call.read
+            case Answer():
+                # Calls that were whole with the end alone are seen only here.
+                for one in piece.calls[len(call.calls) :]:
+                    call.see(self._tokens_once(one.name + json.dumps(dict(one.arguments), ensure_ascii=False)))
+
+    async def _has_room(self, call: _Call, size: AnswerSize) -> bool:
+        """Whether the answer may go on: what is set aside for it is added to before it is used up."""
+        if call.wished <= call.room or not size.grows:
+            return True
+        written, now = call.seen * size.factor + call.again, self._quotas.clock.monotonic()
+        back = self._quotas.given_back
+        if written + 2 * size.ahead > call.room and (call.refused_at != back or now >= call.look_at):
+            extended = await self._quotas.extend(call.reserved, self.name, size.ahead, max(2 * size.ahead, call.room))
+            call.refused_at, call.look_at = back, now + LOOK_SECONDS
+            if extended is not None:
+                call.reserved, call.refused_at = extended, -1
+        return written + size.ahead <= call.room
+
+    def _cut(self, call: _Call, used: Usage) -> Answer:
+        """Return the end of an answer for which nothing more can be paid."""
+        return Answer(
+            text="".join(call.text),
+            reasoning="".join(call.reasoning),
+            calls=tuple(call.calls),
+            finish=LENGTH,
+            usage=used,
+            model=self.name,
+            native=True,
+        )
 
     def _estimate_prompt(self, request: Request) -> int:
         told = token_count(request.entries, self._tokens) + tool_token_count(request.tools, self._tokens)

@@ -1,10 +1,11 @@
 """How much may be spent: quotas reserved before a model call and settled after it.
 
 A quota is somebody's (a person's, a chat's, everybody's), for a minute or a day (UTC), in messages, tokens or money.
-Every model call goes through a `MeteredModel`: the most that it can use is set aside first and the model is allowed no
-more, so that a hundred calls at once cannot spend the same rest; what it really used replaces that afterwards, also
-when it failed or was stopped. Where what is left is only set aside and not spent, a call waits for others to end. Of
-what a killed process had set aside, the prompts and short answers count as spent: they may have been.
+Every model call goes through a `MeteredModel`: what such a call takes is set aside first, more while its answer grows,
+and it is stopped where there is no more, so that a hundred calls at once cannot spend the same rest; what it really
+used replaces that afterwards, also when it failed or was stopped. Where what is left is only set aside and not spent, a
+call waits for others to end. Of what a killed process had set aside, the prompts count as spent, and of the answers
+what their pages show.
 """
 
 from __future__ import annotations
@@ -14,112 +15,33 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from bot.contract import Backoff, ChatId, Clock, MessageSent, StoreError, Unaffordable, Usage, time_limit
+from bot.contract import Backoff, Clock, MessageSent, StoreError, Unaffordable, Usage, time_limit
+from bot.model import Estimator
 from bot.operations import Metrics
+from bot.policy.answersizes import AnswerSize
+from bot.policy.budgets import DAY, EVERYBODY, MINUTE, OTHERS, Day, Payer, QuotaLimits, Report, payer_of
 from bot.policy.holdings import Holdings
 from bot.policy.once import OncePer
 from bot.policy.prices import Prices
-from bot.settings import CoreSettings
 from bot.store import Allowances, Amount, Limit, Refused, Reserved, Spending
 
 log = logging.getLogger(__name__)
 
-MINUTE, DAY = 60, 86_400
-ANSWER_TOKENS = 1_000
-"""The shortest limit on an answer that is worth a call."""
-WISHED_TOKENS = 4_000
-"""An answer is allowed this much, however few characters are wanted: models think before they write."""
-PROMPT_MARGIN = 1.25
-"""How far an estimate of a prompt may be from the server's count."""
 GONE_SECONDS = 5.0
 """How often it is looked untold for processes that died and held something."""
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 60.0
 """How long a call waits for others to give back what they do not need."""
 LOOK_SECONDS = 1.0
 """How often it looks whether those of other processes have; those of its own tell it."""
-EVERYBODY = "*"
-OTHERS = "* but admins"
+_MANY = 10_000_000
+"""More tokens than any answer has."""
 MOST_TOLD = 5
 """People that the whole day's report names."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaLimits:
-    """The quotas; 0 is no limit. From the settings."""
-
-    messages_per_minute: int = 20
-    scheduled_per_day: int = 20
-    tokens_person: int = 200_000
-    tokens_chat: int = 0
-    tokens_all: int = 2_000_000
-    money_person: float = 0.0
-    money_all: float = 0.0
-    admin_share: float = 0.0
-    """The part of what everybody may spend that only admins can."""
-
-    @classmethod
-    def from_settings(cls, core: CoreSettings) -> QuotaLimits:
-        return cls(
-            messages_per_minute=core.messages_per_minute,
-            scheduled_per_day=core.scheduled_questions_per_day,
-            tokens_person=core.tokens_per_day_person,
-            tokens_chat=core.tokens_per_day_chat,
-            tokens_all=core.tokens_per_day,
-            money_person=core.money_per_day_person,
-            money_all=core.money_per_day,
-            admin_share=core.admin_share,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Payer:
-    """On whose quotas something is done."""
-
-    person: str
-    chat: ChatId
-    admin: bool = False
-    """May spend what is kept for admins."""
-
-    @property
-    def keys(self) -> tuple[str, str, str]:
-        """The person's, the chat's and everybody's; a chat's threads share one quota."""
-        place = ChatId(self.chat.platform, self.chat.account, self.chat.chat)
-        return f"person {self.person}", f"chat {place}", EVERYBODY
-
-
-@dataclass(frozen=True, slots=True)
-class Day:
-    """What somebody spent today, and may spend at most."""
-
-    spent: Amount
-    most: Amount
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Today, as a person or an admin is shown it."""
-
-    person: Day
-    chat: Day
-    everybody: Day
-    others: Day
-    """Everybody but the admins."""
-    resets_in: float
-    """Seconds until the quotas start afresh."""
-    tools: tuple[tuple[str, Amount], ...] = ()
-    """What the person's part was paid for tools, as (tool, how often and how much)."""
-    top: tuple[tuple[str, Amount], ...] = ()
-    """Who spent most, as (person, amount); only for admins."""
-
-
 _PAYER: ContextVar[Payer | None] = ContextVar("payer", default=None)
-
-
-def payer_of(message: MessageSent) -> Payer:
-    """Who pays for what a message asks for, as somebody who is no admin; `Quotas.payer_for` knows better."""
-    return Payer(message.sender.id, message.chat)
 
 
 def once_per_window(whose: str, until: float, payer: Payer) -> OncePer:
@@ -163,6 +85,7 @@ class Quotas:
         self._admin = admin
         self._settling: set[asyncio.Task[None]] = set()
         self._holdings = Holdings(clock)
+        self._sizes: dict[str, AnswerSize] = {}
         self._owed: list[tuple[Reserved, Amount]] = []
         """What could not be settled yet."""
 
@@ -172,7 +95,7 @@ class Quotas:
         Raises:
             StoreError: the store cannot be written to now.
         """
-        _tell_cut_off(await self._spending.settle_killed())
+        _tell_cut_off(await self._spending.settle_killed(weigh=Estimator().tokens))
 
     async def settle_gone(
         self,
@@ -197,7 +120,7 @@ class Quotas:
                     return
                 for name in holding.difference(alive):
                     await allowances.bury(name)
-                    _tell_cut_off(await self._spending.settle_killed(name))
+                    _tell_cut_off(await self._spending.settle_killed(name, Estimator().tokens))
             except StoreError as error:
                 log.warning("what processes that died had set aside is given back later: %s", error)
                 await backoff.wait()
@@ -278,23 +201,74 @@ class Quotas:
             top=tuple((key.removeprefix("person "), amount) for key, amount in top),
         )
 
-    async def reserve(self, model: str, least: Usage, most: Usage | None = None) -> Reserved:
+    async def size_of(self, model: str) -> AnswerSize:
+        """What the answers of a model take; in a new process, what its newest ones took."""
+        size = self._sizes.get(model)
+        if size is None:
+            size, weigh = AnswerSize(), Estimator()
+            with suppress(StoreError):
+                for tokens, seen in await self._spending.list_answers(model):
+                    size.learn(tokens, weigh.tokens_once(seen), 0.0)
+            size = self._sizes.setdefault(model, size)
+        return size
+
+    async def reserve(self, model: str, least: Usage, most: Usage | None = None, sure: Usage | None = None) -> Reserved:
         """Set aside what a call can use: `most`, or as much of it as there is, but no less than `least`.
+
+        Args:
+            sure: what it uses in any case; None: `least`.
 
         Raises:
             Unaffordable: it would exceed a quota, whatever the calls under way give back.
         """
-        return await self.hold(self._amount_of(model, least), self._amount_of(model, most or least))
+        amounts = (self._amount_of(model, usage) for usage in (least, most or least, sure or least))
+        return await self.hold(*amounts)
 
-    async def hold(self, least: Amount, most: Amount | None = None) -> Reserved:
+    async def extend(self, reserved: Reserved, model: str, least: int, most: int) -> Reserved | None:
+        """Add to what a call holds, for an answer that grows; return all that it holds then, or None where there is
+        too little left. A store that fails is no reason to cut an answer off: what it used is settled all the same.
+        """
+        limits = self._daily_limits(_PAYER.get())
+        some, all_ = (self._amount_of(model, Usage(0, tokens)) for tokens in (least, most))
+        others = self._holdings.count_others([limit.key for limit in limits])
+        try:
+            extended = await self._spending.extend(reserved, limits, some, all_, others)
+        except StoreError as error:
+            log.warning("what an answer takes beyond what was set aside is counted at its end: %s", error)
+            return replace(reserved, amount=reserved.amount + Amount(least))
+        if isinstance(extended, Refused):
+            return None
+        self._holdings.update(extended)
+        return extended
+
+    def most_for(self, reserved: Reserved, model: str) -> int:
+        """The tokens that the answer of a call can come to, if the calls beside it give back all that they hold."""
+        dearest = self._amount_of(model, Usage(0, _MANY)).dollars / _MANY
+        most = float("inf")
+        for key, limit, left in reserved.left:
+            rest = left + self._holdings.sum_others(key, reserved.call)
+            if limit.tokens:
+                most = min(most, rest.tokens)
+            if limit.dollars and dearest:
+                most = min(most, rest.dollars / dearest)
+        return reserved.amount.tokens + int(min(most, _MANY))
+
+    @property
+    def given_back(self) -> int:
+        """Grows when a call of this process gives something back."""
+        return self._holdings.ended
+
+    async def hold(self, least: Amount, most: Amount | None = None, sure: Amount | None = None) -> Reserved:
         """The same of any amount, for who is named by `charge`; `release` ends it."""
-        limits, until = self._daily_limits(_PAYER.get()), self.clock.monotonic() + WAIT_SECONDS
+        payer, until = _PAYER.get(), self.clock.monotonic() + WAIT_SECONDS
+        limits, turn = self._daily_limits(payer), payer.turn if payer else 0
         keys = [limit.key for limit in limits]
         with self._holdings.ask(keys):
             while True:
                 ended, now = self._holdings.ended, self.clock.monotonic()
                 others = self._holdings.count_others(keys)
-                result = await self._cancellable(self._spending.reserve(limits, least, most, others))
+                reserving = self._spending.reserve(limits, least, most, others, sure=sure, turn=turn)
+                result = await self._cancellable(reserving)
                 if isinstance(result, Reserved):
                     self._holdings.take(result)
                     return result
@@ -411,7 +385,7 @@ class Quotas:
 def _tell_cut_off(calls: int) -> None:
     if calls:
         log.info(
-            "calls that were cut off by a kill: %d; their prompts and short answers count as spent",
+            "calls that were cut off by a kill: %d; their prompts count as spent, and what was shown of the answers",
             calls,
         )
 

@@ -58,3 +58,8 @@ GOES_ON = (
     # Of an ended turn: its answer was cut off, and more can be written.
     "ALTER TABLE turns ADD COLUMN goes_on INTEGER NOT NULL DEFAULT 0",
 )
+
+HELD_BY_TURNS = (
+    # Whose answer a call under way pays for: what a killed process used of it is seen from what the turn shows.
+    "ALTER TABLE holdings ADD COLUMN turn INTEGER NOT NULL DEFAULT 0",
+)

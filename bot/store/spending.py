@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TypeAlias
 
@@ -12,6 +12,10 @@ from bot.store.queries import Queries
 from bot.store.readers import Readers
 from bot.store.sql import Connection, Session
 from bot.store.writer import Writer
+from bot.store.written import count_written, rough_count
+
+_NEWEST_ANSWERS = 100
+"""Turns among which a model's newest answers are looked for."""
 
 Window: TypeAlias = tuple[str, int, int]
 """A key, the seconds of its window, and when that began."""
@@ -51,6 +55,8 @@ class Reserved:
     windows: tuple[Window, ...]
     call: str = ""
     """The call that holds it; empty where nothing of it is ever given back."""
+    left: tuple[tuple[str, Amount, Amount], ...] = ()
+    """Of each quota that limits anything its key, its most, and what nobody had spent or held of it after this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,45 +108,95 @@ class Spending(Queries):
         least: Amount,
         most: Amount | None = None,
         others: Sequence[int] = (),
+        *,
+        sure: Amount | None = None,
+        turn: int = 0,
     ) -> Reserved | Refused:
         """Reserve as much as every quota allows, between `least` and `most`; nothing if one has less left.
-
-        Of what a killed process reserved, `least` counts as spent; see `settle_killed`.
 
         Args:
             most: what is wished for beyond `least`; None: `least` is all.
             others: for each limit, how many others of this process have or want a part of it just now.
+            sure: what counts as spent of it when the process is killed; None: `least`. See `settle_killed`.
+            turn: whose answer it pays for; 0: no turn's.
         """
         windows = self._windows(limits)
+        counted = least if sure is None else sure
+        call = f"{self._worker} {self._clock.wall()} {next(self._calls)}"
+
+        def work(db: Session) -> Reserved | Refused:
+            fit = self._fit(db, limits, windows, least, most or least, others)
+            if isinstance(fit, Refused):
+                return fit
+            amount, left = fit
+            _add(db, windows, amount)
+            held = (amount.tokens, amount.dollars, counted.tokens, counted.dollars, turn)
+            if windows:
+                db.execute(
+                    "INSERT INTO holdings (call, worker, key, seconds, start, tokens, dollars, sure_tokens, "
+                    f"sure_dollars, turn) VALUES {_rows(10, len(windows))}",
+                    [value for window in windows for value in (call, self._worker, *window, *held)],
+                )
+            return Reserved(amount, tuple(windows), call, left)
+
+        return await self._writer.run(work)
+
+    async def extend(
+        self,
+        reserved: Reserved,
+        limits: Sequence[Limit],
+        least: Amount,
+        most: Amount,
+        others: Sequence[int] = (),
+    ) -> Reserved | Refused:
+        """Add to what a call holds, between `least` and `most`; return all that it holds then.
+
+        Args:
+            limits: those that it was reserved with; what is added counts in the same windows, also after midnight.
+        """
+
+        def work(db: Session) -> Reserved | Refused:
+            fit = self._fit(db, limits, reserved.windows, least, most, others)
+            if isinstance(fit, Refused):
+                return fit
+            more, _ = fit
+            changed = db.execute(
+                "UPDATE holdings SET tokens = tokens + ?, dollars = dollars + ? WHERE call = ?",
+                (more.tokens, more.dollars, reserved.call),
+            )
+            if changed.rowcount:
+                _add(db, reserved.windows, more)
+            return replace(reserved, amount=reserved.amount + more)
+
+        return await self._writer.run(work)
+
+    def _fit(
+        self,
+        db: Session,
+        limits: Sequence[Limit],
+        windows: Sequence[Window],
+        least: Amount,
+        most: Amount,
+        others: Sequence[int],
+    ) -> tuple[Amount, tuple[tuple[str, Amount, Amount], ...]] | Refused:
+        """Return how much every quota allows, between `least` and `most`, and what it leaves of each; until the
+        transaction ends, nobody else changes it."""
         limited = [
             (limit, window, beside)
             for limit, window, beside in zip(limits, windows, others or [0] * len(limits), strict=True)
             if limit.most != Amount()
         ]
-        wish = (most or least) - least
-        call = f"{self._worker} {self._clock.wall()} {next(self._calls)}"
-
-        def work(db: Session) -> Reserved | Refused:
-            db.one_by_one()
-            part = 1.0
-            all_spent = _spent(db, [window for _, window, _ in limited])
-            calls = self._count_elsewhere(db, [limit.key for limit, _, _ in limited])
-            for (limit, window, beside), spent in zip(limited, all_spent, strict=True):
-                if _exceeds(spent, least, limit.most):
-                    return self._refuse(db, limit, window, spent)
-                part = min(part, _part(limit.most, spent + least, wish, beside + calls.get(limit.key, 0)))
-            amount = least + Amount(int(wish.tokens * part), wish.messages, wish.dollars * part)
-            _add(db, windows, amount)
-            held = (amount.tokens, amount.dollars, least.tokens, least.dollars)
-            if windows:
-                db.execute(
-                    "INSERT INTO holdings (call, worker, key, seconds, start, tokens, dollars, sure_tokens, "
-                    f"sure_dollars) VALUES {_rows(9, len(windows))}",
-                    [value for window in windows for value in (call, self._worker, *window, *held)],
-                )
-            return Reserved(amount, tuple(windows), call)
-
-        return await self._writer.run(work)
+        wish, part = most - least, 1.0
+        db.one_by_one()
+        all_spent = _spent(db, [window for _, window, _ in limited])
+        calls = self._count_elsewhere(db, [limit.key for limit, _, _ in limited])
+        for (limit, window, beside), spent in zip(limited, all_spent, strict=True):
+            if _exceeds(spent, least, limit.most):
+                return self._refuse(db, limit, window, spent)
+            part = min(part, _part(limit.most, spent + least, wish, beside + calls.get(limit.key, 0)))
+        amount = least + Amount(int(wish.tokens * part), wish.messages, wish.dollars * part)
+        left = [limit.most - spent - amount for (limit, _, _), spent in zip(limited, all_spent, strict=True)]
+        return amount, tuple((one[0].key, one[0].most, rest) for one, rest in zip(limited, left, strict=True))
 
     def _count_elsewhere(self, db: Connection, keys: Sequence[str]) -> dict[str, int]:
         """Return how many calls of other processes hold something of these keys, where there are any."""
@@ -165,26 +221,36 @@ class Spending(Queries):
 
         def work(db: Connection) -> None:
             for reserved, spent in settled:
-                if not reserved.call or db.execute("DELETE FROM holdings WHERE call = ?", (reserved.call,)).rowcount:
-                    _add(db, reserved.windows, spent - reserved.amount)
+                held = reserved.amount if not reserved.call else _take_held(db, reserved)
+                if held is not None:
+                    _add(db, reserved.windows, spent - held)
 
         await self._writer.run(work)
 
-    async def settle_killed(self, worker: str = "") -> int:
-        """Settle what a process held that was killed, by the least of each; return how many calls those were.
+    async def settle_killed(self, worker: str = "", weigh: Callable[[str], int] = rough_count) -> int:
+        """Settle what a process held that was killed; return how many calls those were.
+
+        What is sure of each counts as spent, and of an answer what its pages show.
 
         Args:
             worker: its name; empty: that of this process, which a former one had.
+            weigh: estimates the tokens of a text.
         """
 
         def work(db: Connection) -> int:
             rows = db.execute(
-                "SELECT key, seconds, start, sure_tokens - tokens, sure_dollars - dollars, call FROM holdings "
+                "SELECT key, seconds, start, tokens, dollars, sure_tokens, sure_dollars, turn, call FROM holdings "
                 "WHERE worker = ? AND call IN (SELECT call FROM holdings WHERE worker = ? LIMIT 500)",
                 (name, name),
             ).fetchall()
-            for key, seconds, start, tokens, dollars, _ in rows:
-                _add(db, [(key, seconds, start)], Amount(tokens, dollars=dollars))
+            turns = {call: int(turn) for *_, turn, call in rows if turn}
+            written = count_written(db, set(turns.values()), weigh)
+            # Of several calls of one turn only one wrote what is shown.
+            first = {turn: call for call, turn in reversed(turns.items())}
+            for key, seconds, start, tokens, dollars, sure_tokens, sure_dollars, turn, call in rows:
+                held, sure = Amount(tokens, dollars=dollars), Amount(sure_tokens, dollars=sure_dollars)
+                said = written.get(turn, 0) if first.get(turn) == call else 0
+                _add(db, [(key, seconds, start)], _used(held, sure, said) - held)
             calls = {row[-1] for row in rows}
             db.executemany("DELETE FROM holdings WHERE call = ?", [(call,) for call in calls])
             return len(calls)
@@ -193,6 +259,16 @@ class Spending(Queries):
         while calls := await self._writer.run(work):
             total += calls
         return total
+
+    async def list_answers(self, model: str) -> list[tuple[int, str]]:
+        """Return the tokens of a model's newest answers, as its server counted them, each with all that was seen of
+        it; the oldest first."""
+        rows = await self._readers.fetch_rows(
+            "SELECT t.completion, t.visible, t.reasoning FROM (SELECT id, model, completion, visible, reasoning "
+            "FROM turns ORDER BY id DESC LIMIT ?) t WHERE t.model = ? AND t.completion > 0 ORDER BY t.id",
+            (_NEWEST_ANSWERS, model),
+        )
+        return [(int(tokens), str(visible) + str(reasoning)) for tokens, visible, reasoning in rows]
 
     async def list_workers(self) -> set[str]:
         """Return the names of the processes that hold something."""
@@ -243,6 +319,21 @@ def _spent(db: Connection, windows: Sequence[Window]) -> list[Amount]:
     ).fetchall()
     found = {(key, seconds, start): Amount(*spent) for key, seconds, start, *spent in rows}
     return [found.get(window, Amount()) for window in windows]
+
+
+def _take_held(db: Connection, reserved: Reserved) -> Amount | None:
+    """Return what a call holds, which it does no more; None: that was settled already."""
+    rows = db.execute("DELETE FROM holdings WHERE call = ? RETURNING tokens, dollars", (reserved.call,)).fetchall()
+    return Amount(int(rows[0][0]), reserved.amount.messages, float(rows[0][1])) if rows else None
+
+
+def _used(held: Amount, sure: Amount, written: int) -> Amount:
+    """Return what a call used of what it held that wrote so many tokens beyond what is sure."""
+    beyond = held - sure
+    if beyond.tokens <= 0:
+        return sure
+    share = min(1.0, written / beyond.tokens)
+    return sure + Amount(int(beyond.tokens * share), dollars=beyond.dollars * share)
 
 
 def _held(db: Connection, windows: Sequence[Window], worker: str) -> list[tuple[Amount, int, int]]:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
+from dataclasses import replace
 
 from bot.agent import Agent, Failed, Finished, Task, answer_with, policy_for
 from bot.context import Briefings, ChatBook, Summaries
@@ -236,7 +237,7 @@ class Conversation:
             await self._settling.drop(await self._lookup.take_over(run))
         known = await self._look_up(run)
         if await self._may_begin(run):
-            with charge(known.payer):
+            with charge(replace(known.payer, turn=run.turn)):
                 await self._answer(run, known, permit, named)
 
     async def _wait_for_allowed(self, run: Run) -> None:

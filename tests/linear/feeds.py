@@ -1126,6 +1126,8 @@ OWN: dict[str, str] = {
     "bot.turn.reminders": _SHORT,
     "bot.settings": _OPERATOR,
     "bot.context.shortening": "counts entries; what shortens one is fed",
+    "bot.policy.budgets": _HANDS_ON,
+    "bot.policy.holdings": _HANDS_ON,
     "bot.policy.quotas": _HANDS_ON,
     "bot.policy.metering": _HANDS_ON,
     "bot.store": _STORE,

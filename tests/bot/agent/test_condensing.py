@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator
 from bot.agent.condensing import Condenser
 from bot.contract.errors import ModelBusy
 from bot.model.base import Answer, Piece, Request
-from bot.policy.quotas import charge, payer_of
+from bot.policy.budgets import payer_of
+from bot.policy.quotas import charge
 from playground.model import Reply
 from tests.bot.conftest import OpenRig
 from tests.conftest import FakeClock

@@ -21,6 +21,7 @@ from bot.cli.main import configured, parser
 from bot.contract.clock import SystemClock
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.operations import Outlet
+from bot.settings import CoreSettings
 from bot.store import Store
 from playground.discord import DiscordServer
 from playground.model import ModelServer, Reply
@@ -30,7 +31,7 @@ from playground.telegram import TelegramServer
 from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, OpenMeteoServer
 from tests.bot.cli.conftest import Inside
 from tests.bot.store.test_upgrading import lay_out
-from tests.conftest import Nursery
+from tests.conftest import Nursery, RawObject
 from tests.web import serving
 from tools.base import Tool
 from tools.fetch.service import JsonService
@@ -146,7 +147,18 @@ async def test_everything_right_is_well_on_all_three_platforms(world: World, nur
     told = Told(ended.code, ended.out, ended.err)
 
     assert told.code == 0, told.out + told.err
-    for what in ("telegram", "slack", "discord", "model", "database", "disk", "time zone", "prices", "run_python"):
+    for what in (
+        "telegram",
+        "slack",
+        "discord",
+        "model",
+        "database",
+        "disk",
+        "time zone",
+        "prices",
+        "quotas",
+        "run_python",
+    ):
         assert told.of(what), f"nothing is said of {what}:\n{told.out}"
     assert "the token works" in told.of("telegram")[0][1] and "the token works" in told.of("discord")[0][1]
     assert not told.err
@@ -387,6 +399,24 @@ async def test_a_price_of_ones_own_is_known(world: World) -> None:
         ("ok", "openai:scripted: $0.25 in, $2 out for a million tokens"),
         ("ok", "openai:gpt-4o-mini-transcribe: $0.003 for a minute of speech"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({}, "about 336 people may ask at once"),
+        ({"tokens_per_day": 100_000, "admin_share": 0.0}, "about 21 people may ask at once"),
+        ({"money_per_day": 1.0, "prices": ["openai:scripted=1/0.1/10"]}, "about 58 people may ask at once"),
+        ({"tokens_per_day": 0, "money_per_day": 0.0}, "any number of people may ask at once"),
+        ({"tokens_per_day": 2_000}, "nobody is answered"),
+    ],
+)
+def test_how_many_people_may_ask_at_once_is_told(settings: RawObject, told: str) -> None:
+    from bot.cli.machine import examine_quotas
+
+    [(about, finding)] = examine_quotas(CoreSettings.model_construct(**settings), ["openai:scripted"])
+
+    assert about == "quotas" and told in finding.text
 
 
 async def test_a_server_of_tools_that_does_not_come_up_is_named(world: World) -> None:

@@ -3,119 +3,48 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bot.commands.usage import write_usage
 from bot.contract.errors import ContextTooLong, ModelBusy, ModelDropped, StoreError, Unaffordable
 from bot.contract.messages import ChatId
-from bot.contract.transcript import Usage, UserEntry
+from bot.contract.transcript import Usage
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
-from bot.model.usage import WIDE_TOKENS
+from bot.policy.budgets import ANSWER_TOKENS, DAY, Payer, QuotaLimits
 from bot.policy.metering import MeteredModel
 from bot.policy.once import Once
 from bot.policy.prices import Prices, read_prices
 from bot.policy.purse import DayPurse
-from bot.policy.quotas import (
-    ANSWER_TOKENS,
-    DAY,
-    GONE_SECONDS,
-    LOOK_SECONDS,
-    PROMPT_MARGIN,
-    WAIT_SECONDS,
-    Payer,
-    QuotaLimits,
-    Quotas,
-    charge,
-    once_per_window,
-)
+from bot.policy.quotas import GONE_SECONDS, LOOK_SECONDS, WAIT_SECONDS, Quotas, charge, once_per_window
 from bot.store import Amount, Limit, Refused, Reserved, Store
+from tests.bot.policy.conftest import (
+    ADA,
+    ADA_ELSEWHERE,
+    BOB_ELSEWHERE,
+    LEAST,
+    OWNER,
+    PROMPT,
+    QUESTION,
+    RESERVED,
+    WISHED,
+    Make,
+    Scripted,
+    answer,
+    ask,
+    spent,
+)
 from tests.conftest import FakeClock
 from tools.base import Unpaid
-
-ADA = Payer("telegram:7", ChatId("telegram", "42", "7"))
-ADA_ELSEWHERE = Payer("telegram:7", ChatId("telegram", "42", "-50", "3"))
-BOB_ELSEWHERE = Payer("telegram:8", ChatId("telegram", "42", "-50", "9"))
-OWNER = Payer("telegram:1", ChatId("telegram", "42", "1"), admin=True)
-QUESTION = Request(entries=(UserEntry("w" * 94),))
-PROMPT = 100
-"""Tokens of `QUESTION`: one a character, and what an entry costs beside its text."""
-RESERVED = int(PROMPT * PROMPT_MARGIN)
-LEAST = RESERVED + ANSWER_TOKENS
-WISHED = int(QUESTION.max_output_chars * WIDE_TOKENS)
-
-
-class Scripted:
-    """A model that says its pieces; what it is given as an error it raises."""
-
-    name = "openai:gpt-5-mini"
-
-    def __init__(self, *pieces: Piece | Exception | Callable[[], Awaitable[object]]) -> None:
-        self.pieces = pieces
-        self.asked = 0
-        self.allowed: list[int] = []
-        """The tokens that each request was allowed."""
-
-    async def stream(self, request: Request, *, longest_wait: float = 0.0) -> AsyncGenerator[Piece, None]:
-        self.asked += 1
-        self.allowed.append(request.max_tokens)
-        for piece in self.pieces:
-            if isinstance(piece, Exception):
-                raise piece
-            if callable(piece):
-                await piece()
-            else:
-                yield piece
-
-
-def answer(prompt: int, completion: int, model: str = Scripted.name) -> Answer:
-    return Answer(text="x", finish="stop", usage=Usage(prompt, completion), model=model, native=True)
-
-
-@pytest.fixture
-async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Store]:
-    clock.started = 1_800_000_000.0 // DAY * DAY + 1_000  # so that the day is young
-    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as opened:
-        yield opened
-
-
-Make = Callable[..., Quotas]
-
-
-async def is_owner(person: str) -> bool:
-    return person == OWNER.person
-
-
-@pytest.fixture
-def make(store: Store, clock: FakeClock) -> Make:
-    def make(prices: Prices | None = None, **limits: Any) -> Quotas:
-        none = {"messages_per_minute": 0, "tokens_person": 0, "tokens_all": 0}
-        return Quotas(store.spending, clock, QuotaLimits(**(none | limits)), prices, is_owner)
-
-    return make
 
 
 @pytest.fixture
 def once(store: Store, clock: FakeClock) -> Once:
     return Once(store.access.claim, clock)
-
-
-async def ask(quotas: Quotas, model: Scripted, payer: Payer | None = ADA) -> list[Piece]:
-    metered = MeteredModel(model, quotas, len)
-    if payer is None:
-        return [piece async for piece in metered.stream(QUESTION)]
-    with charge(payer):
-        return [piece async for piece in metered.stream(QUESTION)]
-
-
-async def spent(store: Store, key: str = "person telegram:7") -> int:
-    [spent] = await store.spending.list_spent([key], DAY)
-    return spent.tokens
 
 
 async def test_what_a_call_used_is_counted_for_person_chat_and_everybody(store: Store, make: Make) -> None:
@@ -326,8 +255,9 @@ async def test_a_call_stopped_before_it_was_made_leaves_nothing_set_aside(store:
     assert await spent(store) == 0
 
 
-async def test_of_what_a_killed_process_set_aside_the_least_counts(store: Store, make: Make) -> None:
-    """The prompts may have been read, and something said; the rest is there for people again."""
+async def test_of_what_a_killed_process_set_aside_the_prompts_count(store: Store, make: Make) -> None:
+    """They may have been read, and are counted as long as they can be as nothing is known of the model; of these
+    answers nothing was shown, and the rest is there for people again."""
     killed = make()
     calls = [asyncio.create_task(ask(killed, Scripted(asyncio.Event().wait))) for _ in range(3)]
     while await spent(store) < 3 * WISHED:
@@ -335,12 +265,12 @@ async def test_of_what_a_killed_process_set_aside_the_least_counts(store: Store,
     await make().settle_killed()  # by the next process
     await make().settle_killed()
 
-    assert await spent(store) == 3 * LEAST
+    assert await spent(store) == 3 * RESERVED
     for call in calls:
         call.cancel()
     await asyncio.gather(*calls, return_exceptions=True)
     await killed.close()
-    assert await spent(store) == 3 * LEAST, "what is settled already is not settled again"
+    assert await spent(store) == 3 * RESERVED, "what is settled already is not settled again"
 
 
 async def test_what_a_process_held_that_died_is_given_back_by_another(

@@ -11,7 +11,7 @@ import pytest
 
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Scalar, Sender
 from bot.contract.transcript import AssistantEntry, Usage, UserEntry
-from bot.policy.quotas import DAY
+from bot.policy.budgets import DAY
 from bot.store import Amount, Limit, Store
 from bot.store.incoming import columns_of, incoming_from_json
 from bot.store.renaming import ChatNames, rename_chat

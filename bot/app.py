@@ -204,18 +204,14 @@ class App:
             redact=self._redact,
             model=self._writer,
             metrics=self.metrics,
+            limited=self.rights.is_limited,
         )
         stack.push_async_callback(self.summaries.close)
 
     def _join_reply(self) -> None:
         """Build what shows replies, and completes those of former processes."""
-        self._replies = Replies(
-            self.store,
-            self.pacer,
-            self._clock,
-            secrets=self._secrets,
-            buttons=self.configuration.core.reply_buttons,
-        )
+        buttons = self.configuration.core.reply_buttons
+        self._replies = Replies(self.store, self.pacer, self._clock, secrets=self._secrets, buttons=buttons)
         self._notices = Notices(self._replies, self._surface)
         self.settling = Settling(
             store=self.store, replies=self._replies, clock=self._clock, surface=self.platforms.surface

@@ -81,6 +81,8 @@ def configure() -> Configuration:
             values[kind] = read(kind, file)
         except SettingsError as error:
             wrong += error.args
+    if not wrong:
+        wrong = _own_databases(values[CoreSettings].database_url, values)
     if wrong:
         raise SettingsError(*dict.fromkeys(wrong))
     platforms = importlib.import_module("adapters").PLATFORMS
@@ -93,6 +95,27 @@ def configure() -> Configuration:
         secrets=secrets_of(kinds, file),
         strays=found,
     )
+
+
+def _own_databases(own: str, values: Mapping[type[Any], Any]) -> list[str]:
+    """A sentence for each of `DATABASES` that is this program's own: whoever may query it would read every chat."""
+    from tools.databases import parse
+    from tools.settings import DatabaseSettings
+
+    try:
+        urls = parse(values[DatabaseSettings].databases.get_secret_value())
+    except ValueError:
+        urls = {}  # the tool says so
+    if not urls:
+        return []
+    from bot.store import is_same_database
+
+    return [
+        f"DATABASES names {name}, which is the database of DATABASE_URL: questions in one chat would show what is said "
+        "in others. Leave it out, or copy what may be asked about into a database of its own."
+        for name, url in urls.items()
+        if is_same_database(own, url)
+    ]
 
 
 def _mcp(settings: Any, file: Path | None) -> Any:

@@ -60,6 +60,8 @@ class CommandActions:
             text = "" if said == "stopped" and not message.awaited else say(said, language)
         elif message.command == "pair" and message.text.strip():
             text = await self._pair(message, language)
+        elif message.command == "forbid":
+            text = await self._forbid(message, language)
         else:
             text = await self.answers.answer(message, language)
         if refuses(text, language):
@@ -88,6 +90,13 @@ class CommandActions:
             await self._tell_owner(paired.asked, message.sender.id)
         wait = how_long(max(1.0, paired.wait), language)
         return say(paired.said, language, id=message.sender.id, wait=wait, **words)
+
+    async def _forbid(self, message: MessageSent, language: str) -> str:
+        """Keep a person or a chat out, with what they wanted and nobody decided about; what to say."""
+        said, values = await self.access.change(message, message.text, forbid=True)
+        if said == "forbidden":
+            await self.approvals.keep_out(values["id"])
+        return say(said, language, whoami=self._form(message).format(word="whoami"), **values)
 
     async def _tell_owner(self, asked: MessageSent, account: str) -> None:
         """Tell an owner, where they asked for a code, which account used it."""
@@ -175,6 +184,7 @@ class CommandActions:
             words = {"command": form.format(word="forget"), "memory": form.format(word="memory")}
             return say("forget_sure", language, turns=turns, **words)
         await self.summaries.drop(message.chat)
+        await self.approvals.take_away(message.chat)
         turns = await self.store.history.count_turns(message.chat)
         await self.store.history.forget(message.chat, id)
         await self.earlier.begin_anew(message)

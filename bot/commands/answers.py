@@ -72,9 +72,7 @@ class CommandAnswers:
             case "context":
                 text = await self.briefings.report(message, language)
             case "why":
-                text = await write_receipt(
-                    self.store, self.quotas.prices, message.chat, language, self.redact, thoughts=self.thoughts
-                )
+                text = await self._why(message, language)
             case "whoami":
                 text = say("whoami", language, person=message.sender.id, chat=message.chat)
             case "usage":
@@ -88,14 +86,26 @@ class CommandAnswers:
             case "link":
                 said, values = await self.access.link(message)
                 text = say(said, language, **values)
-            case "allow" | "forbid":
-                said, values = await self.access.change(message, message.text, forbid=message.command == "forbid")
+            case "allow":
+                said, values = await self.access.change(message, message.text)
                 text = say(said, language, whoami=form.format(word="whoami"), **values)
             case "people":
                 text = await self._people(message, language)
             case word:
                 text = say("unknown_command", language, word=word, help=form.format(word="help"))
         return text
+
+    async def _why(self, message: MessageSent, language: str) -> str:
+        """Return how the last answer came about, to who asked for it or an admin; to others of their own last one."""
+        turns = self.store.turns
+        last = await turns.find_last(message.chat)
+        if last is None:
+            return say("why_nothing", language)
+        if last.person != message.sender.id and not await self.access.is_admin(message.sender):
+            last = await turns.find_last_of_channel(message.chat, message.sender.id)
+            if last is None or last.person != message.sender.id or last.chat != message.chat:
+                return say("not_yours", language)
+        return await write_receipt(self.store, self.quotas.prices, last, language, self.redact, thoughts=self.thoughts)
 
     async def suggest(self, message: MessageSent) -> tuple[str, ...]:
         """Return what may be meant by the argument of a command that is still being written, likeliest first."""

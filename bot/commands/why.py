@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.agent import source_line
-from bot.contract import BEFORE_FIRST_PASS, AssistantEntry, ChatId
+from bot.contract import BEFORE_FIRST_PASS, AssistantEntry
 from bot.policy import Prices
 from bot.safety import Redact
 from bot.sentences import say
@@ -16,18 +16,15 @@ MOST_SOURCES = 10
 
 
 async def write_receipt(
-    store: Store, prices: Prices, chat: ChatId, language: str, redact: Redact, *, thoughts: bool
+    store: Store, prices: Prices, last: TurnRecord, language: str, redact: Redact, *, thoughts: bool
 ) -> str:
-    """Describe the last answer of a chat as short Markdown: model, passes, calls, sources, tokens and dollars.
+    """Describe an answer as short Markdown: model, passes, calls, sources, tokens and dollars.
 
     With `thoughts` also the beginning of the reasoning.
     """
-    last = await store.turns.find_last(chat)
-    if last is None:
-        return say("why_nothing", language)
     if not last.model:
         return say("why_own", language)
-    rows = [row.entry for row in await store.history.list_entries(chat) if row.turn == last.id]
+    rows = [row.entry for row in await store.history.list_entries(last.chat) if row.turn == last.id]
     passes = sum(isinstance(entry, AssistantEntry) and entry.provider != BEFORE_FIRST_PASS for entry in rows)
     calls = await store.turns.list_calls(last.id)
     parts = [

@@ -11,7 +11,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Final
 
@@ -108,6 +108,8 @@ class Summaries:
     model: Model | None = None
     """Who writes the summaries; None: the model that answered."""
     metrics: Metrics = field(default_factory=Metrics)
+    limited: Callable[[str], bool] = lambda name: False
+    """Whether a tool is left to some people: a summary, which is told everybody, is not made from what it found."""
     _gate: asyncio.Semaphore = field(init=False, default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     _running: dict[ChatId, asyncio.Task[None]] = field(init=False, default_factory=dict)
     _not_before: Newest[ChatId, float] = field(init=False, default_factory=lambda: Newest(_REMEMBERED))
@@ -190,6 +192,8 @@ class Summaries:
         after = await self.history.get_summary_end(chat)
         before = await self.history.get_summary(chat)
         rows, more = await self.history.list_oldest(chat, after=before.upto if before else 0)
+        told = window.withhold([row.entry for row in rows], lambda name: not self.limited(name))
+        rows = [replace(row, entry=entry) for row, entry in zip(rows, told, strict=True)]
         turns = [tuple(group) for _, group in groupby(rows, key=lambda row: row.turn)]
         estimate = self.estimator(model)
         # Where there are more turns than were read, the newest are not among these, and all of them may go.

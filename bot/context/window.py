@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from bot.contract import Entry, ToolEntry, UserEntry
+from bot.contract import AssistantEntry, Entry, ToolEntry, UserEntry
 from bot.model import token_count
 from bot.safety import cut_data
 
 OLD_RESULT_CHARS = 1_500
 """Characters kept of a tool's result once its turn is over: the answer already says what mattered."""
 _REST = "[… the rest of this earlier result is left out]"
+_WITHHELD = "[left out: the tool is left to others than the person who asks now]"
 MOST_TOLD = OLD_RESULT_CHARS + len(f"\n{_REST}")
 
 
@@ -42,6 +43,24 @@ def fit(history: Sequence[Entry], room: int, tokens: Callable[[str], int]) -> li
         left -= needed
         chosen.append(shorter)
     return [entry for turn in reversed(chosen) for entry in turn]
+
+
+def withhold(history: Sequence[Entry], may_read: Callable[[str], bool]) -> list[Entry]:
+    """Return a history without what the calls of some tools were given and found.
+
+    Args:
+        may_read: tells by its name whether what a tool found may be told.
+    """
+    return [_withheld(entry, may_read) for entry in history]
+
+
+def _withheld(entry: Entry, may_read: Callable[[str], bool]) -> Entry:
+    if isinstance(entry, ToolEntry) and not may_read(entry.name):
+        return replace(entry, text=_WITHHELD, whole="")
+    if isinstance(entry, AssistantEntry) and not all(may_read(call.name) for call in entry.calls):
+        calls = tuple(call if may_read(call.name) else replace(call, arguments={}) for call in entry.calls)
+        return replace(entry, calls=calls, written="", raw={})
+    return entry
 
 
 def as_told(entry: Entry, most: int = MOST_TOLD) -> Entry:

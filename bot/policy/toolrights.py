@@ -49,9 +49,11 @@ class Permit:
 
     def allows(self, name: str) -> bool:
         """A tool that several lines name is open to who stands in all of them."""
-        return not self.is_off(name) and all(
-            self.ids.intersection(who) for pattern, who in self.limits if fnmatchcase(name, pattern)
-        )
+        return not self.is_off(name) and self.may_read(name)
+
+    def may_read(self, name: str) -> bool:
+        """Return True if what the tool found for others here may be told: one that is off now was left to nobody."""
+        return all(self.ids.intersection(who) for pattern, who in self.limits if fnmatchcase(name, pattern))
 
     def is_off(self, name: str) -> bool:
         """Return True if nobody may use the tool in this chat."""
@@ -92,6 +94,10 @@ class ToolRights:
         if self._admins_named and self._admin is not None and await self._admin(message.sender):
             known |= {ADMINS}
         return replace(permit, limits=self._limits, ids=frozenset(known))
+
+    def is_limited(self, name: str) -> bool:
+        """Return True if the tool is left to some."""
+        return matches(name, (pattern for pattern, _ in self._limits))
 
     @property
     def named(self) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from bot.contract import LONGEST_PAUSE, BotError, ChatId, Clock, ReplyTarget, Surface, is_within
+from bot.contract import LONGEST_PAUSE, BotError, ChatId, Clock, DeliveryError, ReplyTarget, Surface, is_within
 from bot.reply.opening import Replies
 from bot.reply.stream import ReplyStream
 from bot.store import Store
@@ -138,6 +138,22 @@ class Settling:
         """Do not show the reply of a turn again: another stands in its place."""
         if (waiting := self._tasks.get(turn)) is not None:
             await self._end([waiting.task])
+
+    async def take_back(self, turn: int) -> None:
+        """Delete the messages of an ended turn's reply; those that cannot be deleted now stay, with a line in the log.
+
+        Raises:
+            StoreError: it cannot be looked up now.
+        """
+        await self.drop(turn)
+        await self._store.turns.show_again(turn, None)
+        record = await self._store.turns.load_shown(turn)
+        if record is None:
+            return
+        try:
+            await self._replies.take_back(self._surface(record.target), record.stored)
+        except DeliveryError as error:
+            log.warning("turn %s: its reply stays: %s", turn, error)
 
     async def rest(self, within: str) -> None:
         """Show nothing more on a platform, or in a place; a later start, or another process, goes on."""

@@ -18,7 +18,7 @@ from bot.store.files import FILE_BYTES
 from bot.store.history import History
 from bot.store.inspection import Inspection, inspect
 from bot.store.intake import Claim, Ensure, InboxRow
-from bot.store.location import explain_absence, is_server, real_path
+from bot.store.location import explain_absence, is_same_database, is_server, real_path
 from bot.store.lock import lock_database
 from bot.store.moving import copy_store
 from bot.store.privacy import database_files, open_to_all

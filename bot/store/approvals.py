@@ -141,8 +141,8 @@ class Approvals(Queries):
 
         return await self._writer.run(work)
 
-    async def withdraw(self, chat: ChatId, person: str = "") -> list[int]:
-        """End all waiting in a chat, or all of one person there; return the turns that asked."""
+    async def withdraw(self, chat: ChatId | None, person: str = "") -> list[int]:
+        """End all waiting in a chat, or all of one person, there or everywhere; return the turns that asked."""
         now = self._clock.wall()
 
         def work(db: Connection) -> list[int]:
@@ -177,11 +177,11 @@ def _end(db: Connection, turn: int, state: ApprovalState, now: float, press: int
     return True
 
 
-def _waiting(db: Connection, chat: ChatId, person: str, but: int) -> list[int]:
+def _waiting(db: Connection, chat: ChatId | None, person: str, but: int) -> list[int]:
     rows = db.execute(
         f"SELECT a.turn FROM approvals a JOIN turns t ON t.id = a.turn JOIN chats c ON c.id = t.chat "
-        f"WHERE a.{_WAITS} AND c.chat = ? AND (? = '' OR t.person = ?) AND t.id <> ? ORDER BY t.id",
-        (str(chat), person, person, but),
+        f"WHERE a.{_WAITS} AND (? = '' OR c.chat = ?) AND (? = '' OR t.person = ?) AND t.id <> ? ORDER BY t.id",
+        (key := str(chat or ""), key, person, person, but),
     )
     return [int(turn) for (turn,) in rows.fetchall()]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from bot.contract import SettingsError
 
@@ -63,3 +64,35 @@ def explain_absence(url: str) -> str:
         return ""
     path = database_path(url).absolute()
     return "" if path.exists() else f"there is no {path}"
+
+
+def is_same_database(own: str, url: str) -> bool:
+    """Return True if a URL names the database of a `DATABASE_URL`, one of its logs, or a copy kept beside it."""
+    if is_server(own) or is_server(url):
+        return is_server(own) and is_server(url) and _server_of(own) == _server_of(url)
+    try:
+        mine = real_path(own)
+    except SettingsError:
+        return False  # who opens it says so
+    other = Path(os.path.realpath(url.partition("://")[2].partition("?")[0].removeprefix("/")))
+    if other.parent == mine.parent and (other == mine or other.name.startswith((f"{mine.name}-", f"{mine.name}."))):
+        return True
+    try:
+        return mine.samefile(other)
+    except OSError:
+        return False
+
+
+def _server_of(url: str) -> tuple[str, int, str]:
+    """Return the host, the port and the name of the database in a PostgreSQL URL."""
+    parts = urlsplit(url.strip())
+    host = (parts.hostname or "").lower()
+    try:
+        port = parts.port or 5432
+    except ValueError:  # of several hosts
+        port = 0
+    return (
+        "" if host in ("localhost", "127.0.0.1", "::1") else host,
+        port,
+        parts.path.strip("/") or parts.username or "",
+    )

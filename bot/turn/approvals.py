@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from bot.agent import Asked, Decision
-from bot.contract import ChatId, Clock, Control, ControlPressed, File, MessageSent
+from bot.contract import ChatId, Clock, Control, ControlPressed, File, MessageSent, identity
 from bot.reply import FILE, Settling, outcome_of, write_card
 from bot.safety import tool_entry
 from bot.settings import CoreSettings
@@ -132,6 +132,29 @@ class Approvals:
         for turn in turns:
             await self._settling.refresh(turn, chat)
         return bool(turns)
+
+    async def take_away(self, chat: ChatId | None, person: str = "") -> None:
+        """Ask nothing more in a chat, or of what one person wanted, there or everywhere, and delete the messages that
+        asked: they show what a call would be given.
+
+        Raises:
+            StoreError: the store does not work now.
+        """
+        for turn in await self._store.approvals.withdraw(chat, person):
+            await self._settling.take_back(turn)
+
+    async def keep_out(self, id: str) -> None:
+        """Do the same for a person or a chat that may not ask any more.
+
+        Raises:
+            StoreError: the store does not work now.
+        """
+        if identity.is_person(id):
+            await self.take_away(None, id)
+            return
+        for chat in {chat for _, chat, _ in await self._store.approvals.list_waiting()}:
+            if id in identity.names_of(chat):
+                await self.take_away(chat)
 
     async def decision_of(self, turn: int, question: MessageSent) -> Decision | None:
         """Return what was decided about the call that `question` is about, for the turn of the press that decided.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from functools import partial
 
 from bot.agent import Task
-from bot.context import Briefing, Briefings, ChatFacts
+from bot.context import Briefing, Briefings, ChatFacts, withhold
 from bot.contract import Clock, UserEntry
 from bot.model import Models
 from bot.policy import DayPurse, Permit, Quotas, meter
@@ -60,7 +61,8 @@ class Asking:
             named: the tool that the question calls by name.
         """
         known, passes = draft.known, draft.made.passes
-        question, past = known.question, known.past
+        question = known.question
+        past = replace(known.past, entries=tuple(withhold(known.past.entries, permit.may_read)))
         model = meter(self._models.choose(known.options.model), self._quotas, self._models.estimator)
         decision = await self._approvals.decision_of(draft.run.turn, question)
         decided = decision.call if decision is not None else None

@@ -286,6 +286,20 @@ def test_a_line_that_sets_nothing_is_named_by_its_number_and_not_shown(
     assert "4f9a" not in str(told.value)
 
 
+def test_databases_that_name_the_programs_own_keep_it_from_starting(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own = f"sqlite:///{tmp_path}/parley.db"
+    monkeypatch.setenv("DATABASE_URL", own)
+    monkeypatch.setenv("DATABASES", f"sales=sqlite:///{tmp_path}/sales.db,chats={own}?mode=ro")
+    with pytest.raises(SettingsError, match=r"^DATABASES names chats, which is the database of DATABASE_URL"):
+        configuration.configure()
+
+    for other in (f"sales=sqlite:///{tmp_path}/sales.db", "not written right"):
+        monkeypatch.setenv("DATABASES", other)
+        configuration.configure()
+
+
 def test_without_a_model_and_any_key_the_sentence_says_what_to_set() -> None:
     with pytest.raises(SettingsError, match=r"MODEL is not set.*OPENAI_API_KEY"):
         configuration.model_options(read(CoreSettings))

@@ -1121,6 +1121,7 @@ OWN: dict[str, str] = {
     "bot.reply.record": _HANDS_ON,
     "bot.turn.approvals.Approvals.decision_of": _HANDS_ON,
     "bot.turn.approvals.Approvals.end_due": _SHORT,
+    "bot.turn.approvals.Approvals.keep_out": _SHORT,
     "bot.safety.redacted.redact_nothing": "gives it back",
     "bot.contract.reference": "six letters of a log line",
     "bot.turn.reminders": _SHORT,

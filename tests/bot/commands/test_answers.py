@@ -222,3 +222,23 @@ async def test_a_command_that_is_being_written_is_completed_with_what_its_writer
     assert tools[0] == "calculator" and all("c" in name for name in tools)
     assert [name.startswith("c") for name in tools] == sorted((name.startswith("c") for name in tools), reverse=True)
     assert in_group == [(), ()] and strangers == [(), ()] and others == ()
+
+
+async def test_why_in_a_group_is_for_who_asked_and_for_admins(rig: OpenRig) -> None:
+    async with rig(ADMINS="telegram:1") as it:
+        it.model.reply(
+            Reply(calls=(("calculator", {"expression": "6*7"}),), reasoning="Ada's secret number."), Reply("It is 42.")
+        )
+        await it.say("6*7?", **GROUP)
+        [refused] = await it.say("/why", person=BOB, **GROUP)
+        [own] = await it.say("/why", **GROUP)
+        [admin] = await it.say("/why", person="telegram:1", **GROUP)
+
+        it.model.reply(Reply("Tea is a leaf.", reasoning="Bob asks for tea."))
+        await it.say("What is tea?", person=BOB, **GROUP)
+        [before] = await it.say("/why", **GROUP)
+        [bobs] = await it.say("/why", person=BOB, **GROUP)
+
+    assert refused == "Only the person who asked, or an admin, may do that."
+    assert "6*7" in own and "secret number" in own and own == admin == before
+    assert "asks for tea" in bobs and "6*7" not in bobs

@@ -290,10 +290,12 @@ async def test_who_was_shut_out_meanwhile_has_nothing_done(rig: OpenRig, tmp_pat
     async with rig(CONFIRM_TOOLS=TOOL, ADMINS=EVE) as it:
         it.model.reply(wants())
         await it.say("what is 6*7?")
+        [allow, _] = buttons(it)
         await it.say(f"/forbid {ADA}", person=EVE, chat="9")
 
-        assert await press(it, buttons(it)[0], awaited=True) == [NOT_YOURS]
-        await press(it, buttons(it)[0], person=EVE)
+        assert it.shown() == []
+        assert await press(it, allow, awaited=True) == [NOT_YOURS]
+        await press(it, allow, person=EVE)
         assert calls_of(tmp_path) == [] and len(it.model.requests) == 1
 
 

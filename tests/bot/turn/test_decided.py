@@ -9,12 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from bot.contract import Button, ChatId, Control, ControlPressed, MessageSent, ReplyTarget, Sender
+from bot.contract import (
+    Button,
+    ChatId,
+    Control,
+    ControlPressed,
+    MessageRef,
+    MessageSent,
+    ReplyTarget,
+    Sender,
+    Unreachable,
+)
 from bot.reply import Settling
 from bot.store import Approval, ApprovalState, Store, digest_of
 from bot.turn import ApprovalOptions, Approvals
 from playground.model import Reply
-from tests.bot.conftest import OpenRig, Rig
+from tests.bot.conftest import OpenRig, Place, Rig
 from tests.bot.store.test_approvals import CHAT, close, turn_of
 from tests.bot.turn.test_approvals import (
     ADA,
@@ -338,3 +348,53 @@ async def test_a_decision_about_a_forgotten_question_is_none(
     assert decision is not None and not decision.allowed, "no press of it"
     await store.history.forget(CHAT)
     assert await approvals.decision_of(99, message) is None
+
+
+@pytest.mark.parametrize("group", [False, True])
+async def test_a_card_that_waits_goes_with_what_is_forgotten(rig: OpenRig, group: bool) -> None:
+    async with rig(CONFIRM_TOOLS=TOOL, ADMINS=ADA) as it:
+        it.model.reply(wants())
+        await it.say("what is 6*7?", group=group)
+        assert "6*7" in card(it).body
+
+        await it.say("/forget yes", group=group)
+        await settled(it)
+
+        [said] = it.shown()
+        assert said.startswith("Everything kept of this chat is deleted")
+
+
+@pytest.mark.parametrize("forbidden", ["telegram:8", "telegram:42/-50", "here"])
+async def test_a_card_that_waits_goes_with_who_may_not_ask_any_more(
+    rig: OpenRig, forbidden: str, tmp_path: Path
+) -> None:
+    where = "-50"
+    async with rig(CONFIRM_TOOLS=TOOL, ADMINS=OWNER) as it:
+        for person, chat in ((BOB, where), (EVE, "-60")):
+            it.model.reply(wants())
+            await it.say("what is 6*7?", group=True, person=person, chat=chat)
+        waiting = buttons(it, where)
+
+        await it.say(f"/forbid {forbidden}", person=OWNER, chat=where, group=True)
+        await settled(it)
+
+        [said] = it.shown(where)
+        assert "can no longer write to me" in said
+        assert "6*7" in it.shown("-60")[0]
+        await press(it, waiting[0], person=OWNER, group=True)
+        assert calls_of(tmp_path) == []
+
+
+async def test_a_message_that_cannot_be_deleted_keeps_nobody_from_forgetting(
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def resists(place: Place, at: MessageRef) -> None:
+        raise Unreachable("the bot was removed")
+
+    async with rig(CONFIRM_TOOLS=TOOL) as it:
+        it.model.reply(wants())
+        await it.say("what is 6*7?")
+        monkeypatch.setattr(Place, "remove", resists)
+        [said] = await it.say("/forget yes")
+
+        assert "is deleted" in said and "its reply stays: the bot was removed" in caplog.text

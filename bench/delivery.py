@@ -2,12 +2,14 @@
 
     python -m bench.delivery --chats 1 20 100 500
     python -m bench.delivery --platform telegram slack --chats 20 --steady 1 --per-second 8 --save /tmp/figures.json
+    python -m bench.delivery --platform slack --chats 100 --within 2 5 20
     python -m bench.delivery --long --chats 1
     python -m bench.delivery --platform telegram --chats 100 --processes 3
 
 The bot runs as `python -m bot run` against an emulator with the platform's limits and with what the README's set-up
 grants, and with the default quotas (a day has more tokens only where more is asked than the default is for); the model,
-in a process of its own, writes `--tokens` tokens at `--rate` a second. Bursts: so many questions at once. Steady:
+in a process of its own, writes `--tokens` tokens at `--rate` a second. Bursts: so many questions at once, and
+within `--within` seconds. Steady:
 questions at random (the same ones each time, by `--seed`), at `--load` percent of what the limits carry (a first and a
 last call for each reply: `bench.limits`) and at `--per-second`, for `--steady` minutes each.
 
@@ -41,7 +43,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import bound
-from bench.loads import Load, bursts, steady
+from bench.loads import Load, arrivals, bursts, steady
 from bench.processes import Process, held_up
 from bench.reader import Answer, Sight, read, sights, squeeze
 from bench.server import open_server
@@ -341,6 +343,7 @@ def run(setup: Setup, load: Load, model: Model, options: argparse.Namespace) -> 
 def loads_of(setup: Setup, options: argparse.Namespace) -> Iterator[Load]:
     """The loads that were asked for."""
     yield from bursts(options.chats)
+    yield from arrivals(options.chats, options.within, options.seed)
     if options.steady:
         rates = [(setup.limits.carries * load / 100, f"{load:g} %") for load in options.load]
         rates += [(rate, "") for rate in options.per_second]
@@ -352,6 +355,9 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--platform", nargs="+", default=list(SETUPS), choices=list(SETUPS))
     arguments.add_argument("--chats", type=int, nargs="*", default=[1, 20, 100], help="bursts")
+    arguments.add_argument(
+        "--within", type=float, nargs="*", default=[], help="seconds, for the same numbers spread out"
+    )
     arguments.add_argument("--steady", type=float, default=0.0, help="minutes of each steady load (5 for publishing)")
     arguments.add_argument("--load", type=float, nargs="*", default=[25, 50, 75, 90], help="percent of the limits")
     arguments.add_argument("--per-second", type=float, nargs="*", default=[8.0], help="questions")

@@ -1,4 +1,4 @@
-"""When questions come: all at once, or at random at a steady rate."""
+"""When questions come: all at once, at random within seconds, or at random at a steady rate."""
 
 from __future__ import annotations
 
@@ -20,6 +20,14 @@ class Load:
 def bursts(sizes: Sequence[int]) -> Iterator[Load]:
     """So many questions at once, each number as a load of its own."""
     yield from (Load(f"{size} at once", (0.0,) * size) for size in sizes)
+
+
+def arrivals(sizes: Sequence[int], seconds: Sequence[float], seed: int) -> Iterator[Load]:
+    """So many questions at random within so many seconds, each number and time as a load of its own."""
+    for size in sizes:
+        for within in seconds:
+            chance = random.Random(seed)
+            yield Load(f"{size} within {within:g} s", tuple(sorted(chance.uniform(0, within) for _ in range(size))))
 
 
 def steady(rate: float, seconds: float, seed: int, note: str = "") -> Load:

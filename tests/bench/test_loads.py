@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.delivery import HEAD, Figures, quantile, used
-from bench.loads import bursts, steady
+from bench.loads import arrivals, bursts, steady
 from bench.setups import SETUPS
 from bench.writer import WARM_UP, answer_of, tokens_of
 
@@ -31,6 +31,15 @@ def test_a_burst_comes_at_one_moment() -> None:
         ("1 at once", {0.0}, 1),
         ("20 at once", {0.0}, 20),
     ]
+
+
+def test_people_come_within_seconds_at_random_and_the_same_each_time() -> None:
+    loads = list(arrivals([20, 100], [2.0, 5.0], seed=1))
+
+    assert [load.name for load in loads] == ["20 within 2 s", "20 within 5 s", "100 within 2 s", "100 within 5 s"]
+    assert loads == list(arrivals([20, 100], [2.0, 5.0], seed=1))
+    assert all(list(load.times) == sorted(load.times) for load in loads)
+    assert 1.8 < max(loads[2].times) < 2.0 and min(loads[2].times) < 0.2
 
 
 @pytest.mark.parametrize("tokens", [200, 2100])

@@ -113,7 +113,7 @@ class Admission:
         self._shared = shared
 
     async def decide(self, id: int, message: MessageSent, *, again: bool = False) -> Verdict:
-        """Count the message against the quotas and return the verdict.
+        """Count the message against the quotas and return the verdict; a reminder that is refused is named.
 
         Args:
             id: its inbox row.
@@ -123,6 +123,12 @@ class Admission:
             StoreError: it cannot be decided now.
         """
         language = await language_for(self._store, message)
+        verdict = await self._decide(id, message, language, again=again)
+        if message.scheduled and isinstance(verdict, Refuse) and verdict.sentence:
+            return Refuse(say("reminder_left_out", language, text=message.text, why=verdict.sentence))
+        return verdict
+
+    async def _decide(self, id: int, message: MessageSent, language: Language, *, again: bool) -> Verdict:
         if message.faceless:
             return await self._refuse_faceless(message, language)
         command = BY_WORD.get(message.command)
@@ -131,7 +137,7 @@ class Admission:
             self._strangers.warn(f"refused {message.sender.id} in {message.chat}: may not write (/allow lets them in)")
             return _refuse_stranger(message, language)
         if message.scheduled and not again and (most := await self._quotas.count_scheduled(payer_of(message))):
-            return Refuse(say("too_many_scheduled", language, limit=most, text=message.text))
+            return Refuse(say("too_many_scheduled", language, limit=most))
         # A question that has not begun was counted, and costs no more with its rest.
         counted = again or message.scheduled or self._queue.gathers(message.chat, message.replaces)
         if not counted and message.command != "stop" and not await self._count(message):
@@ -165,6 +171,8 @@ class Admission:
             sentence = say("empty_question", language)
         elif not message.command and message.replaces and self._queue.holds(message.chat, message.replaces):
             return None  # it takes the place of one that was let through
+        elif message.scheduled:
+            return None  # nobody could write it again; so many as may come in a day wait
         elif self._queue.count_waiting(message.chat) >= MOST_WAITING_IN_CHAT:
             sentence = say("queue_full_chat", language)
         elif 0 < most.waiting <= self._queue.count_waiting(

@@ -425,6 +425,7 @@ class Dispatcher:
             came_at=self._clock.monotonic(),
             begun=begun,
             replaces=replaces,
+            scheduled=message.scheduled,
         )
 
     async def _regret(self, incoming: Incoming) -> None:
@@ -440,9 +441,8 @@ class Dispatcher:
         if allowed:
             reference = secrets.token_hex(3)
             log.error("%s: a message cannot be stored [%s]", incoming.chat, reference, extra={"reference": reference})
-            self._notices.soon(
-                incoming, say("store", language_of(incoming.text, incoming.sender.language), id=reference)
-            )
+            language = language_of(incoming.text, incoming.sender.language)
+            self._notices.soon(incoming, say("store", language, id=reference))
 
 
 def _comes_by_itself(incoming: Incoming) -> bool:

@@ -27,10 +27,15 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "此聊天已有很多消息在排队，请稍后再试。",
         "這個聊天室已有許多訊息在排隊，請稍後再試。",
     ),
+    "reminder_left_out": (
+        "⏰ I leave this reminder's question out: {text}\n\n{why}",
+        "⏰ 这个提醒的提问我先不回答：{text}\n\n{why}",
+        "⏰ 這個提醒的提問我先不回答：{text}\n\n{why}",
+    ),
     "too_many_scheduled": (
-        "Your reminders have asked me all they may in a day ({limit}), so I leave this one out: {text}",
-        "你的提醒今天的提问次数已用完（{limit} 次），所以这个我先不回答：{text}",
-        "你的提醒今天的提問次數已用完（{limit} 次），所以這個我先不回答：{text}",
+        "Your reminders have reached today's limit of {limit:question|questions}.",
+        "你的提醒今天的提问次数已用完（{limit} 次）。",
+        "你的提醒今天的提問次數已用完（{limit} 次）。",
     ),
     "too_many": (
         "That is a lot of messages in one minute. Please wait a little.",

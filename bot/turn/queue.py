@@ -72,6 +72,7 @@ class Waiting:
     question: MessageSent | None
     came_at: float
     begun: Callable[[], None]
+    scheduled: bool = False
 
 
 @dataclass(slots=True)
@@ -101,6 +102,7 @@ class TurnQueue:
         came_at: float = 0.0,
         begun: Callable[[], None] = lambda: None,
         replaces: int = 0,
+        scheduled: bool = False,
     ) -> None:
         """Do `work` after everything that waits in this chat already; at a later start where nothing more begins.
 
@@ -109,11 +111,12 @@ class TurnQueue:
             came_at: the monotonic time at which a person wrote it; without a question it is a command.
             begun: called when it waits no longer.
             replaces: a turn in whose place it is done: what runs of it is ended, and what waits is not begun.
+            scheduled: a reminder asks it; it is none of the messages that wait.
         """
         if self._closed or chat.platform in self._left:
             return
         box = self._boxes.setdefault(chat, _Mailbox())
-        waiting, one = [one.id for one in box.waiting], Waiting(id, person, work, question, came_at, begun)
+        waiting, one = [one.id for one in box.waiting], Waiting(id, person, work, question, came_at, begun, scheduled)
         if replaces and box.running is not None and box.running.id == replaces:
             box.running.end(Ending.REPLACED)
             box.waiting.appendleft(one)
@@ -186,7 +189,8 @@ class TurnQueue:
     def count_waiting(self, chat: ChatId, person: str = "") -> int:
         """Return the number of messages that wait in this chat: of one person, or of everybody."""
         box = self._boxes.get(chat)
-        return sum(1 for one in box.waiting if not person or one.person == person) if box else 0
+        waiting = (one for one in box.waiting if not one.scheduled) if box else ()
+        return sum(1 for one in waiting if not person or one.person == person)
 
     @property
     def busy(self) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import closing
 
 from bot.contract import Incoming, StoreError
@@ -11,10 +13,17 @@ from bot.store import Claim, Ensure
 from playground.model import Reply
 from tests.journeys.conftest import Start, World
 from tests.journeys.test_tools import ADA, ask
+from tests.patience import PATIENCE
 
 
 def setting(text: str, delay: str = "1 second") -> tuple[Reply, Reply]:
     return Reply(calls=(("remind_me", {"text": text, "delay": delay, "ask": True}),)), Reply("I will.")
+
+
+async def _until(seen: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not seen():
+            await asyncio.sleep(0.01)
 
 
 async def test_the_model_answers_at_its_time_in_the_chat_and_only_so_often_a_day(world: World, start: Start) -> None:
@@ -30,9 +39,32 @@ async def test_the_model_answers_at_its_time_in_the_chat_and_only_so_often_a_day
 
     texts = [message.text for message in world.telegram.screen.of(str(ADA))]
     assert texts[:2] == ["I will.", "Tea is a leaf."] and "What is tea?" in asked
-    assert texts[3] == (
-        "Your reminders have asked me all they may in a day (1), so I leave this one out: What is milk?"
-    )
+    assert "What is milk?" in texts[3] and "today's limit of 1 question" in texts[3]
+
+
+async def test_six_in_the_same_minute_are_all_answered_by_a_slow_model(world: World, start: Start) -> None:
+    """They wait for each other, and what their person writes meanwhile waits like any message."""
+    asked = [f"What is number {number}?" for number in range(6)]
+    let_go = asyncio.Event()
+    world.model.reply(*(reply for text in asked for reply in setting(text, "1 hour")))
+    async with start("telegram", TOOL_MODE="native") as bot:
+        for text in asked:
+            await ask(world, bot, f"please look up in an hour: {text}")
+        world.model.script = lambda body: Reply("Seen.", hang_before_headers=not let_go.is_set(), until=let_go)
+        with closing(sqlite3.connect(world.data / "parley.db")) as db, db:
+            db.execute("UPDATE timers SET due = due - 3600")
+        bot.store.timers.changed.set()
+        await world.model.asked(13)
+        await _until(lambda: bot.dispatcher.queue.length == 5)
+        world.telegram.say(ADA, "and what is tea?", person=ADA)
+        await _until(lambda: bot.dispatcher.queue.length == 6)
+        let_go.set()
+        await bot.dispatcher.wait_idle()
+
+    said = [message.text for message in world.telegram.screen.of(str(ADA))]
+    assert len([text for text in said if "Seen." in text]) == 7
+    told = [request.messages[-1]["content"] for request in world.model.requests[12:]]
+    assert all(any(text in one for one in told) for text in (*asked, "what is tea?"))
 
 
 async def test_one_that_was_missed_is_said_in_a_line_and_no_model_is_asked(world: World, start: Start) -> None:

@@ -177,6 +177,45 @@ async def test_a_chat_has_so_many_messages_waiting_of_everybody(
     assert await make().decide(1, message()) == Refuse(full, once_in_chat(HERE, full))
 
 
+async def test_questions_of_reminders_wait_however_many_and_hold_no_message_up(
+    make: Make, queue: TurnQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody could write them again."""
+
+    async def never_begun(running: Running) -> None:
+        raise AssertionError("another turn runs")
+
+    monkeypatch.setattr(module, "MOST_WAITING_IN_CHAT", 3)
+    admission = make(AdmissionLimits(turns=1))
+    await fill(queue, HERE, ADA)
+    await fill(queue, ELSEWHERE, ADA)
+    for number in range(6):
+        due = replace(message(f"What is {number}?"), scheduled=True)
+        assert await admission.decide(number, due) == Begin(due, "en")
+        queue.put(HERE, 10 + number, ADA, never_begun, scheduled=True)
+
+    assert queue.count_waiting(HERE) == 0
+    assert isinstance(await make().decide(9, message()), Begin)
+
+
+async def test_a_reminder_that_is_refused_is_named_each_time(make: Make, store: Store) -> None:
+    payer = payer_of(message())
+    reserved = await store.spending.reserve([Limit(payer.keys[0], DAY, Amount())], Amount(tokens=11))
+    assert isinstance(reserved, Reserved)
+    await store.spending.settle((reserved, Amount(tokens=11)))
+
+    for admission, why in (
+        (make(tokens_person=10), "You have used up"),
+        (make(scheduled_per_day=1), "today's limit of 1"),
+    ):
+        for text in ("What is tea?", "What is milk?", "What is rum?"):
+            refused = await admission.decide(1, replace(message(text), scheduled=True))
+            if isinstance(refused, Begin):
+                continue  # the one of this day
+            assert isinstance(refused, Refuse) and refused.once_per is None
+            assert text in refused.sentence and why in refused.sentence
+
+
 async def test_a_spent_quota_refuses_questions_until_it_is_renewed_and_commands_never(
     make: Make, store: Store, clock: FakeClock
 ) -> None:

@@ -24,6 +24,7 @@ from adapters.discord.limits import BOT_WINDOW, CHANNEL_WINDOW, HOOK_WINDOW, LIM
 from adapters.discord.ownthread import OwnThread
 from adapters.discord.pages import DrawnMarkdown, rendered, view_of
 from bot.contract import (
+    NEXT,
     PRESSED,
     CallCost,
     Clock,
@@ -254,6 +255,8 @@ class DiscordSurface:
                 return _Way.EDIT_HOOK
             fresh = self._private_slot and self._slot.free is not False
             return _Way.ORIGINAL if fresh else _Way.FOLLOW_UP
+        if at is not None and at.form == NEXT:
+            at = replace(at, form=_MESSAGE if self._way(None) is _Way.CHANNEL else _ORIGINAL)
         if at is not None:
             if at.form != _MESSAGE and self._hooked:
                 return _Way.EDIT_HOOK

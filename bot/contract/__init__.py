@@ -54,6 +54,7 @@ from bot.contract.messages import (
     MARK_CHARS,
     MOST_BUTTONS,
     MOST_QUOTED,
+    NEXT,
     PRESSED,
     TOGETHER_SECONDS,
     Button,

@@ -92,6 +92,8 @@ class Sender:
 _MOST_TITLE: Final = 60  # characters
 GROWS: Final = "stream"
 """Form of a message that takes more text at its end, and no edit."""
+NEXT: Final = "next"
+"""Form of the message that a surface would post now: what changing it will cost is known before."""
 PRESSED: Final = "pressed"
 """Form of the message below which a button was pressed, as the target of the press reaches it."""
 
@@ -102,7 +104,7 @@ class MessageRef:
 
     id: str
     form: str = "message"
-    """How it is shown, in the adapter's own words (`message`, `draft`, `interaction`), or `GROWS`."""
+    """How it is shown, in the adapter's own words (`message`, `draft`, `interaction`), or `GROWS`, or `NEXT`."""
 
     def to_json(self) -> str:
         return json.dumps([self.id, self.form])

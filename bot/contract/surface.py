@@ -126,7 +126,10 @@ class Surface(Protocol):
         ...
 
     def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
-        """Say which budgets the next `show` of `drawn` draws on, before it is made; without a drawing, `typing`."""
+        """Say which budgets the next `show` of `drawn` draws on, before it is made; without a drawing, `typing`.
+
+        At a message of the form `NEXT`: what it draws on to change what it would post now.
+        """
         ...
 
     async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:

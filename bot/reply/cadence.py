@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from bot.contract import CallCost, Clock, MessageRef, Page, Surface
+from bot.contract import NEXT, CallCost, Clock, MessageRef, Page, Surface
 from bot.pacing import Grant, Pacer, Purpose, seconds_to_read
 from bot.reply.pageset import PageSet
 
@@ -27,7 +27,7 @@ class Cadence:
         self.sample = surface.draw(Page("x"))
         """Stands for a page that grows until its call is granted."""
         self._posts = surface.cost(self.sample, None).budgets
-        edits = surface.cost(self.sample, MessageRef("0")).budgets
+        edits = surface.cost(self.sample, MessageRef("", NEXT)).budgets
         self._budgets = tuple({budget.scope: budget for budget in (*self._posts, *edits)}.values())
         self._may_be_in_pieces = surface.limits.pieces
         self._pacer = pacer

@@ -14,7 +14,7 @@ import pytest
 
 from adapters import PLATFORMS
 from bot.contract.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable
-from bot.contract.messages import Button, Control, File, MessageRef, Page, ReplyTarget, Status
+from bot.contract.messages import NEXT, Button, Control, File, MessageRef, Page, ReplyTarget, Status
 from bot.pacing import Pacer
 from bot.reply.record import Unrecorded
 from bot.reply.stream import ReplyStream
@@ -522,8 +522,10 @@ async def test_hostile_text_wakes_nobody_and_fetches_nothing(scene: Scene, plain
 
 async def test_every_call_names_the_budget_it_draws_on(scene: Scene) -> None:
     surface = scene.surface
+    before = cost_of(surface, Page("It rains"), MessageRef("", NEXT))
     ref = await show(surface, Page("It"), None, "t1-0")
 
+    assert before.budgets == cost_of(surface, Page("It rains"), ref).budgets, "known before anything is shown"
     costs = [cost_of(surface, Page("It rains"), None), cost_of(surface, Page("It rains"), ref)]
     if surface.limits.typing_seconds:
         costs.append(surface.cost(None, None))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import discord
@@ -23,7 +24,7 @@ from bot.contract.errors import (
     Unreachable,
     Unrenderable,
 )
-from bot.contract.messages import File, MessageRef, Page, ReplyTarget, Status
+from bot.contract.messages import NEXT, File, MessageRef, Page, ReplyTarget, Status
 from bot.contract.surface import Surface
 from bot.pacing import Pacer
 from playground.discord import DiscordServer
@@ -380,6 +381,25 @@ async def test_the_answer_takes_the_place_of_thinking_and_grows(stage: Stage) ->
     assert len(shown) == 1 and not shown[0].live and ref.id == shown[0].id
     assert surface.limits.typing_seconds == 0
     assert cost_of(surface, Page("x"), ref).repeats_safely and cost_of(surface, Page("x"), None).repeats_safely
+
+
+async def test_the_answer_to_a_command_is_paced_by_its_own_calls_alone(stage: Stage) -> None:
+    """Twenty of them a second: each shows its first words as soon as they can be read, as if it were alone. One whose
+    token has ended is a message, and shares the calls of all."""
+    surface, _ = await stage.answer_to(await stage.listen())
+    pacer = Pacer(stage.clock)
+    drawn = surface.draw(Page("x"))
+    budgets = (*surface.cost(drawn, None).budgets, *surface.cost(drawn, MessageRef("", NEXT)).budgets)
+    assert len(set(budgets)) == 1 and not budgets[0].shared
+
+    for number in range(100):
+        of_one = tuple(replace(budget, scope=f"{budget.scope}{number}") for budget in budgets[:1])
+        reader = pacer.enter(of_one)
+        assert pacer.lasts(reader, "Green tea in Kyoto ")
+        await stage.clock.advance(0.05)
+    stage.clock.started += 900.0
+    assert any(budget.shared for budget in surface.cost(drawn, MessageRef("", NEXT)).budgets)
+    await pacer.close()
 
 
 async def test_a_reply_waits_until_its_command_is_acknowledged(stage: Stage, wait: Wait) -> None:

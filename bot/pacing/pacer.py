@@ -114,7 +114,8 @@ class Pacer:
         if not at_once and purpose is Purpose.FIRST:
             grant.needed_at = grant.not_before = grant.due + COLLECT
         elif not at_once:
-            grant.needed_at, grant.not_before = reader.needs_at, reader.fresh_at
+            pace = max((self._scope_of(one).pace(now) for one in grant.cost.budgets), default=0.0)
+            grant.needed_at, grant.not_before = reader.needs_at, reader.fresh_at(pace)
         if reader.in_pieces:
             grant.needed_at = float("inf")
 
@@ -361,7 +362,7 @@ class Pacer:
     def _ready_at(self, grant: Grant, now: float) -> tuple[float, str]:
         """Return when to look at this call again, now if it can be made; and the rate scope that lets nobody through.
 
-        Until somebody needs it, it is made where half of every budget is free.
+        Until somebody needs it, it is made where enough of every budget is free: `BudgetState.leaves`.
         """
         if now < (of_use_at := min(grant.needed_at, grant.not_before)):
             return of_use_at, ""
@@ -373,7 +374,7 @@ class Pacer:
             leaves = scope.leaves(grant.purpose, needed=needed)
             if grant.needed_at == float("inf"):
                 # Nobody will need it, and whoever comes has to find a call for an end.
-                leaves = max(leaves, scope.coming(now))
+                leaves = max(leaves, scope.coming(now), scope.capacity // 2)
             if (ready := scope.ready_at(now, leaves)) > now:
                 at = max(at, ready)
                 if not leaves or scope.ready_at(now, 0) > now:

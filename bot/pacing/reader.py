@@ -17,11 +17,6 @@ AHEAD: Final = 0.3
 """Seconds before the reader has read everything in which the next edit is wanted: a call takes about as long."""
 APART: Final = 0.35
 """Least seconds between two edits: more often nobody can read."""
-FRESH: Final = (1.0, 3.0)
-"""Least and most seconds between edits that the reader does not need yet: who looks up sees that the answer grows."""
-FRESH_SHARE: Final = 1 / 6
-"""Of the time that the reader takes for what is shown, the part after which such an edit is made, within `FRESH`: with
-much to read one looks up less often."""
 COLLECT: Final = 0.4
 """Seconds for which first words are collected at most: nobody notices so little, and what a budget allows meanwhile is
 lost to all who come later."""
@@ -94,12 +89,12 @@ class Reader:
         """Return when the next edit is wanted, so that they never wait."""
         return self.out_at - AHEAD if self.seen_at is None else max(self.out_at - AHEAD, self.seen_at + APART)
 
-    @property
-    def fresh_at(self) -> float:
-        """Return when an edit may be made that they do not need yet."""
+    def fresh_at(self, pace: float) -> float:
+        """Return when an edit may be made that they do not need yet: who looks up sees that the answer grows.
+
+        Args:
+            pace: seconds between two of them, by what its calls draw on.
+        """
         if self.in_pieces:
             return self.needs_at
-        if self.seen_at is None:
-            return float("-inf")
-        least, most = FRESH
-        return self.seen_at + min(most, max(least, (self.out_at - self.seen_at) * FRESH_SHARE))
+        return float("-inf") if self.seen_at is None else self.seen_at + max(APART, pace)

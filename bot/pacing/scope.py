@@ -15,6 +15,8 @@ from bot.pacing.waiting import Purpose
 
 LONG = 10.0
 """In windows of at least this many seconds a reader cannot wait for the next free call."""
+ANSWER = 10.0
+"""Seconds that an answer takes: over so long is spread what edits may use that nobody needs."""
 ARRIVALS = 5
 """Whole seconds over whose median replies are counted that come: many at once are over by then, a stream is not."""
 COUNTED_FOR = 0.25
@@ -110,6 +112,21 @@ class BudgetState:
                 return float("inf")
         return longest
 
+    def pace(self, now: float) -> float:
+        """Return the seconds between two edits of one reply that nobody needs yet.
+
+        The calls that are free for such edits within as long as an answer takes, or a window if that is shorter, are
+        spread evenly over all replies under way.
+        """
+        live, left = max(1, self.live), self.leaves(Purpose.PROGRESS, needed=False)
+        slowest = live / (self.budget.rate * self.factor) if self.budget.burst else 0.0
+        for window, answered in self._counted(now):
+            reach = min(window.seconds, ANSWER)
+            taken = sum(at + window.seconds > now + reach for at in answered)
+            free = int(window.calls * self.factor) - left - taken
+            slowest = max(slowest, reach * live / free if free > 0 else float("inf"))
+        return slowest
+
     def come(self, now: float) -> None:
         """Record that one more reply draws on it."""
         self._came.append(now)
@@ -140,8 +157,8 @@ class BudgetState:
         """Return how many calls one for this purpose leaves free.
 
         What ends a reply leaves none. Where the next free call is far, all others leave one for every end that was
-        promised; where it is near, progress leaves a third. A call that nobody needs yet leaves half: whoever comes
-        next finds room.
+        promised; where it is near, progress leaves a third. A call that nobody needs yet leaves half, so that whoever
+        comes finds room; progress leaves a third, where others draw on it or the next call is far.
         """
         if purpose is Purpose.FINAL or not self.capacity:
             return 0
@@ -151,7 +168,9 @@ class BudgetState:
             left = min(self.promised, self.capacity // 3)
         else:
             left = 0
-        return left if needed else max(left, self.capacity // 2)
+        if needed or (purpose is Purpose.PROGRESS and not self._long and not self.budget.shared):
+            return left
+        return max(left, self.capacity // (3 if purpose is Purpose.PROGRESS else 2))
 
     def _counted(self, now: float) -> Iterator[tuple[Window, deque[float]]]:
         """Yield each window with the times of the answers that still count in it."""

@@ -55,7 +55,7 @@ class Grant:
         self.due = 0.0
         """When somebody has nothing to read without it: the earliest goes first."""
         self.needed_at = 0.0
-        """From when it is made as soon as its budgets allow; before, where half of them is free."""
+        """From when it is made as soon as its budgets allow; before, where enough of them is free."""
         self.not_before = 0.0
         """Before, it is of no use."""
         self.made = True

@@ -94,7 +94,7 @@ async def open_world(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
         monkeypatch.setattr(f"adapters.{name}", Window(10_000, 1.0))
     monkeypatch.setattr("adapters.slack.surface.CHANNEL_RATE", 100.0)
     monkeypatch.setattr("adapters.telegram.surface.CHAT_RATE", 100.0)
-    monkeypatch.setattr("bot.pacing.reader.FRESH", (0.1, 0.1))
+    monkeypatch.setattr("bot.pacing.reader.APART", 0.1)
     config = world.data / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"x": {"url": "http://127.0.0.1:9/mcp",
                       "headers": {"Authorization": f"Bearer {MCP_KEY}"}}}}))  # fmt: skip

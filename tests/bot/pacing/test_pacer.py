@@ -11,7 +11,7 @@ import pytest
 from bot.contract.errors import Closed
 from bot.contract.surface import CallCost, RateBudget, Window
 from bot.pacing.pacer import PATIENCE, Pacer
-from bot.pacing.reader import AHEAD, CALM, COLLECT, FRESH, Reader
+from bot.pacing.reader import AHEAD, CALM, COLLECT, Reader
 from bot.pacing.scope import BudgetState
 from bot.pacing.waiting import Grant, Purpose
 from tests.conftest import FakeClock
@@ -19,7 +19,7 @@ from tests.conftest import FakeClock
 CHAT = RateBudget("telegram:1/chat/7", rate=1.0, burst=3)
 BOT = RateBudget("telegram:1", windows=(Window(28, 1.0),), shared=True)
 GROUP = RateBudget("telegram:1/chat/-7", windows=(Window(20, 60.0),))
-WIDE = RateBudget("wide", windows=(Window(10, 8.0),))
+WIDE = RateBudget("wide", windows=(Window(10, 8.0),), shared=True)
 NARROW = CallCost((RateBudget("narrow", windows=(Window(1, 1.0),)),))
 TEXT = "word " * 27
 """What a reader takes four seconds for."""
@@ -215,7 +215,7 @@ async def test_first_words_last_where_they_can_be_read_and_fill_the_time_until_t
     assert not pacer.lasts(one_of_many, second) and pacer.lasts(one_of_many, 2 * second)
 
 
-async def test_where_half_of_every_budget_is_free_progress_comes_before_it_is_needed(
+async def test_where_a_third_of_a_budget_stays_free_progress_comes_before_it_is_needed(
     calls: Calls, pacer: Pacer, clock: FakeClock
 ) -> None:
     reader = reading(pacer, WIDE)
@@ -223,21 +223,21 @@ async def test_where_half_of_every_budget_is_free_progress_comes_before_it_is_ne
         calls.ask(str(number), CallCost((WIDE,)), Purpose.PROGRESS, reader, at_once=False)
     calls.ask("typing", CallCost((WIDE,)), Purpose.TYPING)
 
-    await clock.advance(FRESH[0] - 0.01)
+    await clock.advance(8.0 / 7 - 0.01)
     assert calls.names == ["typing"]
     await clock.advance(0.02)
-    assert len(calls.names) == 5, "whoever comes next finds half of them free"
+    assert len(calls.names) == 7, "whoever comes next finds a third of them free"
     await clock.advance(reader.out_at - clock.now - AHEAD - 0.01)
-    assert len(calls.names) == 5
+    assert len(calls.names) == 7
     await clock.advance(0.02)
 
-    assert len(calls.names) == 9, "it is needed: one is left for the end"
+    assert len(calls.names) == 10, "it is needed"
 
 
-async def test_what_is_needed_does_not_wait_for_half_of_the_budget(
+async def test_what_is_needed_does_not_wait_for_a_third_of_the_budget(
     calls: Calls, pacer: Pacer, clock: FakeClock
 ) -> None:
-    for _ in range(14):
+    for _ in range(19):
         calls.ask("used", CallCost((BOT,)), Purpose.FINAL)
     await clock.settle()
     reader = reading(pacer, BOT, text="")
@@ -295,6 +295,33 @@ async def test_what_was_whole_once_waits_while_a_reply_is_written_in_its_chat(
     await clock.settle()
 
     assert calls.times == [made_at]
+
+
+@pytest.mark.parametrize(
+    ("budget", "used", "live", "pace"),
+    [
+        (CHAT, 0, 1, 1.0),
+        (RateBudget("channel", windows=(Window(5, 5.0),)), 0, 1, 1.25),
+        (RateBudget("channel", windows=(Window(5, 5.0),)), 4, 1, 1.25),
+        (RateBudget("minute", windows=(Window(48, 60.0),), shared=True), 0, 1, 10 / 32),
+        (RateBudget("minute", windows=(Window(48, 60.0),), shared=True), 22, 1, 1.0),
+        (RateBudget("minute", windows=(Window(48, 60.0),), shared=True), 32, 1, float("inf")),
+        (RateBudget("minute", windows=(Window(48, 60.0),), shared=True), 0, 8, 2.5),
+        (RateBudget("minute", windows=(Window(48, 60.0),), shared=True), 0, 60, float("inf")),
+        (RateBudget("group", windows=(Window(21, 60.0),)), 0, 1, 10 / 14),
+        (BOT, 0, 19, 1.0),
+    ],
+)
+async def test_edits_that_nobody_needs_are_spread_over_an_answer_and_over_who_is_answered(
+    budget: RateBudget, used: int, live: int, pace: float, clock: FakeClock
+) -> None:
+    state = BudgetState(budget)
+    state.live = state.promised = live
+    for _ in range(used):
+        state.grant(clock.now)
+        state.answer(clock.now)
+
+    assert state.pace(clock.now + 0.1) == pytest.approx(pace)
 
 
 async def test_the_gap_lasts_until_everybody_had_a_turn_where_not_all_find_two_calls(clock: FakeClock) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.pacing.reader import AHEAD, APART, FRESH, Reader, is_readable, seconds_to_read
+from bot.pacing.reader import AHEAD, APART, Reader, is_readable, seconds_to_read
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_the_next_edit_is_needed_before_everything_is_read_and_never_at_once() -
     assert reader.needs_at == pytest.approx(14.0 + APART)
 
 
-@pytest.mark.parametrize(("words", "after"), [(1, FRESH[0]), (81, 2.0), (2_000, FRESH[1])])
-def test_the_more_is_left_to_read_the_later_an_edit_shows_that_the_answer_grows(words: int, after: float) -> None:
+@pytest.mark.parametrize(("pace", "after"), [(0.0, APART), (1.0, 1.0), (float("inf"), float("inf"))])
+def test_who_looks_up_sees_the_answer_grow_as_often_as_can_be_read_and_calls_allow(pace: float, after: float) -> None:
     reader = Reader(())
-    assert reader.fresh_at == float("-inf")
+    assert reader.fresh_at(pace) == float("-inf")
 
-    reader.see("word " * words, 10.0)
+    reader.see("word " * 2_000, 10.0)
 
-    assert reader.fresh_at == pytest.approx(10.0 + after)
+    assert reader.fresh_at(pace) == pytest.approx(10.0 + after)
 
 
 def test_how_long_they_had_nothing_left_to_read_is_counted_from_the_first_words_on() -> None:

@@ -24,7 +24,7 @@ from bot.contract.errors import (
 from bot.contract.messages import File, MessageRef, Page, Status
 from bot.contract.surface import CallCost, Drawn, RateBudget, SurfaceLimits, Window
 from bot.pacing.pacer import Pacer
-from bot.pacing.reader import APART, COLLECT, FRESH
+from bot.pacing.reader import APART, COLLECT
 from bot.reply.pages import ShownBefore, TextFilter
 from bot.reply.stream import ReplyStream
 from bot.safety import Redactor
@@ -1012,7 +1012,7 @@ async def test_a_resumed_message_stays_until_there_is_something_to_read_in_its_p
     await clock.settle()
     assert screen.calls == []
     reply.append(" Tea\n")
-    await clock.advance(FRESH[0])
+    await clock.advance(1.0)
 
     assert screen.calls == [("edit", Page("# Tea\n"))]
 

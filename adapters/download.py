@@ -14,6 +14,7 @@ DOWNLOAD_SECONDS: Final = 60.0
 """What one file may take."""
 _LONGEST_ADDRESS: Final = 4_000
 _PIECE: Final = 64 * 1024
+_BEGINNING: Final = 32
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=5.0, sock_read=20.0)
 
 
@@ -27,11 +28,15 @@ async def download(
     headers: Mapping[str, str] | None = None,
     proxy: str | None = None,
     refused: Collection[str] = (),
+    never: tuple[bytes, ...] = (),
+    size: int = 0,
 ) -> None:
     """Write what stands at `address` into `into`. Redirections are not followed: they would take the token along.
 
     Args:
         refused: media types of what stands there in place of a file.
+        never: how such a thing begins, in lower case.
+        size: the bytes that the file has; 0: unknown.
 
     Raises:
         TooLong: it has more than `most` bytes.
@@ -48,10 +53,14 @@ async def download(
                 raise DeliveryError("a page stands in a file's place")
             got = 0
             async for piece in response.content.iter_chunked(_PIECE):
+                if not got and never and piece.lstrip()[:_BEGINNING].lower().startswith(never):
+                    raise DeliveryError("a page stands in a file's place")
                 got += len(piece)
                 if got > most:
                     raise TooLong(f"a file has more than {most:,} bytes", by=got - most)
                 into.write(piece)
+            if size and got != size:
+                raise DeliveryError("something of another size stands in a file's place")
     except (aiohttp.ClientError, OSError, ValueError, TimeoutError) as error:
         raise DeliveryError(f"a file cannot be fetched ({type(error).__name__})") from None
 

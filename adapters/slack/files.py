@@ -46,6 +46,8 @@ _REFUSED: Final = {
 """What Slack says of a file that is asked for → why it cannot be read."""
 _CANVAS: Final = frozenset({"canvas", "quip", "docs"})
 _HTML: Final = "text/html"
+_PAGES: Final = (b"<!doctype", b"<html")
+"""How a whole page begins."""
 _NAMED: Final = 20
 """Attachments of an e-mail, and people of it, that are named."""
 
@@ -124,7 +126,7 @@ class Files:
         if source.startswith(_UNREAD):
             raise FileWithheld("a file is not kept by Slack", why=source.removeprefix(_UNREAD))
         if not source.startswith(_ASKED):
-            await self._download(source, into, most, html=False)
+            await self._download(source, into, most, refused=(_HTML,))
             return None
         id, _, sent = source.removeprefix(_ASKED).partition(":")
         author, _, alone = sent.partition(":")
@@ -140,8 +142,12 @@ class Files:
             # A piece of a page: what it is would not be known by its beginning.
             into.write(b"<!doctype html><html><body>")
             found = replace(found, media_type=_HTML)
-        html = found.media_type == _HTML
-        await self._download(address if html else _direct(file), into, most, html=html)
+        if found.media_type != _HTML:
+            await self._download(_direct(file), into, most, refused=(_HTML,))
+        elif _is_canvas(file):
+            await self._download(address, into, most, never=_PAGES)
+        else:
+            await self._download(address, into, most, size=found.size)
         return found
 
     async def _ask(self, id: str) -> Json:
@@ -155,11 +161,21 @@ class Files:
         file = answer.get("file")
         return file if isinstance(file, Mapping) else {}
 
-    async def _download(self, address: str, into: BinaryIO, most: int, *, html: bool) -> None:
+    async def _download(
+        self,
+        address: str,
+        into: BinaryIO,
+        most: int,
+        *,
+        refused: tuple[str, ...] = (),
+        never: tuple[bytes, ...] = (),
+        size: int = 0,
+    ) -> None:
+        """Fetch a file. Slack's sign-in page in its place is another media type, whole where a canvas is a piece of a
+        page, or of another size."""
         if not is_of(address, self._web.base_url, "slack.com"):
             raise DeliveryError("a file is not kept by Slack")
         bearer = {"Authorization": f"Bearer {self._web.token}"}
-        refused = () if html else (_HTML,)
         try:
             await download(
                 self._http,
@@ -170,6 +186,8 @@ class Files:
                 headers=bearer,
                 proxy=self._web.proxy,
                 refused=refused,
+                never=never,
+                size=size,
             )
         except DeliveryError:
             # Slack shows its sign-in page where the token may not read a file.

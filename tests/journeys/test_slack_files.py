@@ -167,6 +167,29 @@ async def test_a_sign_in_page_in_a_files_place_is_no_file(world: World, start: S
     )
 
 
+@pytest.mark.parametrize(
+    ("file", "facts"),
+    [
+        (("notes.html", "text/html", b"<p>Tea.</p>"), {"size": 11}),
+        (("Plans", "application/vnd.slack-docs", b"<p>Tea.</p>"), {"filetype": "quip", "mode": "quip"}),
+    ],
+    ids=["page", "canvas"],
+)
+async def test_a_sign_in_page_in_the_place_of_a_page_or_a_canvas_is_none(
+    world: World, start: Start, file: tuple[str, str, bytes], facts: dict[str, object]
+) -> None:
+    world.model.script = lambda body: Reply("Tea.")
+    async with start("slack") as bot:
+        name, kind, _ = file
+        page = (name, kind, b"<!DOCTYPE html><title>Sign in to Slack</title>" + b" " * 100)
+        text = await answered(world, ask(world, 1, page, {"served": "text/html", **facts}, connected=False))
+        await bot.dispatcher.wait_idle()
+
+    assert text.startswith("I cannot read this yet") and "Sign in" not in words_of(
+        world.model.requests[-1].body["messages"][-1]
+    )
+
+
 async def test_slack_that_says_nothing_of_a_file_leaves_it_unread(world: World, start: Start) -> None:
     world.model.script = lambda body: Reply("Tea.")
     world.slack.faults.add("files.info", Fault(status=503))

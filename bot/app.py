@@ -135,6 +135,7 @@ class App:
             admins=core.admins,
             groups=(*core.allowed_workspaces, *core.allowed_roles),
             channels=self._channels,
+            people_in_groups=core.people_in_groups,
         )
         self.quotas = Quotas(
             self.store.spending,
@@ -363,7 +364,7 @@ class App:
         core = self.configuration.core
         if core.http_port is not None:
             self.http = await stack.enter_async_context(
-                HttpServer(core.http_host, core.http_port, self.state, self.metrics, self.outlet)
+                HttpServer(core.http_host, core.http_port, self.state, self.metrics, self.outlet, core.http_names)
             )
         by_web = self.adapters.keys() & set(self.configuration.by_web)
         if by_web and self.roles.role.receives:

@@ -263,6 +263,9 @@ class CoreSettings(Settings):
     time_zone: Zone = Field("UTC", description="The time zone the assistant assumes, as Europe/Paris.")
     allow_all: bool = Field(False, description="Answer everybody. Costs you money if strangers find the bot.")
     allowed_users: Ids = Field((), description="People who may write, as telegram:123,slack:T1/U1,discord:456.")
+    people_in_groups: bool = Field(
+        True, description="People of ALLOWED_USERS may write in groups that no list names; false: only in listed ones."
+    )
     allowed_chats: Chats = Field(
         (), description="Chats whose members may all write there, as telegram:BOT/CHAT,slack:TEAM/CHANNEL; see /whoami."
     )
@@ -307,6 +310,9 @@ class CoreSettings(Settings):
     )
     http_host: str = Field("127.0.0.1", description="Where the HTTP server listens (health and metrics).")
     http_port: int | None = Field(None, ge=0, le=65535, description="Its port; unset: no server.")
+    http_names: Hosts = Field(
+        (), description="Public names by which it is asked, as bot.example.org; addresses and local names always work."
+    )
     web_host: str = Field("127.0.0.1", description="Where what platforms post is listened for, if one of them does.")
     web_port: int = Field(8081, ge=0, le=65535, description="The port there; a proxy with TLS hands posts on to it.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="How much is logged.")

@@ -83,6 +83,7 @@ async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool
     models = await _examine_models(configuration, channels, report, offline)
     for line in describe_channels(channels, configuration.core):
         report.add("channels", Finding.ok(line))
+    report.add("access", Finding.note(describe_access(configuration.core)))
     await _examine_tools(configuration, channels, report, outlet, offline)
     files, platforms = configuration.secret_files, configuration.configured
     machine = await examine_machine(
@@ -98,6 +99,15 @@ async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool
         report.add(what, finding)
     report.add_sum()
     return 0 if report.well else 1
+
+
+def describe_access(core: CoreSettings) -> str:
+    """Say where the people who are listed may write."""
+    if core.allow_all:
+        return "everybody may write (ALLOW_ALL)"
+    if core.people_in_groups:
+        return "listed people may write in every group (PEOPLE_IN_GROUPS=false: only in listed ones)"
+    return "listed people may write in private and in listed groups (PEOPLE_IN_GROUPS=false)"
 
 
 def describe_channels(channels: ChannelsFile, core: CoreSettings) -> Iterator[str]:

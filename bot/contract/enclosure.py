@@ -61,6 +61,8 @@ class Enclosure:
     problem: str = field(default="", compare=False)
     """The sentence, by its key, that says why it was not listened to; empty for what is never listened to. Set by the
     core."""
+    count: int = 1
+    """How many of its kind it stands for, of which no more than that is kept."""
 
     @property
     def brought(self) -> bool:

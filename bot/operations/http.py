@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final
 
 from bot.operations.listener import Port
 from bot.operations.metrics import Metrics
@@ -14,6 +16,8 @@ from tools.base import Json
 if TYPE_CHECKING:
     from aiohttp import web
 
+_LOCAL: Final = (".localhost", ".local", ".internal", ".home.arpa", ".lan")
+"""Endings of names that no public name has, as containers, clusters and home networks use them."""
 State = Callable[[], Awaitable[Mapping[str, Json]]]
 
 
@@ -22,10 +26,18 @@ class HttpServer(Port):
 
     `/health` the process lives and its event loop turns: who gets no answer may restart it. `/ready` it takes messages
     in and can store them: else 503, which heals without a restart. `/state` how it is, for a person. `/metrics` what
-    was counted, for Prometheus.
+    was counted, for Prometheus. The last two are answered only to who asks for a host that is ours: else a page that
+    the operator's browser shows could read them, by a name of its own that leads here.
     """
 
-    def __init__(self, host: str, port: int, state: State, metrics: Metrics, outlet: Outlet) -> None:
+    def __init__(
+        self, host: str, port: int, state: State, metrics: Metrics, outlet: Outlet, names: Iterable[str] = ()
+    ) -> None:
+        """
+        Args:
+            names: of this host, by which others ask.
+        """
+        self._names = frozenset(name.lower() for name in (*names, host))
         self._host = host
         self._port = port
         self._state = state
@@ -53,16 +65,46 @@ class HttpServer(Port):
         return self._answer(told, status=200 if state["ready"] else 503)
 
     async def _show(self, request: web.Request) -> web.StreamResponse:
+        if refusal := self._refuse(request):
+            return refusal
         return self._answer(dict(await self._state()))
 
     async def _count(self, request: web.Request) -> web.StreamResponse:
         from aiohttp import web
 
+        if refusal := self._refuse(request):
+            return refusal
         text = self._outlet.words(self._metrics.text())
         return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+    def _refuse(self, request: web.Request) -> web.Response | None:
+        """Return the refusal of a request for another host's name; None where it is ours."""
+        from aiohttp import web
+
+        if is_own(request.headers.get("Host", ""), self._names):
+            return None
+        return web.Response(status=421, text="HTTP_NAMES of the bot does not list this host\n")
 
     def _answer(self, value: dict[str, Json], status: int = 200) -> web.Response:
         """Build a JSON answer with secrets masked."""
         from aiohttp import web
 
         return web.Response(text=json.dumps(self._outlet.value(value)), status=status, content_type="application/json")
+
+
+def is_own(host: str, names: Collection[str] = ()) -> bool:
+    """Return True if the host that a request names is one of `names`, an address, or a name of the local network, which
+    nobody can buy. Browsers always name one."""
+    name = host.strip().lower()
+    if name.startswith("["):
+        name = name[1:].partition("]")[0]
+    elif name.count(":") == 1:
+        name = name.partition(":")[0]
+    name = name.removesuffix(".")
+    if any(fnmatchcase(name, own) for own in names) or ("." not in name and ":" not in name) or name.endswith(_LOCAL):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -11,6 +11,7 @@ it void; and the owner is told at once which account used it, with the command t
 | who, and where | may ask |
 | --- | --- |
 | a listed person, in private and in every group, listed or not | yes |
+| the same in a group that is not listed, with `PEOPLE_IN_GROUPS=false` | no |
 | somebody else in a group where a listed person asks | no |
 | anybody in a listed chat, in its topics and threads too | yes |
 | the same person in private, in another group, or with another bot in the same group | no |
@@ -106,9 +107,11 @@ class Access:
         admins: tuple[str, ...],
         groups: tuple[str, ...] = (),
         channels: ChannelsFile | None = None,
+        people_in_groups: bool = True,
     ) -> None:
         """
         Args:
+            people_in_groups: what allows a person holds in groups that nothing else allows.
             groups: workspaces and roles as `Sender.groups` writes them.
             channels: where it says who may write, nobody else may but admins, whatever else is listed.
         """
@@ -120,6 +123,7 @@ class Access:
         self._admins = frozenset(admins)
         self._groups = frozenset(groups)
         self._channels = channels or ChannelsFile()
+        self._people_in_groups = people_in_groups
         self._wrong: dict[str, tuple[int, float]] = {}
 
     async def allows(self, incoming: Incoming) -> bool:
@@ -133,6 +137,8 @@ class Access:
         counts = ids_of(incoming)
         if (who := self._channels.channel_of(incoming.chat).who) is not None:
             return EVERYBODY in who.value or not counts.isdisjoint(who.value)
+        if not self._people_in_groups and getattr(incoming, "group", False):
+            counts.discard(sender.id)
         listed = self._users | self._chats | self._groups
         return self._allow_all or bool(counts & listed) or any(roles.get(id) == "allowed" for id in counts)
 

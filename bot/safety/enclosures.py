@@ -101,12 +101,13 @@ def _as_data(how: str, enclosed: Sequence[Enclosure]) -> list[str]:
 def _listed_as_data(enclosed: Sequence[Enclosure]) -> list[str]:
     lines = [f"> {_in_words(one)}" for one in enclosed[:MOST_LISTED]]
     if len(enclosed) > MOST_LISTED:
-        lines.append(f"> and {len(enclosed) - MOST_LISTED} more")
+        lines.append(f"> and {_count(enclosed[MOST_LISTED:])} more")
     return lines
 
 
 def _in_words(one: Enclosure) -> str:
     facts = [
+        f"{one.count} more of this kind" if one.count > 1 else "",
         f'"{_name(one)}"' if one.name else "",
         defuse(clean_name(one.media_type)[:_NAME_CHARS]),
         f"{one.size:,} bytes" if one.size else "",
@@ -122,15 +123,19 @@ def _listed(enclosed: Iterable[Enclosure], language: str) -> str:
     found = []
     for kind, group in groupby(sorted(enclosed, key=lambda one: kinds.index(one.kind)), key=lambda one: one.kind):
         of_kind = list(group)
-        number = "one" if len(of_kind) == 1 else "more"
-        words = say(f"{number}_{kind}", language, count=len(of_kind))
+        count = _count(of_kind)
+        words = say(f"{'one' if count == 1 else 'more'}_{kind}", language, count=count)
         # As code a name is no link, whatever it looks like.
         names = [f"`{_name(one).replace('`', chr(39))}`" for one in of_kind if one.name]
         if names:
-            more = [] if len(names) <= MOST_NAMED else ["…"]
+            more = [] if count <= MOST_NAMED else ["…"]
             words = say("kind_named", language, kind=words, names=", ".join(names[:MOST_NAMED] + more))
         found.append(words)
     return say("and", language).join(found)
+
+
+def _count(enclosed: Iterable[Enclosure]) -> int:
+    return sum(one.count for one in enclosed)
 
 
 def _name(one: Enclosure) -> str:

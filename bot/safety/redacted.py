@@ -7,10 +7,11 @@ Done once, where each enters the core, so that no row, no model and no tool ever
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable
 from typing import Final, TypeAlias, cast
 
-from bot.contract import AssistantEntry, Enclosure, Incoming, MessageEdited, MessageSent, Quoted
+from bot.contract import AssistantEntry, Enclosure, EnclosureKind, Incoming, MessageEdited, MessageSent, Quoted
 from bot.safety.characters import clean_name
 from tools.base import Json, ToolCall, ToolResult
 from tools.plaintext import to_plain
@@ -60,8 +61,12 @@ def redact_quote(quoted: Quoted, redact: Redact) -> Quoted:
 
 
 def _redact_enclosed(enclosed: tuple[Enclosure, ...], redact: Redact) -> tuple[Enclosure, ...]:
-    """Redact the names of attachments, each on one line and without invisible characters."""
-    return tuple(
+    """Redact the names of attachments, each on one line and without invisible characters; of too many the rest is only
+    counted."""
+    rest = Counter[EnclosureKind]()
+    for one in enclosed[MOST_ENCLOSED:]:
+        rest[one.kind] += one.count
+    named = tuple(
         dataclasses.replace(
             one,
             name=clean_name(redact(one.name[: 4 * LONGEST_NAME]))[:LONGEST_NAME],
@@ -69,6 +74,7 @@ def _redact_enclosed(enclosed: tuple[Enclosure, ...], redact: Redact) -> tuple[E
         )
         for one in enclosed[:MOST_ENCLOSED]
     )
+    return named + tuple(Enclosure(kind=kind, count=count) for kind, count in rest.items())
 
 
 def redact_entry(entry: AssistantEntry, redact: Redact) -> AssistantEntry:

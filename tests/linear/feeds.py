@@ -81,6 +81,7 @@ from bot.model import (
     usage,
 )
 from bot.operations import outlet
+from bot.operations.http import is_own
 from bot.pacing import Pacer
 from bot.pacing.reader import Reader, is_readable, seconds_to_read
 from bot.reply import approvalcard, cutting, graphemes
@@ -609,6 +610,7 @@ FED: dict[str, Callable[[str], object]] = {
     "adapters.discord.webhook.DiscordEntrance.take_in": lambda text: _done(DISCORD_ENTRANCE.take_in({}, text.encode())),
     "bot.contract.entrance.is_same": lambda text: is_same(text, "secret"),
     "bot.contract.entrance.is_recent": lambda text: is_recent(text, 0.0),
+    "bot.operations.http.is_own": lambda text: is_own(text, ("*.example.org",)),
     "bot.contract.entrance.proven": lambda text: proven(text.encode(errors="replace")),
     "adapters.telegram.reading.words_of": lambda text: telegram_updates.meant_for(BOT, [_pasted(text)]),
     "adapters.telegram.updates.meant_for": lambda text: telegram_updates.meant_for(BOT, [_telegram(text)]),

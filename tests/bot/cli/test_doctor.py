@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.doctor import examine
+from bot.cli.doctor import describe_access, examine
 from bot.cli.main import configured, parser
 from bot.contract.clock import SystemClock
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
@@ -771,3 +771,12 @@ async def test_a_tool_that_breaks_is_bad_and_the_others_are_looked_at(
     assert calculator.startswith("not offered: it cannot be opened: OSError: no such device (")
     assert told.of("token_price")[0][0] == "ok" and told.code == 1
     assert told.sum.endswith("2 BAD: wikipedia, calculator")
+
+
+def test_it_says_where_listed_people_may_write() -> None:
+    told = [
+        describe_access(CoreSettings.model_construct(allow_all=everybody, people_in_groups=groups))
+        for everybody, groups in ((True, True), (False, True), (False, False))
+    ]
+
+    assert "everybody" in told[0] and "every group" in told[1] and "PEOPLE_IN_GROUPS=false)" in told[2]

@@ -157,3 +157,40 @@ async def test_a_port_in_use_is_one_sentence_that_names_the_setting() -> None:
 
 def test_the_memory_of_the_process_is_known_on_linux() -> None:
     assert resident_bytes() > 10_000_000 or resident_bytes() == 0
+
+
+@pytest.mark.parametrize(
+    ("host", "own"),
+    [
+        ("127.0.0.1:8080", True),
+        ("[::1]:8080", True),
+        ("[fe80::1%25eth0]", True),
+        ("10.0.0.7", True),
+        ("localhost:8080", True),
+        ("parley:8080", True),
+        ("parley.default.svc.cluster.local.:8080", True),
+        ("Bot.Example.org:8080", True),
+        ("a.metrics.example", True),
+        ("", True),
+        ("evil.example:8080", False),
+        ("127.0.0.1.evil.example", False),
+        ("localhost.evil.example", False),
+        ("bot.example.org.evil.example", False),
+        ("local", True),
+        ("a" * 5_000 + ".example", False),
+    ],
+)
+async def test_state_and_metrics_are_told_only_to_who_asks_for_a_host_of_ours(host: str, own: bool) -> None:
+    async def told() -> RawObject:
+        return {"ready": True, "store": "writes"}
+
+    names = ("bot.example.org", "*.metrics.example")
+    async with HttpServer("127.0.0.1", 0, told, Metrics(), Outlet(), names) as server:
+        found = []
+        for path in ("/state", "/metrics", "/health"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+            found.append(int((await reader.readline()).split()[1]))
+            writer.close()
+
+    assert found == ([200, 200, 200] if own else [421, 421, 200])

@@ -420,3 +420,16 @@ def test_a_malformed_list_is_one_clear_sentence(
     with pytest.raises(SettingsError, match=name) as refused:
         read(CoreSettings)
     assert sentence in str(refused.value)
+
+
+async def test_a_listed_person_may_write_in_groups_that_no_list_names_unless_that_is_switched_off(make: Make) -> None:
+    def in_group(person: str, chat: ChatId) -> MessageSent:
+        return replace(written(person, chat), group=True)
+
+    lists = {"users": ("telegram:7",), "chats": (str(GROUP),)}
+    access = make(**lists, people_in_groups=False)
+
+    assert await access.allows(written()) and await access.allows(in_group("telegram:7", GROUP))
+    assert not await access.allows(in_group("telegram:7", SAME_GROUP_OTHER_BOT))
+    assert await access.allows(in_group("telegram:1", SAME_GROUP_OTHER_BOT))
+    assert await make(**lists).allows(in_group("telegram:7", SAME_GROUP_OTHER_BOT))

@@ -26,6 +26,7 @@ from bot.contract import (
 )
 from bot.model.transcribing import Heard
 from bot.policy import Prices
+from bot.safety.redacted import MOST_ENCLOSED, redact_message
 from bot.sentences import say
 from bot.store import Store
 from bot.turn.enclosed import (
@@ -39,6 +40,8 @@ from bot.turn.enclosed import (
     EnclosedFiles,
 )
 from bot.turn.listening import Listener
+from playground.model import Reply
+from tests.bot.conftest import OpenRig
 from tests.bot.turn.test_listening import OGG, Purse, Service
 from tests.conftest import FakeClock
 from tests.patience import PATIENCE
@@ -388,3 +391,24 @@ async def test_a_transcript_that_takes_too_long_is_left_out(
     marked, _ = await bringing
 
     assert marked.enclosed[0].problem == "unheard_now"
+
+
+async def test_of_hundreds_of_files_all_that_are_left_out_are_counted(rig: OpenRig) -> None:
+    files = [Enclosure(kind=EnclosureKind.FILE, name=f"{number}.pdf") for number in range(480)]
+    pictures = [Enclosure(kind=EnclosureKind.PICTURE)] * 20
+    async with rig() as it:
+        it.model.reply(Reply("Tea."))
+        [said] = await it.say("What is in them?", enclosed=(*files, *pictures))
+        told = str(it.model.requests[-1].body["messages"][-1])
+
+    assert "480 files (`0.pdf`, `1.pdf`, `2.pdf`, …), 20 pictures" in said
+    assert "and 480 more" in told and "19.pdf" in told and "20.pdf" not in told
+
+
+def test_what_is_counted_stays_counted_however_often_it_comes_in() -> None:
+    files = tuple(Enclosure(kind=EnclosureKind.FILE, name=str(number)) for number in range(500))
+    message = redact_message(asking(*files), str)
+
+    assert isinstance(message, MessageSent) and len(message.enclosed) == MOST_ENCLOSED + 1
+    assert sum(one.count for one in message.enclosed) == 500
+    assert redact_message(message, str) == message

@@ -213,7 +213,7 @@ class App:
         """Build what shows replies, and completes those of former processes."""
         buttons = self.configuration.core.reply_buttons
         self._replies = Replies(self.store, self.pacer, self._clock, secrets=self._secrets, buttons=buttons)
-        self._notices = Notices(self._replies, self._surface)
+        self._notices = Notices(self._replies, self._surface, self._clock)
         self.settling = Settling(
             store=self.store, replies=self._replies, clock=self._clock, surface=self.platforms.surface
         )

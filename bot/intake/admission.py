@@ -52,6 +52,8 @@ class Answer:
     message: MessageSent
     """In the chat whose answer it means."""
     language: Language
+    stranger: bool = False
+    """See `Refuse.stranger`; never where a code is tried, which may be the owner's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class Refuse:
     """What the person is told; empty: nothing."""
     once_per: OncePer | None = None
     """How often it is told where nobody awaits an answer; None: each time."""
+    stranger: bool = False
+    """It is said to somebody who may not write: after whatever is said to others."""
 
 
 Verdict: TypeAlias = Begin | Answer | Refuse
@@ -132,7 +136,8 @@ class Admission:
         if message.faceless:
             return await self._refuse_faceless(message, language)
         command = BY_WORD.get(message.command)
-        if not await self._access.allows(message) and not (command is not None and command.open):
+        stranger = not await self._access.allows(message)
+        if stranger and not (command is not None and command.open):
             self._metrics.strangers.add()
             self._strangers.warn(f"refused {message.sender.id} in {message.chat}: may not write (/allow lets them in)")
             return _refuse_stranger(message, language)
@@ -144,7 +149,7 @@ class Admission:
             return Refuse(say("too_many", language), once_per_person("too many", message.sender.id, MINUTE))
         message = await self._newest.resolve(id, message)
         if message.command and not (command is not None and command.queued):
-            return Answer(message, language)
+            return Answer(message, language, stranger and message.command != "pair")
         refused = (
             None
             if again
@@ -156,7 +161,7 @@ class Admission:
         """Ask somebody who writes as a chat to write as a person: not often, as the chat may be a program's."""
         if await self._access.is_shut(message.chat):
             return Refuse("")
-        return Refuse(say("faceless", language), once_per_hour("faceless", message.chat))
+        return Refuse(say("faceless", language), once_per_hour("faceless", message.chat), stranger=True)
 
     async def _count(self, message: MessageSent) -> bool:
         count = self._quotas.count_question if message.command in _ASKS_A_MODEL else self._quotas.count_command
@@ -207,4 +212,4 @@ def _refuse_stranger(message: MessageSent, language: Language) -> Refuse:
     if message.group and not message.awaited:
         return Refuse("")
     daily = None if message.awaited else once_per_person("stranger", message.sender.id, DAY)
-    return Refuse(say("stranger", language, id=message.sender.id), daily)
+    return Refuse(say("stranger", language, id=message.sender.id), daily, stranger=True)

@@ -380,11 +380,11 @@ class Dispatcher:
             case Refuse():
                 await self._store.intake.end(id, InboxState.REFUSED)
                 if verdict.sentence and await self._may_refuse(verdict, message):
-                    self._notices.soon(message, verdict.sentence, private=True)
-            case Answer(meant, language):
+                    self._notices.soon(message, verdict.sentence, private=True, stranger=verdict.stranger)
+            case Answer(meant, language, stranger):
                 said = await self._actions.run_at_once(meant, language)
                 if said.text:
-                    self._notices.soon(meant, said.text, private=said.private, buttons=said.buttons)
+                    self._notices.soon(meant, said.text, private=said.private, buttons=said.buttons, stranger=stranger)
                 # It was answered: its end is written down however long that takes, also while its place is handed over.
                 await complete(self._retry_patiently(meant.chat, lambda: self._store.intake.end(id, InboxState.DONE)))
             case Begin(meant, language):

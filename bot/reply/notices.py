@@ -12,6 +12,7 @@ from bot.contract import (
     PRESSED,
     Button,
     ChatId,
+    Clock,
     ControlPressed,
     DeliveryError,
     MessageRef,
@@ -30,16 +31,24 @@ MOST_TOLD = 5
 """Sentences of our own that wait to be shown in one chat; who floods it gets no more of them."""
 MOST_TOLD_OVER_ALL = 1_000
 """The same in all chats together."""
+MOST_STRANGERS = 1_000
+"""Sentences to strangers that wait, on each platform, beside those."""
+STRANGER_SECONDS = 0.2
+"""Between two of them."""
 _Newest: TypeAlias = tuple[ControlPressed, str, tuple[Button, ...]]
 
 
 class Notices:
     """Answers messages with sentences of our own; one object for the whole process."""
 
-    def __init__(self, replies: Replies, surface: Callable[[MessageSent], Surface]) -> None:
+    def __init__(self, replies: Replies, surface: Callable[[MessageSent], Surface], clock: Clock) -> None:
         self._replies = replies
         self._surface = surface
+        self._clock = clock
         self._telling: Counter[ChatId] = Counter()
+        self._strangers: Counter[str] = Counter()
+        self._lanes: dict[str, asyncio.Lock] = {}
+        """Platform → who is told something there, one stranger at a time."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._shows: dict[tuple[ChatId, str], _Newest] = {}
         """What messages of ours are to show in place of what stands there, by chat and id."""
@@ -57,14 +66,48 @@ class Notices:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def soon(self, message: MessageSent, text: str, *, private: bool = False, buttons: tuple[Button, ...] = ()) -> None:
-        """Show `text` as `tell` does, without holding anything up; what cannot be shown is logged."""
+    def soon(
+        self,
+        message: MessageSent,
+        text: str,
+        *,
+        private: bool = False,
+        buttons: tuple[Button, ...] = (),
+        stranger: bool = False,
+    ) -> None:
+        """Show `text` as `tell` does, without holding anything up; what cannot be shown is logged.
+
+        Args:
+            stranger: whom it is said to may not write: where nobody awaits it, it waits for what others are told.
+        """
+        if stranger and not message.awaited:
+            self._soon_to_stranger(message, text, private)
+            return
         too_many = self._telling[message.chat] >= MOST_TOLD and not message.awaited
-        if too_many or len(self._tasks) >= MOST_TOLD_OVER_ALL:
+        if too_many or len(self._tasks) - self._strangers.total() >= MOST_TOLD_OVER_ALL:
             log.info("%s: too many sentences wait there already", message.chat)
             return
         self._telling[message.chat] += 1
         self._begin(message.chat, self._tell_counted(message, text, private, buttons))
+
+    def _soon_to_stranger(self, message: MessageSent, text: str, private: bool) -> None:
+        """Show `text` after what other strangers of the platform are told, some in a second: a crowd of them takes few
+        of the calls that answers need."""
+        platform = message.chat.platform
+        if self._strangers[platform] >= MOST_STRANGERS:
+            log.info("%s: too many strangers wait for a sentence already", message.chat)
+            return
+        self._strangers[platform] += 1
+        self._begin(message.chat, self._tell_stranger(message, text, private))
+
+    async def _tell_stranger(self, message: MessageSent, text: str, private: bool) -> None:
+        platform = message.chat.platform
+        try:
+            async with self._lanes.setdefault(platform, asyncio.Lock()):
+                await self.tell(message, text, private=private)
+                await self._clock.sleep(STRANGER_SECONDS)
+        finally:
+            self._strangers[platform] -= 1
 
     def redraw(self, press: ControlPressed, text: str, buttons: tuple[Button, ...]) -> None:
         """Show `text` in the message whose button was pressed, without holding anything up; the newest press counts."""

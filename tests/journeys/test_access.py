@@ -142,6 +142,25 @@ async def test_a_stranger_in_a_group_is_told_nothing(world: World, start: Start)
     assert world.model.requests == []
 
 
+async def test_a_crowd_of_strangers_does_not_hold_up_who_may_write(world: World, start: Start) -> None:
+    world.settings |= {"ALLOW_ALL": "false", "ALLOWED_USERS": "telegram:1"}
+    world.model.script = lambda body: Reply("Tea is a leaf.")
+    for person in range(1, 102):
+        world.telegram.person(person, f"Person {person}")
+    async with start("telegram") as bot:
+        for number, person in enumerate(range(2, 102)):
+            world.telegram.say(person, "/start" if number % 2 else "hello", person=person)
+        began = asyncio.get_running_loop().time()
+        world.telegram.say(1, "What is tea?", person=1)
+        await world.telegram.screen.until(lambda screen: any("leaf" in one.text for one in screen.of("1")))
+        waited = asyncio.get_running_loop().time() - began
+        await bot.dispatcher.wait_idle()
+
+    told = [world.telegram.screen.of(str(person))[-1].text for person in range(2, 102)]
+    assert all(str(person) in text for person, text in enumerate(told, 2))
+    assert waited <= 1.0
+
+
 async def test_a_strangers_slash_command_is_answered_each_time_so_that_nothing_is_left_thinking(
     world: World, start: Start
 ) -> None:

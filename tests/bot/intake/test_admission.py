@@ -103,10 +103,14 @@ async def test_a_stranger_is_told_once_a_day_in_private_and_in_a_group_only_when
 ) -> None:
     sentence = say("stranger", "en", id=EVE)
 
-    assert await make().decide(1, message(person=EVE)) == Refuse(sentence, once_per_person("stranger", EVE, DAY))
+    daily = once_per_person("stranger", EVE, DAY)
+
+    assert await make().decide(1, message(person=EVE)) == Refuse(sentence, daily, stranger=True)
     assert await make().decide(1, message(person=EVE, group=True)) == Refuse("")
-    assert await make().decide(1, message(person=EVE, group=True, awaited=True)) == Refuse(sentence)
-    assert isinstance(await make().decide(1, message("/whoami", person=EVE)), Answer)
+    assert await make().decide(1, message(person=EVE, group=True, awaited=True)) == Refuse(sentence, stranger=True)
+    for command, waits in (("/whoami", True), ("/start", True), ("/pair 1", False)):
+        answer = await make().decide(1, message(command, person=EVE))
+        assert isinstance(answer, Answer) and answer.stranger is waits
 
 
 async def test_too_many_messages_of_a_minute_are_refused_questions_and_commands_apart_and_stop_never(

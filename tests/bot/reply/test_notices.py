@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bot.reply import notices
 from bot.reply.notices import MOST_TOLD, Notices
 from tests.bot.conftest import OpenRig, Rig
 from tests.patience import PATIENCE
@@ -54,3 +55,23 @@ async def test_what_is_not_shown_within_a_moment_of_the_end_of_the_process_is_le
         await notices_of(it).close()
 
         assert it.shown() == shown
+
+
+async def test_strangers_are_told_one_after_the_other_and_hold_nobody_else_up(
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notices, "MOST_STRANGERS", 2)
+    monkeypatch.setattr(notices, "MOST_TOLD_OVER_ALL", 2)
+    monkeypatch.setattr(notices, "STRANGER_SECONDS", PATIENCE)
+    async with rig() as it:
+        for chat in ("1", "2", "3"):
+            notices_of(it).soon(it.message("hi", chat=chat), "Who are you?", stranger=True)
+        await it.until(lambda: bool(it.shown("1")))
+        notices_of(it).soon(it.message("hi", chat="4"), "Told at once.")
+        notices_of(it).soon(it.message("hi", chat="5", awaited=True), "Awaited.", stranger=True)
+        await it.until(lambda: bool(it.shown("4") and it.shown("5")))
+
+        assert it.shown("2") == []
+        monkeypatch.setattr(notices, "MOMENT", 0.0)
+        await notices_of(it).close()
+        assert it.shown("2") == it.shown("3") == []

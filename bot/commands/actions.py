@@ -74,7 +74,7 @@ class CommandActions:
         key of `bot.sentences`."""
         admin = await self.access.is_admin(message.sender)
         withdrawn = await self.approvals.withdraw(message.chat, "" if admin else message.sender.id)
-        running = self.queue.find_running(message.chat)
+        running = self.queue.find_running(message.chat) or self.queue.find_speaking(message.chat)
         if running is None:
             return "stopped" if withdrawn else "stopped_nothing"
         if running.person != message.sender.id and not admin:

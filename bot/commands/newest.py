@@ -25,7 +25,8 @@ class NewestAnswer:
         Args:
             id: its inbox row; what a former process began for it goes on where it began.
         """
-        if not message.whole_channel or message.command not in _OF_AN_ANSWER:
+        sets = message.command == "voice" and bool(message.text.strip())
+        if not message.whole_channel or message.command not in _OF_AN_ANSWER or sets:
             return message
         begun = await self._store.turns.find_record(id)
         if begun is not None:

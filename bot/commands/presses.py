@@ -103,7 +103,7 @@ class Presses:
         """Return the turn that a press is about: a Stop that names none is about what runs in its chat."""
         if press.turn or press.control is not Control.STOP:
             return press.turn
-        running = self._queue.find_running(press.chat)
+        running = self._queue.find_running(press.chat) or self._queue.find_speaking(press.chat)
         return running.id if running is not None else 0
 
     def _stop(self, turn: TurnRecord, press: ControlPressed, language: Language) -> PressVerdict:

@@ -368,12 +368,11 @@ class Dispatcher:
             return
         question, answer = found
         await self._store.intake.end(answer, InboxState.STOPPED)
-        chat = question.chat
 
         async def withdraw(_: Running) -> None:
-            await self._retry_patiently(chat, lambda: self._actions.withdraw(id, question, answer))
+            await self._retry_patiently(question.chat, lambda: self._actions.withdraw(id, question, answer))
 
-        self._queue.put(chat, id, question.sender.id, withdraw, replaces=answer)
+        self._queue.put(question.chat, id, question.sender.id, withdraw, replaces=answer)
 
     async def _act(self, id: int, message: MessageSent, verdict: Verdict) -> None:
         match verdict:
@@ -423,6 +422,7 @@ class Dispatcher:
             turn,
             question=message if asks else None,
             came_at=self._clock.monotonic(),
+            command=bool(message.command),
             begun=begun,
             replaces=replaces,
             scheduled=message.scheduled,

@@ -113,7 +113,7 @@ class Replies:
 
         async def standing() -> MessageRef | None:
             if reply is None:
-                return None
+                return next((page.ref for page in reversed(before.pages) if page.ref is not None), None)
             await reply.cadence.visible.wait()
             return max(reply.refs.items(), default=(0, None))[1]
 

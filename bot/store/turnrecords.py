@@ -57,6 +57,7 @@ async def close_turn(
     now: float,
     cuts: Sequence[int] = (),
     withheld: bool = False,
+    stays: bool = False,
 ) -> None:
     """End a turn; see `Turns.close`. `record` holds the columns to write, by name."""
     if state not in TURN_ENDS:
@@ -85,7 +86,8 @@ async def close_turn(
             db.execute(
                 "UPDATE history SET superseded = 1 WHERE chat = ? AND sequence BETWEEN ? AND ?", (chat, first, last)
             )
-        end_row(db, turn, InboxState(state), now)
+        if not stays:
+            end_row(db, turn, InboxState(state), now)
         db.execute("DELETE FROM passes WHERE turn = ?", (turn,))
         db.execute("UPDATE pages SET body = '', ends = 0 WHERE turn = ?", (turn,))
         ends = [(end, turn, number) for number, end in enumerate(cuts)]

@@ -202,15 +202,15 @@ class Turns(Queries):
         cuts: Sequence[int] = (),
         withheld: bool = False,
         goes_on: bool = False,
+        stays: bool = False,
     ) -> None:
         """End a turn in one transaction: its entries join the chat's history, its record is written, its inbox row
         ends, and what was kept only for resuming is dropped. A turn that has ended already is left as it is.
 
         What is `withheld` is kept, and not given to the model again. What `goes_on` was cut off: more can be written.
-
-        `tokens` are the sizes of `entries`, one each, as the context counts them; a rough estimate where left out.
-        `again_at` is the wall-clock time at which its reply is to be shown again, and `cuts` are the ends of its
-        pages in its text; see `unsettled`.
+        The row of one that `stays` does not end: something is still to be done, as to speak it. `tokens` are the sizes
+        of `entries`, as the context counts them; a rough estimate where left out. `again_at` is the wall-clock time at
+        which its reply is to be shown again, and `cuts` are the ends of its pages in its text; see `unsettled`.
 
         Raises:
             ValueError: `state` is no end, or `tokens` do not fit `entries`.
@@ -236,6 +236,7 @@ class Turns(Queries):
             self._clock.wall(),
             cuts,
             withheld,
+            stays,
         )
 
     async def list_unsettled(self, within: str = "") -> list[tuple[int, ChatId, float, float]]:

@@ -236,7 +236,9 @@ class Conversation:
         if question.replaces:
             await self._settling.drop(await self._lookup.take_over(run))
         known = await self._look_up(run)
-        if await self._may_begin(run):
+        if known.stands:
+            await self._speak_on(run, known)
+        elif await self._may_begin(run):
             with charge(replace(known.payer, turn=run.turn)):
                 await self._answer(run, known, permit, named)
 
@@ -305,7 +307,8 @@ class Conversation:
         draft = self._resume(run, known)
         may_ask = self._replies.can_ask(run.question)
         task, briefing = await self._asking.make_task(draft, permit, named, may_ask=may_ask)
-        async with self._narrations.beside(draft):
+        speaks = False
+        async with self._narrations.beside(draft.voice, run.question.chat):
             end = await self._show_whole(draft, task)
             if end is None:
                 return
@@ -314,10 +317,21 @@ class Conversation:
             if made.unsent:
                 notes = write_unsent(made.unsent, run.language, f"t{run.turn}")
                 await self._notices.tell(known.question, "\n\n".join(notes), turn=f"t{run.turn}-unsent")
-            await self._narrations.complete(draft)
-        await self._endings.close(draft, end, task, briefing)
-        if end.asked is not None:
-            await self._approvals.follow(end.asked)
+            speaks = draft.voice is not None and bool(draft.reply.visible)
+            await self._endings.close(draft, end, task, briefing, stays=speaks)
+            if end.asked is not None:
+                await self._approvals.follow(end.asked)
+            if draft.voice is not None and speaks:
+                await self._narrations.complete(draft.voice, run)
+        if speaks:
+            await self._store.intake.end(run.turn, InboxState(end.state))
+
+    async def _speak_on(self, run: Run, known: Known) -> None:
+        """Speak what is missing of an answer that a former process completed, unless too many died over it."""
+        if run.limits.attempts and not run.limits.exceeded:
+            with charge(replace(known.payer, turn=run.turn)):
+                await self._narrations.speak_on(run, known, self._surface(run.question))
+        await self._store.intake.end(run.turn, InboxState.DONE)
 
     async def _show_whole(self, draft: Draft, task: Task) -> End | None:
         """Show the answer until it stands for good; how it ended, or None where the process ends before it."""

@@ -120,8 +120,11 @@ class Endings:
             case _:
                 return ""
 
-    async def close(self, draft: Draft, end: End, task: Task, briefing: Briefing) -> None:
+    async def close(self, draft: Draft, end: End, task: Task, briefing: Briefing, *, stays: bool) -> None:
         """Keep the answer that was shown; begin what follows it: showing it again, a summary of the chat.
+
+        Args:
+            stays: something is still to be done of it.
 
         Raises:
             StoreError: it is not kept.
@@ -147,6 +150,7 @@ class Endings:
             cuts=reply.cuts if due or end.asked else (),
             withheld=end.withheld,
             goes_on=end.goes_on,
+            stays=stays,
         )
         chat = known.question.chat
         self._settling.begin(turn, chat, due)

@@ -34,6 +34,8 @@ class Known:
     """With what was written before it."""
     asked: UserEntry
     """The question as the model is told it."""
+    stands: bool = False
+    """The answer is complete and stored, and only its voice may be missing."""
 
 
 class Lookup:
@@ -86,6 +88,9 @@ class Lookup:
                 ChatFacts(store.facts, question).load_pinned(),
                 self._quotas.payer_for(question),
             )
+        # Of a turn that has ended, its pages are kept and its passes are not.
+        if before.pages and not before.passes and await store.turns.load_shown(run.turn) is not None:
+            return Known(before, options, past, facts, payer, question, user_entry(question), stands=True)
         model = options.model or self._models.name
         question = await self._earlier.complete(question, model)
         replaced = await store.turns.load_replaced(run.turn) if question.replaces else None

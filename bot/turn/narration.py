@@ -100,12 +100,14 @@ class Narration:
         where: str,
         *,
         whole: bool = False,
+        after: Narration | None = None,
     ) -> None:
         """
         Args:
             language: that in which the person is spoken to.
             where: the turn, for the log.
             whole: all of it is in one message.
+            after: what is heard before it.
         """
         self._narrator = narrator
         self._posts = posts
@@ -122,6 +124,8 @@ class Narration:
         """There is something to say, as far as it was looked at."""
         self._head = ""
         self._problem = ""
+        self._after = after
+        self._closed = asyncio.Event()
         self._posting: list[asyncio.Task[None]] = []
 
     def say(self, text: str) -> None:
@@ -164,6 +168,7 @@ class Narration:
     async def close(self) -> None:
         """Speak and post nothing more."""
         await end_tasks(*self._posting)
+        self._closed.set()
 
     async def _speak_rest(self) -> None:
         spoken = await asyncio.to_thread(to_spoken, "".join(self._shown)[:_READ_CHARS])
@@ -192,6 +197,9 @@ class Narration:
                 file = await self._narrator.speak(text, self._form)
             if before is not None:
                 await asyncio.wait((before,))
+            if self._after is not None:
+                await self._after._closed.wait()
+                self._after = None
             if not self._problem and (why := await self._posts.post(number, file)):
                 self._problem = "voice_unsure" if why == "file_unsure" else "voice_refused"
         except ToolError:

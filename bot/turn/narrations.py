@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from bot.contract import AssistantEntry, Surface, Usage
+from bot.contract import AssistantEntry, ChatId, Surface, Usage
 from bot.policy import Once, OncePer
-from bot.reply import Notices, Replies, ReplyStream
+from bot.reply import Notices, Replies, ReplyStream, VoicePosts
 from bot.safety import LinkPolicy
 from bot.sentences import say
-from bot.store import Store, StoredTurn, TurnState
-from bot.turn.draft import Draft
+from bot.store import HistoryRow, Store, StoredTurn, TurnState
 from bot.turn.lookup import Known
 from bot.turn.narration import Narration, Narrator
 from bot.turn.run import Ending, Run, uncancel
@@ -35,24 +34,61 @@ class Narrations:
         self._replies = replies
         self._notices = notices
         self._once = once
+        self._newest: dict[ChatId, Narration] = {}
+        """What is spoken in each chat now."""
 
     def begin(self, run: Run, known: Known, reply: ReplyStream, policy: LinkPolicy) -> Narration | None:
         """Return what speaks an answer that is about to be made; None where its chat does not want that."""
         if not known.options.voice or not self._narrator.ready or run.question.target.private:
             return None
-        surface = reply.surface
-        posts = self._replies.voice(surface, run.question.chat, known.before, reply)
-        filters = self._replies.filter_for(policy)
-        return Narration(self._narrator, posts, filters, surface.limits.sound, run.language, f"turn t{run.turn}")
+        posts = self._replies.voice(reply.surface, run.question.chat, known.before, reply)
+        return self._open(run, reply.surface, posts, policy)
+
+    def _open(
+        self, run: Run, surface: Surface, posts: VoicePosts, policy: LinkPolicy, *, whole: bool = False
+    ) -> Narration:
+        """Return what speaks after what is spoken in the chat already."""
+        chat, form, filters = run.question.chat, surface.limits.sound, self._replies.filter_for(policy)
+        voice = Narration(
+            self._narrator,
+            posts,
+            filters,
+            form,
+            run.language,
+            f"turn t{run.turn}",
+            whole=whole,
+            after=self._newest.get(chat),
+        )
+        self._newest[chat] = voice
+        return voice
 
     @asynccontextmanager
-    async def beside(self, draft: Draft) -> AsyncIterator[None]:
-        """Speak an answer while it is made and shown inside the block, and no longer."""
+    async def beside(self, voice: Narration | None, chat: ChatId) -> AsyncIterator[None]:
+        """Speak an answer inside the block, and no longer."""
         try:
             yield
         finally:
-            if draft.voice is not None:
-                await draft.voice.close()
+            if voice is not None:
+                if self._newest.get(chat) is voice:
+                    del self._newest[chat]
+                await voice.close()
+
+    async def speak_on(self, run: Run, known: Known, surface: Surface) -> None:
+        """Speak what is missing of an answer that a former process completed.
+
+        Raises:
+            StoreError: the store does not work now.
+        """
+        chat = run.question.chat
+        words = _words_of(await self._store.history.list_entries(chat, limit=_ENTRIES), run.turn)
+        if not self._narrator.ready or not words:
+            return
+        posts = self._replies.voice(surface, chat, known.before)
+        voice = self._open(run, surface, posts, LinkPolicy())
+        async with self.beside(voice, chat):
+            voice.say(words)
+            voice.end()
+            await self.complete(voice, run)
 
     async def read_aloud(self, run: Run, surface: Surface) -> None:
         """Speak the answer that a command replies to, or the newest, and close its turn.
@@ -72,29 +108,27 @@ class Narrations:
         """Return why nothing is spoken, as a key of `bot.sentences`; empty where it is."""
         chat = run.question.chat
         _, rows = await self._store.history.load(chat, turn=run.turn, limit=_ENTRIES)
-        words = [row.entry.text for row in rows if row.turn == rows[-1].turn and isinstance(row.entry, AssistantEntry)]
-        posts, filters = self._replies.voice(surface, chat, before), self._replies.filter_for(LinkPolicy())
-        where = f"turn t{run.turn}"
-        voice = Narration(self._narrator, posts, filters, surface.limits.sound, run.language, where, whole=True)
-        try:
-            voice.say("\n\n".join(words))
+        posts = self._replies.voice(surface, chat, before)
+        voice = self._open(run, surface, posts, LinkPolicy(), whole=True)
+        async with self.beside(voice, chat):
+            voice.say(_words_of(rows, rows[-1].turn if rows else 0))
             voice.end()
             return await _wait(voice, run) or ("" if voice.spoken else "voice_nothing")
-        finally:
-            await voice.close()
 
-    async def complete(self, draft: Draft) -> None:
+    async def complete(self, voice: Narration, run: Run) -> None:
         """Wait until an answer that stands is spoken, unless somebody stops that, and say once where it is not.
 
         Raises:
             StoreError: the store does not work now.
         """
-        voice, run = draft.voice, draft.run
-        if voice is None or not draft.reply.visible:
-            return
         problem = await _wait(voice, run)
         if problem and await self._once.claim(OncePer(f"{problem} in {run.question.chat}", AGAIN_AFTER)):
             await self._notices.tell(run.question, say(problem, run.language), turn=f"t{run.turn}-voice")
+
+
+def _words_of(rows: Sequence[HistoryRow], turn: int) -> str:
+    """Return what a model wrote in a turn."""
+    return "\n\n".join(row.entry.text for row in rows if row.turn == turn and isinstance(row.entry, AssistantEntry))
 
 
 async def _wait(voice: Narration, run: Run) -> str:

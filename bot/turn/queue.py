@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from bot.contract import ChatId, MessageSent, is_within
 from bot.operations import about
@@ -37,14 +38,15 @@ class Running:
     ending: Ending | None = None
     gathers: bool = True
     """It has not begun yet: what belongs to its question may still come."""
-    speaking: bool = False
-    """Its text is complete, and only its voice is not: a command that waits for its turn ends it."""
+    text_stands: asyncio.Future[None] | None = None
+    """Done when its text is complete and stored, and only its voice is not: the next turn of its chat begins."""
     leaving: bool = False
     """It ends after its next stored stage, for another process to go on."""
 
     def speaks(self) -> None:
         """See `Run.speaks`."""
-        self.speaking = True
+        if self.text_stands is not None and not self.text_stands.done():
+            self.text_stands.set_result(None)
 
     async def at_stage(self) -> None:
         """End here if the turn is to be handed over; see `Run.at_stage`."""
@@ -71,6 +73,7 @@ class Waiting:
     work: Work
     question: MessageSent | None
     came_at: float
+    command: bool
     begun: Callable[[], None]
     scheduled: bool = False
 
@@ -88,6 +91,8 @@ class TurnQueue:
 
     def __init__(self) -> None:
         self._boxes: dict[ChatId, _Mailbox] = {}
+        self._speaking: dict[ChatId, list[Running]] = {}
+        """Turns whose voice is made beside what their chat does next, oldest first."""
         self._closed = False
         self._left: set[str] = set()
 
@@ -100,6 +105,7 @@ class TurnQueue:
         *,
         question: MessageSent | None = None,
         came_at: float = 0.0,
+        command: bool = False,
         begun: Callable[[], None] = lambda: None,
         replaces: int = 0,
         scheduled: bool = False,
@@ -108,7 +114,8 @@ class TurnQueue:
 
         Args:
             question: what is asked, where it may join another question; see `bot.turn.joins`.
-            came_at: the monotonic time at which a person wrote it; without a question it is a command.
+            came_at: the monotonic time at which a person wrote it.
+            command: it is one, which waits for no voice, but ends it.
             begun: called when it waits no longer.
             replaces: a turn in whose place it is done: what runs of it is ended, and what waits is not begun.
             scheduled: a reminder asks it; it is none of the messages that wait.
@@ -116,7 +123,11 @@ class TurnQueue:
         if self._closed or chat.platform in self._left:
             return
         box = self._boxes.setdefault(chat, _Mailbox())
-        waiting, one = [one.id for one in box.waiting], Waiting(id, person, work, question, came_at, begun, scheduled)
+        waiting = [one.id for one in box.waiting]
+        one = Waiting(id, person, work, question, came_at, command, begun, scheduled)
+        for running in self._speaking.get(chat, ()):
+            if running.id == replaces:
+                running.end(Ending.REPLACED)
         if replaces and box.running is not None and box.running.id == replaces:
             box.running.end(Ending.REPLACED)
             box.waiting.appendleft(one)
@@ -125,9 +136,6 @@ class TurnQueue:
             box.waiting[place] = replace(one, begun=box.waiting[place].begun)
         else:
             box.waiting.append(one)
-            command = bool(came_at) and question is None
-            if command and box.running is not None and box.running.speaking:
-                box.running.end(Ending.STOPPED)
         box.came.set()
         if box.worker is None:
             box.worker = asyncio.create_task(self._work(chat, box), name=f"chat {chat}")
@@ -157,6 +165,10 @@ class TurnQueue:
         box = self._boxes.get(chat)
         return box.running if box else None
 
+    def find_speaking(self, chat: ChatId) -> Running | None:
+        """Return the newest turn of this chat of which only the voice is not complete."""
+        return next(reversed(self._speaking.get(chat, ())), None)
+
     def holds(self, chat: ChatId, id: int) -> bool:
         """Return True if a turn runs or waits in this chat."""
         box = self._boxes.get(chat)
@@ -174,11 +186,10 @@ class TurnQueue:
 
     def find_newest(self, chat: ChatId, person: str) -> ChatId | None:
         """Return the chat of the newest running turn in a channel and its threads: the person's own, else anybody's."""
-        channel = (chat.platform, chat.account, chat.chat)
+        running = [(place, box.running) for place, box in self._boxes.items() if box.running is not None]
+        speaking = [(place, one) for place, several in self._speaking.items() for one in several]
         found = [
-            (box.running.person == person, box.running.id, place)
-            for place, box in self._boxes.items()
-            if box.running is not None and (place.platform, place.account, place.chat) == channel
+            (one.person == person, one.id, place) for place, one in running + speaking if place.place == chat.place
         ]
         return max(found, key=lambda one: one[:2])[2] if found else None
 
@@ -194,49 +205,46 @@ class TurnQueue:
 
     @property
     def busy(self) -> int:
-        """Chats with a turn under way."""
-        return sum(1 for box in self._boxes.values() if box.running is not None)
+        """Chats with a turn under way, or with a voice."""
+        return len({chat for chat, box in self._boxes.items() if box.running is not None} | self._speaking.keys())
 
     async def wait_idle(self) -> None:
         """Wait until nothing runs and nothing waits."""
-        while workers := [box.worker for box in self._boxes.values() if box.worker is not None]:
-            await asyncio.wait(workers)
+        while tasks := self._tasks():
+            await asyncio.wait(tasks)
 
     async def close(self, grace: float) -> None:
         """Begin nothing more; give running turns `grace` seconds, then end them with a note on screen."""
         self._closed = True
         for box in self._boxes.values():
             box.waiting.clear()
-        workers = [box.worker for box in self._boxes.values() if box.worker is not None]
-        if not workers:
-            return
-        _, late = await asyncio.wait(workers, timeout=max(0.0, grace))
-        await _end([box for box in self._boxes.values() if box.worker in late], Ending.SHUTDOWN)
+        if tasks := self._tasks():
+            _, late = await asyncio.wait(tasks, timeout=max(0.0, grace))
+            await self._end(late, Ending.SHUTDOWN)
 
     async def hand_over(self, place: str, grace: float) -> None:
         """Begin nothing more that waits in a place, and end each of its turns after its next stored stage, or after
         `grace` seconds in any case: another process goes on with them."""
-        boxes = [box for chat, box in self._boxes.items() if is_within(chat, place)]
-        for box in boxes:
-            box.waiting.clear()
-            if box.running is not None:
-                box.running.leaving = True
-                log.info("turn %s is handed over as soon as it has come to a stage", box.running.id)
-        workers = [box.worker for box in boxes if box.worker is not None]
-        if not workers:
-            return
-        _, late = await asyncio.wait(workers, timeout=grace)
-        await _end([box for box in boxes if box.worker in late], Ending.HANDED_OVER)
+        for chat, box in self._boxes.items():
+            if is_within(chat, place):
+                box.waiting.clear()
+                if box.running is not None:
+                    box.running.leaving = True
+                    log.info("turn %s is handed over as soon as it has come to a stage", box.running.id)
+        if tasks := self._tasks(place):
+            _, late = await asyncio.wait(tasks, timeout=grace)
+            await self._end(late, Ending.HANDED_OVER)
 
     async def leave(self, platform: str) -> list[int]:
         """End what runs on a platform and forget what waits there, also what is put from now on until `enter`; return
         what ran: all of it goes on at a start."""
         self._left.add(platform)
-        boxes = [box for chat, box in self._boxes.items() if chat.platform == platform]
-        ran = [box.running.id for box in boxes if box.running is not None]
-        for box in boxes:
-            box.waiting.clear()
-        await _end(boxes, Ending.SHUTDOWN)
+        ran = [one.id for chat, several in self._speaking.items() if chat.platform == platform for one in several]
+        for chat, box in self._boxes.items():
+            if chat.platform == platform:
+                box.waiting.clear()
+                ran += [box.running.id] if box.running is not None else []
+        await self._end(self._tasks(platform), Ending.SHUTDOWN)
         return ran
 
     def enter(self, platform: str) -> None:
@@ -248,36 +256,60 @@ class TurnQueue:
             while box.waiting:
                 one = box.waiting.popleft()
                 one.begun()
+                await self._end_voices(chat, one)
                 running = box.running = Running(one.id, one.person, one.question, one.came_at)
+                running.text_stands = asyncio.get_running_loop().create_future()
                 running.task = asyncio.create_task(_as_coroutine(chat, one.work, running), name=f"turn {one.id}")
+                running.task.add_done_callback(partial(self._ended, chat, running))
                 try:
-                    await asyncio.shield(running.task)
+                    await asyncio.wait((running.task, running.text_stands), return_when=asyncio.FIRST_COMPLETED)
                 except asyncio.CancelledError:
-                    if not running.task.done():
-                        running.task.cancel()
-                        await asyncio.gather(running.task, return_exceptions=True)
-                        raise
-                except Exception:
-                    log.exception("turn %s failed", one.id)
+                    running.task.cancel()
+                    await asyncio.gather(running.task, return_exceptions=True)
+                    raise
+                if not running.task.done():
+                    self._speaking.setdefault(chat, []).append(running)
                 box.running = None
         finally:
             # No await between the last look at the mailbox and this: nothing put meanwhile is stranded.
             box.running = box.worker = None
             self._boxes.pop(chat, None)
 
+    async def _end_voices(self, chat: ChatId, before: Waiting) -> None:
+        """Wait until no voice is left that a command ends, or whose answer is replaced."""
+        speaking = list(self._speaking.get(chat, ()))
+        for running in speaking if before.command else ():
+            running.end(Ending.STOPPED)
+        if ending := [running.task for running in speaking if running.ending and running.task]:
+            await asyncio.wait(ending)
 
-async def _end(boxes: Sequence[_Mailbox], why: Ending) -> None:
-    """End what runs, with its last words on screen where they can be written in a moment."""
-    workers = [box.worker for box in boxes if box.worker is not None]
-    if not workers:
-        return
-    for box in boxes:
-        if box.running is not None:
-            box.running.end(why)
-    _, late = await asyncio.wait(workers, timeout=ENDING_SECONDS)
-    for worker in late:
-        worker.cancel()
-    await asyncio.gather(*workers, return_exceptions=True)
+    def _ended(self, chat: ChatId, running: Running, task: asyncio.Task[None]) -> None:
+        """Forget a turn that has ended."""
+        if (several := self._speaking.get(chat)) and running in several:
+            several.remove(running)
+            if not several:
+                del self._speaking[chat]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("turn %s failed", running.id, exc_info=error)
+
+    def _tasks(self, within: str = "") -> list[asyncio.Task[None]]:
+        """Return what is under way in a platform or a place, or everywhere."""
+        here = [(chat, [box.worker]) for chat, box in self._boxes.items()]
+        here += [(chat, [one.task for one in several]) for chat, several in self._speaking.items()]
+        found = [task for chat, tasks in here if not within or is_within(chat, within) for task in tasks]
+        return [task for task in found if task is not None]
+
+    async def _end(self, tasks: Collection[asyncio.Task[None]], why: Ending) -> None:
+        """End what runs, with its last words on screen where they can be written in a moment."""
+        if not (tasks := set(tasks)):
+            return
+        running = [box.running for box in self._boxes.values() if box.running is not None and box.worker in tasks]
+        for one in (*running, *(one for several in self._speaking.values() for one in several if one.task in tasks)):
+            one.end(why)
+        _, late = await asyncio.wait(tasks, timeout=ENDING_SECONDS)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _as_coroutine(chat: ChatId, work: Work, running: Running) -> None:

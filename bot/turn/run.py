@@ -52,7 +52,7 @@ class Run:
     at_stage: Callable[[], Awaitable[None]] = no_wait
     """Awaited where everything that was done is stored, and nothing runs: another process may go on from there."""
     speaks: Callable[[], None] = not_told
-    """Called when its text is complete, and only its voice is not."""
+    """Called when its text is complete and stored, and only its voice is not: the chat's next turn begins."""
     shown: dict[int, ShownBefore] = field(default_factory=dict)
     """The pages that earlier tries showed, also those that could not be stored."""
 

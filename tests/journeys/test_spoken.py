@@ -265,6 +265,93 @@ async def test_a_long_answer_is_spoken_in_part_and_says_so(world: World, start: 
     assert 2_000 < len(world.model.speech.said[1]) < 2_600
 
 
+@pytest.mark.parametrize("platform", PLATFORMS)
+async def test_the_next_question_does_not_wait_for_a_voice_and_voices_come_in_their_order(
+    world: World, start: Start, platform: str
+) -> None:
+    world.model.script = lambda body: Reply("At seven. Bye." if "back" in str(body["messages"][-1]) else ANSWER)
+    slow = asyncio.Event()
+
+    async def before(text: str) -> None:
+        if text.startswith("It takes"):
+            await slow.wait()
+
+    world.model.speech.before = before
+    async with start(platform) as bot:
+        place = Place(world, platform)
+        await switch(place)
+        place.send("When does it leave?")
+        await until(lambda: voices(place) and "good trip" in texts(place)[-1])
+        place.send("And back?")
+        await until(lambda: "At seven." in texts(place)[-1])
+        await until(lambda: "At seven. Bye." in "".join(world.model.speech.said))
+        assert len(voices(place)) == 1
+        slow.set()
+        await until(lambda: len(voices(place)) == 3)
+        await bot.dispatcher.wait_idle()
+
+    assert sounds(place) == played([*HEARD, "At seven. Bye."], platform)
+    # What is asked next knows the answer that was still spoken.
+    assert "half an hour" in str([one for one in world.model.requests if one.path != SPEECH][-1].body)
+
+
+@pytest.mark.parametrize("mentions", [True, False], ids=["mention", "slash"])
+async def test_a_choice_at_the_root_of_a_slack_channel_is_the_channels(
+    world: World, start: Start, mentions: bool
+) -> None:
+    """Also where a thread with an answer stands there, which a command about an answer would mean."""
+    world.model.script = lambda body: Reply("At six.")
+    async with start("slack", ADMINS="slack:T0PARLEY/U7") as bot:
+        place = Place(world, "slack", group=True)
+        place.send("When does it leave?")
+        await place.until("At six.")
+        for chosen, told in (("voice on", "I also speak my answers"), ("persona be a pirate", "From now on")):
+            place.send(chosen) if mentions else command(place, chosen)
+            await place.until(told)
+        await bot.dispatcher.wait_idle()
+        place.send("And back?")
+        await until(lambda: voices(place))
+        await bot.dispatcher.wait_idle()
+
+    assert "be a pirate" in str([one for one in world.model.requests if one.path != SPEECH][-1].body)
+
+
+async def test_a_command_ends_what_is_spoken_and_a_stop_beside_a_running_answer_ends_that_first(
+    world: World, start: Start
+) -> None:
+    goes_on = asyncio.Event()
+    world.model.script = lambda body: (
+        Reply("At seven. Bye.", hang_after=4, until=goes_on) if "back" in str(body["messages"][-1]) else Reply(ANSWER)
+    )
+
+    async def before(text: str) -> None:
+        await goes_on.wait()
+
+    world.model.speech.before = before
+    async with start("telegram") as bot:
+        place = Place(world, "telegram")
+        await switch(place)
+        place.send("When does it leave?")
+        await until(lambda: "good trip" in texts(place)[-1])
+        place.send("And back?")
+        await until(lambda: len(bot.dispatcher.queue._speaking) and bot.dispatcher.queue.length == 0)
+        await until(lambda: "At" in texts(place)[-1][:2])
+        command(place, "stop")
+        await place.until("Stopped")
+        assert bot.dispatcher.queue.find_speaking(next(iter(bot.dispatcher.queue._speaking))) is not None
+        command(place, "stop")
+        await bot.dispatcher.wait_idle()
+        assert not voices(place)
+
+        place.send("When does it leave?")
+        await until(lambda: "good trip" in texts(place)[-1])
+        command(place, "new")
+        await bot.dispatcher.wait_idle()
+        goes_on.set()
+
+    assert not voices(place)
+
+
 async def test_a_voice_message_goes_with_the_answer_that_is_made_anew(world: World, start: Start) -> None:
     world.model.reply(Reply("The ferry leaves at six."), Reply("The ferry leaves at seven."))
     async with start("telegram") as bot:

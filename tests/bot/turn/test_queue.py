@@ -294,3 +294,76 @@ async def test_a_turn_that_resists_its_end_is_cancelled(monkeypatch: pytest.Monk
 
     assert cancelled == 2
     assert queue.busy == 0
+
+
+async def test_a_turn_whose_text_stands_holds_nobody_up_and_is_ended_with_the_rest() -> None:
+    queue, gate = TurnQueue(), asyncio.Event()
+    log: list[str] = []
+
+    async def speak(running: Running) -> None:
+        log.append("text")
+        running.speaks()
+        running.speaks()
+        try:
+            await gate.wait()
+        finally:
+            log.append(f"voice {running.ending}")
+
+    queue.put(TEA, 1, "ada", speak)
+    queue.put(TEA, 2, "ada", noting(log, "next"))
+    await settle()
+    assert log == ["text", "begin next", "end next"]
+    assert queue.find_running(TEA) is None and queue.busy == 1
+    assert (speaking := queue.find_speaking(TEA)) is not None and speaking.id == 1
+    assert queue.find_newest(TEA, "ada") == TEA and queue.find_speaking(MILK) is None
+    assert not queue.holds(TEA, 1), "its answer is complete"
+
+    queue.put(TEA, 3, "ada", noting(log, "anew"), replaces=1)
+    await queue.wait_idle()
+    assert log[3:] == ["voice Ending.REPLACED", "begin anew", "end anew"]
+
+    for command in (False, True):
+        queue.put(TEA, 4, "ada", speak)
+        await settle()
+        queue.put(TEA, 5, "ada", noting(log, "other"), command=command)
+        await settle()
+        assert (queue.find_speaking(TEA) is None) is command
+    assert log[-3:] == ["voice Ending.STOPPED", "begin other", "end other"]
+
+
+@pytest.mark.parametrize("way", ["close", "hand over", "leave"])
+async def test_a_voice_ends_where_its_process_or_place_does(way: str) -> None:
+    queue, ended = TurnQueue(), list[Ending | None]()
+
+    async def speak(running: Running) -> None:
+        running.speaks()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.append(running.ending)
+
+    queue.put(TEA, 1, "ada", speak)
+    await settle()
+    match way:
+        case "close":
+            await queue.close(0.0)
+        case "hand over":
+            await queue.hand_over(str(TEA.place), 0.0)
+        case _:
+            assert await queue.leave("telegram") == [1]
+
+    assert ended == [Ending.HANDED_OVER if way == "hand over" else Ending.SHUTDOWN]
+    assert queue.busy == 0
+
+
+async def test_a_turn_that_fails_is_logged_and_the_next_begins(caplog: pytest.LogCaptureFixture) -> None:
+    queue, log = TurnQueue(), list[str]()
+
+    async def fail(running: Running) -> None:
+        raise ValueError("no")
+
+    queue.put(TEA, 1, "ada", fail)
+    queue.put(TEA, 2, "ada", noting(log, "next"))
+    await queue.wait_idle()
+
+    assert log == ["begin next", "end next"] and "turn 1 failed" in caplog.text

@@ -15,7 +15,9 @@ last call for each reply: `bench.limits`) and at `--per-second`, for `--steady` 
 
 *Reader waits*: seconds between the model's first token and the whole answer in which a quick reader has nothing new to
 read (`bench.reader`). *First words*: from the question to three whole words. *Gap*: the longest time without a new
-word. *Lag*: from the model's last token to the whole answer. *Edits*: changes on the screen after the first, a reply.
+word. *Skimmer waits*: those of somebody three times as quick. *Stale*: how long ago the model had written what stood on
+the screen, on average. *Lag*: from the model's last token to the whole answer. *Edits*: changes on the screen after the
+first, a reply.
 *Calls*: to the platform, a reply, and the share of each limit they used. *Bench*: the share of a processor that the
 emulators used, and the model; above 80 % they, and not the bot, may have kept a reader waiting. *Held up*: the share of
 the time for which the bot, the emulators and the model were ready to run and other processes had the processor: much of
@@ -68,6 +70,8 @@ class Figures:
     waits: list[float] = field(default_factory=list)
     first: list[float] = field(default_factory=list)
     gap: list[float] = field(default_factory=list)
+    skims: list[float] = field(default_factory=list)
+    stale: list[float] = field(default_factory=list)
     lag: list[float] = field(default_factory=list)
     edits: list[int] = field(default_factory=list)
     calls: float = 0.0
@@ -89,7 +93,8 @@ class Figures:
         refused = ", ".join(f"{many} {what}" for what, many in self.refusals.items())
         mine = (
             f"| {self.setup} | {self.load} | {self.whole}/{self.asked} | {pair(self.waits)} | {pair(self.first)} "
-            f"| {pair(self.gap)} | {pair(self.lag)} | {mean(self.edits):.1f} | {self.calls:.1f} ({used or '-'}) "
+            f"| {pair(self.gap)} | {pair(self.skims)} | {pair(self.stale)} | {pair(self.lag)} | {mean(self.edits):.1f} "
+            f"| {self.calls:.1f} ({used or '-'}) "
             f"| {refused or self.refused} | {self.model_calls} | {self.cpu:.3f} | {self.memory:.0f} "
             f"| {self.bench:.0%} + {self.model:.0%} | {', '.join(f'{share:.0%}' for share in self.held_up)} |"
         )
@@ -100,15 +105,16 @@ class Figures:
         return (
             f"{mine}\n| | possible (mean {mean(possible['waits']):.2f} for {mean(self.waits):.2f}, never under "
             f"{possible['floor']:.2f}) | | {pair(possible['waits'])} | {pair(possible['first'])} "
-            f"| {pair(possible['gap'])} | {pair(possible['lag'])} | {possible['edits']:.1f} | ({used or '-'}) "
+            f"| {pair(possible['gap'])} | | | {pair(possible['lag'])} | {possible['edits']:.1f} | ({used or '-'}) "
             "| | | | | | |"
         )
 
 
 HEAD = (
-    "| asked by | load | whole | reader waits p50 / p95 | first words p50 / p95 | gap p50 / p95 | lag p50 / p95 "
+    "| asked by | load | whole | reader waits p50 / p95 | first words p50 / p95 | gap p50 / p95 "
+    "| skimmer waits p50 / p95 | stale p50 / p95 | lag p50 / p95 "
     "| edits | calls (of the limits) | refused | model calls | CPU a reply | MiB | bench | held up |\n"
-    "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -302,9 +308,11 @@ def evaluate(
     begun = {one.number: one for one in sorted(written, key=lambda one: -one.at) if one.first_at}
     for one in begun.values():
         messages = watch.messages.get(one.number, [])
-        reading = read(answers[one.number], watch.seen(one.number), one.first_at, end)
+        reading = read(answers[one.number], watch.seen(one.number), one.first_at, one.last_at, end)
         figures.waits.append(reading.waits)
         figures.gap.append(reading.gap)
+        figures.skims.append(reading.skims)
+        figures.stale.append(reading.stale)
         if reading.first_words is not None:
             figures.first.append(reading.first_words - asked[one.number])
         if reading.whole is not None:

@@ -17,6 +17,8 @@ LETTERS_PER_SECOND = 27.0
 """Letters, digits and marks of an alphabet; spaces take no time. Most adults read 200 to 320 English words a minute
 silently, 260 on average, so this is the quickest of most: 320 words of five letters.
 Brysbaert 2019, "How many words do we read per minute?", https://doi.org/10.1016/j.jml.2019.104047"""
+SKIMMED_PER_SECOND = 80.0
+"""Letters of somebody who only glances at the answer, in code or a table: three times as quick."""
 HAN_PER_SECOND = 7.0
 """Chinese signs. In equal texts read aloud, 255 Chinese signs a minute stand against 987 English letters (table 2 of
 Trauzettel-Klosinski & Dietz 2012, https://doi.org/10.1167/iovs.11-8284); the reader above is 1.64 times as quick as
@@ -49,6 +51,10 @@ class Reading:
     """When three whole words, or six signs, were shown; None: never."""
     gap: float
     """The longest time between the model's first token and the end in which no new word appeared."""
+    skims: float
+    """The waits of who reads `SKIMMED_PER_SECOND`."""
+    stale: float
+    """How many seconds ago the model had written what stood on the screen and no more, on average until the end."""
     whole: float | None
     """When the answer was whole; None: never."""
 
@@ -117,13 +123,26 @@ def sights(messages: Iterable[Sequence[tuple[float, str]]]) -> list[Sight]:
     return seen
 
 
-def read(answer: Answer, seen: Sequence[Sight], begin: float, until: float) -> Reading:
-    """How a reply was to read whose model began to write at `begin`; one that never was whole ends at `until`."""
+def read(answer: Answer, seen: Sequence[Sight], begin: float, last: float, until: float) -> Reading:
+    """How a reply was to read whose model wrote from `begin` to `last`; one that never was whole ends at `until`."""
     shares = [(sight.at, answer.readable(sight.text)) for sight in seen]
     whole = next((sight.at for sight in seen if squeeze(sight.text) == answer.squeezed), None)
     first = next((at for at, share in shares if share >= answer.first_words - 1e-9), None)
-    waits, gap = follow(shares, begin, until if whole is None else whole)
-    return Reading(waits, first, gap, whole)
+    end = until if whole is None else whole
+    waits, gap = follow(shares, begin, end)
+    quick = LETTERS_PER_SECOND / SKIMMED_PER_SECOND
+    skims, _ = follow([(at, share * quick) for at, share in shares], begin, end)
+    return Reading(waits, first, gap, skims, _stale(shares, answer.seconds, begin, last, end), whole)
+
+
+def _stale(shares: Sequence[tuple[float, float]], whole: float, begin: float, last: float, end: float) -> float:
+    """How old what is shown is, on average: the model wrote evenly from `begin` to `last`."""
+    total, now, written = 0.0, begin, begin
+    for at, share in (*shares, (end, whole)):
+        moment = min(max(at, begin), max(begin, end))
+        total += (moment - now) * ((now + moment) / 2 - written)
+        now, written = moment, max(written, begin + (last - begin) * share / whole if whole else last)
+    return total / (end - begin) if end > begin else 0.0
 
 
 def follow(shares: Sequence[tuple[float, float]], begin: float, end: float) -> tuple[float, float]:

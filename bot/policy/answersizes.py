@@ -48,7 +48,8 @@ class AnswerSize:
         """Return the fewest tokens for an answer that are worth a call, and those that are set aside if there are."""
         if not self.grows:
             return ANSWER_TOKENS, wished
-        usual = min(wished, max(int(self._mean + _SPREADS * self._spread), 2 * self.ahead))
+        # A usual answer ends before anything is to be added.
+        usual = min(wished, int(self._mean + _SPREADS * self._spread) + 2 * self.ahead)
         return min(usual, ANSWER_TOKENS), usual
 
     def learn(self, completion: int, seen: float, step: float) -> None:

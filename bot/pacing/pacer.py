@@ -20,7 +20,7 @@ from itertools import groupby
 from bot.contract import CallCost, Clock, Closed, RateBudget, SystemClock
 from bot.operations import Metrics
 from bot.pacing.reader import AHEAD, CALM, COLLECT, Reader, is_readable, seconds_to_read
-from bot.pacing.scope import BudgetState
+from bot.pacing.scope import COUNTED_FOR, BudgetState
 from bot.pacing.waiting import Grant, Purpose, _Queues
 from bot.store import Part, Wish
 
@@ -371,12 +371,18 @@ class Pacer:
             scope = self._scope_of(budget)
             if grant.purpose is Purpose.AGAIN and not needed and not budget.shared and scope.live > scope.calm:
                 return grant.needed_at, ""  # a chat allows few calls, and somebody waits there
-            leaves = scope.leaves(grant.purpose, needed=needed)
+            leaves, expected = scope.leaves(grant.purpose, needed=needed), scope.expected(now)
             if grant.needed_at == float("inf"):
-                # Nobody will need it, and whoever comes has to find a call for an end.
-                leaves = max(leaves, scope.coming(now), scope.capacity // 2)
+                # Nobody will need it but to begin, and whoever comes has to find a call for an end.
+                if grant.purpose is Purpose.FIRST:
+                    leaves = min(leaves, scope.live + expected)
+                else:
+                    leaves = max(leaves, scope.capacity // 2, scope.live + 2 * expected)
+                leaves = max(leaves, scope.coming(now))
+            elif expected and grant.purpose in (Purpose.PROGRESS, Purpose.AGAIN):
+                leaves = max(leaves, scope.promised + expected)
             if (ready := scope.ready_at(now, leaves)) > now:
-                at = max(at, ready)
+                at = max(at, min(ready, now + COUNTED_FOR) if expected else ready)
                 if not leaves or scope.ready_at(now, 0) > now:
                     full = budget.scope
         if at > now and grant.needed_at == float("inf"):

@@ -21,6 +21,10 @@ ARRIVALS = 5
 """Whole seconds over whose median replies are counted that come: many at once are over by then, a stream is not."""
 COUNTED_FOR = 0.25
 """Seconds for which that count holds: everybody who waits asks for it again and again."""
+_LULL = 0.25
+"""Seconds without another reply after which no more are expected, where they came quickly."""
+_LULLS = 5
+"""How many times longer than between those before it may take until the next one comes."""
 _EDGE = 0.005
 """Seconds added to every window: some platforms still count a call that arrives exactly at its end."""
 
@@ -136,6 +140,17 @@ class BudgetState:
         """Return how many replies are expected in its longest window, each with a call for its end, if as many come as
         in the last seconds."""
         return self._a_second(now) * int(max((window.seconds for window in self.budget.windows), default=0.0))
+
+    def expected(self, now: float) -> int:
+        """Return how many more replies are expected while they come one after the other: as many as come within the
+        next seconds at the rate of the last; none after a lull, and none where a call is free again soon."""
+        self._since(now)
+        came = self._came
+        if not self._long or not self.budget.shared or len(came) < 2:
+            return 0
+        between = (came[-1] - came[0]) / (len(came) - 1)
+        over = now - came[-1] > max(_LULL, _LULLS * between)
+        return 0 if over else int(ARRIVALS / max(between, _EDGE))
 
     def _a_second(self, now: float) -> int:
         """Return how many replies came in a second lately, where they come in a stream."""

@@ -1,0 +1,146 @@
+"""Who comes a moment later finds a call to begin with and one to end with, before others have their third."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from bot.contract.surface import CallCost, RateBudget, Window
+from bot.pacing.pacer import Pacer
+from bot.pacing.reader import Reader
+from bot.pacing.scope import BudgetState
+from bot.pacing.waiting import Grant, Purpose
+from tests.conftest import FakeClock
+
+EDITS = RateBudget("slack:T1/chat.update", windows=(Window(48, 60.0),), shared=True)
+POSTS = RateBudget("slack:T1/chat.postMessage", windows=(Window(290, 60.0),), shared=True)
+WORDS = "word " * 5
+"""What a reader takes three quarters of a second for."""
+
+
+@pytest.fixture
+async def pacer(clock: FakeClock) -> AsyncIterator[Pacer]:
+    pacer = Pacer(clock)
+    yield pacer
+    await pacer.close()
+
+
+class People:
+    """Replies whose readers need an edit whenever they have read what is shown, and which end after a while."""
+
+    def __init__(self, pacer: Pacer, clock: FakeClock, seconds: float = 4.0) -> None:
+        self.pacer, self.clock, self.seconds = pacer, clock, seconds
+        self.admitted = 0
+        self.progress = 0
+        self.late: list[float] = []
+        """How much later than they were asked for ends came."""
+        self._waiting: list[tuple[float, Reader, Grant]] = []
+
+    def come(self) -> None:
+        reader = self.pacer.enter((EDITS,))
+        self.admitted += self.pacer.admits(reader)
+        self.pacer.seen(reader, WORDS)
+        self._want(self.clock.now, reader, Purpose.PROGRESS)
+
+    def _want(self, came: float, reader: Reader, purpose: Purpose) -> None:
+        grant = self.pacer.ask(CallCost((EDITS,)), purpose, reader, at_once=purpose is Purpose.FINAL)
+        self.pacer.wait(grant)
+        self._waiting.append((came, reader, grant))
+
+    async def read(self, seconds: float) -> None:
+        """Let time pass: what is granted is shown, and what is written ends."""
+        until = self.clock.now + seconds
+        while self.clock.now < until:
+            await self.clock.advance(0.05)
+            waiting, self._waiting = self._waiting, []
+            for came, reader, grant in waiting:
+                over = self.clock.now - came >= self.seconds
+                if not grant.granted:
+                    if over and grant.purpose is Purpose.PROGRESS:
+                        self.pacer.change(grant, Purpose.FINAL, reader)
+                    self._waiting.append((came, reader, grant))
+                    continue
+                self.pacer.answered(grant.cost)
+                if grant.purpose is Purpose.FINAL:
+                    self.late.append(self.clock.now - came - self.seconds)
+                    self.pacer.leave(reader)
+                    continue
+                self.progress += 1
+                self.pacer.seen(reader, WORDS)
+                self._want(came, reader, Purpose.FINAL if over else Purpose.PROGRESS)
+
+
+@pytest.mark.parametrize(("many", "within"), [(44, 2.0), (30, 6.0)])
+async def test_everybody_who_comes_within_seconds_begins_and_ends_in_time(
+    pacer: Pacer, clock: FakeClock, many: int, within: float
+) -> None:
+    """No third edit of anybody takes an end of those who come later."""
+    people = People(pacer, clock)
+    for _ in range(many):
+        people.come()
+        await people.read(within / many)
+    await people.read(6.0)
+
+    assert people.admitted == many
+    assert len(people.late) == many and max(people.late) <= 0.2
+
+
+async def test_who_comes_at_once_grows_as_soon_as_no_more_come(pacer: Pacer, clock: FakeClock) -> None:
+    people = People(pacer, clock)
+    for _ in range(20):
+        people.come()
+    await people.read(1.0)
+    assert people.progress == 20
+
+    await people.read(6.0)
+    assert max(people.late) <= 0.2 and 20 <= people.progress <= 28
+
+
+async def test_a_few_who_come_one_after_the_other_grow_meanwhile(pacer: Pacer, clock: FakeClock) -> None:
+    people = People(pacer, clock)
+    for _ in range(10):
+        people.come()
+        await people.read(0.5)
+
+    assert people.progress >= 5
+
+
+async def test_of_posts_beginnings_come_before_further_messages(pacer: Pacer, clock: FakeClock) -> None:
+    """Of answers that no edit is left for, half of the posts stay for whoever comes; a beginning may use more."""
+    readers = [pacer.enter((POSTS,)) for _ in range(100)]
+    await clock.advance(1.0)
+    for _ in range(150):
+        assert pacer.take(CallCost((POSTS,)), Purpose.FINAL)
+        pacer.answered(CallCost((POSTS,)))
+    for reader in readers:
+        reader.in_pieces = True
+    pacer.seen(readers[0], "")
+    await clock.advance(1.0)
+    further = pacer.ask(CallCost((POSTS,)), Purpose.PROGRESS, readers[0])
+    first = pacer.ask(CallCost((POSTS,)), Purpose.FIRST, readers[1])
+    for grant in (further, first):
+        pacer.wait(grant)
+    await clock.advance(2.0)
+
+    assert first.granted and not further.granted
+
+
+async def test_as_many_are_expected_as_come_in_five_seconds_until_a_lull(clock: FakeClock) -> None:
+    state = BudgetState(EDITS)
+    for number in range(10):
+        state.come(clock.now + number * 0.2)
+    assert state.expected(clock.now + 1.9) == 25
+    assert state.expected(clock.now + 3.0) == 0
+
+    for number in range(30):
+        state.come(clock.now + 20 + number * 0.001)
+    assert state.expected(clock.now + 20.1) == 1_000
+    assert state.expected(clock.now + 20.4) == 0, "they came at once"
+
+    of_one = BudgetState(RateBudget("telegram:1/chat/-7", windows=(Window(20, 60.0),)))
+    near = BudgetState(RateBudget("telegram:1", windows=(Window(28, 1.0),), shared=True))
+    for budget in (of_one, near):
+        for _ in range(10):
+            budget.come(clock.now)
+        assert budget.expected(clock.now) == 0

@@ -13,6 +13,7 @@ from tests.conftest import RawJson
 from tests.journeys.conftest import Process, Start, World
 from tests.journeys.test_enclosures import PDF, PLATFORMS, Place, asked
 from tests.tools.documents import samples
+from tests.tools.documents.test_numbering import document, item
 from tests.tools.pdfs import lines, pdf
 
 NOTES = ("notes.txt", "text/plain", "Tea leaves at six. 茶六点钟离开。".encode())
@@ -184,3 +185,20 @@ async def test_a_file_is_kept_with_its_chat_and_forgotten_with_it(world: World, 
 def kept(world: World) -> list[tuple[str, bytes]]:
     with closing(sqlite3.connect(world.data / "parley.db")) as db:
         return db.execute("SELECT f.name, b.content FROM files f JOIN blobs b ON b.digest = f.digest").fetchall()
+
+
+async def test_a_contract_is_told_with_its_numbers_on_every_platform(world: World, start: Start) -> None:
+    world.model.script = lambda body: Reply("Tea.")
+    body = document(item("Tea", style="Heading1"), item("Leaves", style="Heading2"), item("The buyer pays.", 3, 0))
+    sent = ("contract.docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", body)
+    async with start(*PLATFORMS) as bot:
+        places = [Place(world, platform) for platform in PLATFORMS]
+        for place in places:
+            place.send("What does it say?", sent)
+        for place in places:
+            await place.until("Tea.")
+        await bot.dispatcher.wait_idle()
+
+    assert len(world.model.requests) == len(PLATFORMS)
+    for request in world.model.requests:
+        assert all(line in str(request.body["messages"][-1]) for line in ("1 Tea", "1.1 Leaves", "5. The buyer pays."))

@@ -25,6 +25,7 @@ _MODULES = (
         "formulas",
         "kinds",
         "numberformats",
+        "numbering",
         "office",
         "opendocument",
         "pdf",

@@ -1,7 +1,8 @@
 """Write all that a person sees of a Word document as text that the library for Word documents reads.
 
-The library leaves out what it does not know: formulas, simple fields, chosen entries, small readings, boxes of text,
-comments, what stands at the head and foot of pages. All of it becomes ordinary runs and paragraphs before.
+The library leaves out what it does not know: the numbers of lists and headings as they are shown, formulas, simple
+fields, chosen entries, small readings, boxes of text, comments, what stands at the head and foot of pages. All of it
+becomes ordinary runs and paragraphs before.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, Final
 from tools.documents.findings import Findings, Found
 from tools.documents.formulas import to_latex
 from tools.documents.kinds import Archive, DocumentUnreadable
+from tools.documents.numbering import Numbering
 from tools.documents.trees import parse_xml, related, relations_of
 
 _DEEPEST_FIELD: Final = 20
@@ -40,6 +42,7 @@ def write_plainly(body: bytes, findings: Findings) -> tuple[bytes, list[Found]]:
     tree = parse_xml(archive.read(main))
     sections = list(tree.iter("{*}headerReference", "{*}footerReference"))
     margins = _margins(archive, beside, sections, findings)
+    numbering = Numbering(*(_part(archive, beside, kind) for kind in ("numbering", "styles")))
     paths = [main, *(path for kind, path in beside.values() if kind in _NEEDED)]
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as written:
@@ -48,7 +51,7 @@ def write_plainly(body: bytes, findings: Findings) -> tuple[bytes, list[Found]]:
                 continue
             content = archive.read(path)
             if path == main:
-                content = _write(tree, archive, beside, comments, findings)
+                content = _write(tree, archive, beside, comments, findings, numbering)
             elif _kind_at(beside, path) in ("footnotes", "endnotes"):
                 content = _write(parse_xml(content), archive, {}, comments, findings)
             written.writestr(path, content)
@@ -66,12 +69,35 @@ def _write(
     beside: Mapping[str, tuple[str, str]],
     comments: dict[str, str],
     findings: Findings,
+    numbering: Numbering | None = None,
 ) -> bytes:
     from lxml.etree import tostring
 
     flatten(tree, archive, beside, comments, findings)
+    if numbering is not None:
+        _write_numbers(tree, numbering)
     written: bytes = tostring(tree, encoding="utf-8")
     return written
+
+
+def _part(archive: Archive, beside: Mapping[str, tuple[str, str]], kind: str) -> Any:
+    """The tree of a part beside the main one; None where there is none that can be read."""
+    path = next((path for one, path in beside.values() if one == kind), "")
+    try:
+        written = archive.read(path)
+        return parse_xml(written) if written else None
+    except DocumentUnreadable:
+        return None
+
+
+def _write_numbers(tree: Any, numbering: Numbering) -> None:
+    """Write the numbers of lists and headings as text: the library counts each list anew, and headings not at all."""
+    make = _Maker(tree)
+    for paragraph in tree.iter("{*}p"):
+        if (told := numbering.take(paragraph)) is not None:
+            properties = paragraph.find("{*}pPr")
+            properties.addnext(make.run("".join(told)))
+            make.take_number(properties)
 
 
 def _margins(
@@ -267,6 +293,16 @@ class _Maker:
         made = Element(f"{self._space}r")
         made.append(self.text(text))
         return made
+
+    def take_number(self, properties: Any) -> None:
+        """Have a paragraph be of no list, whatever its style says."""
+        from lxml.etree import SubElement
+
+        for one in properties.findall("{*}numPr"):
+            properties.remove(one)
+        none = SubElement(properties, f"{self._space}numPr")
+        for name in ("ilvl", "numId"):
+            SubElement(none, f"{self._space}{name}").set(f"{self._space}val", "0")
 
 
 def _line(node: Any) -> str:

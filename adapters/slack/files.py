@@ -50,6 +50,8 @@ _PAGES: Final = (b"<!doctype", b"<html")
 """How a whole page begins."""
 _NAMED: Final = 20
 """Attachments of an e-mail, and people of it, that are named."""
+_ATTACHED: Final = 10
+"""Attachments of an e-mail that are read: as many as files of a message."""
 
 
 def enclosed_in(message: Json, *, alone: bool = False) -> tuple[Enclosure, ...]:
@@ -136,12 +138,12 @@ class Files:
             raise FileWithheld("a file is not kept by Slack", why=found.source.removeprefix(_UNREAD))
         if _is_email(file) and (text := file.get("plain_text") or file.get("preview_plain_text")):
             _write(f"{_head_of(file)}\n\n{text}", into, most)
-            return replace(found, media_type="text/plain")
+            return replace(found, media_type="text/plain", within=_attached_to(file))
         address = str(file.get("url_private") or file.get("url_private_download") or "")
         if _is_canvas(file) or _is_email(file):
             # A piece of a page: what it is would not be known by its beginning.
             into.write(b"<!doctype html><html><body>")
-            found = replace(found, media_type=_HTML)
+            found = replace(found, media_type=_HTML, within=_attached_to(file))
         if found.media_type != _HTML:
             await self._download(_direct(file), into, most, refused=(_HTML,))
         elif _is_canvas(file):
@@ -209,7 +211,7 @@ def _direct(file: Json) -> str:
 
 
 def _head_of(file: Json) -> str:
-    """Return what stands above the text of an e-mail, with what of it is not read."""
+    """Return what stands above the text of an e-mail, with the names of what is attached."""
     headers = file.get("headers")
     date = text_in(headers, "date") if isinstance(headers, Mapping) else ""
     lines = [("Subject", text_in(file, "subject")), ("From", _people(file, "from")), ("To", _people(file, "to"))]
@@ -219,8 +221,19 @@ def _head_of(file: Json) -> str:
     total = max(len(names), count if isinstance(count, int) else 0)
     if total:
         named = ", ".join(names[:_NAMED]) + (", …" if total > len(names[:_NAMED]) else "")
-        lines.append(("Attachments that are not read", f"{total} ({named})" if names else str(total)))
+        lines.append(("Attachments", f"{total} ({named})" if names else str(total)))
     return "\n".join(f"{name}: {value}" for name, value in lines if value)
+
+
+def _attached_to(file: Json) -> tuple[Enclosure, ...]:
+    """Return the attachments of an e-mail. They are no files of the workspace: each has an address of its own."""
+    found = []
+    for one in _maps(file, "attachments")[:_ATTACHED]:
+        size = one.get("size")
+        size = size if isinstance(size, int) and size > 0 else 0
+        name, media_type = text_in(one, "filename"), text_in(one, "mimetype")
+        found.append(Enclosure.file(name, media_type, size, text_in(one, "url")))
+    return tuple(found)
 
 
 def _people(file: Json, field: str) -> str:

@@ -108,7 +108,10 @@ class Workspace:
         )
 
     async def fetch(self, source: str, into: BinaryIO, most: int) -> Enclosure | None:
-        return await self._files.fetch(source, into, most)
+        found = await self._files.fetch(source, into, most)
+        if found is None or not self._of_others:
+            return found
+        return replace(found, within=self._named(found.within))
 
     def earlier(self, message: MessageSent) -> SlackThread | None:
         """Return a reader for the message's thread; None if the message begins it."""

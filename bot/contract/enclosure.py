@@ -58,6 +58,8 @@ class Enclosure:
     text: str = field(default="", compare=False, repr=False)
     """What it says, where it was brought and is no picture. Set by the core; only what was heard is stored with the
     message."""
+    within: tuple[Enclosure, ...] = field(default=(), compare=False, repr=False)
+    """What is attached to it itself, as to an e-mail. Told by an adapter when it is fetched; never stored."""
     problem: str = field(default="", compare=False)
     """The sentence, by its key, that says why it was not listened to; empty for what is never listened to. Set by the
     core."""

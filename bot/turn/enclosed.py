@@ -52,6 +52,8 @@ MOST_CHARS: Final = 40_000
 """Characters of all files of a question that the model is told."""
 READ_ON: Final = "read_file reads the rest."
 """What the model is told of a file that is longer: then the tool is offered, with later questions too."""
+_ATTACHED: Final = frozenset({EnclosureKind.FILE, EnclosureKind.PICTURE})
+"""What is read of what is attached to a file, as to an e-mail."""
 _MARGIN: Final = 4_000
 """Characters beyond them in which secrets are looked for."""
 BRING_SECONDS: Final = 40.0
@@ -128,6 +130,7 @@ class EnclosedFiles:
         wanted = [one for one in every if _can_be_brought(brought[id(one)])][:MOST_BROUGHT]
         known: dict[int, Enclosure] = {}
         found = await self._bring_all(question, wanted, known)
+        attached = await self._bring_attached(question, [*known.values()], MOST_BROUGHT - len(wanted))
         pictures: list[Picture] = []
         room, left = min(room, MOST_CHARS), PICTURES_BYTES
         for one, came in zip(wanted, found, strict=True):
@@ -136,6 +139,12 @@ class EnclosedFiles:
                 pictures.append(came)
                 brought[id(one)] = replace(known.get(id(one), one), stored=came.stored)
             elif isinstance(came, Enclosure):
+                for name, inner in attached.get(one.source, ()) if came.brought else ():
+                    shown = isinstance(inner, Picture) and len(inner.content) <= left
+                    if isinstance(inner, Picture) and shown:
+                        left -= len(inner.content)
+                        pictures.append(inner)
+                    came = replace(came, text=f"{came.text}\n\n{_written(name, inner, shown=shown)}")
                 brought[id(one)] = came if came.kind in AUDIBLE else replace(came, text=_shortened(came.text, room))
                 room = max(0, room - len(came.text))
             elif isinstance(came, Exception):
@@ -147,6 +156,25 @@ class EnclosedFiles:
             enclosed = tuple(brought[id(one)] for one in question.quoted.enclosed)
             marked = replace(marked, quoted=replace(question.quoted, enclosed=enclosed))
         return marked, tuple(pictures)
+
+    async def _bring_attached(
+        self, question: MessageSent, known: Sequence[Enclosure], most: int
+    ) -> dict[str, list[tuple[str, Picture | Enclosure | BaseException | None]]]:
+        """Bring what is attached to files themselves, at most so many and `FILE_BYTES` in all; by the source of each
+        file the name of what is attached to it and what came of that."""
+        every = [(one, inner) for one in known for inner in one.within]
+        wanted: list[Enclosure] = []
+        size = 0
+        for _, inner in every:
+            size += inner.size
+            if len(wanted) < most and size <= FILE_BYTES and inner.kind in _ATTACHED and inner.source:
+                wanted.append(inner)
+        found = await self._bring_all(question, wanted, {})
+        came = {id(inner): outcome for inner, outcome in zip(wanted, found, strict=True)}
+        attached: dict[str, list[tuple[str, Picture | Enclosure | BaseException | None]]] = {}
+        for one, inner in every:
+            attached.setdefault(one.source, []).append((inner.name, came.get(id(inner))))
+        return attached
 
     async def _bring_all(
         self, question: MessageSent, wanted: Sequence[Enclosure], known: dict[int, Enclosure]
@@ -278,6 +306,13 @@ def _problem(one: Enclosure, error: Exception) -> str:
     if isinstance(error, DocumentUnreadable) and error.reason not in (Reason.UNKNOWN_KIND, Reason.EXTRA_MISSING):
         return f"unread_{error.reason}"
     return "unheard_now" if one.kind in AUDIBLE else ""
+
+
+def _written(name: str, came: Picture | Enclosure | BaseException | None, *, shown: bool) -> str:
+    """Write what is attached to a file, to stand under its own text."""
+    if isinstance(came, Enclosure) and came.brought and not came.problem:
+        return f"[attached: {name}]\n{came.text}"
+    return f"[attached: {name}; {'shown as a picture' if shown else 'not read'}]"
 
 
 def _shortened(text: str, room: int) -> str:

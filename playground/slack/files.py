@@ -83,11 +83,20 @@ class FileMethods:
         file = self._workspace.files.get(request.match_info["key"].partition("-")[2])
         if file is None or not file.uploaded:
             return web.Response(status=404, text="file_not_found")
+        if (refused := self._turn_away(request)) is not None:
+            return refused
+        if "number" in request.match_info:
+            _, kind, content = file.facts["attached"][int(request.match_info["number"])]
+            return web.Response(body=content, content_type=kind)
+        return web.Response(body=file.content, content_type=str(file.facts.get("served") or file.media_type))
+
+    def _turn_away(self, request: web.Request) -> web.Response | None:
+        """The way to the sign-in page, where the token is none that may read files."""
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         known = hmac.compare_digest(given.encode(), self._token.encode())
         if not known or "files:read" not in self._workspace.scopes:
             return web.Response(status=302, headers={"Location": f"{self._workspace.base}/signin"})
-        return web.Response(body=file.content, content_type=str(file.facts.get("served") or file.media_type))
+        return None
 
     async def sign_in(self, request: web.Request) -> web.Response:
         """The page a download without a token ends on."""

@@ -77,7 +77,8 @@ class PeopleSide:
         may post blocks and attachments with an empty text.
 
         Args:
-            facts: what the service says of these files beside; `refused` is its error for who asks about one.
+            facts: what the service says of these files beside; `refused` is its error for who asks about one, and
+                `attached` what an e-mail brings along, as (name, media type, content).
             connected: the files belong to another organisation, so that an event tells their ids alone.
         """
         place = self._enter(channel, person)
@@ -86,6 +87,8 @@ class PeopleSide:
             file = StoredFile(
                 self.workspace.new_id("F"), name, media, content, person, facts=facts or {}, connected=connected
             )
+            if "attached" in file.facts:
+                file.facts = {**file.facts, "attachments": self._attached_to(file)}
             self.workspace.files[file.id] = file
             stored.append(file)
         kind = subtype or ("file_share" if files else "")
@@ -102,6 +105,14 @@ class PeopleSide:
             files=stored,
         )
         return self.workspace.post(message).ts
+
+    def _attached_to(self, file: StoredFile) -> list[Json]:
+        """The attachments of an e-mail: no files of the workspace, each with an address of its own."""
+        address = f"{self.workspace.base}/files-email-priv/{self.workspace.team_id}-{file.id}"
+        return [
+            {"filename": name, "size": len(content), "mimetype": kind, "url": f"{address}/{number}/{name}"}
+            for number, (name, kind, content) in enumerate(file.facts["attached"])
+        ]
 
     def forward(
         self, channel: str, message: tuple[str, str], text: str = "", *, person: str = SOMEBODY, thread_ts: str = ""

@@ -80,6 +80,7 @@ class SlackServer(PeopleSide):
         app.router.add_post("/upload/v1/{id}", self._upload)
         app.router.add_post("/commands/{team}/{key}", self._respond)
         app.router.add_get("/files-pri/{key}/{name}", self._files.download)
+        app.router.add_get("/files-email-priv/{key}/{number}/{name}", self._files.download)
         app.router.add_get("/files-pri/{key}/download/{name}", self._files.download)
         app.router.add_get("/signin", self._files.sign_in)
         # A call that arrived is carried out even if its caller was killed meanwhile, so handlers are not cancelled.

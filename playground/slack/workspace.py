@@ -422,7 +422,7 @@ class Workspace:
         return body | {
             "url_private": f"{address}/{file.name}",
             "url_private_download": f"{address}/download/{file.name}",
-            **file.facts,
+            **{name: fact for name, fact in file.facts.items() if name != "attached"},
         }
 
 

@@ -24,8 +24,13 @@ EMAIL: RawJson = {
     "to": [{"address": "ada@example.com", "name": "Ada", "original": "Ada <ada@example.com>"}],
     "cc": [],
     "headers": {"date": "Fri, 20 Nov 2026 18:58:30 +0000"},
-    "attachments": [{"filename": "menu.pdf", "size": 120, "mimetype": "application/pdf"}],
-    "original_attachment_count": 2,
+    "attached": [
+        ("menu.txt", "text/plain", b"Green tea: 3"),
+        ("leaf.png", "image/png", PNG[2]),
+        ("broken.pdf", "application/pdf", b"%PDF-1.7 broken"),
+        ("song.mp3", "audio/mpeg", b"ID3"),
+    ],
+    "original_attachment_count": 5,
     "plain_text": "Shall we meet at six?",
 }
 READ: list[tuple[str, tuple[str, str, bytes], RawJson, list[str]]] = [
@@ -42,7 +47,10 @@ READ: list[tuple[str, tuple[str, str, bytes], RawJson, list[str]]] = [
         EMAIL,
         [
             "Subject: Tea on Friday\nFrom: Eve <eve@example.com>\nTo: Ada <ada@example.com>\nDate: Fri, 20 Nov 2026",
-            "Attachments that are not read: 2 (menu.pdf, …)\n\nShall we meet at six?",
+            "Attachments: 5 (menu.txt, leaf.png, broken.pdf, song.mp3, …)\n\nShall we meet at six?",
+            "[attached: menu.txt]\nGreen tea: 3",
+            "[attached: leaf.png; shown as a picture]\n\n[attached: broken.pdf; not read]",
+            "[attached: song.mp3; not read]",
         ],
     ),
     (
@@ -95,6 +103,7 @@ async def test_a_file_is_read_whatever_slack_calls_it(world: World, start: Start
     for case, _, _, words in READ:
         assert any(all(word in said for word in words) for one in questions for said in told(one)), case
     assert not any("<p" in said for one in questions for said in told(one))
+    assert [PNG[2]] in [seen_in(one.body["messages"][-1]) for one in world.model.requests]
 
 
 async def test_a_picture_and_a_recording_of_another_organisation_are_what_they_are(world: World, start: Start) -> None:

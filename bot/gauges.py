@@ -19,6 +19,7 @@ def describe(dispatcher: Dispatcher, pacer: Pacer, platforms: Platforms, watch: 
         "platforms": dict(platforms.state),
         "shards": {name: dict(shards) for name, shards in platforms.shards.items()},
         "conflicts": dict(platforms.conflicts),
+        "rights": list[Json](platforms.rights.told),
         "busy": dispatcher.queue.busy,
         "waiting": dispatcher.queue.length,
         "resting": dict(dispatcher.resting),

@@ -33,6 +33,7 @@ from bot.contract import (
     Unreachable,
     origin_of,
 )
+from bot.intake.missingrights import MissingRights
 from bot.intake.ownership import LOOK_SECONDS, Locks, Role, Sessions
 from bot.operations import Metrics
 from tools.cancelling import Contained, end_tasks
@@ -71,6 +72,7 @@ class Platforms:
         self._clock = clock
         self._metrics = metrics or Metrics()
         self._warnings = LogThrottle(log, clock)
+        self.rights = MissingRights()
         self._open: set[str] = set()
         self._kept: dict[str, asyncio.Task[None]] = {}
         self._listening: dict[str, asyncio.Task[None]] = {}
@@ -124,13 +126,13 @@ class Platforms:
         """
         if target.platform not in self._open:
             raise Unreachable(f"{target.platform} is not connected")
-        return self._adapters[target.platform].surface(target)
+        return self.rights.watch(self._adapters[target.platform].surface(target), target)
 
     async def fetch(self, platform: str, source: str, into: BinaryIO, most: int) -> Enclosure | None:
         """Write a file that came with a message into `into`; returns and raises as `Adapter.fetch`."""
         if platform not in self._open:
             raise Unreachable(f"{platform} is not connected")
-        return await self._adapters[platform].fetch(source, into, most)
+        return await self.rights.noting(platform, "fetch", self._adapters[platform].fetch(source, into, most))
 
     def earlier(self, message: MessageSent) -> Earlier | None:
         """Return the lookup of the messages before this one; None if there are none.

@@ -61,7 +61,8 @@ class HttpServer(Port):
 
     async def _ready(self, request: web.Request) -> web.StreamResponse:
         state = await self._state()
-        told = {name: state[name] for name in ("ready", "role", "lack", "platforms", "store") if name in state}
+        names = ("ready", "role", "lack", "platforms", "rights", "store")
+        told = {name: state[name] for name in names if name in state}
         return self._answer(told, status=200 if state["ready"] else 503)
 
     async def _show(self, request: web.Request) -> web.StreamResponse:

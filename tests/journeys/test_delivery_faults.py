@@ -847,3 +847,43 @@ async def test_edits_that_are_made_late_in_many_chats_stay_in_none(
 
     assert [number for number in people if shown_to(world, number) != [f"{number}: {WORDS} end-of-{number}"]] == []
     assert world.telegram.refusals == 0
+
+
+NO_RIGHT: dict[str, tuple[int, RawObject, str]] = {
+    "telegram": (
+        400,
+        {"ok": False, "error_code": 400, "description": "Bad Request: not enough rights to send text messages"},
+        "the bot lacks the right to write in this chat",
+    ),
+    "slack": (200, {"ok": False, "error": "missing_scope"}, "SLACK_BOT_TOKEN is refused by Slack (missing_scope)"),
+    "discord": (403, {"message": "Missing Permissions", "code": 50013}, "the bot lacks a right there"),
+}
+
+
+async def test_a_right_that_is_missing_is_told_until_a_call_succeeds(
+    places: list[Place], start: Start, world: World
+) -> None:
+    async def one(place: Place) -> None:
+        status, body, _ = NO_RIGHT[place.platform]
+        place.server.faults.add(POST[place.platform], Fault(status=status, body=json.dumps(body)), 1000)
+        place.replies.append(Reply(ANSWER))
+        place.say("please tell me")
+
+    async with start(*PLATFORMS) as bot:
+        await everywhere(places, one)
+        async with asyncio.timeout(PATIENCE):
+            while len(bot.platforms.rights.told) < len(places):
+                await asyncio.sleep(0.01)
+        await bot.dispatcher.wait_idle()
+        state, told = await bot.state(), bot.platforms.rights.told
+        assert state["rights"] == told
+        for platform, (_, _, words) in NO_RIGHT.items():
+            assert any(line.startswith(f"{platform} ") and words in line for line in told), (platform, told)
+        assert state["ready"], "whoever adds the bot to a chat can withhold a right there"
+        for place in places:
+            place.server.faults.clear()
+            place.replies.append(Reply("The next one."))
+            place.say("please go on")
+            await place.whole("The next one.", 30)
+        await bot.dispatcher.wait_idle()
+        assert (await bot.state())["rights"] == []

@@ -1081,6 +1081,7 @@ OWN: dict[str, str] = {
     "bot.intake.admission": _HANDS_ON,
     "bot.turn.ending": _HANDS_ON,
     "bot.intake.parts.Parts": _HANDS_ON,
+    "bot.intake.missingrights.MissingRights": _SHORT,
     "bot.intake.dispatcher": _HANDS_ON,
     "bot.sentences.__init__.refuses": _SHORT,
     "bot.turn.earlier": _HANDS_ON,

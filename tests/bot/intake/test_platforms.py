@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import BinaryIO
 
 import pytest
@@ -21,12 +21,20 @@ from tests.conftest import FakeClock
 from tests.patience import PATIENCE
 
 
+def shows(platforms: Platforms, name: str) -> bool:
+    """Whether something can be shown on a platform, by its own adapter."""
+    return platforms.surface(ReplyTarget(name)).limits.command_form == name
+
+
 @dataclass
 class SurfaceOf(BareSurface):
     """A surface of which only its platform is looked at."""
 
     platform: str
-    limits: SurfaceLimits = field(default_factory=lambda: SurfaceLimits(400, 800, len))
+
+    @property
+    def limits(self) -> SurfaceLimits:
+        return SurfaceLimits(400, 800, len, command_form=self.platform)
 
     async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
         raise AssertionError
@@ -119,7 +127,7 @@ async def test_one_platform_in_trouble_never_holds_another(clock: FakeClock) -> 
     async with running(clock, down, up) as (platforms, _, _):
         assert platforms.state == {"slack": "unreachable: no network", "telegram": "listening"}
         assert platforms.listening
-        assert platforms.surface(ReplyTarget("telegram")) == SurfaceOf("telegram")
+        assert shows(platforms, "telegram")
         with pytest.raises(Unreachable):
             platforms.surface(ReplyTarget("slack"))
 
@@ -169,7 +177,7 @@ async def test_a_connection_that_is_lost_is_made_again_and_what_is_shown_goes_on
     async with running(clock, flaky) as (platforms, _, _):
         assert platforms.state == {"telegram": "unreachable: gone"}
         assert not platforms.listening
-        assert platforms.surface(ReplyTarget("telegram")) == SurfaceOf("telegram")
+        assert shows(platforms, "telegram")
         await clock.advance(1)
         await clock.advance(2)
         assert platforms.state == {"telegram": "listening"}
@@ -215,7 +223,7 @@ async def test_an_error_of_our_own_in_one_platform_is_logged_and_tried_again(
         assert platforms.state["slack"] == "unreachable: an error of our own"
         assert "slack failed, trying again: RuntimeError in test_platforms" in caplog.text
         assert "Traceback" not in caplog.text and "a bug" not in caplog.text, "it may be what a person wrote"
-        assert platforms.surface(ReplyTarget("slack")) == SurfaceOf("slack")
+        assert shows(platforms, "slack")
         await clock.advance(1)
         assert platforms.state == {"slack": "listening", "telegram": "listening"}
         assert broken.log == ["login", "listen", "listen"], "turns under way write through what was entered"
@@ -292,7 +300,7 @@ async def test_after_quiet_nothing_is_taken_in_and_surfaces_work_until_the_end(c
         await platforms.stop_receiving()
 
         assert not fake.listening
-        assert platforms.surface(ReplyTarget("telegram")) == SurfaceOf("telegram")
+        assert shows(platforms, "telegram")
         assert fake.log == ["login", "listen"]
         leave.set()
         await task
@@ -403,7 +411,7 @@ async def test_a_process_stands_by_while_another_one_listens_and_takes_over(cloc
     async with running(clock, sole, free, locks=locks, resume=resume) as (platforms, _, _):
         assert platforms.state == {"telegram": "standing by", "slack": "listening"} and platforms.ready
         assert sorted(resumed) == ["slack", "telegram"] and locks.names == ["listening to telegram as 17"]
-        assert platforms.surface(ReplyTarget("telegram")) == SurfaceOf("telegram")
+        assert shows(platforms, "telegram")
 
         locks.free.set()
         await clock.settle()
@@ -425,7 +433,7 @@ async def test_a_process_that_only_answers_listens_nowhere_and_writes_everywhere
     async with running(clock, sole, free, locks=locks, resume=resume, role=Role.TURNS) as (platforms, _, task):
         assert platforms.state == {"telegram": "standing by", "slack": "standing by"}
         assert platforms.ready and platforms.listening and sorted(resumed) == ["slack", "telegram"]
-        assert platforms.surface(ReplyTarget("slack")) == SurfaceOf("slack") and not locks.names
+        assert shows(platforms, "slack") and not locks.names
     assert (sole.log, free.log) == (["login", "left"], ["login", "left"]) and task.exception() is None
 
 

@@ -292,9 +292,15 @@ class CoreSettings(Settings):
     )
     tokens_per_day_person: int = Field(200_000, ge=0, description="Tokens a day (UTC) of one person; 0: no limit.")
     tokens_per_day_chat: int = Field(0, ge=0, description="Tokens a day of one chat; 0: no limit.")
+    tokens_per_day_workspace: int = Field(
+        0, ge=0, description="Tokens a day of everybody in one Slack workspace; 0: no limit."
+    )
     tokens_per_day: int = Field(2_000_000, ge=0, description="Tokens a day of everybody together; 0: no limit.")
     money_per_day_person: float = Field(
         2.0, ge=0, description="Dollars a day of one person, for models and for tools that are paid; 0: no limit."
+    )
+    money_per_day_workspace: float = Field(
+        0.0, ge=0, description="Dollars a day of everybody in one Slack workspace; 0: no limit."
     )
     money_per_day: float = Field(20.0, ge=0, description="Dollars a day of everybody together; 0: no limit.")
     admin_share: float = Field(

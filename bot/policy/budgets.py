@@ -29,8 +29,10 @@ class QuotaLimits:
     scheduled_per_day: int = 20
     tokens_person: int = 200_000
     tokens_chat: int = 0
+    tokens_workspace: int = 0
     tokens_all: int = 2_000_000
     money_person: float = 0.0
+    money_workspace: float = 0.0
     money_all: float = 0.0
     admin_share: float = 0.0
     """The part of what everybody may spend that only admins can."""
@@ -42,8 +44,10 @@ class QuotaLimits:
             scheduled_per_day=core.scheduled_questions_per_day,
             tokens_person=core.tokens_per_day_person,
             tokens_chat=core.tokens_per_day_chat,
+            tokens_workspace=core.tokens_per_day_workspace,
             tokens_all=core.tokens_per_day,
             money_person=core.money_per_day_person,
+            money_workspace=core.money_per_day_workspace,
             money_all=core.money_per_day,
             admin_share=core.admin_share,
         )
@@ -77,6 +81,11 @@ class Payer:
         """The person's, the chat's and everybody's; a chat's threads share one quota."""
         place = ChatId(self.chat.platform, self.chat.account, self.chat.chat)
         return f"person {self.person}", f"chat {place}", EVERYBODY
+
+    @property
+    def workspace(self) -> str:
+        """That of the account through which it is asked: in Slack each workspace has one of its own."""
+        return f"workspace {self.chat.platform}:{self.chat.account}"
 
 
 @dataclass(frozen=True, slots=True)

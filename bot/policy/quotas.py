@@ -45,8 +45,9 @@ _PAYER: ContextVar[Payer | None] = ContextVar("payer", default=None)
 
 
 def once_per_window(whose: str, until: float, payer: Payer) -> OncePer:
-    """How often a person (of a chat's quota: a chat) is told that nothing is left of a quota: once until then."""
-    who = payer.keys[1] if whose == "chat" else payer.keys[0]
+    """How often a person (of a chat's or a workspace's quota: a chat) is told that nothing is left of a quota: once
+    until then."""
+    who = payer.keys[1] if whose in ("chat", "workspace") else payer.keys[0]
     # The day is part of the key: a time that shrinks as the day passes would never be the same twice.
     return OncePer(f"spent {whose} {who} {until:.0f}", DAY, lasting=True)
 
@@ -372,9 +373,11 @@ class Quotas:
         if payer is None:
             return daily
         person, chat, _ = payer.keys
+        shared = Amount(tokens=limits.tokens_workspace, dollars=limits.money_workspace)
         return [
             Limit(person, DAY, Amount(tokens=limits.tokens_person, dollars=limits.money_person)),
             Limit(chat, DAY, Amount(tokens=limits.tokens_chat)),
+            *([Limit(payer.workspace, DAY, shared)] if shared != Amount() else []),
             *daily,
         ]
 

@@ -57,6 +57,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "此聊天今天的用量已达上限，{wait}后重新计算。",
         "這個聊天室今天的用量已達上限，{wait}後重新計算。",
     ),
+    "spent_workspace": (
+        "This workspace's budget for today is used up. It resets in {wait}.",
+        "此工作区今天的用量已达上限，{wait}后重新计算。",
+        "這個工作空間今天的用量已達上限，{wait}後重新計算。",
+    ),
     "spent_all": (
         "I have used up everything I may spend today. It starts again in {wait}.",
         "我今天的总用量已达上限，{wait}后重新计算。",

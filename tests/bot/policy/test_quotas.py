@@ -604,3 +604,20 @@ async def test_two_hundred_purchases_at_once_spend_no_more_than_there_is(store: 
     [spent] = await store.spending.list_spent(["*"], DAY)
     assert spent.dollars == pytest.approx(bought * 0.042)
     assert 0.8 - 0.167 < spent.dollars <= 0.8
+
+
+async def test_a_workspace_that_has_spent_its_day_leaves_the_others_theirs(make: Make) -> None:
+    """Whoever asks there, and in whatever chat of it."""
+    quotas = make(tokens_workspace=5_000, money_workspace=1.0)
+    ada, bob = (Payer(f"slack:T1/{who}", ChatId("slack", "T1", f"C{who}")) for who in "AB")
+    eve = Payer("slack:T2/E", ChatId("slack", "T2", "C1"))
+    with charge(ada):
+        await quotas.settle(await quotas.reserve("m", Usage(1_000, 500)), "m", Usage(4_000, 1_500))
+    with charge(bob), pytest.raises(Unaffordable) as refused:
+        await quotas.reserve("m", Usage(1_000, 500))
+    spent = await quotas.find_exhausted(bob)
+    assert refused.value.whose == "workspace" and spent is not None and spent.whose == "workspace"
+    assert once_per_window("workspace", 1.0, bob).key == "spent workspace chat slack:T1/CB 1"
+    with charge(eve):
+        await quotas.settle(await quotas.reserve("m", Usage(1_000, 500)), "m", Usage(10, 10))
+    assert await quotas.find_exhausted(eve) is None

@@ -71,7 +71,7 @@ class People:
                 self._want(came, reader, Purpose.FINAL if over else Purpose.PROGRESS)
 
 
-@pytest.mark.parametrize(("many", "within"), [(44, 2.0), (30, 6.0)])
+@pytest.mark.parametrize(("many", "within"), [(44, 2.0), (26, 6.0)])
 async def test_everybody_who_comes_within_seconds_begins_and_ends_in_time(
     pacer: Pacer, clock: FakeClock, many: int, within: float
 ) -> None:

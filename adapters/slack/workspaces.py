@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import aiohttp
@@ -15,7 +16,7 @@ from adapters.slack.events import Me
 from adapters.slack.sealing import Granted, Seal
 from adapters.slack.sessions import AGENT
 from adapters.slack.workspace import Workspace, open_workspace
-from bot.contract import Backoff, Clock, Grants, LogThrottle, SettingsError, StoreError, Unreachable
+from bot.contract import Backoff, Clock, Grants, LogThrottle, SettingsError, StoreError, Unreachable, time_limit
 from tools.cancelling import end_tasks
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,8 @@ class Workspaces:
         self._others: dict[str, tuple[Granted, Workspace]] = {}
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._tending: asyncio.Task[None] | None = None
+        self._missed = asyncio.Event()
+        """Something is to be shown in a workspace that is not known: another process may just have been granted it."""
         self._closed_seals: set[str] = set()
         self._troubles = LogThrottle(log, clock)
 
@@ -97,6 +100,7 @@ class Workspaces:
             Unreachable: the app is not installed there any more.
         """
         if (found := self._find(str(team or ""))) is None:
+            self._missed.set()
             raise Unreachable(f"the app is not installed in the Slack workspace {team}")
         return found
 
@@ -225,7 +229,10 @@ class Workspaces:
 
     async def _tend(self) -> None:
         while True:
-            await self._clock.sleep(REFRESH_SECONDS)
+            with suppress(TimeoutError):
+                async with time_limit(self._clock, REFRESH_SECONDS):
+                    await self._missed.wait()
+            self._missed.clear()
             try:
                 await self.refresh()
             except StoreError as error:

@@ -224,6 +224,20 @@ async def test_processes_that_share_a_database_know_of_it_within_seconds(stage: 
         assert adapter.surface(target)
 
 
+async def test_a_process_that_has_something_to_show_there_looks_at_once(stage: Stage) -> None:
+    """Before its next look: whoever asked waits for no more than the second try."""
+    adapter = open_adapter(stage.settings(), stage.clock)
+    adapter.grants, adapter.shared = stage.store.grants, True
+    async with adapter:
+        target = ReplyTarget("slack", {"team": "T0OTHER", "channel": "C1"})
+        granted = Granted("T0OTHER", stage.other.bot_token, stage.other.bot_user_id)
+        await stage.store.grants.keep("slack", "T0OTHER", Seal([KEY]).close(granted))
+        with pytest.raises(Unreachable, match="T0OTHER"):
+            adapter.surface(target)
+        await until(lambda: adapter._workspaces.all)
+        assert adapter.surface(target)
+
+
 @pytest.mark.parametrize(
     ("event", "leaves"),
     [

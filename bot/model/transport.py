@@ -67,7 +67,8 @@ class StreamTransport(httpx2.AsyncBaseTransport):
         """
         url, waits = str(request.url), request.extensions.get("timeout", {})
         try:
-            response = await self._opened().request(
+            session = await self._opened()
+            response = await session.request(
                 request.method,
                 url,
                 data=await _body(request),
@@ -120,7 +121,10 @@ class StreamTransport(httpx2.AsyncBaseTransport):
             self._proxies[server] = proxy_before(server, f"the model at {url.host}")
         return self._proxies[server]
 
-    def _opened(self) -> aiohttp.ClientSession:
+    async def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            # Reading the certificates takes a tenth of a second of the processor.
+            context = await asyncio.to_thread(trusted, httpx2.create_ssl_context)
         if self._closed:
             raise aiohttp.ClientConnectionError("the connections were closed")
         if self._session is None:
@@ -128,7 +132,7 @@ class StreamTransport(httpx2.AsyncBaseTransport):
                 connector=aiohttp.TCPConnector(
                     limit=self._connections,
                     keepalive_timeout=self._keep_seconds,
-                    ssl=trusted(httpx2.create_ssl_context),
+                    ssl=context,
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,

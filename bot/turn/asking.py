@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 from dataclasses import replace
 from functools import partial
@@ -74,6 +75,7 @@ class Asking:
         told = (known.asked, *past.entries)
         certain += ["read_file"] if any(READ_ON in one.text for one in told if isinstance(one, UserEntry)) else []
         choice = await self._offers.choose_tools(question, permit, past.entries, certain, model.name)
+        await asyncio.sleep(0)  # counting the tokens of a long question takes a moment, too
         briefing = self._briefings.assemble(
             question,
             known.asked,

@@ -305,6 +305,7 @@ class Conversation:
     async def _answer(self, run: Run, known: Known, permit: Permit, named: NamedCall | None) -> None:
         """Take over what earlier tries brought, ask the agent, show the answer, and close the turn."""
         draft = self._resume(run, known)
+        await asyncio.sleep(0)  # nobody else waits for all that a long question takes in one piece
         may_ask = self._replies.can_ask(run.question)
         task, briefing = await self._asking.make_task(draft, permit, named, may_ask=may_ask)
         speaks = False

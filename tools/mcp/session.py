@@ -198,6 +198,7 @@ async def _http_transport(endpoint: Endpoint) -> AsyncGenerator[Any, None]:
     # Without compression a body is as large as it looks.
     headers = {"Accept-Encoding": "identity", **endpoint.headers}
     limits = httpx2.Timeout(30.0, read=None)
+    context = await asyncio.to_thread(trusted, httpx2.create_ssl_context)
     async with (
         httpx2.AsyncClient(
             headers=headers,
@@ -205,7 +206,7 @@ async def _http_transport(endpoint: Endpoint) -> AsyncGenerator[Any, None]:
             event_hooks={"response": [_limit]},
             trust_env=False,
             proxy=proxy_before(endpoint.url, "the MCP server"),
-            verify=trusted(httpx2.create_ssl_context),
+            verify=context,
         ) as http,
         streamable_http_client(endpoint.url, http_client=http, max_sse_event_size=MOST_MESSAGE_BYTES) as streams,
     ):

@@ -211,12 +211,13 @@ class App:
 
     def _join_reply(self) -> None:
         """Build what shows replies, and completes those of former processes."""
-        buttons = self.configuration.core.reply_buttons
-        self._replies = Replies(self.store, self.pacer, self._clock, secrets=self._secrets, buttons=buttons)
-        self._notices = Notices(self._replies, self._surface, self._clock)
-        self.settling = Settling(
-            store=self.store, replies=self._replies, clock=self._clock, surface=self.platforms.surface
+        core = self.configuration.core
+        buttons, fresh = core.reply_buttons, core.fresh_message_seconds
+        self._replies = replies = Replies(
+            self.store, self.pacer, self._clock, secrets=self._secrets, buttons=buttons, fresh_after=fresh
         )
+        self._notices = Notices(replies, self._surface, self._clock)
+        self.settling = Settling(store=self.store, replies=replies, clock=self._clock, surface=self.platforms.surface)
 
     def _join_turn(self) -> None:
         """Build what answers a question, and what shows a reminder."""

@@ -239,6 +239,12 @@ class CoreSettings(Settings):
         True,
         description="Put buttons under answers (Stop, then Regenerate, Continue, good and bad) and lists of reminders.",
     )
+    fresh_message_seconds: float = Field(
+        60.0,
+        ge=0.0,
+        description="An answer whose newest message was posted longer ago than so many seconds ends in a new message, "
+        "so that the channel becomes unread; the one before it is taken away. 0: it is edited to its end.",
+    )
     show_reasoning: Literal["off", "why", "quote"] = Field(
         "why",
         description="Who may read what the model thought: nobody, who asks with /why, or also everybody in a collapsed "

@@ -15,6 +15,7 @@ LIMITS = SurfaceLimits(
     # The sign lasts ten seconds.
     typing_seconds=8.0,
     collapses=True,
+    unread=True,
 )
 # Discord promises nothing but its headers; bots observe five in five seconds for each channel, sends and edits apart,
 # and five in two seconds for an interaction. The library returns from the call that spends the last one only when the

@@ -108,6 +108,8 @@ class DiscordSurface:
         self._member = bool(data.get("member", True))
         reply_to = data.get("reply_to")
         self._reply_to = int(str(reply_to)) if reply_to else None
+        self._first: str | None = None
+        """The nonce of the first message, which points at the question; so does what shows the same page anew."""
         # The token of a press is for what only who pressed sees: its answer slot is the pressed message itself.
         self._token = str(data.get("token") or "") if target.private or not data.get("pressed") else ""
         self._press_token = str(data.get("token") or "") if data.get("pressed") else ""
@@ -128,7 +130,8 @@ class DiscordSurface:
         bot = self._bot_scope = f"discord:{client.application_id}"
         of_bot = RateBudget(bot, windows=(BOT_WINDOW,), shared=True)
         of_hook = RateBudget(f"{bot}/interaction/{self._interaction}", windows=(HOOK_WINDOW,))
-        self._limits = replace(LIMITS, typing_seconds=0.0) if self._token else LIMITS
+        limits = replace(LIMITS, typing_seconds=0.0) if self._token else LIMITS
+        self._limits = replace(limits, unread=self._member and not self._private)
         of_typing = RateBudget(f"{bot}/channel/{channel}/typing", windows=(CHANNEL_WINDOW,))
         self._typing_cost = CallCost((of_bot, of_typing))
         of_signs = RateBudget(f"{bot}/channel/{channel}/reactions", windows=(SIGN_WINDOW,))
@@ -376,7 +379,8 @@ class DiscordSurface:
 
     async def _send(self, text: str, view: discord.ui.View | None, nonce: str) -> MessageRef:
         reference = None
-        if self._reply_to is not None:
+        later = self._first is not None and not (self._first and nonce.startswith(self._first))
+        if self._reply_to is not None and not later:
             reference = discord.MessageReference(
                 message_id=self._reply_to, channel_id=self._channel.id, fail_if_not_exists=False
             )
@@ -390,7 +394,7 @@ class DiscordSurface:
             allowed_mentions=_SILENT,
             suppress_embeds=True,
         )
-        self._reply_to = None
+        self._first = nonce if self._first is None else self._first
         ref = MessageRef(str(said.id))
         if said.content != text:
             # A former process sent this page when it was shorter: Discord gave us that message.

@@ -15,6 +15,7 @@ LIMITS = SurfaceLimits(
     attachment_bytes=50 * 1024 * 1024,
     # A status lasts two minutes or until the bot's next message in the thread.
     typing_seconds=30.0,
+    unread=True,
     command_form="/parley {word}",
 )
 

@@ -133,7 +133,8 @@ class SlackSurface:
         self._post_cost = CallCost((post, posts), repeats_safely=False, found_again=finds)
         # A message that is never edited is whole at once, so it has to be found again when its post is unclear.
         limits = dataclasses.replace(LIMITS, typing_stays=self._sessions.possible) if self._shows_status else _NO_STATUS
-        self._limits = dataclasses.replace(limits, pieces=finds and not self._reader and not self._address)
+        everybody = not self._reader and not self._address
+        self._limits = dataclasses.replace(limits, pieces=finds and everybody, unread=everybody)
         self._growing_limits = dataclasses.replace(self._limits, grows=self._limits.pieces)
         self._growing = Growing(
             streams or Streams(web, clock, bot=""),

@@ -14,6 +14,7 @@ LIMITS = SurfaceLimits(
     measure=utf16_length,
     attachment_bytes=50 * 1024 * 1024,
     collapses=True,
+    unread=True,
     # A chat action lasts five seconds or until a message arrives.
     typing_seconds=4.5,
     # https://core.telegram.org/bots/api#sendvoice

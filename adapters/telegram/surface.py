@@ -77,6 +77,8 @@ class TelegramSurface:
         self._thread = int(str(thread)) if thread else None
         reply_to = target.data.get("reply_to")
         self._reply_to = int(str(reply_to)) if reply_to else None
+        self._first: str | None = None
+        """The nonce of the first message, which points at the question; so does what shows the same page anew."""
         self._group = bool(target.data.get("group"))
         of_bot = RateBudget(f"telegram:{bot.id}", windows=(BOT_WINDOW,), shared=True)
         scope = f"telegram:{bot.id}/chat/{self._chat}"
@@ -131,10 +133,10 @@ class TelegramSurface:
                     entities=drawn.entities or None,
                     message_thread_id=self._thread,
                     link_preview_options=preview,
-                    reply_parameters=self._first_reply(),
+                    reply_parameters=self._first_reply(nonce),
                     reply_markup=_keyboard(drawn.buttons),
                 )
-                self._reply_to = None
+                self._first = nonce if self._first is None else self._first
                 return MessageRef(str(sent.message_id))
             await self._bot.edit_message_text(
                 drawn.text,
@@ -233,9 +235,10 @@ class TelegramSurface:
         """Return None: Telegram has no way to look a message up."""
         return None
 
-    def _first_reply(self) -> ReplyParameters | None:
+    def _first_reply(self, nonce: str) -> ReplyParameters | None:
         """Return the reply parameters that point a group reply's first message at the question."""
-        if self._reply_to is None:
+        later = self._first is not None and not (self._first and nonce.startswith(self._first))
+        if self._reply_to is None or later:
             return None
         return ReplyParameters(self._reply_to, allow_sending_without_reply=True)
 

@@ -85,6 +85,8 @@ class SurfaceLimits:
     """Edits are scarcer than posts, so an answer may stand in several messages that are never edited."""
     passing_seconds: float = 0.0
     """After how long a page that is not final has to be shown again, because it passes; 0: it stays."""
+    unread: bool = False
+    """A new message shows its readers that there is something to read, which an edit does not, and can be removed."""
     grows: bool = False
     """A message could be begun now that takes more text without an edit."""
     collapses: bool = False

@@ -7,6 +7,7 @@ from typing import Final
 
 from bot.contract import NEXT, CallCost, Clock, MessageRef, Page, Surface
 from bot.pacing import Grant, Pacer, Purpose, seconds_to_read
+from bot.reply.pages import PageNow
 from bot.reply.pageset import PageSet
 
 PIECE: Final = 10.0
@@ -26,6 +27,7 @@ class Cadence:
         """
         self.sample = surface.draw(Page("x"))
         """Stands for a page that grows until its call is granted."""
+        self._surface = surface
         self._posts = surface.cost(self.sample, None).budgets
         edits = surface.cost(self.sample, MessageRef("", NEXT)).budgets
         self._budgets = tuple({budget.scope: budget for budget in (*self._posts, *edits)}.values())
@@ -72,6 +74,25 @@ class Cadence:
             self._pacer.show_in_pieces(self.reader, self._posts)
         sentences = self._pages.sentences(number)
         return bool(sentences) and (not number or seconds_to_read(sentences) >= PIECE)
+
+    def cost(self, number: int, shown: PageNow) -> CallCost:
+        """Return what showing page `number` draws on: nothing where its end looks like what stands.
+
+        Raises:
+            TooLong, Unrenderable: as `Surface.draw`.
+        """
+        page = self._pages.page(number)
+        if not page.final:  # it is drawn when its call is granted: drawn now, it would be drawn twice
+            return self._surface.cost(self.sample, shown.ref)
+        drawn = shown.draw(page, self._surface)
+        return CallCost() if drawn == shown.drawn else self._surface.cost(drawn, shown.ref)
+
+    def costs_otherwise(self, number: int, shown: PageNow, granted: CallCost) -> bool:
+        """What was to cost nothing needs a call now, or what was to pass is to stay, or to stay to pass."""
+        if granted.budgets and not self._surface.limits.passing_seconds and not granted.passes:
+            return False
+        cost = self.cost(number, shown)
+        return cost.passes != granted.passes or (not granted.budgets and bool(cost.budgets))
 
     def ask(self, number: int, cost: CallCost, *, only_begins: bool) -> Grant:
         """Ask for the next call, which shows page `number`; `granted` tells that it was, or will not be.

@@ -21,7 +21,7 @@ from bot.contract import (
 )
 from bot.pacing import Pacer, Purpose
 from bot.reply.pages import Delivery, PageNow
-from bot.reply.pageset import PageSet
+from bot.reply.pageset import FORMER, PageSet
 from bot.store import PageState
 from tools.cancelling import Contained
 
@@ -30,15 +30,24 @@ log = logging.getLogger(__name__)
 DELETED = "somebody deleted the reply"
 
 
-async def take_left_over(pages: PageSet, surface: Surface, pacer: Pacer, clock: Clock, delivery: Delivery) -> None:
+async def take_left_over(
+    pages: PageSet, surface: Surface, pacer: Pacer, clock: Clock, delivery: Delivery, below: str = ""
+) -> None:
     """Remove the messages of pages that the text does not reach any more.
+
+    Args:
+        below: what the former message of a page that was posted anew says where it cannot be removed.
 
     Raises:
         Closed, Unreachable: as `take_away`.
     """
     pages.rewritten = False
     for number, ref in pages.left_over():
-        await take_away(surface, pacer, clock, ref, pages.now(number).name)
+        if not await take_away(surface, pacer, clock, ref, pages.now(number).name) and below and number >= FORMER:
+            try:
+                await _show_at_once(surface, pacer, clock, Page(below, final=True), ref)
+            except DeliveryError as error:
+                log.warning("%s stays as it is: %s", pages.now(number).name, error)
         pages.forget(number)
         await delivery.save_page(number, body="", ref=None, state=PageState.GONE, nonce="")
 
@@ -71,8 +80,8 @@ async def lose(
     return again
 
 
-async def take_away(surface: Surface, pacer: Pacer, clock: Clock, ref: MessageRef, name: str) -> None:
-    """Remove a message that the whole reply does not need; one that resists stays.
+async def take_away(surface: Surface, pacer: Pacer, clock: Clock, ref: MessageRef, name: str) -> bool:
+    """Remove a message that the whole reply does not need; False: it resists, and stays.
 
     Raises:
         Closed: the platform lets nothing through for a long time.
@@ -85,7 +94,7 @@ async def take_away(surface: Surface, pacer: Pacer, clock: Clock, ref: MessageRe
         async with pacer.ask(cost, Purpose.FINAL):
             try:
                 await surface.remove(ref)
-                return
+                return True
             except RateLimited as error:
                 pacer.refused(cost, error.scope, error.retry_after)
                 problem = error
@@ -95,14 +104,14 @@ async def take_away(surface: Surface, pacer: Pacer, clock: Clock, ref: MessageRe
                 problem = error
         if not await backoff.wait():
             log.warning("%s could not be taken away: %s", name, problem)
-            return
+            return False
 
 
 async def end_with(words: str, pages: PageSet, surface: Surface, pacer: Pacer, clock: Clock) -> None:
     """Say below what stands, in place of what tools do, that the rest comes later, where the platform lets it be shown
     at once; without words nothing is said there any more."""
     number = max(filter(pages.exists, pages.refs), default=None)
-    if number is None:
+    if number is None or pages.now(number).passes_at is not None:
         return
     now, page, ref = pages.now(number), pages.page(number), pages.refs[number]
     if words:
@@ -114,10 +123,15 @@ async def end_with(words: str, pages: PageSet, surface: Surface, pacer: Pacer, c
             if not words and not page.body.strip():
                 await take_away(surface, pacer, clock, ref, now.name)
                 return
-            drawn = surface.draw(page)
-            cost = surface.cost(drawn, ref)
-            if pacer.opens_at(cost) <= clock.monotonic():
-                async with pacer.ask(cost, Purpose.FINAL):
-                    await surface.show(drawn, ref, "")
+            await _show_at_once(surface, pacer, clock, page, ref)
     except DeliveryError as error:
         log.info("%s does not say how it ends: %s", now.name, error)
+
+
+async def _show_at_once(surface: Surface, pacer: Pacer, clock: Clock, page: Page, ref: MessageRef) -> None:
+    """Show a page in a message, where the platform lets it be shown now. Raises as `Surface.show`."""
+    drawn = surface.draw(page)
+    cost = surface.cost(drawn, ref)
+    if pacer.opens_at(cost) <= clock.monotonic():
+        async with pacer.ask(cost, Purpose.FINAL):
+            await surface.show(drawn, ref, "")

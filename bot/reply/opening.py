@@ -15,6 +15,7 @@ from bot.reply.attachments import Attachments
 from bot.reply.buttons import ReplyButtons, buttons_when_done
 from bot.reply.closing import take_away
 from bot.reply.filtering import FilterChain
+from bot.reply.fresh import Fresh
 from bot.reply.pages import ShownBefore, TextFilter
 from bot.reply.record import Recorded, Reshown, Unrecorded, files_before
 from bot.reply.stream import ReplyStream
@@ -32,12 +33,21 @@ class Replies:
     """Opens the replies of a process."""
 
     def __init__(
-        self, store: Store, pacer: Pacer, clock: Clock, *, secrets: tuple[str, ...] = (), buttons: bool = False
+        self,
+        store: Store,
+        pacer: Pacer,
+        clock: Clock,
+        *,
+        secrets: tuple[str, ...] = (),
+        buttons: bool = False,
+        fresh_after: float = 0.0,
     ) -> None:
         """
         Args:
             buttons: put buttons under answers.
+            fresh_after: seconds since its newest message after which an answer ends as a fresh one; 0: never.
         """
+        self._fresh_after = fresh_after
         self._store = store
         self._pacer = pacer
         self._clock = clock
@@ -106,7 +116,15 @@ class Replies:
             delayed=lambda seconds: say("delayed", language, wait=how_long(seconds, language)),
             thinking=say("thinking", language),
             buttons=ReplyButtons.of_answer(before.turn, language) if self._has_buttons(question) else None,
+            fresh=self._fresh(before, question, language),
         )
+
+    def _fresh(self, before: StoredTurn, question: MessageSent | None, language: str) -> Fresh | None:
+        """Return when an answer ends as a fresh message: never where it takes the place of another."""
+        if question is None or question.replaces:
+            return None
+        age = max(0.0, self._clock.wall() - before.began) if before.began else 0.0
+        return Fresh(self._fresh_after, self._clock.monotonic() - age, say("below", language))
 
     def voice(self, surface: Surface, chat: ChatId, before: StoredTurn, reply: ReplyStream | None = None) -> VoicePosts:
         """Return what posts the voice messages of a turn: beside the text of `reply`, or alone."""
@@ -117,6 +135,8 @@ class Replies:
             await reply.cadence.visible.wait()
             return max(reply.refs.items(), default=(0, None))[1]
 
+        if reply is not None:
+            reply.end_in_place()  # what is heard comes in new messages
         record = RecordedVoice(self._store, before.turn, str(chat))
         posts = Attachments(surface, self._pacer, record, self._clock, turn=f"t{before.turn}")
         return VoicePosts(posts, before.attachments, standing)
@@ -143,7 +163,7 @@ class Replies:
             calm: nobody waits for it, see `ReplyStream`.
         """
         stored, question = record.stored, record.question
-        head = ""
+        head, language = "", ""
         buttons: ReplyButtons | None = None
         if isinstance(question, MessageSent):
             language = language_of(question.text, question.sender.language)
@@ -170,6 +190,7 @@ class Replies:
             },
             calm=calm,
             buttons=buttons,
+            fresh=Fresh(below=say("below", language)),
         )
         for file in files_before(stored):
             if len(file.content) <= min(surface.limits.attachment_bytes, FILE_BYTES):

@@ -86,6 +86,10 @@ class PageNow:
     """It was looked for since."""
     unclear: int = 0
     """How many of its posts may or may not have arrived."""
+    posted: tuple[float, str] | None = None
+    """When this process posted it, and what it showed then."""
+    read: str | None = None
+    """What its former message shows, where it is posted anew."""
     passes_at: float | None = None
     """Monotonic time at which what is shown of it, which is no message, has to be shown again; None: it stays."""
     unsettled: bool = False
@@ -126,10 +130,16 @@ class PageNow:
 
     def renew(self) -> None:
         """Show its final text in a new message."""
-        self._forget_shown()
+        self.renew_as("new")
         self.renewed = True
+
+    def renew_as(self, name: str) -> None:
+        """Forget the message that shows it: it is posted anew."""
+        self.read = self.page.body if self.page is not None else None
+        self._forget_shown()
+        self.state = None
         # By the former name a platform would give the former message back.
-        self.nonce += "-new"
+        self.nonce += f"-{name}"
 
     def held_back(self, error: DeliveryError) -> float:
         """Its post may have arrived and must not be repeated blindly: the seconds before anything else is tried."""

@@ -13,6 +13,8 @@ from bot.store import PageState
 from tools.base import ToolStatus
 
 _NOTHING = PageText("", 0, 0)
+FORMER = 1_000_000
+"""Added to the number of a page that is posted anew: under that its former message is known until it is taken away."""
 
 
 def is_blank(page: Page) -> bool:
@@ -58,6 +60,25 @@ class PageSet:
         """Go on from what an earlier process showed, by page number; `calm`: see `PageNow.restore`."""
         for number, before in shown.items():
             self.now(number).restore(before, calm)
+        for number in [number - FORMER for number in shown if number >= FORMER]:
+            if (ref := self.now(number + FORMER).ref) is not None and ref == self.now(number).ref:
+                self.now(number).renew_as("fresh")
+
+    @property
+    def former(self) -> bool:
+        """A page is posted anew, or was, by whichever process."""
+        return any(number >= FORMER for number in self._shown)
+
+    def begin_fresh(self, number: int) -> None:
+        """Page `number` is to be posted anew; its message stays until `left_over` names it."""
+        self.now(number + FORMER).ref = self.now(number).ref
+        self._growing.discard(number)
+        self.now(number).renew_as("fresh")
+
+    def end_fresh(self, number: int) -> None:
+        """Page `number` is shown in its former message after all."""
+        self.now(number).ref, self.now(number + FORMER).ref = self.now(number + FORMER).ref, None
+        self.now(number).held = False
 
     @property
     def deleted(self) -> bool:

@@ -38,6 +38,7 @@ from bot.reply.cadence import Cadence
 from bot.reply.closing import DELETED, end_with, lose, take_left_over
 from bot.reply.filtering import FilterChain
 from bot.reply.finding import look_up
+from bot.reply.fresh import Fresh, FreshEnd
 from bot.reply.pages import Delivery, PageNow, ShownBefore, TextFilter
 from bot.reply.pageset import PageSet, is_blank
 from bot.reply.typingsign import THINKING, TypingSign
@@ -75,6 +76,7 @@ class ReplyStream:
         thinking: str = THINKING,
         calm: bool = False,
         buttons: ReplyButtons | None = None,
+        fresh: Fresh | None = None,
     ) -> None:
         """
         Args:
@@ -89,6 +91,7 @@ class ReplyStream:
             calm: nobody waits for it, since it was whole: its calls leave room for all that are waited for, and what
                 was deleted meanwhile stays so.
             buttons: what a person may press below it until `offer` names others.
+            fresh: when it ends as a fresh message; None: never.
         """
         self.surface = self._surface = surface
         self._pacer = pacer
@@ -102,6 +105,8 @@ class ReplyStream:
         self._pages = PageSet(turn, surface.limits, preamble, cuts)
         self._pages.restore(shown or {}, calm)
         self._pages.buttons = buttons or ReplyButtons()
+        self._fresh = FreshEnd(self._pages, delivery, clock, (fresh if surface.limits.unread else None) or Fresh())
+        self._below = fresh.below if fresh is not None else ""
         self.cadence = Cadence(surface, pacer, clock, self._pages, preamble=preamble, calm=calm)
         self._text: list[str] = []
         begun = {number: file.ref for number, file in (attached or {}).items() if file.state != PageState.GONE}
@@ -210,8 +215,13 @@ class ReplyStream:
         self._pages.buttons = ReplyButtons(buttons)
 
     def attach(self, file: File) -> None:
-        """Post a file after the text."""
+        """Post a file after the text, which is a fresh message then."""
         self._attachments.add(file)
+        self.end_in_place()
+
+    def end_in_place(self) -> None:
+        """Let it end where it stands, however long it took: its person looks at it."""
+        self._fresh.possible = False
 
     async def finish(self) -> None:
         """The text is whole: show it for good, and return when it stands (or can never stand)."""
@@ -280,11 +290,15 @@ class ReplyStream:
             if self._pages.rewritten:
                 async with self._calling:
                     await take_left_over(self._pages, self._surface, self._pacer, self._clock, self._delivery)
+            if (stale := self._fresh.page) is not None:
+                async with self._calling:
+                    await self._fresh.begin(stale)
             if (number := self._next()) is not None:
                 await self._step(number)
             elif self._pages.finished:
                 async with self._calling:
-                    await take_left_over(self._pages, self._surface, self._pacer, self._clock, self._delivery)
+                    where = self._surface, self._pacer, self._clock, self._delivery
+                    await take_left_over(self._pages, *where, self._below)
                     await self._attachments.post(max(self.refs.items(), default=(0, None))[1])
                 return
             else:
@@ -318,6 +332,9 @@ class ReplyStream:
             await self._other_way(number, error)
         except TooLong as error:
             again = self._pages.shorten(number, error)
+        except Unreachable:
+            if not await self._fresh.undo(number):
+                raise
         except (MessageGone, Unrenderable) as error:
             again = await lose(self._delivery, number, shown, error, visible=self.visible)
         if shown.state == PageState.LOST:
@@ -327,7 +344,7 @@ class ReplyStream:
 
     async def _attempt(self, number: int, shown: PageNow) -> float:
         """Ask for a call, then show page `number` as it is by then; the seconds to wait before anything else."""
-        cost = self._cost(number, shown)
+        cost = self.cadence.cost(number, shown)
         if shown.ref is None and shown.held:
             return await look_up(self._surface, self._delivery, number, shown, cost, ended=self._pages.finished)
         grant = self.cadence.ask(number, cost, only_begins=not self.visible and self._begins_only(cost))
@@ -336,21 +353,13 @@ class ReplyStream:
         finally:
             self.cadence.granted()
 
-    def _cost(self, number: int, shown: PageNow) -> CallCost:
-        """Return what showing page `number` draws on: nothing where its end looks like what stands."""
-        page = self._pages.page(number)
-        if not page.final:  # it is drawn when its call is granted: drawn now, it would be drawn twice
-            return self._surface.cost(self.cadence.sample, shown.ref)
-        drawn = shown.draw(page, self._surface)
-        return CallCost() if drawn == shown.drawn else self._surface.cost(drawn, shown.ref)
-
     async def _call(self, number: int, shown: PageNow, cost: CallCost, grant: Grant) -> float:
         """Show page `number` when its call is granted; the seconds to wait before anything else."""
         async with grant:
             self.cadence.granted()
             # Text came in since: the page may be gone or blank, and its call may be another one now.
             gone = not self._pages.exists(number) or is_blank(self._pages.page(number))
-            if gone or self._costs_otherwise(number, shown, cost):
+            if gone or self._fresh.page is not None or self.cadence.costs_otherwise(number, shown, cost):
                 grant.made = False
                 return 0.0
             try:
@@ -370,13 +379,6 @@ class ReplyStream:
             except DeliveryError as error:
                 return shown.failed(error, self._clock.monotonic())
         return 0.0
-
-    def _costs_otherwise(self, number: int, shown: PageNow, granted: CallCost) -> bool:
-        """What was to cost nothing needs a call now, or what was to pass is to stay, or to stay to pass."""
-        if granted.budgets and not self._surface.limits.passing_seconds and not granted.passes:
-            return False
-        cost = self._cost(number, shown)
-        return cost.passes != granted.passes or (not granted.budgets and bool(cost.budgets))
 
     async def _unclear(self, number: int, shown: PageNow, error: Unclear, cost: CallCost) -> float:
         """A call may have arrived: an edit is made again, and what is posted blindly is not."""
@@ -411,7 +413,9 @@ class ReplyStream:
         if made := at is None or posts or drawn != shown.drawn or number == self._pages.fading:
             ref = await self._surface.show(drawn, at, nonce)
             self.edits += 1
-        self.cadence.seen(number, page.body, shown.page.body if shown.page is not None else None)
+        self.cadence.seen(number, page.body, shown.page.body if shown.page is not None else shown.read)
+        if posts:
+            shown.posted = self._clock.monotonic(), page.body
         shown.ref, shown.page, shown.drawn, shown.tries, shown.refusal = ref, page, drawn, 0, ""
         shown.unsettled &= not (posts and shown.passes_at is not None)
         shown.passes_at = self._clock.monotonic() + self._surface.limits.passing_seconds if cost.passes else None
@@ -431,6 +435,8 @@ class ReplyStream:
         shown = self._pages.now(number)
         if not self._pages.finished:
             self._closed = True
+            return
+        if await self._fresh.undo(number):
             return
         opens_at = self._pacer.opens_at(post_cost(self._surface))
         if shown.ref is None or shown.renewed or opens_at > self._clock.monotonic():

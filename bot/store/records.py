@@ -75,6 +75,8 @@ class StoredTurn:
     """In the order of passes, then of positions."""
     pages: tuple[PageRecord, ...] = ()
     attachments: tuple[AttachmentRecord, ...] = ()
+    began: float = 0.0
+    """Wall-clock time at which it began, where a page of it was shown; else 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -345,9 +345,10 @@ class Turns(Queries):
 def _load(db: Connection, turn: int) -> StoredTurn:
     passes = db.execute("SELECT number, entry, model, usage FROM passes WHERE turn = ? ORDER BY number", (turn,))
     pages = db.execute(
-        "SELECT number, ends, body, message, form, state, nonce FROM pages WHERE turn = ? ORDER BY number",
+        "SELECT number, ends, body, message, form, p.state, nonce, started_at FROM pages p JOIN turns t ON t.id = turn "
+        "WHERE turn = ? ORDER BY number",
         (turn,),
-    )
+    ).fetchall()
     return StoredTurn(
         turn,
         tuple(
@@ -357,9 +358,10 @@ def _load(db: Connection, turn: int) -> StoredTurn:
         tuple(_with_files(db, turn, call) for call in _calls(db, turn)),
         tuple(
             PageRecord(number, end, body, message_ref(message, form), PageState(state), nonce)
-            for number, end, body, message, form, state, nonce in pages
+            for number, end, body, message, form, state, nonce, _ in pages
         ),
         tuple(attachments_of(db, turn)),
+        float(pages[0][-1]) if pages else 0.0,
     )
 
 
@@ -377,16 +379,8 @@ def _shown(db: Connection, turn: int) -> ReplyRecord | None:
         return None
     chat, question, own, visible, goes_on, newest = row
     asked, target = incoming_from_json(question), incoming_from_json(own).target
-    return ReplyRecord(
-        ChatId.parse(chat),
-        asked,
-        target,
-        visible,
-        _load(db, turn),
-        bool(newest),
-        bool(goes_on),
-        load_approval(db, turn),
-    )
+    stored, approval = _load(db, turn), load_approval(db, turn)
+    return ReplyRecord(ChatId.parse(chat), asked, target, visible, stored, bool(newest), bool(goes_on), approval)
 
 
 def _calls(db: Connection, turn: int) -> list[CallRecord]:

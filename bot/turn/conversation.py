@@ -388,6 +388,7 @@ class Conversation:
             if why is None or why in LEFT:
                 raise
             uncancel()
+            reply.end_in_place()
             if why is Ending.SHUTDOWN:
                 draft.write(say("shutdown", run.language))
                 # Side by side: a locked database keeps nobody from reading why the answer ends here.

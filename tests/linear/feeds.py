@@ -1018,6 +1018,7 @@ _STORE = "SQLite writes and reads it, in a thread of its own"
 OWN: dict[str, str] = {
     "adapters.slack.client.Client.api_call": _SHORT,
     "adapters.telegram.compat.RawBot.raw_updates": _SHORT,
+    "bot.reply.pages.PageNow.renew_as": _SHORT,
     "adapters.discord.adapter.DiscordAdapter": _HANDS_ON,
     "adapters.discord.client": _HANDS_ON,
     "adapters.discord.forwards.Forwards": _HANDS_ON,

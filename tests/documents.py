@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from bot.contract.surface import Surface
 from bot.pacing.pacer import Pacer
@@ -80,22 +81,70 @@ def document(seed: int) -> str:
     return "\n\n".join(blocks)
 
 
-@contextmanager
-def refusing(faults: Faults, number: int, refusal: Fault | None, met: set[str], of: str = "") -> Iterator[None]:
-    """Let call `number` of those whose names begin so meet the refusal, and add its method to those that `met` one."""
-    calls = itertools.count()
+@dataclass
+class Calls:
+    """The calls that an answer took, and which of them is refused."""
 
-    def source(method: str) -> Fault | None:
-        if refusal is None or not method.startswith(of) or next(calls) != number:
-            return None
-        met.add(method)
-        return refusal
+    number: int = -1
+    refusal: Fault | None = None
+    of: str = ""
+    """How their names begin."""
+    made: list[str] = field(default_factory=list)
 
-    faults.source = source
-    try:
-        yield
-    finally:
-        faults.source = None
+    @contextmanager
+    def of_server(self, faults: Faults) -> Iterator[None]:
+        """Count what reaches a server inside, and let one call meet the refusal."""
+
+        def source(method: str) -> Fault | None:
+            if not method.startswith(self.of):
+                return None
+            self.made.append(method)
+            return self.refusal if len(self.made) == self.number + 1 else None
+
+        faults.source = source
+        try:
+            yield
+        finally:
+            faults.source = None
+
+    @property
+    def refused(self) -> str:
+        """The method that met the refusal; empty where none did."""
+        return self.made[self.number] if 0 <= self.number < len(self.made) else ""
+
+
+Write = Callable[[str, Calls], Awaitable[str]]
+"""Let a text be written, and return what stands of it."""
+
+
+async def refuse_each_call(
+    write: Write,
+    seed: int,
+    whole: str | None,
+    refusals: Mapping[str, Fault],
+    of: str = "",
+    dice: random.Random | None = None,
+) -> set[tuple[str, str]]:
+    """Write a document as often as its calls are many, each time with another one refused; which methods met what.
+
+    Args:
+        whole: what stands of it in the end; None: what does where nothing is refused.
+        of: how the names of the calls begin that count.
+        dice: choose one of the calls, and how it is refused; else all are refused, each in one way.
+    """
+    calls, met, names = Calls(of=of), set[tuple[str, str]](), [*refusals]
+    said = await write(document(seed), calls)
+    whole = said if whole is None else whole
+    assert not (wrong := differs(said, whole)), f"document {seed}: {wrong}"
+    numbers = range(len(calls.made)) if dice is None else [dice.randrange(len(calls.made))]
+    for number in numbers:
+        name = names[(seed + number) % len(names)] if dice is None else dice.choice(names)
+        refused = Calls(number, refusals[name], of)
+        said = await write(document(seed), refused)
+        where = f"document {seed}, {name} of call {number} ({refused.refused})"
+        assert not (wrong := differs(said, whole)), f"{where}: {wrong}"
+        met.add((refused.refused, name))
+    return met
 
 
 async def write_document(surface: Surface, pacer: Pacer, clock: FakeClock, text: str) -> None:

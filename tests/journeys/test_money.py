@@ -87,6 +87,38 @@ async def test_a_kill_between_setting_aside_and_settling_spends_no_more_either(w
     assert sum(map(cost, killed)) + sum(map(cost, after)) <= day
 
 
+async def test_a_kill_while_sixty_are_answered_uses_up_nobodys_day(world: World, process: Process) -> None:
+    """Of each cut answer the prompt counts, and what was shown; all are whole in the end."""
+    let_go, people = asyncio.Event(), range(1, 61)
+    text = LONG[:2_000]
+    world.settings |= {"TOOL_MODE": "prompt", "TOKENS_PER_DAY": "2000000"}
+    await process.start()
+    world.model.script = lambda body: Reply(text)
+    world.telegram.person(100, "Warm")
+    world.telegram.say(100, "please tell me all of it", person=100)
+    await world.telegram.screen.until(lambda screen: len("".join(one.text for one in screen.of("100"))) > 1_900)
+    world.model.script = lambda body: Reply(text, hang_after=None if let_go.is_set() else 1_000, until=let_go)
+    for number in people:
+        world.telegram.person(number, f"Person {number}")
+        world.telegram.say(number, "please tell me all of it", person=number)
+    await world.telegram.screen.until(lambda screen: all(screen.of(str(number)) for number in people), seconds=120)
+    await process.kill()
+    killed = list(world.model.requests)
+
+    let_go.set()
+    await process.start()
+    await world.telegram.screen.until(
+        lambda screen: all(len("".join(one.text for one in screen.of(str(number)))) > 1_900 for number in people),
+        seconds=120,
+    )
+    assert await process.stop() == 0
+
+    really = sum(map(cost, world.model.requests))
+    tokens, _ = spent(world)
+    assert len(killed) == 61
+    assert 0.7 * really < tokens < 1.15 * really
+
+
 async def test_tools_that_are_paid_end_with_the_money_and_the_person_sees_what_they_took(
     world: World, start: Start
 ) -> None:

@@ -176,7 +176,9 @@ class MeteredModel:
         written, now = call.seen * size.factor + call.again, self._quotas.clock.monotonic()
         back = self._quotas.given_back
         if written + 2 * size.ahead > call.room and (call.refused_at != back or now >= call.look_at):
-            extended = await self._quotas.extend(call.reserved, self.name, size.ahead, max(2 * size.ahead, call.room))
+            # A prompt that was read once more is far more than an answer grows by.
+            least = max(size.ahead, math.ceil(written + size.ahead - call.room))
+            extended = await self._quotas.extend(call.reserved, self.name, least, max(least + size.ahead, call.room))
             call.refused_at, call.look_at = back, now + LOOK_SECONDS
             if extended is not None:
                 call.reserved, call.refused_at = extended, -1

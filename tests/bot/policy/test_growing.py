@@ -10,14 +10,15 @@ import pytest
 
 from bot.contract.errors import StoreError, Unaffordable
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
-from bot.contract.transcript import Usage
+from bot.contract.transcript import Usage, UserEntry
 from bot.model.base import Answer, AskedAgain, CallPiece, Piece, ReasoningPiece, Request, TextPiece
 from bot.policy.answersizes import MOST_AHEAD, AnswerSize
 from bot.policy.budgets import ANSWER_TOKENS, DAY, Payer
+from bot.policy.metering import MeteredModel
 from bot.policy.prices import Prices, read_prices
-from bot.policy.quotas import LOOK_SECONDS
+from bot.policy.quotas import LOOK_SECONDS, charge
 from bot.store import Amount, Limit, Reserved, Store, TurnState
-from tests.bot.policy.conftest import PROMPT, RESERVED, WISHED, Make, Scripted, answer, ask, spent
+from tests.bot.policy.conftest import ADA, PROMPT, RESERVED, WISHED, Make, Scripted, answer, ask, spent
 from tests.conftest import FakeClock
 from tools.base import ToolCall
 
@@ -186,6 +187,18 @@ async def test_what_a_second_request_reads_is_counted(store: Store, make: Make) 
 
     assert isinstance(pieces[-1], Answer) and pieces[-1].finish == "length", "there is not enough for both"
     assert pieces[-1].text == "w" * 260
+
+
+async def test_what_a_second_request_reads_is_set_aside_however_much_longer_it_is_than_answers_are(make: Make) -> None:
+    quotas = make(tokens_all=50_000)
+    await ask(quotas, Telling(100))
+    long = Request(entries=(UserEntry("w" * 9_000),))
+    asked_again = Scripted(AskedAgain(), TextPiece("w" * 260), answer(18_000, 260))
+
+    with charge(ADA):
+        pieces = [piece async for piece in MeteredModel(asked_again, quotas, len).stream(long)]
+
+    assert isinstance(pieces[-1], Answer) and pieces[-1].finish == "stop"
 
 
 async def test_calls_of_an_answer_that_ends_early_are_kept(make: Make) -> None:

@@ -317,7 +317,7 @@ class DiscordSurface:
             self._slot.free = False
             return True
         if way is _Way.CHANNEL and code in FORBIDDEN:
-            if self._reply_to is not None:
+            if self._reply_to is not None and self._first is None:
                 # Pointing at the question needs the right to read the history; writing does not.
                 self._reply_to = None
                 return True

@@ -64,7 +64,9 @@ def read(kind: Kind, body: bytes, findings: Findings) -> Iterator[Found]:
         except Exception:
             if not shown:
                 raise
-            findings.note = _rest(findings, done, "what follows is damaged")
+            # A library may make another error of the one that says that the time is up.
+            late = time.monotonic() >= findings.until
+            findings.note = _rest(findings, done, "the time was up" if late else "what follows is damaged")
             return
         if found is None:
             return

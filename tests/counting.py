@@ -1,7 +1,7 @@
 """Which branches the tests take: `pytest -n 4 --count FILE` writes them as JSON, for `.ci/floors.py`.
 
-slipcover counts by what it puts into the code, and takes out again where it has counted: the tests take hardly longer
-than without. It is no part of the tests' environment; `.ci/run` installs it.
+slipcover counts by what it puts into the code; the tests take a quarter longer than without. It is no part of the
+environment of the tests; `.ci/run` installs it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ PLACES = [str(ROOT / name) for name in ("bot", "adapters", "tools")]
 _ASKED = "PARLEY_TESTS_COUNT"
 """Tells workers, before they load what is counted; no program that a test starts is told."""
 
+RARE = 1_000_000
+"""After so many times on a line its mark is taken out, for which all code is looked through: tenths of a second."""
 _slipcover = importlib.import_module("slipcover") if os.environ.pop(_ASKED, None) else None
-_counts = _slipcover and _slipcover.Slipcover(branch=True)
+_counts = _slipcover and _slipcover.Slipcover(branch=True, d_miss_threshold=RARE)
 if _slipcover is not None:
     _slipcover.ImportManager(_counts, _slipcover.FileMatcher(sources=PLACES)).__enter__()
 

@@ -243,7 +243,7 @@ async def test_parley_why_and_retry_mean_the_answer_that_stood_last_in_the_chann
 
     async with start("slack") as bot:
         await thread.ask(bot, "summarise this thread", "U2")
-        world.slack.command("/parley", "why", "C1", "U1")
+        world.slack.command("/parley", "why", "C1", "U2")
         await shown(world, "The last answer came from")
         world.slack.command("/parley", "retry", "C1", "U2")
         await world.model.asked(2)

@@ -13,6 +13,7 @@ import os
 import signal
 import threading
 import time
+import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -193,13 +194,23 @@ class Processes:
     def start(
         self, *names: str, seconds: float = 0.01, idle: float = 5.0, look: float = 1.0, deliveries: Deliveries = ()
     ) -> list[ForkServerProcess]:
-        """Start processes with these names, each of which takes in these deliveries when all are there."""
+        """Start processes with these names, which take in these deliveries when all are there, as often as they are.
+
+        What has a key comes to all of them. Of the rest each channel has one that receives it, as at the platforms:
+        what two of them store in the same moment has no order.
+        """
+        many = len(names)
+
+        def share(number: int) -> Deliveries:
+            mine = (one for one in deliveries if one[1] or zlib.crc32(one[0].encode()) % many == number)
+            return [one for one in mine for _ in range(1 if one[1] else many)]
+
         gate = self._context.Barrier(len(names) + 1)
         started = [
             self._context.Process(
-                target=_main, args=(Member(self.url, name, seconds, idle, look), gate, deliveries, self.slow)
+                target=_main, args=(Member(self.url, name, seconds, idle, look), gate, share(number), self.slow)
             )
-            for name in names
+            for number, name in enumerate(names)
         ]
         for process, name in zip(started, names, strict=True):
             process.name = name

@@ -47,8 +47,8 @@ def readme(runs: Sequence[Run]) -> str:
 def table(runs: Sequence[Run]) -> str:
     """A line for each run: in brackets what is possible."""
     head = (
-        "| asked by, questions | whole | reader waits p50 / p95 | first words p50 / p95 | lag p50 / p95 "
-        "| edits, calls a reply | CPU a reply |\n| --- | --- | --- | --- | --- | --- | --- |"
+        "| asked by, questions | whole | reader waits p50 / p95 | first words p50 / p95 | longest stop p50 / p95 "
+        "| lag p50 / p95 | edits, calls a reply | CPU a reply |\n| --- | --- | --- | --- | --- | --- | --- | --- |"
     )
     return "\n".join((head, *(_line(run) for run in runs)))
 
@@ -59,7 +59,8 @@ def _line(run: Run) -> str:
         whole += f", {run['refused']} calls refused"
     return (
         f"| {run['setup']}, {run['load']} | {whole} | {_seconds(run, 'waits')} | {_seconds(run, 'first')} "
-        f"| {_seconds(run, 'lag')} | {mean(run['edits']):.1f}, {run['calls']:.1f} | {run['cpu']:.3f} s |"
+        f"| {_seconds(run, 'gap')} | {_seconds(run, 'lag')} | {mean(run['edits']):.1f}, {run['calls']:.1f} "
+        f"| {run['cpu']:.3f} s |"
     )
 
 

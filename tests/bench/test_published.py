@@ -22,7 +22,7 @@ RUNS = [run_of("Telegram private", "1 at once"), run_of("Telegram private", "20 
 def test_a_line_has_what_is_possible_in_brackets() -> None:
     assert table(RUNS).splitlines()[2] == (
         "| Telegram private, 1 at once | all | 0.60 / 0.60 s (0.10 / 0.10) | 0.30 / 0.30 s (0.10 / 0.10) "
-        "| 0.05 / 0.05 s (0.00 / 0.00) | 2.5, 3.5 | 0.041 s |"
+        "| 2.00 / 2.00 s (1.00 / 1.00) | 0.05 / 0.05 s (0.00 / 0.00) | 2.5, 3.5 | 0.041 s |"
     )
 
 

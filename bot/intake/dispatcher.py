@@ -261,7 +261,7 @@ class Dispatcher:
             if before is not None:
                 await asyncio.gather(before, return_exceptions=True)
             try:
-                with self._pacer.expecting(chat.platform), Contained():
+                with self._pacer.expecting(chat.platform, anew=True), Contained():
                     await self._retry_patiently(chat, work)
             except Exception:
                 log.exception("%s: a delivery could not be handled", chat)

@@ -12,13 +12,13 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
 
 from bot.contract import CallCost, Clock, Closed, RateBudget, SystemClock
 from bot.operations import Metrics
+from bot.pacing.asked import Asked, platform_of
 from bot.pacing.reader import AHEAD, CALM, COLLECT, Reader, is_readable, seconds_to_read
 from bot.pacing.scope import COUNTED_FOR, BudgetState
 from bot.pacing.waiting import Grant, Purpose, _Queues
@@ -59,8 +59,7 @@ class Pacer:
         self._metrics = metrics or Metrics()
         self.live = 0
         """Replies under way."""
-        self._coming: Counter[str] = Counter()
-        """Questions of each platform whose replies are not under way."""
+        self._asked = Asked(self._clock)
         self._scopes: dict[str, BudgetState] = {}
         self._waiting = _Queues()
         self._number = 0
@@ -126,11 +125,7 @@ class Pacer:
     def _gap(self, reader: Reader) -> float:
         """Return about how long after this call of a reply its next one will be."""
         now = self._clock.monotonic()
-        return max((self._scope_of(one).gap(now, self._coming_to(one)) for one in reader.budgets), default=0.0)
-
-    def _coming_to(self, budget: RateBudget) -> int:
-        """Return how many replies that are not under way yet will draw on a budget."""
-        return max(0, self._coming[_platform_of(budget)]) if budget.shared else 0
+        return max((self._scope_of(one).gap(now, self._asked.coming_to(one)) for one in reader.budgets), default=0.0)
 
     def take(self, cost: CallCost, purpose: Purpose = Purpose.TYPING) -> bool:
         """Take a call at once if the budgets allow it, else return False; call `answered` when its answer came."""
@@ -142,7 +137,7 @@ class Pacer:
             leaves = scope.leaves(purpose, needed=purpose is not Purpose.TYPING)
             if purpose is Purpose.TYPING:
                 # Words are worth more than the sign that they will come.
-                leaves = max(leaves, scope.beginning + self._coming_to(budget))
+                leaves = max(leaves, scope.beginning + self._asked.coming_to(budget))
             if scope.ready_at(now, leaves) > now:
                 return False
         self._occupy(cost, now, purpose)
@@ -208,25 +203,27 @@ class Pacer:
         self._count(reader, 1)
         now = self._clock.monotonic()
         for budget in budgets:
-            self._scope_of(budget).come(now)
+            # However long a busy machine takes to begin: a hundred at once are no stream.
+            self._scope_of(budget).come(self._asked.asked_at, now)
         for budget in new:
             self._scope_of(budget).assume_spent(now)
         return reader
 
     @contextmanager
-    def expecting(self, platform: str) -> Iterator[None]:
+    def expecting(self, platform: str, *, anew: bool = False) -> Iterator[None]:
         """Know of a reply from the arrival of its question on: of a hundred at once the first then have enough to read
-        until the beginnings of all others are shown."""
-        self._coming[platform] += 1
-        try:
+        until the beginnings of all others are shown.
+
+        Args:
+            anew: the question has just come; else it came when this was last said in the same context.
+        """
+        with self._asked.expect(platform, anew=anew):
             yield
-        finally:
-            self._coming[platform] -= 1
 
     def _count(self, reader: Reader, by: int) -> None:
         """Count a reply in the budgets it draws on (1), or no longer (-1)."""
-        for platform in {_platform_of(budget) for budget in reader.budgets}:
-            self._coming[platform] -= by
+        for platform in {platform_of(budget) for budget in reader.budgets}:
+            self._asked.count(platform, -by)
         for budget in reader.budgets:
             scope = self._scope_of(budget)
             scope.live += by
@@ -323,7 +320,7 @@ class Pacer:
         for name, scope in self._scopes.items():
             if not scope.budget.shared:
                 continue
-            demand = scope.live + self._coming_to(scope.budget) + scope.in_flight + scope.frozen
+            demand = scope.live + self._asked.coming_to(scope.budget) + scope.in_flight + scope.frozen
             used = scope.count(now)
             if not demand and not any(used):
                 scope.frozen = True  # until somebody wants it again
@@ -440,9 +437,4 @@ def _closed(scope: str, until: float) -> Closed:
 
 
 def _platform(cost: CallCost) -> str:
-    return _platform_of(cost.budgets[0])
-
-
-def _platform_of(budget: RateBudget) -> str:
-    """Return the platform of a budget: rate scopes begin with it."""
-    return budget.scope.partition(":")[0]
+    return platform_of(cost.budgets[0])

@@ -7,6 +7,7 @@ bunch up on the way; counted from the send, a limit is broken under load.
 from __future__ import annotations
 
 import statistics
+from bisect import insort
 from collections import deque
 from collections.abc import Iterator
 
@@ -76,7 +77,7 @@ class BudgetState:
         self._long = any(window.seconds >= LONG for window in budget.windows)
         self._answered: list[deque[float]] = [deque() for _ in budget.windows]
         self._came: deque[float] = deque()
-        """When replies came that draw on it, for as long as `coming` looks back."""
+        """When questions came whose replies draw on it, for as long as `coming` looks back."""
         self._stream = (float("-inf"), 0)
         self._full_at = float("-inf")
         """When the token bucket is full again."""
@@ -131,9 +132,9 @@ class BudgetState:
             slowest = max(slowest, reach * live / free if free > 0 else float("inf"))
         return slowest
 
-    def come(self, now: float) -> None:
-        """Record that one more reply draws on it."""
-        self._came.append(now)
+    def come(self, asked_at: float, now: float) -> None:
+        """Record that one more reply draws on it, whose question came at this time."""
+        insort(self._came, asked_at)
         self._since(now)
 
     def coming(self, now: float) -> int:

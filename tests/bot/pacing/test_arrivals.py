@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
 from bot.contract.surface import CallCost, RateBudget, Window
+from bot.pacing.asked import Asked
 from bot.pacing.pacer import Pacer
 from bot.pacing.reader import Reader
 from bot.pacing.scope import BudgetState
@@ -129,12 +131,12 @@ async def test_of_posts_beginnings_come_before_further_messages(pacer: Pacer, cl
 async def test_as_many_are_expected_as_come_in_five_seconds_until_a_lull(clock: FakeClock) -> None:
     state = BudgetState(EDITS)
     for number in range(10):
-        state.come(clock.now + number * 0.2)
+        state.come(at := clock.now + number * 0.2, at)
     assert state.expected(clock.now + 1.9) == 25
     assert state.expected(clock.now + 3.0) == 0
 
     for number in range(30):
-        state.come(clock.now + 20 + number * 0.001)
+        state.come(at := clock.now + 20 + number * 0.001, at)
     assert state.expected(clock.now + 20.1) == 1_000
     assert state.expected(clock.now + 20.4) == 0, "they came at once"
 
@@ -142,5 +144,42 @@ async def test_as_many_are_expected_as_come_in_five_seconds_until_a_lull(clock: 
     near = BudgetState(RateBudget("telegram:1", windows=(Window(28, 1.0),), shared=True))
     for budget in (of_one, near):
         for _ in range(10):
-            budget.come(clock.now)
+            budget.come(clock.now, clock.now)
         assert budget.expected(clock.now) == 0
+
+
+async def test_a_hundred_who_ask_at_once_are_no_stream_however_late_their_answers_begin(
+    pacer: Pacer, clock: FakeClock
+) -> None:
+    """A stream of twenty a second would leave every post to the ends."""
+    reader, begin = pacer.enter((POSTS,)), asyncio.Event()
+
+    async def begin_late(number: int) -> None:
+        with pacer.expecting("slack", anew=True):
+            await begin.wait()
+            await clock.sleep(number / 20)
+            with pacer.expecting("slack"):
+                pacer.enter((POSTS,))
+
+    answers = [asyncio.create_task(begin_late(number)) for number in range(100)]
+    await asyncio.sleep(0)
+    begin.set()
+    for _ in range(90):
+        await clock.advance(0.05)
+    reader.in_pieces = True
+    first = pacer.ask(CallCost((POSTS,)), Purpose.FIRST, reader)
+    pacer.wait(first)
+    assert first.granted
+    await clock.advance(1.0)
+    await asyncio.gather(*answers)
+
+
+async def test_a_question_asked_from_an_answer_has_a_time_of_its_own(pacer: Pacer, clock: FakeClock) -> None:
+    asked = Asked(clock)
+    with asked.expect("slack", anew=True):
+        await clock.advance(5.0)
+        with asked.expect("slack", anew=False):
+            assert asked.asked_at == clock.now - 5.0
+        with asked.expect("slack", anew=True):
+            assert asked.asked_at == clock.now
+        assert asked.asked_at == clock.now - 5.0

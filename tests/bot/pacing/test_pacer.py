@@ -343,16 +343,16 @@ async def test_where_replies_come_in_a_stream_that_leaves_no_third_call_first_wo
     state = BudgetState(RateBudget("thirty", windows=(Window(30, 1.0),), shared=True))
     for second in range(5):
         for _ in range(10):
-            state.come(clock.now + second)
+            state.come(clock.now + second, clock.now + second)
     assert state.gap(clock.now + 4.5) == 0.0
 
     for second in range(5, 10):
         for _ in range(11):
-            state.come(clock.now + second)
+            state.come(clock.now + second, clock.now + second)
     assert state.gap(clock.now + 9.5) == float("inf")
 
     for _ in range(100):
-        state.come(clock.now + 20.0)
+        state.come(clock.now + 20.0, clock.now + 20.0)
     assert state.gap(clock.now + 20.5) == 0.0, "many at once are over soon"
 
 

@@ -137,8 +137,8 @@ def in_discord(number: int) -> Rules:
 
 def in_slack(number: int) -> Rules:
     channel = RateBudget(f"channel {number}", rate=slack.CHANNEL_RATE, burst=1)
-    posts = RateBudget("post", windows=(slack.POST_WINDOW,), shared=True)
-    edits = RateBudget("update", windows=(slack.UPDATE_WINDOW,), shared=True)
+    posts = RateBudget(f"{PLATFORM}:post", windows=(slack.POST_WINDOW,), shared=True)
+    edits = RateBudget(f"{PLATFORM}:update", windows=(slack.UPDATE_WINDOW,), shared=True)
     return Rules(
         CallCost((channel, posts), repeats_safely=False, found_again=True),
         CallCost((edits,)),
@@ -198,7 +198,7 @@ class SlackScreen(Screen):
     def __init__(self, number: int, workspace: Workspace) -> None:
         super().__init__(in_slack(number), workspace.service, workspace.clock)
         self._workspace = workspace
-        self._append = CallCost((RateBudget("append", windows=(slack.APPEND_WINDOW,), shared=True),))
+        self._append = CallCost((RateBudget(f"{PLATFORM}:append", windows=(slack.APPEND_WINDOW,), shared=True),))
         self._bodies: list[str] = []
 
     @property
@@ -365,34 +365,44 @@ def test_in_a_stream_at_three_quarters_of_the_limit_readers_wait_half_a_second_a
     assert lags[len(lags) // 2] <= 0.25
 
 
-async def hundred_in_slack() -> tuple[list[float], list[float], Workspace]:
-    """How long the readers waited and how long after its last word each answer was whole, the shortest first."""
+async def hundred_in_slack(begins: Sequence[float]) -> tuple[list[float], list[float], Workspace]:
+    """How long the readers waited and how long after its last word each answer was whole, the shortest first.
+
+    All are asked at once, however late each answer `begins`.
+    """
     clock = LoopClock()
     workspace, pacer = Workspace(clock), Pacer(clock)
     places = [workspace.place(number) for number in range(100)]
 
     async def one(number: int, begins: float) -> tuple[float, float]:
-        await clock.sleep(begins + 0.1)
-        since = clock.monotonic()
-        async with ReplyStream(places[number], pacer, Unrecorded(), clock, turn=f"t{number}") as reply:
-            for word in range(0, WORDS, PIECE):
-                reply.append(f"word{word} word{word + 1}{'.' if word % 10 == 8 else ''} ")
-                await clock.sleep(PIECE / WORDS_A_SECOND)
-            written = clock.monotonic()
-            await reply.finish()
+        with pacer.expecting(PLATFORM, anew=True):
+            await clock.sleep(begins + 0.1)
+            since = clock.monotonic()
+            async with ReplyStream(places[number], pacer, Unrecorded(), clock, turn=f"t{number}") as reply:
+                for word in range(0, WORDS, PIECE):
+                    reply.append(f"word{word} word{word + 1}{'.' if word % 10 == 8 else ''} ")
+                    await clock.sleep(PIECE / WORDS_A_SECOND)
+                written = clock.monotonic()
+                await reply.finish()
         looks = places[number].looks
         assert looks[-1][1] == reply.text
         return waited(looks, since), looks[-1][0] - written
 
-    found = await asyncio.gather(*(one(number, at) for number, at in enumerate(at_once(100))))
+    found = await asyncio.gather(*(one(number, at) for number, at in enumerate(begins)))
     await pacer.close()
     return sorted(waits for waits, _ in found), sorted(lag for _, lag in found), workspace
 
 
-def test_a_hundred_at_once_in_slack_are_read_by_all_its_ways() -> None:
-    """Edits, then streams, then further posts."""
+@pytest.mark.parametrize("seconds", [0.05, 1.5, 4.5])
+def test_a_hundred_at_once_in_slack_are_read_by_all_its_ways(seconds: float) -> None:
+    """Edits, then streams, then further posts.
+
+    Args:
+        seconds: from the first turn's beginning to the last one's: a busy machine begins them one after the other.
+    """
+    begins = [seconds * number / 100 for number in range(100)]
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        waits, lags, workspace = runner.run(hundred_in_slack())
+        waits, lags, workspace = runner.run(hundred_in_slack(begins))
 
     assert workspace.service.refused == 0
     assert workspace.streams == slack.STREAM_WINDOW.calls

@@ -1,0 +1,51 @@
+"""The questions whose replies are not under way yet, and when each question came."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from bot.contract import Clock, RateBudget
+
+_ASKED_AT: ContextVar[float | None] = ContextVar("asked_at", default=None)
+
+
+class Asked:
+    """Counts, per platform, the questions whose replies are not under way yet."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._coming: Counter[str] = Counter()
+
+    @contextmanager
+    def expect(self, platform: str, *, anew: bool) -> Iterator[None]:
+        """Within it a reply is expected; see `Pacer.expecting`."""
+        self._coming[platform] += 1
+        known = None if anew else _ASKED_AT.get()
+        token = _ASKED_AT.set(self._clock.monotonic() if known is None else known)
+        try:
+            yield
+        finally:
+            _ASKED_AT.reset(token)
+            self._coming[platform] -= 1
+
+    def count(self, platform: str, by: int) -> None:
+        """Count a reply of this platform as one that is under way (-1), or no longer (1)."""
+        self._coming[platform] += by
+
+    def coming_to(self, budget: RateBudget) -> int:
+        """Return how many replies that are not under way yet will draw on a budget."""
+        return max(0, self._coming[platform_of(budget)]) if budget.shared else 0
+
+    @property
+    def asked_at(self) -> float:
+        """The time at which the question came that is answered in this context; now, if there is none."""
+        known = _ASKED_AT.get()
+        return self._clock.monotonic() if known is None else known
+
+
+def platform_of(budget: RateBudget) -> str:
+    """Return the platform of a budget: rate scopes begin with it."""
+    return budget.scope.partition(":")[0]

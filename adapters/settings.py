@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import ClassVar, Final
 
 from pydantic import Field, SecretStr
 
@@ -19,6 +19,9 @@ _PUBLIC_KEY: Final = re.compile(r"[0-9a-fA-F]{64}")
 
 class PlatformSettings(Settings):
     """Base class of the platforms' settings."""
+
+    needs: ClassVar[str] = ""
+    """What is set to use the platform, as somebody is told who has set none."""
 
     @property
     def configured(self) -> bool:
@@ -46,6 +49,8 @@ class PlatformSettings(Settings):
 
 class TelegramSettings(PlatformSettings):
     """Telegram."""
+
+    needs = "TELEGRAM_BOT_TOKEN"
 
     telegram_bot_token: Key = Field(SecretStr(""), description="From BotFather, as 123456:ABC-DEF.")
     telegram_api_base_url: Address = Field(
@@ -101,6 +106,8 @@ class TelegramSettings(PlatformSettings):
 
 class SlackSettings(PlatformSettings):
     """Slack, over Socket Mode or by web."""
+
+    needs = "SLACK_BOT_TOKEN with SLACK_APP_TOKEN"
 
     slack_bot_token: Key = Field(SecretStr(""), description="Bot token of the app, xoxb-…")
     slack_app_token: Key = Field(SecretStr(""), description="App-level token with connections:write, xapp-…")
@@ -199,6 +206,8 @@ class SlackSettings(PlatformSettings):
 
 class DiscordSettings(PlatformSettings):
     """Discord, over the gateway, and commands also by web."""
+
+    needs = "DISCORD_BOT_TOKEN"
 
     discord_bot_token: Key = Field(SecretStr(""), description="Bot token from the developer portal.")
     discord_api_base_url: Address = Field(

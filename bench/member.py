@@ -14,6 +14,7 @@ import uuid
 
 import adapters
 from adapters.console.adapter import ConsoleAdapter, ConsoleSurface
+from adapters.console.ids import IDS
 from adapters.console.terminal import DrawnText, lines_of
 from adapters.settings import ConsoleSettings
 from bot.configuration import configure
@@ -78,7 +79,7 @@ def main() -> None:
     from bot.operations import Outlet
 
     logging.basicConfig(level=logging.WARNING)
-    adapters.PLATFORMS[PLATFORM] = ("bench.member", ConsoleSettings)
+    adapters.PLATFORMS[PLATFORM] = adapters.Platform("bench.member", ConsoleSettings, IDS)
     asyncio.run(run(configure(), [PLATFORM], Outlet()))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bot.contract import SettingsError
+from bot.contract import SettingsError, identity
 from bot.environment import Strays, env_file, strays
 from bot.settings import CoreSettings, read, secrets_of, variables
 from tools.network import find_certificate_fault
@@ -57,7 +57,7 @@ def settings_classes() -> list[type[Any]]:
     """Every settings class of the program, the core's first."""
     platforms = importlib.import_module("adapters").PLATFORMS
     tools = importlib.import_module("tools.settings").SETTINGS
-    return [CoreSettings, *(kind for _, kind in platforms.values()), *tools.values()]
+    return [CoreSettings, *(one.settings for one in platforms.values()), *tools.values()]
 
 
 def configure() -> Configuration:
@@ -69,6 +69,8 @@ def configure() -> Configuration:
     """
     file = env_file()
     kinds = settings_classes()
+    platforms = importlib.import_module("adapters").PLATFORMS
+    identity.use({name: one.ids for name, one in platforms.items()})
     wrong = [fault] if (fault := find_certificate_fault()) else []
     values: dict[type[Any], Any] = {}
     found = Strays()
@@ -85,11 +87,10 @@ def configure() -> Configuration:
         wrong = _own_databases(values[CoreSettings].database_url, values)
     if wrong:
         raise SettingsError(*dict.fromkeys(wrong))
-    platforms = importlib.import_module("adapters").PLATFORMS
     tools = importlib.import_module("tools.settings").SETTINGS
     return Configuration(
         core=values[CoreSettings],
-        platforms={name: values[kind] for name, (_, kind) in platforms.items()},
+        platforms={name: values[one.settings] for name, one in platforms.items()},
         tools={name: values[kind] for name, kind in tools.items()} | {"mcp": _mcp(values[tools["mcp"]], file)},
         file=file,
         secrets=secrets_of(kinds, file),
@@ -176,7 +177,7 @@ def open_adapters(configuration: Configuration, names: Iterable[str]) -> dict[st
         settings = configuration.platforms[name]
         try:
             settings.require()
-            adapters[name] = importlib.import_module(table[name][0]).open_adapter(settings)
+            adapters[name] = importlib.import_module(table[name].module).open_adapter(settings)
         except SettingsError as error:
             problems[name] = error
     if not adapters and problems:

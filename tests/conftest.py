@@ -25,6 +25,8 @@ from typing import IO, Any, TypeAlias
 import pytest
 from hypothesis import HealthCheck, settings
 
+from adapters import PLATFORMS
+from bot.contract import identity
 from tests import postgres
 from tests.counting import counting
 from tests.patience import PATIENCE
@@ -32,6 +34,9 @@ from tests.patience import PATIENCE
 # How fast texts are drawn says something of the machine and of what runs beside, and nothing of what is tested.
 settings.register_profile("quick", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("quick")
+
+# Most tests build what they look at from parts, and no configuration has said before how ids are written.
+identity.use({name: one.ids for name, one in PLATFORMS.items()})
 
 
 RawJson: TypeAlias = Any

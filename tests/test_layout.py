@@ -169,7 +169,8 @@ def test_an_adapter_knows_the_ground_floor_and_no_other_adapter() -> None:
         for node in import_statements(path):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("adapters."):
                 room = (node.module or "").split(".")[1]
-                if room not in (own, "download", "formatting", "settings"):
+                table = own == "__init__.py" and (node.module or "").endswith(".ids")
+                if room not in (own, "download", "formatting", "settings") and not table:
                     wrong.add(f"{name_of(path)} imports {node.module}")
         wrong |= {f"{name_of(path)} imports bot.{room}" for room in rooms - FOR_ADAPTERS}
 
@@ -190,16 +191,44 @@ def test_an_adapter_takes_time_from_its_clock() -> None:
     assert not users
 
 
-def test_a_platform_is_opened_and_checked_at_its_door() -> None:
-    for door, _ in PLATFORMS.values():
-        file = ROOT.joinpath(*door.split("."), "__init__.py")
-        named = next(
-            ast.literal_eval(node.value)
-            for node in ast.parse(file.read_text()).body
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-        )
+def test_a_platform_is_opened_and_checked_in_the_module_of_its_row() -> None:
+    for platform in PLATFORMS.values():
+        file = ROOT.joinpath(*platform.module.split(".")).with_suffix(".py")
+        named = {node.name for node in statements_of(file) if not isinstance(node, ast.Import | ast.ImportFrom)}
 
-        assert {"open_adapter", "check"} <= set(named), door
+        assert {"open_adapter", "check"} <= named, platform
+
+
+NAMING = {
+    "cli/chats.py": "an example of an id",
+    "cli/env_example.py": "the setting that comes first",
+    "cli/main.py": "what the program is for, and an example of an id",
+    "environment.py": "what other programs call our settings",
+    "policy/access.py": "a sentence: in Slack a command has no slash",
+    "policy/channelsfile.py": "an example of an id",
+    "sentences/people.py": "a sentence: in Slack a command has no slash",
+    "settings.py": "examples of ids, and which platform has workspaces or roles",
+    "store/renaming.py": "a step of the schema",
+    "toolchoice/glossary.py": "words of people who ask for a tool",
+}
+"""Files of `bot/` with a platform's name in their code, and why."""
+
+
+def test_the_core_names_no_platform_but_in_examples() -> None:
+    """Code, not comments and docstrings: a platform is added in `adapters/` alone. `console` is any terminal's word."""
+    platform = re.compile("|".join(PLATFORMS.keys() - {"console"}), re.IGNORECASE)
+    found = set()
+    for path in BOT.rglob("*.py"):
+        if platform.search(path.read_text()):
+            tree = ast.parse(path.read_text())
+            silent = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+            for node in ast.walk(tree):
+                named = [getattr(node, field, None) for field in ("id", "attr", "arg", "name", "module")]
+                named += [node.value] if isinstance(node, ast.Constant) and node not in silent else []
+                if any(isinstance(name, str) and platform.search(name) for name in named):
+                    found.add(path.relative_to(BOT).as_posix())
+
+    assert found == set(NAMING)
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:

@@ -40,7 +40,7 @@ async def _chat(configuration: Configuration, outlet: Outlet, name: str) -> bool
     """
     # A bot that runs beside this one has the HTTP port already.
     core = configuration.core.model_copy(update={"http_port": None})
-    adapter: Terminal = importlib.import_module("adapters.console").ConsoleAdapter(name, out=outlet.terminal())
+    adapter: Terminal = importlib.import_module("adapters.console.adapter").ConsoleAdapter(name, out=outlet.terminal())
     stop = asyncio.Event()
     alone = dataclasses.replace(configuration, core=core)
     async with App(

@@ -137,7 +137,7 @@ async def _examine_platforms(configuration: Configuration, report: _Report, offl
             if offline:
                 report.add(name, Finding.not_asked(f"is configured; it receives {settings.receives}"))
                 continue
-            for finding in await importlib.import_module(table[name][0]).check(settings):
+            for finding in await importlib.import_module(table[name].module).check(settings):
                 report.add(name, finding)
         except BotError as error:
             report.add(name, Finding.bad(str(error)))

@@ -267,10 +267,8 @@ def _run(configuration: Configuration, outlet: Outlet, options: argparse.Namespa
         log.warning("%s", sentence)
     names = configuration.configured
     if not names:
-        raise SettingsError(
-            "no platform is configured: set TELEGRAM_BOT_TOKEN, SLACK_BOT_TOKEN with SLACK_APP_TOKEN, or "
-            "DISCORD_BOT_TOKEN (`parley playground` needs none)"
-        )
+        needs = " or ".join(one.needs for one in configuration.platforms.values() if one.needs)
+        raise SettingsError(f"no platform is configured: set {needs} (`parley playground` needs none)")
     only, other = getattr(options, "only", None), getattr(options, "new_settings", False)
     asyncio.run(run(configuration, names, outlet, only, new_settings=other))
     return 0

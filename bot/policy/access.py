@@ -262,7 +262,7 @@ class Access:
         words = argument.replace("=", " ").split()
         role = "blocked" if forbid else words[1].lower() if len(words) > 1 else "allowed"
         if not words or len(words) > (1 if forbid else 2) or (not forbid and role not in _GIVEN):
-            return "allow_usage", {}
+            return "allow_usage", {"examples": identity.examples("person")}
         try:
             id = str(incoming.chat.place) if words[0].lower() in _HERE else identity.anything(words[0])
         except identity.MalformedIdError as problem:
@@ -276,7 +276,7 @@ class Access:
         if id == incoming.sender.id or (forbid and id in self._admins):
             return "allow_not_this", {"id": id}
         if role in ("owner", "admin") and not identity.is_person(id):
-            return "allow_usage", {}
+            return "allow_usage", {"examples": identity.examples("person")}
         await self._roles.set_role(id, role)
         log.info("%s made %s %s", incoming.sender.id, id, role)
         return ("forbidden" if forbid else "allowed"), {"id": id, "role": role}

@@ -123,12 +123,12 @@ SENTENCES: Final[Mapping[str, Words]] = {
     ),
     "forbidden": ("{id} can no longer write to me.", "{id} 现在不能再使用我了。", "{id} 現在不能再使用我了。"),
     "allow_usage": (
-        "Write an id (`telegram:123`, `slack:T1/U1`, `discord:456`), or `here` for this chat; an owner may add "
-        "`=admin` or `=owner`. {whoami} shows ids.",
-        "请写出 ID（`telegram:123`、`slack:T1/U1`、`discord:456`），或用 `here` 表示此聊天；主人可以加上 `=admin` 或 "
-        "`=owner`。发送 {whoami} 可以查看 ID。",
-        "請寫出 ID（`telegram:123`、`slack:T1/U1`、`discord:456`），或用 `here` 代表這個聊天室；擁有者可以加上 "
-        "`=admin` 或 `=owner`。輸入 {whoami} 可以查看 ID。",
+        "Write an id (as {examples}), or `here` for this chat; an owner may add `=admin` or `=owner`. {whoami} shows "
+        "ids.",
+        "请写出 ID（如 {examples}），或用 `here` 表示此聊天；主人可以加上 `=admin` 或 `=owner`。"
+        "发送 {whoami} 可以查看 ID。",
+        "請寫出 ID（如 {examples}），或用 `here` 代表這個聊天室；擁有者可以加上 `=admin` 或 `=owner`。"
+        "輸入 {whoami} 可以查看 ID。",
     ),
     "allow_not_this": (
         "What {id} may do cannot be changed here.",
@@ -142,46 +142,38 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "{text!r} 的寫法不正確，不會對應到任何人：請寫成 {right}。",
     ),
     "id_platform": (
-        "{text!r} lacks its platform: write telegram:{number} or discord:{number}.",
-        "{text!r} 缺少平台：请写成 telegram:{number} 或 discord:{number}。",
-        "{text!r} 缺少平台：請寫成 telegram:{number} 或 discord:{number}。",
+        "{text!r} lacks its platform: write {right}.",
+        "{text!r} 缺少平台：请写成 {right}。",
+        "{text!r} 缺少平台：請寫成 {right}。",
     ),
     "id_group": (
-        "{text!r} is a group, not a person: a group is written telegram:BOT/{number}, as /whoami shows it there, and "
-        "listed in ALLOWED_CHATS.",
-        "{text!r} 是群组，不是个人：群组写成 telegram:BOT/{number}（在群里发送 /whoami 可以看到），并列在 "
-        "ALLOWED_CHATS 中。",
-        "{text!r} 是群組，不是個人：群組寫成 telegram:BOT/{number}（在群組輸入 /whoami 可以看到），並列在 "
-        "ALLOWED_CHATS 中。",
+        "{text!r} is a group, not a person: a group is written {right}, as /whoami shows it there, and listed in "
+        "ALLOWED_CHATS.",
+        "{text!r} 是群组，不是个人：群组写成 {right}（在群里发送 /whoami 可以看到），并列在 ALLOWED_CHATS 中。",
+        "{text!r} 是群組，不是個人：群組寫成 {right}（在群組輸入 /whoami 可以看到），並列在 ALLOWED_CHATS 中。",
     ),
     "id_person": (
-        "{text!r} is no id of a person: write telegram:123, slack:T1/U1 or discord:456.",
-        "{text!r} 不是个人的 ID：请写成 telegram:123、slack:T1/U1 或 discord:456。",
-        "{text!r} 不是個人的 ID：請寫成 telegram:123、slack:T1/U1 或 discord:456。",
+        "{text!r} is no id of a person. Such ids are written {examples}.",
+        "{text!r} 不是个人的 ID。个人的 ID 写成：{examples}。",
+        "{text!r} 不是個人的 ID。個人的 ID 寫成：{examples}。",
     ),
     "id_chat": (
-        "{text!r} is no chat: write telegram:BOT/CHAT, slack:TEAM/CHANNEL or discord:APP/CHANNEL, as /whoami shows it "
-        "in that chat.",
-        "{text!r} 不是聊天：请写成 telegram:BOT/CHAT、slack:TEAM/CHANNEL 或 discord:APP/CHANNEL，在该聊天中发送 "
-        "/whoami 可以看到。",
-        "{text!r} 不是聊天室：請寫成 telegram:BOT/CHAT、slack:TEAM/CHANNEL 或 discord:APP/CHANNEL，在該聊天室輸入 "
-        "/whoami 可以看到。",
+        "{text!r} is no chat. Chats are written {examples}, as /whoami shows it in that chat.",
+        "{text!r} 不是聊天。聊天写成：{examples}，在该聊天中发送 /whoami 可以看到。",
+        "{text!r} 不是聊天室。聊天室寫成：{examples}，在該聊天室輸入 /whoami 可以看到。",
     ),
     "id_channel": (
-        "{text!r} is no chat: write telegram:BOT/CHAT, slack:TEAM/CHANNEL or discord:APP/CHANNEL, as /whoami shows it "
-        "in that chat, telegram:CHAT or discord:CHANNEL, or slack:TEAM/* and telegram:* for several.",
-        "{text!r} 不是聊天：请写成 telegram:BOT/CHAT、slack:TEAM/CHANNEL 或 discord:APP/CHANNEL（在该聊天中发送 "
-        "/whoami 可以看到）、telegram:CHAT 或 discord:CHANNEL，或用 slack:TEAM/*、telegram:* 表示多个。",
-        "{text!r} 不是聊天室：請寫成 telegram:BOT/CHAT、slack:TEAM/CHANNEL 或 discord:APP/CHANNEL（在該聊天室輸入 "
-        "/whoami 可以看到）、telegram:CHAT 或 discord:CHANNEL，或用 slack:TEAM/*、telegram:* 表示多個。",
+        "{text!r} is no chat. Chats are written {examples}, as /whoami shows it in that chat, and all of a platform as "
+        "its name with :*.",
+        "{text!r} 不是聊天。聊天写成：{examples}（在该聊天中发送 /whoami 可以看到），"
+        "平台名加 :* 表示该平台的所有聊天。",
+        "{text!r} 不是聊天室。聊天室寫成：{examples}（在該聊天室輸入 /whoami 可以看到），"
+        "平台名加 :* 表示該平台的所有聊天室。",
     ),
     "id_who": (
-        "{text!r} is nobody's id: write telegram:123, slack:T1/U1, discord:456, slack:T1, discord:guild/1, "
-        "discord:role/1, admins or everybody.",
-        "{text!r} 不是任何人的 ID：请写成 telegram:123、slack:T1/U1、discord:456、slack:T1、discord:guild/1、"
-        "discord:role/1、admins 或 everybody。",
-        "{text!r} 不是任何人的 ID：請寫成 telegram:123、slack:T1/U1、discord:456、slack:T1、discord:guild/1、"
-        "discord:role/1、admins 或 everybody。",
+        "{text!r} is nobody's id. Write one as {examples}, or admins or everybody.",
+        "{text!r} 不是任何人的 ID。请写成：{examples}，或 admins、everybody。",
+        "{text!r} 不是任何人的 ID。請寫成：{examples}，或 admins、everybody。",
     ),
     "allow_operator": (
         "Who may write in this chat is decided by whoever runs this bot.",
@@ -189,18 +181,18 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "誰可以在這個聊天室使用我，由機器人的營運者決定。",
     ),
     "id_workspace": (
-        "{text!r} is no workspace or server: write slack:T1 or discord:SERVER.",
-        "{text!r} 不是工作区或服务器：请写成 slack:T1 或 discord:SERVER。",
-        "{text!r} 不是工作空間或伺服器：請寫成 slack:T1 或 discord:SERVER。",
+        "{text!r} is no workspace or server. Those are written {examples}.",
+        "{text!r} 不是工作区或服务器。请写成：{examples}。",
+        "{text!r} 不是工作空間或伺服器。請寫成：{examples}。",
     ),
     "id_role": (
-        "{text!r} is no role: write discord:ROLE.",
-        "{text!r} 不是身份组：请写成 discord:ROLE。",
-        "{text!r} 不是身分組：請寫成 discord:ROLE。",
+        "{text!r} is no role. Roles are written {examples}.",
+        "{text!r} 不是身份组。请写成：{examples}。",
+        "{text!r} 不是身分組。請寫成：{examples}。",
     ),
     "id_any": (
-        "{text!r} is no id: write telegram:123, slack:T1/U1, discord:456, or `here` for this chat.",
-        "{text!r} 不是 ID：请写成 telegram:123、slack:T1/U1、discord:456，或用 `here` 表示此聊天。",
-        "{text!r} 不是 ID：請寫成 telegram:123、slack:T1/U1、discord:456，或用 `here` 代表這個聊天室。",
+        "{text!r} is no id. Write one as {examples}, or `here` for this chat.",
+        "{text!r} 不是 ID。请写成：{examples}，或用 `here` 表示此聊天。",
+        "{text!r} 不是 ID。請寫成：{examples}，或用 `here` 代表這個聊天室。",
     ),
 }

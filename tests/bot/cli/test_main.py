@@ -185,7 +185,7 @@ def test_a_mistyped_database_url_is_exit_code_2_and_touches_nothing(
         ("MAX_TOOL_ROUNDS", "1", "MAX_TOOL_ROUNDS"),
         ("TOOL_MODE", "sometimes", "auto, native or prompt"),
         ("ALLOWED_USERS", "12345", "telegram:12345"),
-        ("ALLOWED_USERS", "@ada", "telegram:123, slack:T1/U1 or discord:456"),
+        ("ALLOWED_USERS", "@ada", "telegram:123, slack:T1/U1, discord:456"),
         ("ADMINS", "telegram:00123", "'telegram:00123' is not how this id is written"),
         ("ALLOWED_CHATS", "telegram:１２３/-50", "write telegram:123/-50"),
         ("ALLOW_ALL", "perhaps", "ALLOW_ALL"),

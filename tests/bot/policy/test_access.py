@@ -407,8 +407,8 @@ def test_lists_are_kept_as_messages_name_them(
     [
         ("ALLOWED_CHATS", "telegram:-50", "telegram:BOT/CHAT"),
         ("ALLOWED_CHATS", "general", "telegram:BOT/CHAT"),
-        ("ALLOWED_WORKSPACES", "T1", "slack:T1 or discord:SERVER"),
-        ("ALLOWED_WORKSPACES", "discord:role/5", "slack:T1 or discord:SERVER"),
+        ("ALLOWED_WORKSPACES", "T1", "lacks its platform: write slack:T1"),
+        ("ALLOWED_WORKSPACES", "discord:role/5", "slack:T1, discord:SERVER"),
         ("ALLOWED_ROLES", "Readers", "discord:ROLE"),
         ("TOKENS_PER_DAY", "-1", "a whole number of at least 0"),
     ],

@@ -118,7 +118,7 @@ CHAT = "telegram:42/7:\n"
         ("- telegram:*\n", "line 1: the file must be a list of chats"),
         ("12345:\n  model: x\n", "line 1: '12345' lacks its platform"),
         ("telegram:042:\n  model: x\n", "line 1: 'telegram:042' is not how this id is written"),
-        ("telegram:4*:\n  model: x\n", "line 1: 'telegram:4*' is no chat: write telegram:BOT/CHAT"),
+        ("telegram:4*:\n  model: x\n", "line 1: 'telegram:4*' is no chat. Chats are written telegram:BOT/CHAT"),
         ("[a, b]: x\n", "line 1: a chat must be a text"),
         (CHAT + "  model: a\n" + CHAT, "line 3: telegram:42/7 stands in line 1 already"),
         ("slack:T1/C1:\n  model: a\nslack:T1/%431:\n  model: a\n", "slack:T1/C1 stands in line 1 already"),

@@ -6,7 +6,7 @@
     python -m bench.delivery --long --chats 1
     python -m bench.delivery --platform telegram --chats 100 --processes 3
 
-The bot runs as `python -m bot run` against an emulator with the platform's limits and with what the README's set-up
+The bot runs as `python -m bot run` against an emulator with the platform's limits and with what the documented set-up
 grants, and with the default quotas (a day has more tokens only where more is asked than the default is for); the model,
 in a process of its own, writes `--tokens` tokens at `--rate` a second. Bursts: so many questions at once, and
 within `--within` seconds. Steady:

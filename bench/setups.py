@@ -1,6 +1,6 @@
-"""The five ways to ask that `bench.delivery` measures, each on an emulator as the README's set-up leaves it.
+"""The five ways to ask that `bench.delivery` measures, each on an emulator as the documented set-up leaves it.
 
-`ground` says in words what the emulator grants: an emulator that starts with more or less than the README's set-up
+`ground` says in words what the emulator grants: an emulator that starts with more or less than the documented set-up
 gives would measure another product, so each figure names it.
 """
 

@@ -64,7 +64,7 @@ _PERMISSIONS: Final = discord.Permissions(
     embed_links=True,
     create_public_threads=True,
 )
-"""What the invitation asks for; the README shows the same number."""
+"""What the invitation asks for; docs/discord.md shows the same number."""
 _TOKEN_REFUSED: Final = "DISCORD_BOT_TOKEN is refused by Discord: copy it again from the developer portal, page Bot"
 _GATEWAY_TOKEN_REFUSED: Final = 4004
 

@@ -28,7 +28,7 @@ PERMISSIONS = {
 }
 """What a bot may be granted, by name; a channel may deny any of it."""
 INVITED = 309237763136
-"""What the invitation grants that the README shows: everything above but to manage messages and to mention everyone."""
+"""What the invitation of docs/discord.md grants: everything above but to manage messages and to mention everyone."""
 
 
 @dataclass(slots=True)

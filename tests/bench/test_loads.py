@@ -71,11 +71,11 @@ def test_slacks_emulator_grants_what_the_manifest_asks_for() -> None:
 
 
 @pytest.mark.parametrize("name", ["discord", "discord-mention"])
-def test_discords_emulator_grants_what_the_readmes_invitation_asks_for(name: str) -> None:
+def test_discords_emulator_grants_what_the_documented_invitation_asks_for(name: str) -> None:
     setup = SETUPS[name]()
     setup.meet(1)
 
-    asked = re.findall(r"permissions=(\d+)", (ROOT / "README.md").read_text())
+    asked = re.findall(r"permissions=(\d+)", (ROOT / "docs/discord.md").read_text())
     assert setup.ground == f"permissions {asked[0]}, privileged intents 0"
 
 

@@ -1,4 +1,4 @@
-"""What the emulators grant at first is what the README's own set-up gives: no figure is another product's."""
+"""What the emulators grant at first is what the documented set-up gives: no figure is another product's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from playground.slack import SlackServer
 from playground.telegram import TelegramServer
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCS = ROOT / "docs"
 
 
 def listed(manifest: str, key: str) -> set[str]:
@@ -37,7 +37,8 @@ def test_slack_grants_what_the_manifest_asks_for() -> None:
 
 
 def test_discord_grants_what_the_invitation_asks_for_and_no_privileged_intent() -> None:
-    [invited] = {int(number) for number in re.findall(r"permissions=(\d+)", README)}
+    page = (DOCS / "discord.md").read_text(encoding="utf-8")
+    [invited] = {int(number) for number in re.findall(r"permissions=(\d+)", page)}
     server = DiscordServer()
     server.guild(1)
     place = server.channel(2, 1)
@@ -52,4 +53,4 @@ def test_telegram_grants_what_botfather_does() -> None:
 
     assert bot["can_join_groups"]
     assert not bot["can_read_all_group_messages"]
-    assert "privacy mode can stay on" in README
+    assert "privacy mode can stay on" in (DOCS / "telegram.md").read_text(encoding="utf-8")

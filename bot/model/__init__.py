@@ -41,7 +41,7 @@ _LATE = {
 
 
 def __getattr__(name: str) -> object:
-    """Load what needs an SDK when it is first asked for: it takes half a second."""
+    """Load what needs an HTTP library when it is first asked for: that takes a fifth of a second."""
     if name in _LATE:
         return getattr(importlib.import_module(f"bot.model.{_LATE[name]}"), name)
     raise AttributeError(name)

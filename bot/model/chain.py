@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -11,7 +10,6 @@ from typing import Protocol, Self
 from urllib.parse import urlsplit
 
 import httpx2
-import openai
 
 from bot.contract import (
     Clock,
@@ -23,6 +21,7 @@ from bot.contract import (
     SetupRefused,
     Unaffordable,
 )
+from bot.model.api import Api
 from bot.model.base import CallPiece, Piece, ReasoningPiece, Request
 from bot.model.client import ModelClient
 from bot.model.learned import Learned
@@ -124,9 +123,11 @@ class Models:
         choices = [self._parse(name, "MODELS") for name in options.choices]
         self.choices: tuple[str, ...] = tuple(dict.fromkeys((names[0], *(choices or names))))
         """What a chat may choose: the configured model first."""
-        self._http = openai.DefaultAsyncHttpxClient(
-            transport=StreamTransport(ReadBatcher(clock), connections=1000, keep_seconds=_KEEP_SECONDS),
+        self._transport = StreamTransport(ReadBatcher(clock), connections=1000, keep_seconds=_KEEP_SECONDS)
+        self._http = httpx2.AsyncClient(
+            transport=self._transport,
             timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
+            follow_redirects=True,
         )
         self._clients = [self._client(name) for name in dict.fromkeys(names)]
         self._chain = Chain(self._clients)
@@ -150,7 +151,7 @@ class Models:
 
     async def prepare(self) -> None:
         """Load what the first request needs, in a thread."""
-        await asyncio.to_thread(self._clients[0].load)
+        await self._transport.open()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -235,11 +236,5 @@ class Models:
         base_url, key = self._check(name, setting)
         # Only looked at: what cannot be used is named now, and not when somebody asks.
         proxy_before(base_url, f"the model at {urlsplit(base_url).hostname}")
-        client = openai.AsyncOpenAI(
-            api_key=key,
-            base_url=base_url,
-            max_retries=0,
-            timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
-            http_client=self._http,
-        )
-        return Endpoint(client, name, base_url, self._options, self._learned[base_url, name.model])
+        api = Api(self._http, base_url, key)
+        return Endpoint(api, name, base_url, self._options, self._learned[base_url, name.model])

@@ -78,10 +78,6 @@ class ModelClient:
         """`provider:name`."""
         return str(self._at.name)
 
-    def load(self) -> None:
-        """Load what the SDK loads at its first request."""
-        _ = self._at.client.chat.completions.with_streaming_response.create
-
     @property
     def sees(self) -> bool:
         """It was never told that the model takes no pictures."""
@@ -215,13 +211,13 @@ class ModelClient:
             except NETWORK_ERRORS as error:
                 raise failure(error, self._at.name, body, place=self._at.server, wall=self._clock.wall()) from None
             try:
-                ending = response.http_response.extensions[ENDING]
+                ending = response.extensions[ENDING]
                 # A server that knows no limit is stopped at it; one that does counts itself, and better.
                 margin = _COUNTED_MARGIN if name_in(body) else 1.0
                 most_chars, tokens = request.max_output_chars, self.estimator.tokens_once
                 most = most_tokens * margin
                 reading = StreamReading(wire.assembly(), wire.decoder(), ending, most_chars, most, tokens)
-                read = reading.pieces(response.iter_bytes(), patience, self.name, prompted=not native)
+                read = reading.pieces(response.aiter_bytes(), patience, self.name, prompted=not native)
                 async with aclosing(read) as pieces:
                     async for piece in pieces:
                         yield piece

@@ -14,7 +14,6 @@ from typing import Any
 
 import aiohttp
 import httpx2
-import openai
 
 from bot.contract import (
     AccountEmpty,
@@ -30,13 +29,14 @@ from bot.contract import (
     ToolsRefused,
 )
 from bot.model import lengths
+from bot.model.api import Refused
 from bot.model.causes import Cause, find_cause, find_wait
 from bot.model.providers import ModelName
 from bot.model.rendering import Weighed
 from bot.model.unfitparts import refused_role, refused_tool
 
 NETWORK_ERRORS = (
-    openai.OpenAIError,
+    Refused,
     httpx2.HTTPError,
     httpx2.InvalidURL,
     httpx2.StreamError,
@@ -229,11 +229,14 @@ def refusal(  # noqa: C901  # a table of what servers say, the surest first
 
 def failure(error: BaseException, of: ModelName, sent: Mapping[str, Any], *, place: str, wall: float) -> ModelError:
     """Translate whatever was raised while a stream was opened; `wall` is the time now, for waits given as dates."""
-    if isinstance(error, openai.APIStatusError):
-        code = error.code or error.type or ""
-        code, wait = code if isinstance(code, str) else "", retry_after(error.response.headers, wall)
-        said = f"{error.message} {error.body}"
-        return refusal(error.status_code, said, of, sent, code=code, body=error.body, retry_after=wait)
+    if isinstance(error, Refused):
+        told = error.body if isinstance(error.body, dict) else {}
+        code = told.get("code") or told.get("type") or ""
+        code = str(code) if isinstance(code, str | int) else ""
+        wait = retry_after(error.headers, wall)
+        # The message once more: in the object its quotes are escaped.
+        said = f"{told.get('message') or ''} {error.body}"
+        return refusal(error.status, said, of, sent, code=code, body=error.body, retry_after=wait)
     help_ = f"; {of.provider.hint}" if of.provider.hint else ""
     return ModelAway(f"{of} cannot be reached at {place} ({_kind(error)}){help_}")
 

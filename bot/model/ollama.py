@@ -11,21 +11,18 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import Any
 
-import httpx2
-import openai
-
 from bot.contract import ContextTooLong
+from bot.model.api import Refused, read_value
 from bot.model.assembly import Assembly, ChatAssembly, Delta, StreamFault, table_in, tables_in
 from bot.model.base import Request
 from bot.model.endings import WHOLE
 from bot.model.failures import NETWORK_ERRORS
 from bot.model.rendering import Weighed
 from bot.model.sse import Decoder, LineDecoder
-from bot.model.wire import Body, ChatWire, Endpoint
+from bot.model.wire import Body, ChatWire, Endpoint, Opening
 
 log = logging.getLogger(__name__)
 
@@ -72,11 +69,11 @@ class OllamaWire:
     decoder: type[Decoder] = LineDecoder
 
     def __init__(self, at: Endpoint) -> None:
-        self._client = at.client
         self._chat = ChatWire(at)
         self.identity = at.place
         self._model = at.name.model
         self._root = at.base_url.removesuffix("/v1")
+        self._api = at.api.beside(self._root)
         self._looked = not at.base_url.endswith("/v1")
         self._looking = asyncio.Lock()
         self._longest = 0
@@ -100,13 +97,10 @@ class OllamaWire:
                 return
             try:
                 async with asyncio.timeout(_LOOK_SECONDS):
-                    told = await self._client.post(
-                        f"{self._root}/api/show", cast_to=httpx2.Response, body={"model": self._model}
-                    )
-                    self._longest = _context_length(told.json())
-                    loaded = await self._client.get(f"{self._root}/api/ps", cast_to=httpx2.Response)
-                    self._window = min(_loaded_window(loaded.json(), self._model), self._longest)
-            except openai.APIStatusError as error:
+                    async with self._api.post("/api/show", {"model": self._model}) as told:
+                        self._longest = _context_length(await read_value(told))
+                    self._window = min(_loaded_window(await self._api.get("/api/ps"), self._model), self._longest)
+            except Refused as error:
                 # An Ollama without this model may get it later; anything else is none. The request tells the person.
                 self._looked = self.found or not isinstance(error.body, str)
                 return
@@ -151,21 +145,8 @@ class OllamaWire:
         before, self._window = self._window, min(2 * self._window, self._longest)
         return self._window > before
 
-    @asynccontextmanager
-    async def open(self, body: Body) -> AsyncIterator[openai.AsyncAPIResponse[Any]]:
-        # How the SDK itself asks for a response that is not read yet.
-        response: Any = await self._client.post(
-            f"{self._root}/api/chat",
-            cast_to=object,
-            body=body,
-            options={"headers": {"X-Stainless-Raw-Response": "stream"}},
-            stream=True,
-            stream_cls=openai.AsyncStream[Any],
-        )
-        try:
-            yield response
-        finally:
-            await response.close()
+    def open(self, body: Body) -> Opening:
+        return self._api.post("/api/chat", body)
 
 
 def _messages(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

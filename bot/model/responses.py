@@ -167,8 +167,7 @@ class ResponsesWire:
         return body
 
     def open(self, body: Body) -> Opening:
-        # As in `ChatWire.open`: without a walk through all of it.
-        return self._at.client.responses.with_streaming_response.create(stream=True, extra_body=body)
+        return self._at.api.post("/responses", body)
 
     def _items(self, request: Request) -> tuple[str, list[Mapping[str, Any]]]:
         """The instructions and the conversation as input items."""

@@ -62,5 +62,5 @@ class Service:
             raise ModelSlow(f"{self.name} gave no {what} within {seconds:g} s") from None
 
     def failure(self, error: BaseException) -> ModelError:
-        """Return what an error of the SDK or the network means."""
+        """Return what a refusal or an error of the network means."""
         return failure(error, self.at.name, {}, place=self.at.server, wall=self._clock.wall())

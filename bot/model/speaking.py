@@ -60,10 +60,9 @@ class Speaker:
     async def _ask(self, text: str, form: SoundForm) -> bytes:
         at, content = self._service.at, bytearray()
         try:
-            async with at.client.audio.speech.with_streaming_response.create(
-                input=text, model=at.name.model, voice=self._voice, response_format=form
-            ) as response:
-                async for part in response.iter_bytes():
+            asked = {"input": text, "model": at.name.model, "voice": self._voice, "response_format": form}
+            async with at.api.post("/audio/speech", asked) as response:
+                async for part in response.aiter_bytes():
                     content += part
                     if len(content) > _MOST_BYTES:
                         raise ModelDropped(f"{self.name} sends more sound than {len(text)} characters have")

@@ -6,10 +6,15 @@ https://platform.openai.com/docs/api-reference/audio/createTranscription
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import BinaryIO, Final, Protocol
+from typing import Any, BinaryIO, Final, Protocol
+
+import httpx2
 
 from bot.contract import Clock, ModelDropped
+from bot.model.api import read_value
+from bot.model.assembly import table_in
 from bot.model.failures import NETWORK_ERRORS
 from bot.model.service import Service
 from bot.model.wire import Endpoint
@@ -68,13 +73,21 @@ class ServiceTranscriber:
     async def _ask(self, recording: BinaryIO, name: str, media_type: str) -> Heard:
         at = self._service.at
         try:
-            said = await at.client.audio.transcriptions.create(
-                file=(name, recording, media_type), model=at.name.model, response_format="json"
-            )
+            asked = {"model": at.name.model, "response_format": "json"}
+            async with at.api.post("/audio/transcriptions", asked, (name, recording, media_type)) as response:
+                said = await _read(response)
         except NETWORK_ERRORS as error:
             raise self._service.failure(error) from None
-        text = getattr(said, "text", None)
+        text = said.get("text")
         if not isinstance(text, str):
             raise ModelDropped(f"{self.name} answered with something else than a transcript")
-        seconds = getattr(getattr(said, "usage", None), "seconds", None)
+        seconds = table_in(said.get("usage")).get("seconds")
         return Heard(text.strip()[:_MOST_CHARS], seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0)
+
+
+async def _read(response: httpx2.Response) -> Mapping[str, Any]:
+    """Return the object that an answer holds, an empty one where it holds something else."""
+    try:
+        return table_in(await read_value(response))
+    except ValueError:
+        return {}

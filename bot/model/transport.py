@@ -1,6 +1,6 @@
-"""HTTP to the models' servers: aiohttp under the SDK's client, read as `bot.model.readbatcher` says.
+"""HTTP to the models' servers: aiohttp under httpx's client, read as `bot.model.readbatcher` says.
 
-The SDK takes a client with a transport of one's own: https://www.python-httpx.org/advanced/transports/
+A client takes a transport of one's own: https://www.python-httpx.org/advanced/transports/
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class StreamTransport(httpx2.AsyncBaseTransport):
         """
         url, waits = str(request.url), request.extensions.get("timeout", {})
         try:
-            session = await self._opened()
+            session = await self.open()
             response = await session.request(
                 request.method,
                 url,
@@ -121,7 +121,8 @@ class StreamTransport(httpx2.AsyncBaseTransport):
             self._proxies[server] = proxy_before(server, f"the model at {url.host}")
         return self._proxies[server]
 
-    async def _opened(self) -> aiohttp.ClientSession:
+    async def open(self) -> aiohttp.ClientSession:
+        """Return the session, which is made at the first call."""
         if self._session is None:
             # Reading the certificates takes a tenth of a second of the processor.
             context = await asyncio.to_thread(trusted, httpx2.create_ssl_context)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
-import openai
+import httpx2
 
+from bot.model.api import Api
 from bot.model.assembly import Assembly, ChatAssembly
 from bot.model.base import Request
 from bot.model.learned import Learned
@@ -19,7 +20,7 @@ from bot.model.rendering import ChatRendering, Declarations
 from bot.model.sse import Decoder, EventDecoder
 
 Body: TypeAlias = dict[str, Any]
-Opening: TypeAlias = AbstractAsyncContextManager[openai.AsyncAPIResponse[Any]]
+Opening: TypeAlias = AbstractAsyncContextManager[httpx2.Response]
 
 
 class Wire(Protocol):
@@ -45,7 +46,7 @@ class Wire(Protocol):
 class Endpoint:
     """One model at its server, with what is known of both: all that a wire asks with."""
 
-    client: openai.AsyncOpenAI
+    api: Api
     name: ModelName
     base_url: str
     options: ModelOptions
@@ -118,8 +119,4 @@ class ChatWire:
         return next((name for name in (own, other) if name not in self._at.learned.refused), "")
 
     def open(self, body: Body) -> Opening:
-        # The walk of the SDK's types through every message and every tool's schema takes longer than all else a
-        # request needs, and changes nothing in plain values; what it does not know, it sends as it is.
-        # https://github.com/openai/openai-python#undocumented-request-params
-        create = self._at.client.chat.completions.with_streaming_response.create
-        return create(model=self._at.name.model, messages=(), stream=True, extra_body=body)
+        return self._at.api.post("/chat/completions", body)

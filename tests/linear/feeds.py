@@ -1097,6 +1097,7 @@ OWN: dict[str, str] = {
     "bot.contract.target": _SHORT,
     "bot.operations.metrics": _SHORT,
     "bot.commands.language": _HANDS_ON,
+    "bot.model.api": _HANDS_ON,
     "bot.model.chain": _HANDS_ON,
     "bot.model.client": _HANDS_ON,
     "bot.model.reading": _HANDS_ON,

@@ -1,0 +1,61 @@
+"""What a start loads: with one platform nothing of the others, and nothing that only rare answers need."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from playground.child import clean_environment
+from playground.model import ModelServer, Reply
+from playground.telegram import TelegramServer
+from tests.patience import PATIENCE
+
+LATER = frozenset(
+    (
+        # the other platforms
+        *("slack_bolt", "slack_sdk", "discord"),
+        # the SDKs of models and tools
+        *("openai", "tavily", "mcp", "mcp_types", "e2b", "ddgs", "faster_whisper", "tiktoken"),
+        # pages, documents and pictures
+        *("lxml", "trafilatura", "pypdfium2", "PIL", "docx", "openpyxl", "numpy", "matplotlib"),
+        # several processes
+        *("psycopg", "asyncpg", "dbos", "sqlalchemy"),
+    )
+)
+
+
+async def test_one_platform_and_a_first_answer_load_nothing_of_the_others(tmp_path: Path) -> None:
+    async with TelegramServer() as telegram, ModelServer() as model:
+        model.script = lambda body: Reply("Tea is a **leaf**.")
+        telegram.person(7, "Ada")
+        settings = {
+            "TELEGRAM_BOT_TOKEN": telegram.token,
+            "TELEGRAM_API_BASE_URL": telegram.base_url,
+            "MODEL": "openai:scripted",
+            "OPENAI_API_KEY": "sk-loopback",
+            "OPENAI_BASE_URL": model.base_url,
+            "ALLOW_ALL": "true",
+            "DATABASE_URL": f"sqlite:///{tmp_path}/start.db",
+        }
+        program = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-X", "importtime", "-m", "bot", "run"),
+            env=clean_environment(settings),
+            stderr=asyncio.subprocess.PIPE,
+            cwd=tmp_path,
+        )
+        reading = asyncio.create_task(program.communicate())
+        try:
+            async with asyncio.timeout(PATIENCE):
+                telegram.say(7, "What is tea?", person=7)
+                while not any(message.text == "Tea is a leaf." for message in telegram.screen.of("7")):
+                    assert program.returncode is None
+                    await asyncio.sleep(0.05)
+        finally:
+            if program.returncode is None:
+                program.terminate()
+            _, told = await reading
+
+    loaded = {line.rpartition("|")[2].strip() for line in told.decode().splitlines() if line.startswith("import time:")}
+    assert {"bot.app", "adapters.telegram.adapter", "telegram"} <= loaded
+    assert {name for name in loaded if name.partition(".")[0] in LATER} == set()

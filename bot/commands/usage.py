@@ -41,6 +41,8 @@ def write_usage(report: Report, language: str, *, priced: bool, everybody: bool)
         line(say("usage_you", language), report.person),
         line(say("usage_chat", language), report.chat),
     ]
+    if report.workspace is not None:
+        lines.append(line(say("usage_workspace", language), report.workspace))
     if report.tools:
         paid = (
             f"{name} {amount.messages} × {_dollars(amount.dollars / max(1, amount.messages))}"

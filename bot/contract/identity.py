@@ -171,6 +171,11 @@ def is_person(id: str) -> bool:
     return _read(id, "person") is not None
 
 
+def is_workspace(id: str) -> bool:
+    """Whether an id is that of a Slack workspace or of a Discord server, as messages name it."""
+    return _read(id, "workspace") == id
+
+
 def examples(*kinds: str) -> str:
     """Return what ids of these kinds look like on each platform, behind commas."""
     shown = (

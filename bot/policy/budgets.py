@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.contract import ChatId, MessageSent
+from bot.contract import ChatId, MessageSent, identity
 from bot.settings import CoreSettings
 from bot.store import Amount
 
@@ -84,8 +84,9 @@ class Payer:
 
     @property
     def workspace(self) -> str:
-        """That of the account through which it is asked: in Slack each workspace has one of its own."""
-        return f"workspace {self.chat.platform}:{self.chat.account}"
+        """The key of the workspace in which it is asked; "" where the account serves everybody, as a Telegram bot."""
+        account = f"{self.chat.platform}:{self.chat.account}"
+        return f"workspace {account}" if identity.is_workspace(account) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,8 @@ class Report:
     """Seconds until the quotas start afresh."""
     tools: tuple[tuple[str, Amount], ...] = ()
     """What the person's part was paid for tools, as (tool, how often and how much)."""
+    workspace: Day | None = None
+    """That of everybody in the person's workspace, where it has a quota."""
     top: tuple[tuple[str, Amount], ...] = ()
     """Who spent most, as (person, amount); only for admins."""
 

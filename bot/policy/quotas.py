@@ -155,7 +155,7 @@ class Quotas:
         person, chat, everybody = payer.keys
         limits = [
             Limit(person, MINUTE, Amount(messages=self._limits.messages_per_minute)),
-            *(Limit(key, DAY, Amount()) for key in (person, chat, everybody)),
+            *(Limit(key, DAY, Amount()) for key in (person, chat, everybody, *self._workspace_keys(payer))),
         ]
         return self._allowed("messages_per_minute", await self._spending.count(limits, Amount(messages=1)))
 
@@ -165,7 +165,7 @@ class Quotas:
         most = self._limits.scheduled_per_day
         limits = [
             Limit(f"scheduled {payer.person}", DAY, Amount(messages=most)),
-            *(Limit(key, DAY, Amount()) for key in payer.keys),
+            *(Limit(key, DAY, Amount()) for key in (*payer.keys, *self._workspace_keys(payer))),
         ]
         return 0 if self._allowed("scheduled", await self._spending.count(limits, Amount(messages=1))) else most
 
@@ -198,6 +198,7 @@ class Quotas:
             days[all_],
             days[OTHERS],
             resets_in=DAY - self.clock.wall() % DAY,
+            workspace=days.get(payer.workspace),
             tools=tuple((key.removeprefix(_tools_of(payer.person)), amount) for key, amount in tools),
             top=tuple((key.removeprefix("person "), amount) for key, amount in top),
         )
@@ -377,9 +378,14 @@ class Quotas:
         return [
             Limit(person, DAY, Amount(tokens=limits.tokens_person, dollars=limits.money_person)),
             Limit(chat, DAY, Amount(tokens=limits.tokens_chat)),
-            *([Limit(payer.workspace, DAY, shared)] if shared != Amount() else []),
+            *(Limit(key, DAY, shared) for key in self._workspace_keys(payer)),
             *daily,
         ]
+
+    def _workspace_keys(self, payer: Payer) -> tuple[str, ...]:
+        """The key of the payer's workspace; none where no workspace has a quota, so that nothing more is counted."""
+        limited = self._limits.tokens_workspace or self._limits.money_workspace
+        return (payer.workspace,) if limited and payer.workspace else ()
 
     def _amount_of(self, model: str, usage: Usage) -> Amount:
         return Amount(usage.prompt + usage.completion, dollars=self.prices.dollars_of(model, usage) or 0.0)

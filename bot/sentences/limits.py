@@ -91,6 +91,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "usage_unpriced": ("cost unknown", "费用未知", "費用不明"),
     "usage_you": ("you", "你", "你"),
     "usage_chat": ("this chat", "此聊天", "這個聊天室"),
+    "usage_workspace": ("this workspace", "此工作区", "這個工作空間"),
     "usage_all": ("everybody", "所有人", "所有人"),
     "usage_tools": ("- of this for tools: {tools}", "- 其中工具：{tools}", "- 其中工具：{tools}"),
     "usage_others": (

@@ -15,7 +15,7 @@ from bot.contract.errors import ContextTooLong, ModelBusy, ModelDropped, StoreEr
 from bot.contract.messages import ChatId
 from bot.contract.transcript import Usage
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
-from bot.policy.budgets import ANSWER_TOKENS, DAY, Payer, QuotaLimits
+from bot.policy.budgets import ANSWER_TOKENS, DAY, Day, Payer, QuotaLimits
 from bot.policy.metering import MeteredModel
 from bot.policy.once import Once
 from bot.policy.prices import Prices, read_prices
@@ -621,3 +621,18 @@ async def test_a_workspace_that_has_spent_its_day_leaves_the_others_theirs(make:
     with charge(eve):
         await quotas.settle(await quotas.reserve("m", Usage(1_000, 500)), "m", Usage(10, 10))
     assert await quotas.find_exhausted(eve) is None
+
+
+async def test_usage_shows_what_a_workspace_may_spend_where_that_is_limited(make: Make) -> None:
+    """A Telegram or Discord bot serves everybody by one account, which is nobody's workspace."""
+    quotas = make(tokens_workspace=5_000)
+    ada, eve = Payer("slack:T1/A", ChatId("slack", "T1", "C1")), Payer("slack:T2/E", ChatId("slack", "T2", "C1"))
+    for payer in (ada, replace(ada, person="slack:T1/B"), eve, ADA):
+        await quotas.count_question(payer)
+        await ask_anyway(quotas, payer)
+    seen = await quotas.report(ada)
+    assert seen.workspace == Day(Amount(200, 2), Amount(5_000))
+    shown = write_usage(seen, "en", priced=False, everybody=False)
+    assert "\n- this workspace: 2 questions, 200 tokens of 5,000 (4,800 left), cost unknown" in shown
+    assert (await quotas.report(ADA)).workspace is None
+    assert (await make().report(ada)).workspace is None

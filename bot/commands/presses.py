@@ -53,6 +53,8 @@ class Presses:
         self._queue = queue
         self._answers = answers
         self._approvals = approvals
+        self._speaking: dict[int, int] = {}
+        """Turns whose answers are spoken for a press, with the inbox row of that."""
 
     async def decide(self, id: int, press: ControlPressed) -> PressVerdict:
         """Do what a press asks that can be done at once, and return what is left to do.
@@ -89,7 +91,7 @@ class Presses:
                 return PressVerdict(say("button_noted", language))
             case Control.ALLOW | Control.DENY:
                 return await self._decide(id, turn, press, language)
-            case Control.REGENERATE | Control.CONTINUE:
+            case Control.REGENERATE | Control.CONTINUE | Control.SPEAK:
                 return await self._ask(id, turn, press, language)
             case _:
                 assert_never(press.control)
@@ -143,21 +145,31 @@ class Presses:
         return found.incoming.sender if found is not None else Sender(id=turn.person)
 
     async def _ask(self, id: int, turn: TurnRecord, press: ControlPressed, language: Language) -> PressVerdict:
-        """Return the message that a press stands for: it is about the newest answer of its chat, or about none.
+        """Return the message that a press stands for: it is about the newest answer of its chat, or about none; only
+        spoken can an older one be.
 
         One that is not stored as ended yet has its last edit on screen; the message waits until it is.
         """
         begun = await self._store.turns.find_record(id)
         last = await self._store.turns.find_last(turn.chat)
-        if begun is None and turn.ended_at and (last is None or last.id != turn.id):
+        newest = last is not None and last.id == turn.id
+        if begun is None and turn.ended_at and not newest and not press.replies_to:
             return PressVerdict(say("button_old", language), refused=True)
         said = say("button_begun", language) if press.awaited else ""
+        if press.control is Control.SPEAK and not self._begins_to_speak(id, turn):
+            return PressVerdict(said)
         return PressVerdict(said, asks=question_of(press, turn.chat, language))
+
+    def _begins_to_speak(self, id: int, turn: TurnRecord) -> bool:
+        """Return whether an answer is to be spoken for a press, and remember that; False while it is for another."""
+        under_way = {of: by for of, by in self._speaking.items() if by == id or self._queue.knows(by)}
+        self._speaking = {turn.id: id} | under_way
+        return self._speaking[turn.id] == id
 
 
 def question_of(press: ControlPressed, chat: ChatId, language: str) -> MessageSent:
-    """Return the message that a press of Regenerate, Continue, Allow or Refuse stands for, as if the person had written
-    it; of a decision only the words, since what it allowed was done or not."""
+    """Return the message that a press of Regenerate, Continue, Speak, Allow or Refuse stands for, as if the person had
+    written it; of a decision only the words, since what it allowed was done or not."""
     again = press.control is Control.REGENERATE
     words = {Control.ALLOW: "approval_yes", Control.DENY: "approval_no"}.get(press.control, "button_go_on")
     return MessageSent(
@@ -167,7 +179,8 @@ def question_of(press: ControlPressed, chat: ChatId, language: str) -> MessageSe
         target=press.target,
         sent_at=press.sent_at,
         group=press.group,
-        text="" if again else say(words, language),
-        command="retry" if again else "",
+        text="" if again or press.command else say(words, language),
+        command="retry" if again else press.command,
+        replies_to=press.replies_to,
         replaces=press.turn if again else 0,
     )

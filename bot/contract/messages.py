@@ -257,11 +257,12 @@ class MessageDeleted(_Delivery):
 
 
 class Control(StrEnum):
-    """What a button does: the first seven with the turn of a reply, the others with a reminder of a list."""
+    """What a button does: the first eight with the turn of a reply, the others with a reminder of a list."""
 
     STOP = "stop"
     REGENERATE = "regenerate"
     CONTINUE = "continue"
+    SPEAK = "speak"
     GOOD = "good"
     BAD = "bad"
     ALLOW = "allow"
@@ -330,6 +331,16 @@ class ControlPressed(_Delivery):
     """Several people can press here."""
     awaited: bool = False
     """The platform shows that the press is under way until something is said."""
+
+    @property
+    def command(self) -> str:
+        """The command that it stands for, where that is none about the newest answer."""
+        return "voice" if self.control is Control.SPEAK else ""
+
+    @property
+    def replies_to(self) -> str:
+        """The message whose answer that command is about."""
+        return self.message_id if self.command else ""
 
     @property
     def there(self) -> MessageSent:

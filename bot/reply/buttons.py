@@ -20,22 +20,24 @@ class ReplyButtons:
     whole: tuple[Button, ...] = ()
 
     @classmethod
-    def of_answer(cls, turn: int, language: str) -> ReplyButtons:
-        """Return the buttons of an answer that is being written."""
-        return cls(_buttons(turn, language, Control.STOP), buttons_when_done(turn, language, goes_on=False))
+    def of_answer(cls, turn: int, language: str, *, speaks: bool) -> ReplyButtons:
+        """Return the buttons of an answer that is being written; see `buttons_when_done`."""
+        done = buttons_when_done(turn, language, goes_on=False, speaks=speaks)
+        return cls(_buttons(turn, language, Control.STOP), done)
 
     def under(self, body: str) -> tuple[Button, ...]:
         """Return what stands under a page that shows all the text there is."""
         return self.whole if body.rstrip().endswith(_ENDS) else self.growing
 
 
-def buttons_when_done(turn: int, language: str, *, goes_on: bool) -> tuple[Button, ...]:
+def buttons_when_done(turn: int, language: str, *, goes_on: bool, speaks: bool) -> tuple[Button, ...]:
     """Return what stands under a reply that has ended.
 
     Args:
         goes_on: it was cut off, and more can be written.
+        speaks: it can be spoken.
     """
-    more = (Control.CONTINUE,) if goes_on else ()
+    more = (*((Control.CONTINUE,) if goes_on else ()), *((Control.SPEAK,) if speaks else ()))
     return _buttons(turn, language, Control.REGENERATE, *more, Control.GOOD, Control.BAD)
 
 

@@ -40,11 +40,13 @@ class Replies:
         *,
         secrets: tuple[str, ...] = (),
         buttons: bool = False,
+        speaks: bool = False,
         fresh_after: float = 0.0,
     ) -> None:
         """
         Args:
             buttons: put buttons under answers.
+            speaks: one of them speaks an answer.
             fresh_after: seconds since its newest message after which an answer ends as a fresh one; 0: never.
         """
         self._fresh_after = fresh_after
@@ -53,6 +55,7 @@ class Replies:
         self._clock = clock
         self._secrets = secrets
         self._buttons = buttons
+        self._speaks = speaks
 
     def notice(
         self, surface: Surface, turn: str, buttons: tuple[Button, ...] = (), at: MessageRef | None = None
@@ -115,7 +118,7 @@ class Replies:
             attached={file.number: ShownBefore(file.ref, file.state) for file in before.attachments},
             delayed=lambda seconds: say("delayed", language, wait=how_long(seconds, language)),
             thinking=say("thinking", language),
-            buttons=ReplyButtons.of_answer(before.turn, language) if self._has_buttons(question) else None,
+            buttons=self._buttons_of(before.turn, question, language),
             fresh=self._fresh(before, question, language),
         )
 
@@ -152,7 +155,7 @@ class Replies:
             goes_on: it was cut off, and more can be written.
         """
         if self._has_buttons(question):
-            reply.offer(buttons_when_done(turn, language, goes_on=goes_on))
+            reply.offer(buttons_when_done(turn, language, goes_on=goes_on, speaks=self._speaks))
 
     def again(self, surface: Surface, record: ReplyRecord, *, calm: bool) -> ReplyStream:
         """Open the reply of an ended turn with the text and the files that it had; `finish` shows it.
@@ -169,7 +172,9 @@ class Replies:
             language = language_of(question.text, question.sender.language)
             head = self._head(question, language)
             if record.newest and self._has_buttons(question):
-                buttons = ReplyButtons(buttons_when_done(stored.turn, language, goes_on=record.goes_on))
+                goes_on = record.goes_on
+                done = buttons_when_done(stored.turn, language, goes_on=goes_on, speaks=self._speaks)
+                buttons = ReplyButtons(done)
         text = record.visible
         if (approval := record.approval) is not None:
             buttons, text = ReplyButtons(approval_buttons(approval)), text_with_outcome(text, approval)
@@ -196,6 +201,10 @@ class Replies:
             if len(file.content) <= min(surface.limits.attachment_bytes, FILE_BYTES):
                 reply.attach(file)
         return reply
+
+    def _buttons_of(self, turn: int, question: MessageSent | None, language: str) -> ReplyButtons | None:
+        """Return the buttons of an answer that is being written, where it has some."""
+        return ReplyButtons.of_answer(turn, language, speaks=self._speaks) if self._has_buttons(question) else None
 
     def _has_buttons(self, question: MessageSent | None) -> bool:
         # Where the target expires, nothing could be written for a press.

@@ -110,6 +110,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "button_stop": ("⏹ Stop", "⏹ 停止", "⏹ 停止"),
     "button_regenerate": ("🔄 Regenerate", "🔄 重新回答", "🔄 重新回答"),
     "button_continue": ("▶️ Continue", "▶️ 继续", "▶️ 繼續"),
+    "button_speak": ("🔊", "🔊", "🔊"),
     "button_good": ("👍", "👍", "👍"),
     "button_bad": ("👎", "👎", "👎"),
     "button_pause": ("⏸ Pause {number}", "⏸ 暂停 {number}", "⏸ 暫停 {number}"),

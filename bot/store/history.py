@@ -31,7 +31,7 @@ _RATED = "SELECT count(*) FROM turns t WHERE t.chat = c.id AND t.rating <> '' AN
 class History(Queries):
     """The entries of every chat, newest last."""
 
-    async def list_entries(self, chat: ChatId, *, limit: int = 400, after: int = 0) -> list[HistoryRow]:
+    async def list_entries(self, chat: ChatId, *, turn: int = 0, limit: int = 400, after: int = 0) -> list[HistoryRow]:
         """The newest `limit` entries since the last `/new`, in order, without answers that were replaced and without
         other branches than the newest answer's.
 
@@ -39,9 +39,10 @@ class History(Queries):
         then never between a call and its result.
 
         Args:
+            turn: those that it continues; 0: a question that replies to nothing.
             after: only those behind this sequence, up to which a summary stands in their place.
         """
-        return await self._readers.read(lambda db: _newest(db, find_branch(db, str(chat)), limit, after))
+        return await self._readers.read(lambda db: _newest(db, find_branch(db, str(chat), turn), limit, after))
 
     async def load(self, chat: ChatId, *, turn: int = 0, limit: int = 400) -> tuple[Summary | None, list[HistoryRow]]:
         """Return the summary of older entries, and the newer entries as `list_entries` does.

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from bot.contract import AssistantEntry, ChatId, Surface, Usage
+from bot.contract import AssistantEntry, ChatId, MessageSent, Surface, Usage
 from bot.policy import Once, OncePer
 from bot.reply import Notices, Replies, ReplyStream, VoicePosts
 from bot.safety import LinkPolicy
@@ -107,13 +107,22 @@ class Narrations:
     async def _read_aloud(self, run: Run, before: StoredTurn, surface: Surface) -> str:
         """Return why nothing is spoken, as a key of `bot.sentences`; empty where it is."""
         chat = run.question.chat
-        _, rows = await self._store.history.load(chat, turn=run.turn, limit=_ENTRIES)
+        rows = await self._store.history.list_entries(chat, turn=run.turn, limit=_ENTRIES)
+        if rows and not await self._is_meant(run.question, rows[-1].turn):
+            rows = []
         posts = self._replies.voice(surface, chat, before)
         voice = self._open(run, surface, posts, LinkPolicy(), whole=True)
         async with self.beside(voice, chat):
             voice.say(_words_of(rows, rows[-1].turn if rows else 0))
             voice.end()
             return await _wait(voice, run) or ("" if voice.spoken else "voice_nothing")
+
+    async def _is_meant(self, question: MessageSent, turn: int) -> bool:
+        """Return whether a command means the answer of this turn, which is the newest where `/new` has left behind the
+        one that it replies to."""
+        turns = self._store.turns
+        shown = await turns.find_shown_in(question.chat, question.replies_to) if question.replies_to else 0
+        return not shown or await turns.find_newest_answer(shown) == turn
 
     async def complete(self, voice: Narration, run: Run) -> None:
         """Wait until an answer that stands is spoken, unless somebody stops that, and say once where it is not.

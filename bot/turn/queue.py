@@ -176,6 +176,11 @@ class TurnQueue:
             return False
         return (box.running is not None and box.running.id == id) or any(one.id == id for one in box.waiting)
 
+    def knows(self, id: int) -> bool:
+        """Return True if a turn runs, waits or speaks in any chat."""
+        speaking = (one.id for several in self._speaking.values() for one in several)
+        return id in speaking or any(self.holds(chat, id) for chat in self._boxes)
+
     def gathers(self, chat: ChatId, id: int) -> bool:
         """Return True if a turn of this chat has not begun: it waits, here or for the rest of its question."""
         box = self._boxes.get(chat)

@@ -23,7 +23,7 @@ ADA, BOB = 7, 8
 LONG = " ".join(f"word{number}" for number in range(400))
 NOT_YOURS = "Only the person who asked, or an admin, may do that."
 OLD = "This button belongs to an answer that is not the newest any more."
-STOP, AGAIN, GO_ON, GOOD, BAD = "⏹ Stop", "🔄 Regenerate", "▶️ Continue", "👍", "👎"
+STOP, AGAIN, GO_ON, SPEAK, GOOD, BAD = "⏹ Stop", "🔄 Regenerate", "▶️ Continue", "🔊", "👍", "👎"
 
 
 class Room:
@@ -337,3 +337,31 @@ async def test_buttons_work_after_the_process_was_killed(room: Room, process: Pr
     room.press(growing, STOP)
     await room.until(lambda: growing.text.endswith("Stopped."))
     assert time.monotonic() - since < slowed(10)
+
+
+async def test_an_answer_is_spoken_at_a_press_once_and_after_a_kill(room: Room, process: Process, world: World) -> None:
+    world.settings["SPEECH_MODEL"] = "openai:gpt-4o-mini-tts"
+    kills, said = asyncio.Event(), world.model.speech.said
+
+    async def before(_: str) -> None:
+        await kills.wait()
+
+    world.model.speech.before = before
+    world.model.reply(Reply("Tea is a plant."))
+    await process.start()
+    await room.ready(1)
+    room.ask("What is tea?")
+    message = await room.answered("Tea is a plant.")
+    room.press(message, SPEAK, BOB)
+    room.press(message, SPEAK)
+    room.press(message, SPEAK)
+    await room.until(lambda: any(one.path.endswith("/audio/speech") for one in world.model.requests))
+    assert NOT_YOURS in room.heard()
+    await process.kill()
+    kills.set()
+    await process.start()
+    await room.until(lambda: [one for one in room.shown if one.files])
+    assert await process.stop() == 0
+
+    assert len([one for one in room.shown if one.files]) == 1 and set(said) == {"Tea is a plant."}
+    assert [one.text for one in room.shown if "Tea" in one.text] == ["Tea is a plant."]

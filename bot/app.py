@@ -211,16 +211,10 @@ class App:
 
     def _join_reply(self) -> None:
         """Build what shows replies, and completes those of former processes."""
-        core = self.configuration.core
-        buttons, speaks, fresh = core.reply_buttons, self.models.speaker is not None, core.fresh_message_seconds
+        core, secrets, speaks = self.configuration.core, self._secrets, self.models.speaker is not None
+        buttons, fresh = core.reply_buttons, core.fresh_message_seconds
         self._replies = replies = Replies(
-            self.store,
-            self.pacer,
-            self._clock,
-            secrets=self._secrets,
-            buttons=buttons,
-            speaks=speaks,
-            fresh_after=fresh,
+            self.store, self.pacer, self._clock, secrets=secrets, buttons=buttons, speaks=speaks, fresh_after=fresh
         )
         self._notices = Notices(replies, self._surface, self._clock)
         self.settling = Settling(store=self.store, replies=replies, clock=self._clock, surface=self.platforms.surface)

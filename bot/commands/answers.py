@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
-from bot.commands.reminders import ReminderList, list_mark
+from bot.commands.reminders import ReminderList, asked_page, page_of
 from bot.commands.toolmenu import list_tools
 from bot.commands.usage import write_usage
 from bot.commands.why import write_receipt
@@ -125,9 +125,9 @@ class CommandAnswers:
 
     async def buttons(self, message: MessageSent, language: str) -> tuple[Button, ...]:
         """Return what can be pressed below the reply to a command."""
-        if message.command != "reminders" or message.text.strip():
+        if message.command != "reminders" or (page := asked_page(message)) is None:
             return ()
-        return (await self.reminders.list(message, language, self.surface(message).limits))[1]
+        return (await self.reminders.write_list(message, language, self.surface(message).limits, page))[1]
 
     async def press(self, press: ControlPressed, language: str) -> str:
         """Do what such a button says, as if who pressed it had written the command, and return what came of it."""
@@ -135,12 +135,11 @@ class CommandAnswers:
         return await self.reminders.change(press.aside, press.control, press.turn, language, form)
 
     async def list_again(self, press: ControlPressed, language: str) -> tuple[str, tuple[Button, ...]]:
-        """Return what the message of such a button shows from now on: the list as it is now, where that message held
-        all of it, whosever reminders it lists pressed, and one message holds it still; else nothing."""
-        if not press.message_id or press.mark != list_mark(press.sender.id):
+        """Return what the message of such a button shows from now on: its page of the list as it is now, where whosever
+        reminders it lists pressed; else nothing."""
+        if not press.message_id or not (page := page_of(press.mark, press.sender.id)):
             return "", ()
-        text, buttons, fits = await self.reminders.list(press.there, language, self.surface(press.there).limits)
-        return (text, buttons) if fits else ("", ())
+        return await self.reminders.write_list(press.there, language, self.surface(press.there).limits, page)
 
     async def _usage(self, message: MessageSent, language: str) -> str:
         """Return what this person and this chat used today; in private, an admin reads of everybody."""

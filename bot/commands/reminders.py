@@ -21,11 +21,28 @@ _ACTIONS = {
 _ASKED = re.compile(r"(?P<action>[^\W\d]+)\s*#?(?P<number>\d{1,12})")
 _TEXT_CHARS = (200, 80, 40, 20)
 """Characters of each text in a list, until all of it fits one message."""
+_PAGED_CHARS = 40
+"""The same where it fits none, and is listed in pages."""
+_PAGE_DIGITS = 4
+"""Hexadecimal digits of a page's number in a mark."""
 
 
-def list_mark(person: str) -> str:
-    """Return what marks the buttons of a message that lists all reminders of a person."""
-    return hashlib.blake2b(person.encode(), digest_size=MARK_CHARS // 2).hexdigest()
+def list_mark(person: str, page: int) -> str:
+    """Return what marks the buttons of a message that lists a page of a person's reminders."""
+    digest = hashlib.blake2b(person.encode(), digest_size=MARK_CHARS // 2).hexdigest()
+    return f"{digest[:-_PAGE_DIGITS]}{page % 16**_PAGE_DIGITS:0{_PAGE_DIGITS}x}"
+
+
+def page_of(mark: str, person: str) -> int:
+    """Return the page that such a mark names; 0 for a mark of somebody else's list, or of none."""
+    page = int(mark[-_PAGE_DIGITS:], 16) if mark else 0
+    return page if mark == list_mark(person, page) else 0
+
+
+def asked_page(message: MessageSent) -> int | None:
+    """Return which page of the list the argument of the command asks for; None where it asks for something else."""
+    asked = message.text.strip()
+    return int(asked or 1) if not asked or (len(asked) <= _PAGE_DIGITS and asked.isdecimal()) else None
 
 
 def _shortened(text: str, chars: int) -> str:
@@ -47,29 +64,39 @@ class ReminderList:
         """Return the list as Markdown, or what came of a change."""
         form = limits.command_form
         command, asked = form.format(word="reminders"), message.text.strip().lower()
-        if not asked:
-            return (await self.list(message, language, limits))[0]
+        if (page := asked_page(message)) is not None:
+            return (await self.write_list(message, language, limits, page))[0]
         match = _ASKED.fullmatch(asked)
         action = _ACTIONS.get(match["action"]) if match else None
         if match is None or action is None:
             return say("reminders_usage", language, command=command)
         return await self.change(message, action, int(match["number"]), language, form)
 
-    async def list(
-        self, message: MessageSent, language: str, limits: SurfaceLimits
-    ) -> tuple[str, tuple[Button, ...], bool]:
-        """Return the list as Markdown, what stands below it (what can be done with each reminder, as far as there is
-        room), and whether one message holds it all; the texts are shortened for that."""
+    async def write_list(
+        self, message: MessageSent, language: str, limits: SurfaceLimits, page: int
+    ) -> tuple[str, tuple[Button, ...]]:
+        """Return the list as Markdown, and what stands below it: what can be done with each reminder, as far as there
+        is room.
+
+        The texts are shortened until it fits one message; where they cannot be, it comes in pages of one message.
+
+        Args:
+            page: which of them; one behind the last is the last.
+        """
         timers = self._store.timers.bind(message.chat, message.sender, None)
         waiting = await timers.pending(str(message.chat), message.sender.id)
         command = limits.command_form.format(word="reminders")
         for chars in _TEXT_CHARS:
             text = self._write(waiting, language, command, chars)
-            if fits := limits.measure(text) <= limits.page_length:
+            if limits.measure(text) <= limits.page_length:
+                page = 1
                 break
         else:
-            text = self._write(waiting, language, command, _TEXT_CHARS[0])
-        mark = list_mark(message.sender.id) if fits else ""
+            pages = self._cut(waiting, language, command, limits)
+            page = min(max(1, page), len(pages))
+            waiting = pages[page - 1]
+            text = self._write(waiting, language, command, _PAGED_CHARS, page, len(pages))
+        mark = list_mark(message.sender.id, page)
         found = [
             Button(control, one.number, say(f"button_{control}", language, number=one.number), mark)
             for one in waiting
@@ -78,7 +105,23 @@ class ReminderList:
                 Control.DELETE,
             )
         ]
-        return text, tuple(found[:MOST_BUTTONS]), fits
+        return text, tuple(found[:MOST_BUTTONS])
+
+    def _cut(
+        self, waiting: Sequence[Reminder], language: str, command: str, limits: SurfaceLimits
+    ) -> list[list[Reminder]]:
+        """Return the reminders of each page."""
+        most = len(waiting)
+        left = limits.page_length - limits.measure(self._write(waiting[:0], language, command, 0, most, most))
+        pages, used = [list[Reminder]()], 0
+        for one in waiting:
+            length = limits.measure(self._line(one, language, _PAGED_CHARS)) + 1
+            if used and used + length > left:
+                pages.append([])
+                used = 0
+            pages[-1].append(one)
+            used += length
+        return pages
 
     async def change(self, asked: MessageSent, action: Control, number: int, language: str, form: str) -> str:
         """Pause, resume or delete one of a person's reminders in a chat, and return what came of it.
@@ -97,16 +140,22 @@ class ReminderList:
         [when] = [self._when(one) for one in await timers.pending(*mine) if one.number == number] or [""]
         return say(f"reminders_{action}", language, number=number, when=when)
 
-    def _write(self, waiting: Sequence[Reminder], language: str, command: str, chars: int) -> str:
-        if not waiting:
+    def _write(
+        self, waiting: Sequence[Reminder], language: str, command: str, chars: int, page: int = 1, pages: int = 1
+    ) -> str:
+        if not waiting and pages == 1:
             return say("reminders_none", language)
         lines = [say("reminders_listed", language, zone=self._zone), ""]
-        for one in waiting:
-            when = say("reminders_paused", language) if one.paused else self._when(one)
-            often = f" (`{one.repeat.rule}` {one.repeat.zone})" if one.repeat else ""
-            asks = f" {say('reminders_asks', language)}" if one.question else ""
-            lines.append(f"- `{one.number}` {when}{often}{asks} {_shortened(clean_name(one.text), chars)}")
+        lines += [self._line(one, language, chars) for one in waiting]
+        if pages > 1:
+            lines += ["", say("reminders_page", language, page=page, pages=pages, command=command)]
         return "\n".join([*lines, "", say("reminders_usage", language, command=command)])
+
+    def _line(self, one: Reminder, language: str, chars: int) -> str:
+        when = say("reminders_paused", language) if one.paused else self._when(one)
+        often = f" (`{one.repeat.rule}` {one.repeat.zone})" if one.repeat else ""
+        asks = f" {say('reminders_asks', language)}" if one.question else ""
+        return f"- `{one.number}` {when}{often}{asks} {_shortened(clean_name(one.text), chars)}"
 
     def _when(self, reminder: Reminder) -> str:
         return f"{datetime.datetime.fromtimestamp(reminder.due, zone_or_utc(self._zone)):%Y-%m-%d %H:%M}"

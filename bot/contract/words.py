@@ -48,7 +48,7 @@ COMMANDS = (
         argument="[forget N]",
         private=True,
     ),
-    Command("reminders", argument="[pause|resume|delete N]", private=True),
+    Command("reminders", argument="[N | pause|resume|delete N]", private=True),
     Command("context", private=True),
     Command("forget", argument="[yes]", queued=True),
     Command("export", argument="[json | all]", queued=True),

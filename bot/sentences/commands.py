@@ -152,6 +152,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "你在这里没有等待中的提醒。可以这样设置：每个工作日早上八点提醒我活动一下。",
         "你在這裡沒有等待中的提醒。可以這樣設定：每個工作日早上八點提醒我活動一下。",
     ),
+    "reminders_page": (
+        "Page {page} of {pages}. Write `{command} N` for another page.",
+        "第 {page} 页，共 {pages} 页。发送 `{command} N` 查看其他页。",
+        "第 {page} 頁，共 {pages} 頁。輸入 `{command} N` 查看其他頁。",
+    ),
     "reminders_asks": ("question:", "提问：", "提問："),
     "reminders_paused": ("paused", "已暂停", "已暫停"),
     "reminders_usage": (

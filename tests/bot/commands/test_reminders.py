@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from dataclasses import replace
 
-from bot.commands.reminders import list_mark
+from bot.commands.reminders import list_mark, page_of
 from bot.contract import Button, ChatId, Control, ControlPressed, Page, ReplyTarget, Sender, SurfaceLimits
 from tests.bot.conftest import OpenRig, Rig
 from tools.base import Repeat
 
-ADA = "telegram:7"
+ADA, BOB = "telegram:7", "telegram:8"
 
 
 async def remind(it: Rig, chat: ChatId, due: float, text: str, repeat: Repeat | None = None) -> int:
@@ -62,13 +63,47 @@ async def test_a_list_fits_one_message_as_long_as_its_texts_can_be_shortened(rig
         message, answers = it.message(""), it.bot.dispatcher._actions.answers
         for number in range(16):
             await remind(it, message.chat, time.time() + 86_400.0, f"{number} " + "Stretch and breathe. " * 20)
-            text, buttons, fits = await answers.reminders.list(message, "en", limits)
-            assert fits and len(text) <= 1_850 and {one.mark for one in buttons} == {list_mark(ADA)}
+            text, buttons = await answers.reminders.write_list(message, "en", limits, 1)
+            assert "Page" not in text and len(text) <= 1_850
+            assert {one.mark for one in buttons} == {list_mark(ADA, 1)}
             assert f"{number} Stretch" in text
         for _ in range(30):
             await remind(it, message.chat, time.time() + 86_400.0, "Stretch and breathe. " * 20)
-        text, buttons, fits = await answers.reminders.list(message, "en", limits)
-        assert not fits and len(text) > 8_000 and {one.mark for one in buttons} == {""}
+        listed: list[str] = []
+        for page in (1, 2, 3):
+            text, buttons = await answers.reminders.write_list(message, "en", limits, page)
+            assert len(text) <= 1_850 and f"Page {min(page, 2)} of 2. Write `/reminders N` for another page." in text
+            assert {one.mark for one in buttons} == {list_mark(ADA, min(page, 2))}
+            listed += re.findall(r"^- `(\d+)`", text, re.M) if page < 3 else ()
+        assert sorted(map(int, listed)) == [*range(1, 47)], "each stands on one of them"
+
+
+def test_a_mark_names_the_page_of_its_owners_list_and_no_other() -> None:
+    assert [page_of(list_mark(ADA, page), ADA) for page in (1, 2, 300)] == [1, 2, 300]
+    assert page_of(list_mark(BOB, 1), ADA) == page_of("", ADA) == page_of("0" * 16, ADA) == 0
+
+
+async def test_a_press_below_a_page_redraws_that_page_of_the_list(rig: OpenRig) -> None:
+    async with rig() as it:
+        chat = it.message("").chat
+        due = time.time() + 86_400.0
+        daily = Repeat("0 8 1,8,15,22,29 * 1-5", "America/Argentina/ComodRivadavia", "every weekday at 8")
+        numbers = [await remind(it, chat, due + 60.0 * one, "Stretch and breathe. " * 5, daily) for one in range(50)]
+        await it.say("/reminders")
+        await it.say("/reminders 2")
+        first, second = it.memory.pages["7"]
+
+        def listed(message: str) -> Page:
+            return it.memory.pages["7"][message]
+
+        assert "Page 2 of 3" in listed(second).body and f"`{numbers[0]}`" not in listed(second).body
+        gone = next(one for one in listed(second).buttons if one.control is Control.DELETE)
+        told = await pressed(it, gone, at=second)
+        assert f"Reminder {gone.turn} is deleted." in told
+        assert "Page 2 of 3" in listed(second).body and f"`{gone.turn}`" not in listed(second).body
+        assert f"`{numbers[0]}`" in listed(first).body
+        await pressed(it, listed(first).buttons[1], at=first)
+        assert "Page 1 of 3" in listed(first).body and f"`{numbers[0]}`" not in listed(first).body
 
 
 async def pressed(it: Rig, button: Button, *, person: str = ADA, at: str = "m1") -> list[str]:

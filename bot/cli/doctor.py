@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import importlib
 import io
+import time
 import wave
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import BinaryIO
 
@@ -15,11 +16,26 @@ from bot.cli.fleetcheck import Result
 from bot.cli.machine import examine_machine
 from bot.cli.sharing import digests_of
 from bot.configuration import Configuration, model_options
-from bot.contract import BotError, Clock, SettingsError, SystemClock, UserEntry
-from bot.model import PROVIDERS, KeyRefused, Model, ModelName, Models, Request, Speaker, Transcriber, ask
+from bot.context import write_system_prompt
+from bot.contract import BotError, Clock, SettingsError, SystemClock, SystemEntry, UserEntry
+from bot.model import (
+    PROVIDERS,
+    Estimator,
+    KeyRefused,
+    Model,
+    ModelName,
+    Models,
+    Request,
+    Speaker,
+    Transcriber,
+    ask,
+    token_count,
+    tool_token_count,
+)
 from bot.operations import Outlet, set_up
 from bot.policy import ChannelsFile, ToolRights, find_misnamed, read_channels
 from bot.settings import CoreSettings
+from bot.toolchoice import MOST_FOREIGN
 from tools.base import Checked, ToolError, ToolSpec, Unavailable
 from tools.crashes import describe_crash
 from tools.credentials import SHORTEST_SECRET
@@ -84,7 +100,7 @@ async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool
     for line in describe_channels(channels, configuration.core):
         report.add("channels", Finding.ok(line))
     report.add("access", Finding.note(describe_access(configuration.core)))
-    await _examine_tools(configuration, channels, report, outlet, offline)
+    specs = await _examine_tools(configuration, channels, report, outlet, offline)
     files, platforms = configuration.secret_files, configuration.configured
     machine = await examine_machine(
         configuration.core,
@@ -94,6 +110,7 @@ async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool
         files,
         by_web=bool(configuration.by_web),
         digests=digests_of(configuration),
+        prompt=estimate_prompt(configuration.core, specs),
     )
     for what, finding in (*machine, *_examine_secrets(configuration)):
         report.add(what, finding)
@@ -248,7 +265,8 @@ async def _examine_key(models: Models, provider: str, offline: bool) -> Finding:
 
 async def _examine_tools(
     configuration: Configuration, channels: ChannelsFile, report: _Report, outlet: Outlet, offline: bool
-) -> None:
+) -> Sequence[ToolSpec]:
+    """Look at every tool; return what a model is told of ours, and of as many of servers' as it is told of at once."""
     open_registry = importlib.import_module("tools").open_registry
     # Where no event loop runs, no MCP server is started.
     core = configuration.core
@@ -280,8 +298,18 @@ async def _examine_tools(
         named = [*rights.named, *policy.named]
         for sentence in await find_misnamed(registry, named, 0.0 if offline else SETTLE_SECONDS):
             report.add("tools", Finding.bad(sentence))
+        foreign = registry.foreign()
+        return [*(spec for spec in specs if spec not in foreign), *foreign[:MOST_FOREIGN]]
     finally:
         await registry.close()
+
+
+def estimate_prompt(core: CoreSettings, specs: Sequence[ToolSpec]) -> int:
+    """Estimate the tokens that a first question tells the model, beside what the person wrote."""
+    outside = any(spec.outside for spec in specs)
+    system = write_system_prompt(name="Parley", today=time.time(), extra=core.instructions, withholds=outside)
+    weigh = Estimator().tokens
+    return token_count([SystemEntry(system)], weigh) + tool_token_count(specs, weigh)
 
 
 async def _examine_tool(registry: ToolRegistry, spec: ToolSpec, offline: bool) -> Finding:

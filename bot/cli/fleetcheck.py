@@ -17,14 +17,15 @@ Result: TypeAlias = tuple[str, Finding]
 """What was looked at, and how it is."""
 
 
-async def examine_server(url: str, clock: Clock, platforms: Collection[str], digests: str) -> list[Result]:
+async def examine_server(url: str, clock: Clock, platforms: Collection[str], digests: str) -> tuple[list[Result], int]:
+    """Return what was found, and the tokens that a usual question told the model; 0: none was answered yet."""
     try:
         found = await asyncio.to_thread(inspect_server, url, clock)
     except BotError as error:
-        return [("database", Finding.bad(str(error)))]
+        return [("database", Finding.bad(str(error)))], 0
     named = f"PostgreSQL {found.version}"
     if not found.schema:
-        return [("database", Finding.ok(f"{named} answers, and its tables are made at the first start"))]
+        return [("database", Finding.ok(f"{named} answers, and its tables are made at the first start"))], 0
     results = [("database", Finding.ok(f"{named} answers, {format_size(found.bytes)}"))]
     if found.older:
         results.append(("database", Finding.note("its tables are of an earlier version; the next start upgrades them")))
@@ -38,7 +39,7 @@ async def examine_server(url: str, clock: Clock, platforms: Collection[str], dig
         results.append(("clock", Finding.bad(f"this machine's clock is {_astray(found.ahead)}")))
     results += ((f"process {process.name}", _examine_process(process)) for process in found.processes)
     results += (("processes", finding) for finding in _compare(found.processes, digests))
-    return results + list_unfinished(found.unfinished, platforms)
+    return results + list_unfinished(found.unfinished, platforms), found.prompt
 
 
 def _examine_process(process: Process) -> Finding:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bot.cli.fleetcheck import Result, examine_server, format_size, list_unfinished
 from bot.contract import BotError, Clock, SettingsError, Usage
-from bot.policy import ANSWER_TOKENS, PROMPT_MARGIN, USUAL_PROMPT_TOKENS, Prices, QuotaLimits, read_prices
+from bot.policy import ANSWER_TOKENS, PROMPT_MARGIN, Prices, QuotaLimits, read_prices
 from bot.settings import CoreSettings
 from bot.store import database_files, inspect, is_server, open_to_all, real_path
 from tools.findings import Finding
@@ -32,6 +32,7 @@ async def examine_machine(
     *,
     by_web: bool = False,
     digests: str = "",
+    prompt: int = 0,
 ) -> list[Result]:
     """Look at everything that no service has to be asked about.
 
@@ -41,13 +42,14 @@ async def examine_machine(
         secret_files: files of the operator's that hold keys and tokens.
         by_web: a platform posts to our public address.
         digests: what must be the same in all processes that share a database, as `digests_of` returns it.
+        prompt: the tokens that a first question tells the model, beside what the person wrote.
     """
-    results = await _examine_database(core, clock, platforms, digests)
+    results, usual = await _examine_database(core, clock, platforms, digests)
     results += [("settings", Finding.bad(sentence)) for sentence in open_files(secret_files)]
     results += [("network", Finding.bad(sentence)) for sentence in find_proxy_faults()]
     results.append(("time zone", Finding.ok(core.time_zone)))
     results += _examine_prices(core, models)
-    results += examine_quotas(core, models)
+    results += examine_quotas(core, models, usual or prompt)
     if core.http_port:
         results.append(await asyncio.to_thread(_examine_port, "HTTP_PORT", core.http_host, core.http_port))
     if by_web and core.web_port:
@@ -86,14 +88,17 @@ def _explain_unpriced(model: str) -> str:
     return f"nobody knows what {model} costs, so no limit in money holds for it: add it to PRICES"
 
 
-async def _examine_database(core: CoreSettings, clock: Clock, platforms: Collection[str], digests: str) -> list[Result]:
+async def _examine_database(
+    core: CoreSettings, clock: Clock, platforms: Collection[str], digests: str
+) -> tuple[list[Result], int]:
+    """Return what was found, and the tokens that a usual question told the model; 0: none was answered yet."""
     if is_server(core.database_url):
         return await examine_server(core.database_url, clock, platforms, digests)
     try:
         path = real_path(core.database_url)
         found = await inspect(path, clock)
     except BotError as error:
-        return [("database", Finding.bad(str(error)))]
+        return [("database", Finding.bad(str(error)))], 0
     if found is None:
         results = [_examine_place(path)]
     elif found.damage:
@@ -122,7 +127,7 @@ async def _examine_database(core: CoreSettings, clock: Clock, platforms: Collect
     results.append(("disk", Finding.bad(space) if few else Finding.ok(space)))
     if found is not None and all(finding.well for _, finding in results):
         results += list_unfinished(found.unfinished, platforms)
-    return results
+    return results, found.prompt if found is not None else 0
 
 
 def _explain_kept(path: Path, count: int) -> str:
@@ -162,15 +167,19 @@ def _examine_prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:
     return results
 
 
-def examine_quotas(core: CoreSettings, models: Sequence[str]) -> list[Result]:
-    """Tell how many people the quotas of a day let ask at once."""
+def examine_quotas(core: CoreSettings, models: Sequence[str], prompt: int) -> list[Result]:
+    """Tell how many people the quotas of a day let ask at once.
+
+    Args:
+        prompt: the tokens that a usual question tells the model.
+    """
     try:
         prices = Prices(read_prices(core.prices))
     except SettingsError:
         return []  # told of already
-    question = Usage(int(USUAL_PROMPT_TOKENS * PROMPT_MARGIN), ANSWER_TOKENS)
+    question = Usage(int(prompt * PROMPT_MARGIN), ANSWER_TOKENS)
     dearest = max((prices.dollars_of(model, question) or 0.0 for model in models), default=0.0)
-    people = QuotaLimits.from_settings(core).count_at_once(dearest)
+    people = QuotaLimits.from_settings(core).count_at_once(question.prompt + question.completion, dearest)
     if people is None:
         return [("quotas", Finding.ok("any number of people may ask at once"))]
     text = f"about {people:,} people may ask at once on a fresh day; TOKENS_PER_DAY and MONEY_PER_DAY allow more"

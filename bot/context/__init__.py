@@ -8,4 +8,5 @@ from bot.context.facts import ChatFacts, Pinned
 from bot.context.question import as_written, subject_of, user_entry, with_spoken, write_preamble
 from bot.context.shortening import ends_with_results, shorten
 from bot.context.summary import Summaries
+from bot.context.system_prompt import system_prompt as write_system_prompt
 from bot.context.window import as_told, withhold

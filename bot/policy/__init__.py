@@ -8,7 +8,6 @@ from bot.policy.budgets import (
     DAY,
     MINUTE,
     PROMPT_MARGIN,
-    USUAL_PROMPT_TOKENS,
     Day,
     Payer,
     QuotaLimits,

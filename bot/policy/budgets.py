@@ -15,8 +15,6 @@ WISHED_TOKENS = 4_000
 """An answer is allowed this much, however few characters are wanted: models think before they write."""
 PROMPT_MARGIN = 1.25
 """How far an estimate of a prompt may be from the server's count."""
-USUAL_PROMPT_TOKENS = 3_000
-"""What a question of somebody with a short history tells the model, tools included."""
 EVERYBODY = "*"
 OTHERS = "* but admins"
 
@@ -52,14 +50,15 @@ class QuotaLimits:
             admin_share=core.admin_share,
         )
 
-    def count_at_once(self, dollars: float) -> int | None:
+    def count_at_once(self, tokens: int, dollars: float) -> int | None:
         """Return how many people may ask at once on a fresh day before one waits for another; None: any number.
 
         Args:
-            dollars: what a usual question costs.
+            tokens: those that a usual question takes.
+            dollars: what it costs.
         """
-        share, question = 1 - self.admin_share, int(USUAL_PROMPT_TOKENS * PROMPT_MARGIN) + ANSWER_TOKENS
-        counts = [int(self.tokens_all * share / question)] if self.tokens_all else []
+        share = 1 - self.admin_share
+        counts = [int(self.tokens_all * share / tokens)] if self.tokens_all else []
         if self.money_all and dollars:
             counts.append(int(self.money_all * share / dollars))
         return min(counts, default=None)

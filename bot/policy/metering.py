@@ -113,7 +113,8 @@ class MeteredModel:
         wished = max(WISHED_TOKENS, int(request.max_output_chars * WIDE_TOKENS))
         least, most = size.wanted(wished)
         sure = Usage(prompt if size.measured else read)
-        reserved = await self._quotas.reserve(self.name, Usage(read, least), Usage(read, most), sure)
+        fair = None if size.grows else Usage(read, min(WISHED_TOKENS, most))
+        reserved = await self._quotas.reserve(self.name, Usage(read, least), Usage(read, most), sure, fair)
         call = _Call(reserved, read)
         call.wished = min(wished, self._quotas.most_for(reserved, self.name) - read) if size.grows else call.room
         request = replace(request, max_tokens=call.wished)

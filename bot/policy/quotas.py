@@ -35,6 +35,11 @@ WAIT_SECONDS = 60.0
 """How long a call waits for others to give back what they do not need."""
 LOOK_SECONDS = 1.0
 """How often it looks whether those of other processes have; those of its own tell it."""
+CROWD = 100
+"""People who may ask in the same moment: a call leaves as much to each of them as it takes, where it does not know how
+much it needs."""
+_ROUNDING = 1e-9
+"""Dollars that sums are off by."""
 _MANY = 10_000_000
 """More tokens than any answer has."""
 MOST_TOLD = 5
@@ -179,7 +184,7 @@ class Quotas:
         """Return the quota that leaves this payer no model call now; None while something is left of every quota."""
         for limit, spent in await self._list_spent(self._daily_limits(payer)):
             # What is only set aside comes back in part.
-            if 0 < limit.most.tokens <= spent.tokens or 0 < limit.most.dollars <= spent.dollars:
+            if 0 < limit.most.tokens <= spent.tokens or 0 < limit.most.dollars <= spent.dollars + _ROUNDING:
                 if limit.key == OTHERS and await self._is_admin(payer.person):
                     continue
                 return self._refused(limit, self.clock.wall() // DAY * DAY + DAY)
@@ -214,17 +219,26 @@ class Quotas:
             size = self._sizes.setdefault(model, size)
         return size
 
-    async def reserve(self, model: str, least: Usage, most: Usage | None = None, sure: Usage | None = None) -> Reserved:
+    async def reserve(
+        self,
+        model: str,
+        least: Usage,
+        most: Usage | None = None,
+        sure: Usage | None = None,
+        fair: Usage | None = None,
+    ) -> Reserved:
         """Set aside what a call can use: `most`, or as much of it as there is, but no less than `least`.
 
         Args:
             sure: what it uses in any case; None: `least`.
+            fair: beyond this it takes no more than leaves as much to a crowd that may ask in the same moment; None: it
+                knows what it takes.
 
         Raises:
             Unaffordable: it would exceed a quota, whatever the calls under way give back.
         """
         amounts = (self._amount_of(model, usage) for usage in (least, most or least, sure or least))
-        return await self.hold(*amounts)
+        return await self.hold(*amounts, fair=None if fair is None else self._amount_of(model, fair))
 
     async def extend(self, reserved: Reserved, model: str, least: int, most: int) -> Reserved | None:
         """Add to what a call holds, for an answer that grows; return all that it holds then, or None where there is
@@ -260,7 +274,9 @@ class Quotas:
         """Grows when a call of this process gives something back."""
         return self._holdings.ended
 
-    async def hold(self, least: Amount, most: Amount | None = None, sure: Amount | None = None) -> Reserved:
+    async def hold(
+        self, least: Amount, most: Amount | None = None, sure: Amount | None = None, *, fair: Amount | None = None
+    ) -> Reserved:
         """The same of any amount, for who is named by `charge`; `release` ends it."""
         payer, until = _PAYER.get(), self.clock.monotonic() + WAIT_SECONDS
         limits, turn = self._daily_limits(payer), payer.turn if payer else 0
@@ -269,11 +285,17 @@ class Quotas:
             while True:
                 ended, now = self._holdings.ended, self.clock.monotonic()
                 others = self._holdings.count_others(keys)
-                reserving = self._spending.reserve(limits, least, most, others, sure=sure, turn=turn)
+                if fair is not None:
+                    own = payer.keys[:2] if payer else ()
+                    others = [many if key in own else max(many, CROWD) for key, many in zip(keys, others, strict=True)]
+                reserving = self._spending.reserve(limits, fair or least, most, others, sure=sure, turn=turn)
                 result = await self._cancellable(reserving)
                 if isinstance(result, Reserved):
                     self._holdings.take(result)
                     return result
+                if fair is not None:
+                    fair = None
+                    continue
                 used = result.spent - result.held
                 hopeless = not result.calls or _exceeds(used + least, result.limit.most)
                 if self._holdings.ended != ended:

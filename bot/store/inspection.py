@@ -16,6 +16,7 @@ from bot.store.intake import count_unfinished
 from bot.store.opening import damage_of, refuse_foreign, refuse_missing_folder
 from bot.store.privacy import kept_files
 from bot.store.schema import STEPS, known_version
+from bot.store.spending import usual_prompt
 
 _PATIENCE = 2.0
 """Seconds that another program's lock is waited for."""
@@ -38,6 +39,8 @@ class Inspection:
     """Its version; 0 when it is empty or damaged."""
     kept_bytes: int = 0
     """What is kept of it under other names."""
+    prompt: int = 0
+    """The tokens that a usual question told the model; 0: none was answered yet."""
 
     @property
     def older(self) -> bool:
@@ -58,12 +61,12 @@ async def inspect(path: Path, clock: Clock) -> Inspection | None:
         refuse_missing_folder(path)
         return None
     damage = await damage_of(path, clock, _PATIENCE)
-    journal, schema = "", 0
+    journal, schema, prompt = "", 0, 0
     unfinished: Mapping[str, int] = {}
     if not damage:
         try:
             async with await open_database(f"{path.as_uri()}?mode=ro", uri=True, timeout=_PATIENCE) as opened:
-                journal, schema, unfinished = await opened.run_together(_look)
+                journal, schema, unfinished, prompt = await opened.run_together(_look)
         except DatabaseError as error:
             raise store_error(error) from error
     return Inspection(
@@ -75,13 +78,15 @@ async def inspect(path: Path, clock: Clock) -> Inspection | None:
         unfinished=unfinished,
         schema=schema,
         kept_bytes=sum(size_of(file) for file in kept_files(path)),
+        prompt=prompt,
     )
 
 
-def _look(db: sqlite3.Connection) -> tuple[str, int, Mapping[str, int]]:
+def _look(db: sqlite3.Connection) -> tuple[str, int, Mapping[str, int], int]:
     [journal] = db.execute("PRAGMA journal_mode").fetchone()
     schema = known_version(db)
-    return journal, schema, count_unfinished(db) if schema else {}
+    prompt = usual_prompt(db) if schema == len(STEPS) else 0
+    return journal, schema, count_unfinished(db) if schema else {}, prompt
 
 
 def _sizes(path: Path) -> tuple[int, int] | None:

@@ -12,6 +12,7 @@ from bot.contract import BotError, Clock, SettingsError
 from bot.store.faults import DatabaseError, Fault, store_error
 from bot.store.intake import count_unfinished, is_idle
 from bot.store.readers import COUNT, Readers
+from bot.store.spending import usual_prompt
 from bot.store.sql import Connection, Fence
 from bot.store.writer import Writer
 
@@ -62,6 +63,8 @@ class ServerInspection:
     """How many an ordinary role may open there."""
     ahead: float
     """Seconds by which this machine's clock is ahead of the database's, at the least."""
+    prompt: int = 0
+    """The tokens that a usual question told the model; 0: none was answered yet."""
 
 
 @asynccontextmanager
@@ -197,8 +200,10 @@ def inspect_server(url: str, clock: Clock) -> ServerInspection:
         ahead = before - now if before > now else min(0.0, after - now)
         unfinished = count_unfinished(db) if schema else {}
         processes = _read_processes(db) if schema > steps().index(PROCESSES) else ()
+        older = 0 < schema < len(steps())
+        prompt = usual_prompt(db) if schema and not older else 0
         return ServerInspection(
-            version, int(size), schema, 0 < schema < len(steps()), unfinished, processes, connections, allowed, ahead
+            version, int(size), schema, older, unfinished, processes, connections, allowed, ahead, prompt
         )
 
 

@@ -17,6 +17,10 @@ from bot.store.written import count_written, rough_count
 _NEWEST_ANSWERS = 100
 """Turns among which a model's newest answers are looked for."""
 
+_NEWEST_PROMPTS = """
+SELECT n.prompt FROM (SELECT id, prompt FROM turns ORDER BY id DESC LIMIT 100) n WHERE n.prompt > 0 ORDER BY n.prompt
+"""
+
 Window: TypeAlias = tuple[str, int, int]
 """A key, the seconds of its window, and when that began."""
 
@@ -307,6 +311,12 @@ class Spending(Queries):
     async def prune(self) -> None:
         """Remove windows that ended more than two days ago."""
         await self._writer.execute("DELETE FROM spending WHERE start + seconds < ?", (self._clock.wall() - 172_800,))
+
+
+def usual_prompt(db: Connection) -> int:
+    """Return the median of the tokens that the newest answers read, as servers counted them; 0 where there are none."""
+    prompts = [int(prompt) for (prompt,) in db.execute(_NEWEST_PROMPTS).fetchall()]
+    return prompts[len(prompts) // 2] if prompts else 0
 
 
 def _spent(db: Connection, windows: Sequence[Window]) -> list[Amount]:

@@ -31,6 +31,8 @@ Decide: TypeAlias = Callable[[str, Sequence[ToolSpec]], Awaitable[Sequence[str] 
 """Says which of these tools, the likeliest first, a question needs, by name; none when it needs none, None when it
 cannot say."""
 
+MOST_FOREIGN: Final = 20
+"""Tools of servers that are declared for one question, at most."""
 SMALL_MODEL_SECONDS: Final = 5.0
 _BEFORE_CHARS: Final = 300
 _SHORT_CHARS: Final = 40
@@ -66,7 +68,7 @@ class Chooser:
         decide: chooses among all tools, when there is a small model to ask.
     """
 
-    def __init__(self, *, most: int = 20, decide: Decide | None = None) -> None:
+    def __init__(self, *, most: int = MOST_FOREIGN, decide: Decide | None = None) -> None:
         self._most = most
         self._decide = decide
         self._indexes: list[ToolIndex] = []

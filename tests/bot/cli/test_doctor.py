@@ -20,9 +20,10 @@ from bot.cli.doctor import describe_access, examine
 from bot.cli.main import configured, parser
 from bot.contract.clock import SystemClock
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.contract.transcript import Usage
 from bot.operations import Outlet
 from bot.settings import CoreSettings
-from bot.store import Store
+from bot.store import Store, TurnState
 from playground.discord import DiscordServer
 from playground.model import ModelServer, Reply
 from playground.slack import SlackServer
@@ -414,9 +415,35 @@ async def test_a_price_of_ones_own_is_known(world: World) -> None:
 def test_how_many_people_may_ask_at_once_is_told(settings: RawObject, told: str) -> None:
     from bot.cli.machine import examine_quotas
 
-    [(about, finding)] = examine_quotas(CoreSettings.model_construct(**settings), ["openai:scripted"])
+    [(about, finding)] = examine_quotas(CoreSettings.model_construct(**settings), ["openai:scripted"], 3_000)
 
     assert about == "quotas" and told in finding.text
+
+
+async def test_how_many_may_ask_at_once_follows_from_what_prompts_take(world: World) -> None:
+    """At first from this configuration's own prompt, then from the newest answers."""
+    few, path = "about ([0-9,]+) people may ask at once", world.data / "parley.db"
+
+    async def told(**settings: str) -> int:
+        said = await world.doctor("--offline", DATABASE_URL=f"sqlite:///{path}", **settings)
+        [(_, text)] = said.of("quotas")
+        return int(re.findall(few, text)[0].replace(",", ""))
+
+    at_first = await told()
+    assert await told(INSTRUCTIONS="Be brief. " * 2_000) < at_first / 2
+
+    async with Store.open(f"sqlite:///{path}", clock=SystemClock()) as store:
+        for number, prompt in enumerate((40, 100, 90_000), 1):
+            chat = ChatId("telegram", "42", str(number))
+            sender, target = Sender(id="telegram:7", name="Ada"), ReplyTarget("telegram", {})
+            asked = MessageSent(delivery=f"d{number}", chat=chat, sender=sender, target=target, text="Tell me.")
+            turn = await store.intake.take_in(asked)
+            assert turn is not None
+            await store.turns.begin(turn, chat, "telegram:7")
+            used = Usage(prompt, 40)
+            await store.turns.close(turn, TurnState.DONE, (), visible="", reasoning="", model="m", usage=used)
+
+    assert await told() == 1_600_000 // (125 + 1_000)
 
 
 async def test_a_server_of_tools_that_does_not_come_up_is_named(world: World) -> None:

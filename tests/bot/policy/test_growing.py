@@ -13,13 +13,14 @@ from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.contract.transcript import Usage, UserEntry
 from bot.model.base import Answer, AskedAgain, CallPiece, Piece, ReasoningPiece, Request, TextPiece
 from bot.policy.answersizes import MOST_AHEAD, AnswerSize
-from bot.policy.budgets import ANSWER_TOKENS, DAY, Payer
+from bot.policy.budgets import ANSWER_TOKENS, DAY, WISHED_TOKENS, Payer, QuotaLimits
 from bot.policy.metering import MeteredModel
 from bot.policy.prices import Prices, read_prices
-from bot.policy.quotas import LOOK_SECONDS, charge
+from bot.policy.quotas import CROWD, LOOK_SECONDS, charge
 from bot.store import Amount, Limit, Reserved, Store, TurnState
 from tests.bot.policy.conftest import ADA, PROMPT, RESERVED, WISHED, Make, Scripted, answer, ask, spent
 from tests.conftest import FakeClock
+from tests.patience import PATIENCE
 from tools.base import ToolCall
 
 PIECE = "w" * 20
@@ -70,6 +71,35 @@ async def test_a_hundred_at_once_hold_what_answers_take_and_none_waits(store: St
     model.go.set()
     assert all(isinstance(pieces[-1], Answer) for pieces in await asyncio.gather(*asking))
     assert await spent(store, "*") == 101 * (PROMPT + 100)
+
+
+async def test_the_first_hundred_of_a_new_database_are_all_asked_at_once(store: Store, make: Make) -> None:
+    """With the quotas of the settings, the prompt of many tools, and a model of which nothing is known."""
+    limits, model = QuotaLimits(admin_share=0.2), Telling(30_000)
+    quotas = make(tokens_all=limits.tokens_all, tokens_person=limits.tokens_person, admin_share=limits.admin_share)
+    long = Request(entries=(UserEntry("w" * 3_400),))
+    model.go.clear()
+
+    async def ask_long(payer: Payer) -> None:
+        with charge(payer):
+            assert [piece async for piece in MeteredModel(model, quotas, len).stream(long)]
+
+    asking = [asyncio.create_task(ask_long(payer)) for payer in people(100)]
+    async with asyncio.timeout(PATIENCE):
+        while model.asked < 100:  # none waits for what others give back
+            await asyncio.sleep(0)
+    model.go.set()
+    await asyncio.gather(*asking)
+    assert min(model.allowed) >= WISHED_TOKENS
+    assert await spent(store, "*") <= limits.tokens_all
+
+
+async def test_the_first_answer_alone_may_take_what_a_model_that_thinks_needs_of_a_small_quota(make: Make) -> None:
+    quotas, model = make(tokens_all=20_000), Telling(100)
+
+    await ask(quotas, model)
+
+    assert model.allowed == [WISHED_TOKENS + (20_000 - WISHED_TOKENS - RESERVED) // (CROWD + 1)]
 
 
 @pytest.mark.parametrize("limits", [{"tokens_all": 30_000}, {"money_all": 0.03}])

@@ -15,7 +15,7 @@ from bot.contract.errors import ContextTooLong, ModelBusy, ModelDropped, StoreEr
 from bot.contract.messages import ChatId
 from bot.contract.transcript import Usage
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
-from bot.policy.budgets import ANSWER_TOKENS, DAY, Day, Payer, QuotaLimits
+from bot.policy.budgets import ANSWER_TOKENS, DAY, WISHED_TOKENS, Day, Payer, QuotaLimits
 from bot.policy.metering import MeteredModel
 from bot.policy.once import Once
 from bot.policy.prices import Prices, read_prices
@@ -68,8 +68,8 @@ async def test_what_a_call_may_use_is_set_aside_and_the_model_is_allowed_no_more
     while held.asked < 2:
         await asyncio.sleep(0)
 
-    # The second takes half of what is left beyond the least that it needs: as much may be wanted by a third.
-    assert held.allowed == [WISHED, ANSWER_TOKENS + 5_000]
+    # The second takes half of what is left beyond what a first answer may need: as much may be wanted by a third.
+    assert held.allowed == [WISHED, WISHED_TOKENS + (ANSWER_TOKENS + 10_000 - WISHED_TOKENS) // 2]
     assert await spent(store) == sum(held.allowed) + 2 * RESERVED
 
     hold.set()

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from bot.agent import Agent, AgentLimits, CallPolicy, Condenser
-from bot.commands import CommandActions, CommandAnswers, Presses, ReminderList
+from bot.commands import CommandActions, CommandAnswers, Exports, Presses, ReminderList
 from bot.configuration import Configuration, model_options
 from bot.context import Briefings, ChatBook, Summaries
 from bot.contract import Adapter, Clock, Installable, MessageSent, SettingsError, Suggesting, Surface, SystemClock
@@ -238,7 +238,7 @@ class App:
             store=self.store,
             settling=self.settling,
             models=self.models,
-            agent=self._agent(),
+            agent=Agent(self.registry, AgentLimits.from_settings(core), self._redact, self._call_policy),
             registry=self.registry,
             replies=self._replies,
             notices=self._notices,
@@ -275,9 +275,6 @@ class App:
             unknown_links=core.unknown_links,
         )
 
-    def _agent(self) -> Agent:
-        return Agent(self.registry, AgentLimits.from_settings(self.configuration.core), self._redact, self._call_policy)
-
     def _offers(self) -> Offers:
         core = self.configuration.core
         small = self._side_model(core.tool_choice_model, "TOOL_CHOICE_MODEL")
@@ -286,6 +283,8 @@ class App:
 
     def _join_commands(self) -> CommandActions:
         """Build what answers and does commands."""
+        replies, notices, zone = self._replies, self._notices, self.configuration.core.time_zone
+        exports = Exports(self.store, replies, notices, self.settling, self._surface, self.metrics, self._redact, zone)
         answers = CommandAnswers(
             store=self.store,
             access=self.access,
@@ -297,7 +296,7 @@ class App:
             rights=self.rights,
             surface=self._surface,
             redact=self._redact,
-            reminders=ReminderList(self.store, self.configuration.core.time_zone),
+            reminders=ReminderList(self.store, zone),
             list_tools=self.roles.list_tools,
             thoughts=self.configuration.core.show_reasoning != "off",
         )
@@ -313,6 +312,7 @@ class App:
             queue=self._queue,
             answers=answers,
             conversation=self.conversation,
+            exports=exports,
             notices=self._notices,
             approvals=self._approvals,
             summaries=self.summaries,
@@ -342,6 +342,7 @@ class App:
             queue=self._queue,
             admission=admission,
             actions=actions,
+            conversation=self.conversation,
             presses=Presses(
                 store=self.store,
                 access=self.access,

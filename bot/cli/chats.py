@@ -9,10 +9,10 @@ import time
 from collections.abc import AsyncIterator
 
 from bot.cli.counts import count_of
+from bot.commands import ChatWriter, Form
 from bot.contract import ChatId, SettingsError, SystemClock, identity, turns_of
 from bot.safety import redact_nothing
 from bot.store import Store, explain_absence
-from bot.turn import ChatWriter, Form
 
 MOST_CHATS = 1_000_000
 """Chats that are listed."""

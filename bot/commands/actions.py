@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from bot.commands.answers import CommandAnswers
-from bot.commands.language import language_for
+from bot.commands.exports import Exports, read_wish
 from bot.commands.presses import question_of
-from bot.context import Summaries
+from bot.context import Summaries, language_for
 from bot.contract import Button, ControlPressed, DeliveryError, MessageSent, Surface, is_private
 from bot.policy import Access, Once, may_be_told
 from bot.reply import Notices
 from bot.sentences import how_long, refuses, say
 from bot.store import InboxState, Store, TurnRecord
-from bot.turn import Approvals, Conversation, EarlierWords, Ending, Running, TurnQueue, read_wish
+from bot.turn import Approvals, Conversation, EarlierWords, Ending, Running, TurnQueue
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,7 @@ class CommandActions:
     queue: TurnQueue
     answers: CommandAnswers
     conversation: Conversation
+    exports: Exports
     notices: Notices
     approvals: Approvals
     summaries: Summaries
@@ -111,12 +112,8 @@ class CommandActions:
     def _form(self, message: MessageSent) -> str:
         return self.surface(message).limits.command_form
 
-    async def withdraw(self, id: int, question: MessageSent, answer: int) -> None:
-        """Take the reply and the turns of a deleted question back; see `Conversation.withdraw`."""
-        await self.conversation.withdraw(id, question, answer)
-
     async def run_in_turn(self, id: int, message: MessageSent, language: str, running: Running) -> None:
-        """Do what a message asks whose turn has come: a question, or a command that waits like one.
+        """Do what a command asks that waits like a question and whose turn has come.
 
         Args:
             id: its inbox row.
@@ -137,18 +134,8 @@ class CommandActions:
                 await self.notices.tell(message, refused, private=True)
                 await self.store.intake.end(id, InboxState.REFUSED)
             case _:
-                await self._converse(id, message, language, running)
-
-    async def _converse(self, id: int, question: MessageSent, language: str, running: Running) -> None:
-        await self.conversation.run(
-            id,
-            question,
-            language,
-            lambda: running.ending,
-            came_at=running.came_at,
-            at_stage=running.at_stage,
-            speaks=running.speaks,
-        )
+                do = {"export": self.exports.send, "voice": self.conversation.read_aloud}.get(message.command)
+                await self.conversation.run(id, message, language, running, do=do)
 
     async def _refuse_export(self, message: MessageSent, language: str) -> str:
         """Return why nothing is exported; empty where it may be: in a group everybody their own, admins everything."""
@@ -221,7 +208,7 @@ class CommandActions:
         target = asked.target if elsewhere else message.target
         again = replace(asked, target=target, delivery=message.delivery, chat=message.chat, replaces=message.replaces)
         language = await language_for(self.store, again)
-        await self._converse(id, again, language, running)
+        await self.conversation.run(id, again, language, running)
 
     async def _refuse_retry(self, message: MessageSent, last: TurnRecord | None, language: str) -> str:
         """Return why the last question is not asked again; empty where it may be."""

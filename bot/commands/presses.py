@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from bot.commands.answers import CommandAnswers
-from bot.commands.language import language_for
+from bot.context import language_for
 from bot.contract import Button, ChatId, Control, ControlPressed, MessageSent, Sender
 from bot.policy import Access, Once, may_be_told
 from bot.sentences import say

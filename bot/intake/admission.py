@@ -6,9 +6,9 @@ import logging
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from bot.commands import NewestAnswer, language_for
-from bot.context import subject_of
+from bot.context import language_for, subject_of
 from bot.contract import BY_WORD, Clock, LogThrottle, MessageSent
+from bot.intake.newest import NewestAnswer
 from bot.operations import Metrics
 from bot.policy import (
     DAY,

@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
 from typing import assert_never
 
-from bot.commands import CommandActions, Presses, language_for
+from bot.commands import CommandActions, Presses
+from bot.context import language_for
 from bot.contract import (
     Backoff,
     ChatId,
@@ -43,7 +44,7 @@ from bot.reply import Notices, Settling
 from bot.safety import redacted
 from bot.sentences import language_of, say
 from bot.store import Claim, InboxRow, InboxState, Store
-from bot.turn import STARTS_AT_ONCE, Approvals, Joins, Reminders, Running, TurnQueue
+from bot.turn import STARTS_AT_ONCE, Approvals, Conversation, Joins, Reminders, Running, TurnQueue
 from tools.cancelling import Contained, complete
 
 log = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ class Dispatcher:
         queue: TurnQueue,
         admission: Admission,
         actions: CommandActions,
+        conversation: Conversation,
         presses: Presses,
         notices: Notices,
         settling: Settling,
@@ -100,18 +102,15 @@ class Dispatcher:
         self._once = once
         self._admission = admission
         self._actions = actions
+        self._conversation = conversation
         self._presses = presses
         self._notices = notices
-        self._queue = queue
+        self.queue = queue
         self._routes: dict[ChatId, asyncio.Task[None]] = {}
         self._open = True
         self._resumed: set[str] = set()
         self.resting: dict[str, int] = {}
         """Platform → how many deliveries wait there until a start that has it."""
-
-    @property
-    def queue(self) -> TurnQueue:
-        return self._queue
 
     async def deliver(self, incoming: Incoming, claim: Claim | None = None) -> None:
         """Store a delivery; return when it is safe. What was stored before, or is not claimed, is dropped.
@@ -155,7 +154,7 @@ class Dispatcher:
         if platform in self._resumed:
             return
         self._resumed.add(platform)
-        self._queue.enter(platform)
+        self.queue.enter(platform)
         self._serving.enter(platform)
         if self._ownership.shared:
             return
@@ -205,7 +204,7 @@ class Dispatcher:
         for task in routes:
             task.cancel()
         await asyncio.gather(*routes, return_exceptions=True)
-        await asyncio.gather(self._queue.hand_over(place, TURN_SECONDS), self._signs.rest(place))
+        await asyncio.gather(self.queue.hand_over(place, TURN_SECONDS), self._signs.rest(place))
         await self._settling.rest(place)
 
     async def suspend(self, platform: str) -> None:
@@ -214,7 +213,7 @@ class Dispatcher:
         self._resumed.discard(platform)
         self._serving.leave(platform)
         await self._settling.rest(platform)
-        for turn in await self._queue.leave(platform):
+        for turn in await self.queue.leave(platform):
             await self._retry_patiently(platform, partial(self._store.intake.pause, turn))
         await self._retry_patiently(platform, lambda: self.report_suspended(platform.__eq__))
 
@@ -229,7 +228,7 @@ class Dispatcher:
         """Take in nothing more, and end what runs; unfinished turns go on at the next start."""
         self._open = False
         await self._ownership.hand_over()
-        await asyncio.gather(self._queue.close(grace), self._signs.close())
+        await asyncio.gather(self.queue.close(grace), self._signs.close())
         await self._settling.close()
         for task in (routes := list(self._routes.values())):
             task.cancel()
@@ -238,12 +237,12 @@ class Dispatcher:
 
     async def wait_idle(self) -> None:
         """Wait until everything taken in so far is answered."""
-        while (tasks := {*self._notices.under_way, *self._routes.values()}) or self._queue.busy:
+        while (tasks := {*self._notices.under_way, *self._routes.values()}) or self.queue.busy:
             if tasks:
                 # Not `gather`, which from Python 3.12 on returns at once where all are done: their callbacks, which
                 # take them out here, would never be called.
                 await asyncio.wait(tasks)
-            await self._queue.wait_idle()
+            await self.queue.wait_idle()
 
     def _route(self, id: int, incoming: Incoming, *, again: bool = False) -> None:
         """Decide about a stored delivery, after the chat's earlier ones: the order of arrival is kept.
@@ -306,7 +305,7 @@ class Dispatcher:
             elif isinstance(incoming, MessageEdited):
                 await self._change(id, incoming, again)
             elif isinstance(incoming, TimerDue):
-                self._queue.put(incoming.chat, id, incoming.sender.id, lambda _: self._reminders.show(id, incoming))
+                self.queue.put(incoming.chat, id, incoming.sender.id, lambda _: self._reminders.show(id, incoming))
             elif not isinstance(incoming, ChatMoved):
                 assert_never(incoming)
 
@@ -370,9 +369,9 @@ class Dispatcher:
         await self._store.intake.end(answer, InboxState.STOPPED)
 
         async def withdraw(_: Running) -> None:
-            await self._retry_patiently(question.chat, lambda: self._actions.withdraw(id, question, answer))
+            await self._retry_patiently(question.chat, lambda: self._conversation.withdraw(id, question, answer))
 
-        self._queue.put(question.chat, id, question.sender.id, withdraw, replaces=answer)
+        self.queue.put(question.chat, id, question.sender.id, withdraw, replaces=answer)
 
     async def _act(self, id: int, message: MessageSent, verdict: Verdict) -> None:
         match verdict:
@@ -405,17 +404,18 @@ class Dispatcher:
         asks = not (message.command or message.replaces or message.scheduled or message.decides)
         if asks:
             await self._joins.interrupt(message)
-        waits = self._queue.find_running(message.chat) is not None or self._queue.count_waiting(message.chat) > 0
+        waits = self.queue.find_running(message.chat) is not None or self.queue.count_waiting(message.chat) > 0
         # What waits in that place has its sign; an answer that is asked for again ends first.
         replaces = 0 if message.command else message.replaces
-        waits = waits and not self._queue.holds(message.chat, replaces)
+        waits = waits and not self.queue.holds(message.chat, replaces)
         begun = self._signs.show(message, language) if waits and not message.scheduled else lambda: None
 
         async def turn(running: Running) -> None:
             with self._pacer.expecting(message.chat.platform):
-                await self._actions.run_in_turn(id, message, language, running)
+                run = self._actions.run_in_turn if message.command else self._conversation.run
+                await run(id, message, language, running)
 
-        self._queue.put(
+        self.queue.put(
             message.chat,
             id,
             message.sender.id,

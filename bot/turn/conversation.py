@@ -41,15 +41,15 @@ from bot.turn.draft import Draft
 from bot.turn.earlier import EarlierWords
 from bot.turn.enclosed import EnclosedFiles
 from bot.turn.ending import End, Endings
-from bot.turn.exports import EXPORT, Exports
 from bot.turn.joins import Joins
 from bot.turn.limits import TurnLimits
 from bot.turn.lookup import Known, Lookup
 from bot.turn.narration import Narrator
-from bot.turn.narrations import VOICE, Narrations
+from bot.turn.narrations import Narrations
 from bot.turn.offers import Offers
 from bot.turn.progress import Progress, write_unsent
-from bot.turn.run import LEFT, Ending, Run, finish, no_wait, not_told, uncancel
+from bot.turn.queue import Running
+from bot.turn.run import LEFT, Ending, Run, finish, uncancel
 from bot.turn.showing import Showing, ends_stage
 from bot.turn.turnoptions import TurnOptions
 from tools.cancelling import Contained
@@ -109,7 +109,6 @@ class Conversation:
         self._approvals = approvals
         self._narrations = Narrations(store, narrator, replies, notices, once)
         self._showing = Showing(store, registry, quotas.prices, self._metrics, clock)
-        self._exports = Exports(store, replies, notices, settling, surface, self._metrics, options)
         self._endings = Endings(store, models, once, settling, summaries, approvals, self._metrics, clock, options)
 
     async def prepare(self) -> None:
@@ -121,30 +120,27 @@ class Conversation:
         turn: int,
         question: MessageSent,
         language: str,
-        ending: Callable[[], Ending | None],
+        running: Running,
         *,
-        came_at: float = 0.0,
-        at_stage: Callable[[], Awaitable[None]] = no_wait,
-        speaks: Callable[[], None] = not_told,
+        do: Callable[[Run], Awaitable[None]] | None = None,
     ) -> None:
-        """Answer `question`. Never raises but for cancellation without an `ending`: the edge around a turn.
+        """Answer `question`. Never raises but for cancellation that `running` does not explain: the edge around a turn.
 
         Args:
             turn: the inbox row's id.
             language: that in which the person is spoken to.
-            ending: why the task is being cancelled, asked when it is.
-            came_at: the monotonic time at which the question came; 0: unknown.
-            at_stage, speaks: see `Run`.
+            do: does what a command asks, in place of an answer by a model.
         """
-        if came_at:
-            self._metrics.queue_wait.observe(self._clock.monotonic() - came_at)
+        if running.came_at:
+            self._metrics.queue_wait.observe(self._clock.monotonic() - running.came_at)
         limits = TurnLimits(self._clock.monotonic() + self._options.turn_seconds)
-        run = Run(turn, question, language, ending, limits, came_at, at_stage, speaks)
+        ending, came_at = lambda: running.ending, running.came_at
+        run = Run(turn, question, language, ending, limits, came_at, running.at_stage, running.speaks, do)
         try:
             await self._joins.collect(run)
             await self._try_until_answered(run)
         except asyncio.CancelledError:
-            match ending():
+            match running.ending:
                 case Ending.STOPPED:
                     uncancel()
                     await self._stop(run)
@@ -153,6 +149,15 @@ class Conversation:
                 case _:
                     await self._take_back(run)
                     raise
+
+    async def read_aloud(self, run: Run) -> None:
+        """Speak an answer of the chat: no model is asked.
+
+        Raises:
+            StoreError: the store does not work now.
+        """
+        with charge(await self._payer_for(run.question)):
+            await self._narrations.read_aloud(run, self._surface(run.question))
 
     async def withdraw(self, id: int, question: MessageSent, answer: int) -> None:
         """Take a reply and its turns back, because the question was deleted; `id` is the inbox row that says so.
@@ -222,8 +227,10 @@ class Conversation:
 
     async def _try_to_answer(self, run: Run) -> None:
         question = run.question
-        if question.command in (EXPORT, VOICE):
-            await self._do(run)
+        if run.do is not None:
+            await run.limits.count(lambda: self._store.turns.begin(run.turn, question.chat, question.sender.id))
+            if await self._may_begin(run):
+                await run.do(run)
             return
         await self._registry.settle(SERVERS_SECONDS)
         await self._wait_for_allowed(run)
@@ -275,18 +282,6 @@ class Conversation:
         if await self._may_begin(run):
             await self._notices.tell(run.question, problem, turn=f"t{run.turn}")
             await self._store.intake.end(run.turn, InboxState.DONE)
-
-    async def _do(self, run: Run) -> None:
-        """Send what is kept of the chat as a file, or speak an answer of it: no model is asked, and none is told."""
-        question = run.question
-        await run.limits.count(lambda: self._store.turns.begin(run.turn, question.chat, question.sender.id))
-        if not await self._may_begin(run):
-            return
-        if question.command == EXPORT:
-            await self._exports.send(run)
-            return
-        with charge(await self._payer_for(question)):
-            await self._narrations.read_aloud(run, self._surface(question))
 
     async def _may_begin(self, run: Run) -> bool:
         """Return True if the turn may begin: it has not ended, and no more processes than allowed died over it."""

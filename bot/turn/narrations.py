@@ -17,8 +17,6 @@ from bot.turn.lookup import Known
 from bot.turn.narration import Narration, Narrator
 from bot.turn.run import Ending, Run, uncancel
 
-VOICE: Final = "voice"
-"""The command that speaks an answer."""
 _ENTRIES: Final = 60
 """Entries of the history among which the answer is looked for; a turn has few more."""
 AGAIN_AFTER: Final = 3_600.0
@@ -98,7 +96,7 @@ class Narrations:
         """
         before = await self._store.turns.load(run.turn)
         if problem := await self._read_aloud(run, before, surface) if self._narrator.ready else "voice_unset":
-            command = surface.limits.command_form.format(word=f"{VOICE} on")
+            command = surface.limits.command_form.format(word="voice on")
             await self._notices.tell(
                 run.question, say(problem, run.language, command=command), turn=f"t{run.turn}-said"
             )

@@ -53,6 +53,8 @@ class Run:
     """Awaited where everything that was done is stored, and nothing runs: another process may go on from there."""
     speaks: Callable[[], None] = not_told
     """Called when its text is complete and stored, and only its voice is not: the chat's next turn begins."""
+    do: Callable[[Run], Awaitable[None]] | None = None
+    """Does what a command asks, in place of an answer by a model."""
     shown: dict[int, ShownBefore] = field(default_factory=dict)
     """The pages that earlier tries showed, also those that could not be stored."""
 

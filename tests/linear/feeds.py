@@ -49,6 +49,7 @@ from adapters.telegram.pages import draw
 from bot import sentences
 from bot.agent import given, nudges, sources
 from bot.agent.brought import brings, learn_result, policy_for, stands_in
+from bot.commands import chatfile, exports
 from bot.context import question, summary, window
 from bot.contract import SystemClock, identity, is_recent, is_same, measures, proven, transcript, words
 from bot.contract.messages import (
@@ -95,7 +96,7 @@ from bot.toolchoice.scripts import simplified
 from bot.toolsyntax import Detector, parse, repair
 from bot.toolsyntax import arguments as written
 from bot.toolsyntax.elements import typed
-from bot.turn import chatfile, exports, workings
+from bot.turn import workings
 from tests.conftest import RawJson, RawObject
 from tools import addresses as addresses_of
 from tools import (
@@ -653,8 +654,8 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.markdown.lines.in_cells": lambda text: lines.in_cells(f"｜{text}", 10**9),
     "bot.markdown.lines.heading_level": lambda text: lines.heading_level(f"#{text}"),
     "bot.markdown.variants.Closers.find": lambda text: _closed_in(variants.Closers(text), text),
-    "bot.turn.chatfile.ChatWriter.write": _exported,
-    "bot.turn.exports.read_wish": lambda text: exports.read_wish(_asked(text)),
+    "bot.commands.chatfile.ChatWriter.write": _exported,
+    "bot.commands.exports.read_wish": lambda text: exports.read_wish(_asked(text)),
     "bot.turn.workings.as_paragraph": lambda text: workings.as_paragraph([text], text),
     "bot.safety.linkpolicy.LinkPolicy.learn": lambda text: linkpolicy.LinkPolicy().learn(text),
     "bot.safety.linkpolicy.LinkPolicy.decide": lambda text: linkpolicy.LinkPolicy().decide(text, f"https://a.b/{text}"),
@@ -962,7 +963,7 @@ INSIDE: dict[str, str] = {
     "bot.turn.draft.Draft": "bot.turn.workings.as_paragraph",
     "bot.turn.workings.gap_after": "bot.turn.workings.as_paragraph",
     "bot.safety.spellings": "bot.safety.spellings.decode_spelled",
-    "bot.turn.chatfile": "bot.turn.chatfile.ChatWriter.write",
+    "bot.commands.chatfile": "bot.commands.chatfile.ChatWriter.write",
     "bot.store.facts.StoredFacts": "bot.store.facts.split_words",
     "bot.store.incoming": "bot.store.incoming.incoming_from_json",
     "bot.store.text": "bot.store.text.to_json",
@@ -1096,8 +1097,8 @@ OWN: dict[str, str] = {
     "bot.contract.messages": _SHORT,
     "bot.contract.target": _SHORT,
     "bot.operations.metrics": _SHORT,
-    "bot.commands.language": _HANDS_ON,
     "bot.model.api": _HANDS_ON,
+    "bot.context.language": _HANDS_ON,
     "bot.model.chain": _HANDS_ON,
     "bot.model.client": _HANDS_ON,
     "bot.model.reading": _HANDS_ON,
@@ -1107,7 +1108,7 @@ OWN: dict[str, str] = {
     "bot.model.ollama.OllamaWire": _HANDS_ON,
     "bot.model.transport": _HANDS_ON,
     "bot.model.wire": _HANDS_ON,
-    "bot.commands.newest": _HANDS_ON,
+    "bot.intake.newest": _HANDS_ON,
     "bot.turn.offers": _HANDS_ON,
     "bot.turn.run.close_told": _HANDS_ON,
     "bot.contract.origin": _SHORT,

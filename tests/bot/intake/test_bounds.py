@@ -59,7 +59,7 @@ async def test_after_many_chats_were_answered_nothing_of_them_is_kept(rig: OpenR
         await it.idle()
 
         found = it.bot.dispatcher
-        assert not found._queue._boxes and not found._routes
+        assert not found.queue._boxes and not found._routes
         assert not found._notices._telling and not found._notices.under_way
         assert it.bot.pacer.live == 0 and it.bot.pacer.known_scopes == 0
         assert not it.bot.summaries._running

@@ -18,6 +18,7 @@ from bot.contract.transcript import AssistantEntry, Usage
 from bot.store.records import TurnRecord
 from bot.turn import conversation as module
 from bot.turn.limits import MOST_ATTEMPTS
+from bot.turn.queue import Running
 from bot.turn.run import Ending
 from playground.model import Reply
 from tests.bot.conftest import MessageFields, OpenRig, Place, Rig
@@ -38,11 +39,14 @@ class Turn:
     rig: Rig
     message: MessageSent
     id: int
-    why: Ending | None = None
+    running: Running = field(init=False)
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.running = Running(self.id, self.message.sender.id)
+
     def begin(self) -> asyncio.Task[None]:
-        work = self.rig.bot.conversation.run(self.id, self.message, "en", lambda: self.why)
+        work = self.rig.bot.conversation.run(self.id, self.message, "en", self.running)
         self.tasks.append(asyncio.create_task(work))
         return self.tasks[-1]
 
@@ -52,7 +56,7 @@ class Turn:
 
     async def end(self, why: Ending | None) -> None:
         """End it from outside, and wait for its last words."""
-        self.why = why
+        self.running.ending = why
         self.tasks[-1].cancel()
         async with asyncio.timeout(PATIENCE):
             await asyncio.gather(*self.tasks, return_exceptions=True)
@@ -137,7 +141,7 @@ async def test_a_stop_changes_nothing_where_the_answer_only_waits_to_be_shown(
         monkeypatch.setattr(place, "show", held)
         turn.begin()
         await asyncio.wait_for(arrived.wait(), PATIENCE)
-        turn.why = Ending.STOPPED
+        turn.running.ending = Ending.STOPPED
         turn.tasks[0].cancel()
         await asyncio.sleep(0)
         gate.set()
@@ -216,7 +220,7 @@ async def test_a_turn_that_has_to_end_while_a_stopped_answer_is_shown_ends(
         monkeypatch.setattr(place, "show", held)
         turn.begin()
         await it.until(lambda: bool(it.shown()))
-        turn.why = Ending.STOPPED
+        turn.running.ending = Ending.STOPPED
         turn.tasks[0].cancel()
         await asyncio.wait_for(arrived.wait(), PATIENCE)
         await turn.end(Ending.STOPPED)
@@ -230,7 +234,7 @@ async def test_where_the_process_ends_the_turn_is_left_to_the_next_in_the_same_m
         for _ in range(MOST_ATTEMPTS + 1):
             # The attempt of a process that ends in good order is taken back.
             it.model.reply(Reply("word " * 400, words_per_second=SLOWLY))
-            turn.why = None
+            turn.running.ending = None
             asked = len(it.model.requests)
             turn.begin()
             await it.model.asked(asked + 1)
@@ -238,7 +242,7 @@ async def test_where_the_process_ends_the_turn_is_left_to_the_next_in_the_same_m
             await turn.end(Ending.SHUTDOWN)
             assert await turn.waits()
             assert "restart" in it.shown()[0]
-        turn.why = None
+        turn.running.ending = None
         it.model.reply(Reply("All of it."))
         await turn.run()
 

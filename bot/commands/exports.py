@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from bot.commands.chatfile import ChatWriter, Form, write_chat
 from bot.contract import File, MessageSent, Surface
 from bot.operations import Metrics
 from bot.reply import Notices, Replies, Settling, files_before
-from bot.safety import LinkPolicy, Redactor
+from bot.safety import LinkPolicy, Redact
 from bot.sentences import say
 from bot.store import FILE_BYTES, Extent, Store, StoredTurn, TurnState
-from bot.turn.chatfile import ChatWriter, Form, write_chat
-from bot.turn.progress import write_unsent
-from bot.turn.run import Run, close_told, finish
-from bot.turn.turnoptions import TurnOptions
+from bot.turn import Run, close_told, finish, write_unsent
 from tools.base import ProducedFile, ToolCall, ToolResult
 
-EXPORT: Final = "export"
 _ALL: Final = "all"
 _FORMS: Final = {
     Form.MARKDOWN: ("chat.md", "text/markdown"),
@@ -48,7 +45,8 @@ class Exports:
         settling: Settling,
         surface: Callable[[MessageSent], Surface],
         metrics: Metrics,
-        options: TurnOptions,
+        redact: Redact,
+        zone: str,
     ) -> None:
         self._store = store
         self._replies = replies
@@ -56,8 +54,8 @@ class Exports:
         self._settling = settling
         self._surface = surface
         self._metrics = metrics
-        self._redact = Redactor(options.secrets).redact
-        self._zone = options.zone
+        self._redact = redact
+        self._zone = zone
 
     async def send(self, run: Run) -> None:
         """Write the file, unless a former process stored it, send it, and close the turn.
@@ -102,12 +100,12 @@ class Exports:
             return [say("export_nothing", language)]
         most = min(limits.attachment_bytes, FILE_BYTES)
         written = await write_chat(history.export_part(extent), ChatWriter(form, self._redact, self._zone), most)
-        command = limits.command_form.format(word=f"{EXPORT} {_ALL}")
+        command = limits.command_form.format(word=f"export {_ALL}")
         parts = [say("export" if everything else "export_own", language, turns=written.turns, all=command)]
         if left_out := stored - written.turns:
             parts.append(say("export_left_out", language, count=left_out, size=most // 2**20))
         name, media_type = _FORMS[form]
-        call, told = ToolCall(EXPORT, EXPORT, {"form": form}), "\n\n".join(parts)
+        call, told = ToolCall("export", "export", {"form": form}), "\n\n".join(parts)
         await self._store.turns.start_call(run.turn, call, passnumber=1, position=0, effects=False)
         result = ToolResult(text=told, files=(ProducedFile(name, media_type, written.content),))
         await self._store.turns.end_call(run.turn, call.id, result)

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from bot.commands.exports import read_wish
 from bot.contract.errors import TooLong
 from bot.contract.messages import ChatId, File, MessageRef
 from bot.contract.surface import SurfaceLimits
-from bot.turn.exports import read_wish
 from bot.turn.limits import TurnLimits
 from bot.turn.run import Run
 from playground.model import Reply
@@ -154,7 +154,7 @@ async def test_a_file_that_is_stored_is_not_written_anew_and_not_sent_twice(rig:
         await it.say("/export")
         stored = await it.bot.store.turns.load(2)
         # As a process finds it that follows one which died before it wrote down the end.
-        await it.bot.conversation._exports.send(  # the private part is what a later process begins with
+        await it.bot.dispatcher._actions.exports.send(  # the private part is what a later process begins with
             Run(2, it.message("/export"), "en", lambda: None, TurnLimits(0.0))
         )
         shown = it.shown()

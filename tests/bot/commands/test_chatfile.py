@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from bot.commands.chatfile import AT_ONCE, ChatWriter, Form, write_chat
 from bot.operations.watchdog import LoopWatch
 from bot.safety.redacted import redact_nothing
-from bot.turn.chatfile import AT_ONCE, ChatWriter, Form, write_chat
 from tests.conftest import RawJson
 
 SECRET = "sk-very-secret-123456"

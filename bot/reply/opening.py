@@ -97,12 +97,14 @@ class Replies:
         language: str,
         *,
         question: MessageSent | None = None,
+        in_place: bool = False,
         shown: dict[int, ShownBefore] | None = None,
     ) -> ReplyStream:
         """Open the reply of a turn; it goes on in the messages that earlier tries posted.
 
         Args:
             question: what it answers; stands before the text where its readers cannot see it.
+            in_place: it ends where it stands, however long it took: newer messages stand below.
             shown: the pages that earlier tries in this process showed; every page shown now is added.
         """
         shown = {} if shown is None else shown
@@ -119,13 +121,11 @@ class Replies:
             delayed=lambda seconds: say("delayed", language, wait=how_long(seconds, language)),
             thinking=say("thinking", language),
             buttons=self._buttons_of(before.turn, question, language),
-            fresh=self._fresh(before, question, language),
+            fresh=None if question is None or in_place else self._fresh(before, language),
         )
 
-    def _fresh(self, before: StoredTurn, question: MessageSent | None, language: str) -> Fresh | None:
-        """Return when an answer ends as a fresh message: never where it takes the place of another."""
-        if question is None or question.replaces:
-            return None
+    def _fresh(self, before: StoredTurn, language: str) -> Fresh:
+        """Return when an answer ends as a fresh message."""
         age = max(0.0, self._clock.wall() - before.began) if before.began else 0.0
         return Fresh(self._fresh_after, self._clock.monotonic() - age, say("below", language))
 
@@ -138,8 +138,6 @@ class Replies:
             await reply.cadence.visible.wait()
             return max(reply.refs.items(), default=(0, None))[1]
 
-        if reply is not None:
-            reply.end_in_place()  # what is heard comes in new messages
         record = RecordedVoice(self._store, before.turn, str(chat))
         posts = Attachments(surface, self._pacer, record, self._clock, turn=f"t{before.turn}")
         return VoicePosts(posts, before.attachments, standing)

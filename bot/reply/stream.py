@@ -215,12 +215,12 @@ class ReplyStream:
         self._pages.buttons = ReplyButtons(buttons)
 
     def attach(self, file: File) -> None:
-        """Post a file after the text, which is a fresh message then."""
+        """Post a file after the text, as a fresh message in any case."""
         self._attachments.add(file)
         self.end_in_place()
 
     def end_in_place(self) -> None:
-        """Let it end where it stands, however long it took: its person looks at it."""
+        """Let it end where it stands, however long it took: its person looks at it, or something new comes below."""
         self._fresh.possible = False
 
     async def finish(self) -> None:

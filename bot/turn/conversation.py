@@ -342,9 +342,9 @@ class Conversation:
                     reply.offer(approval_buttons(end.asked))
                 else:
                     self._replies.offer(reply, run.turn, run.question, run.language, goes_on=end.goes_on)
-                if end.state == TurnState.DONE and draft.voice is not None:
-                    draft.voice.end()
-                await finish(reply, run, end.state)
+                if voice := draft.voice if end.state == TurnState.DONE else None:
+                    voice.end()
+                await finish(reply, run, end.state, voice.ends_spoken if voice else None)
             except asyncio.CancelledError:
                 if run.ending() in LEFT:
                     await reply.leave()
@@ -357,7 +357,14 @@ class Conversation:
         policy = policy_for(question, self._options.unknown_links)
         surface = self._surface(question)
         reply = self._replies.answer(
-            surface, question.chat, before, policy, run.language, question=question, shown=run.shown
+            surface,
+            question.chat,
+            before,
+            policy,
+            run.language,
+            question=question,
+            in_place=known.in_place,
+            shown=run.shown,
         )
         made = Progress(Story(self._clock))
         made.story.asked(question, run.limits.attempts)

@@ -34,6 +34,8 @@ class Known:
     """With what was written before it."""
     asked: UserEntry
     """The question as the model is told it."""
+    in_place: bool = False
+    """It takes the place of an answer that others have followed since."""
     stands: bool = False
     """The answer is complete and stored, and only its voice may be missing."""
 
@@ -108,7 +110,8 @@ class Lookup:
             run.language = language_of(spoken.text, run.language)
         question = spoken
         asked = user_entry(question, past.quoted_origin, pictures)
-        return Known(before, options, past, facts, payer, question, asked)
+        in_place = bool(question.replaces) and (replaced is None or replaced.later)
+        return Known(before, options, past, facts, payer, question, asked, in_place)
 
     async def _keep_enclosed(self, run: Run, question: MessageSent) -> None:
         """Store what became of what is enclosed: what was heard is not paid for twice, and the reply's head stays."""

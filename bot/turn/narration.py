@@ -127,6 +127,8 @@ class Narration:
         self._after = after
         self._closed = asyncio.Event()
         self._posting: list[asyncio.Task[None]] = []
+        self._speaks_rest = False
+        self._rest: asyncio.Task[None] | None = None
 
     def say(self, text: str) -> None:
         """Take what the model writes; begin to speak once its first sentences are whole."""
@@ -157,7 +159,14 @@ class Narration:
         """The answer is whole: speak what is left of it."""
         self._shown.append(self._filters.finish())
         if not self._posts.begun(_REST):
-            self._posting.append(asyncio.create_task(self._speak_rest(), name=f"{self._where}: voice"))
+            self._rest = asyncio.create_task(self._speak_rest(), name=f"{self._where}: voice")
+            self._posting.append(self._rest)
+
+    async def ends_spoken(self) -> bool:
+        """Return True if what `end` left is spoken, after the whole text then."""
+        if self._rest is not None:
+            await asyncio.wait((self._rest,))
+        return self._posts.begun(_REST) or self._speaks_rest
 
     async def wait(self) -> str:
         """Wait until all is posted; return why it is not, as a key of `bot.sentences`."""
@@ -180,6 +189,7 @@ class Narration:
         if told != rest or sum(map(len, self._shown)) > _READ_CHARS:
             told = f"{told} {say('voice_long', language_of(told, self._language))}"
         if any(map(str.isalnum, told)):
+            self._speaks_rest = True
             self._begin(_REST, told)
 
     def _begin(self, number: int, text: str) -> None:

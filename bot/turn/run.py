@@ -59,20 +59,29 @@ class Run:
     """The pages that earlier tries showed, also those that could not be stored."""
 
 
-async def finish(reply: ReplyStream, run: Run, state: TurnState) -> None:
+async def finish(
+    reply: ReplyStream, run: Run, state: TurnState, ends_spoken: Callable[[], Awaitable[bool]] | None = None
+) -> None:
     """Wait until the whole reply is shown, also if somebody stops it meanwhile.
 
     Args:
         state: how the turn ends.
+        ends_spoken: returns True if a voice message comes after it, which is new in its place.
     """
-    try:
+
+    async def finishing() -> None:
+        if ends_spoken is not None and await ends_spoken():
+            reply.end_in_place()
         await reply.finish()
+
+    try:
+        await finishing()
     except asyncio.CancelledError:
         if run.ending() is not Ending.STOPPED or state == TurnState.STOPPED:
             raise
         # There is nothing to stop any more: the answer is complete and only waits to be shown.
         uncancel()
-        await reply.finish()
+        await finishing()
 
 
 async def close_told(

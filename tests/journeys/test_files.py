@@ -125,6 +125,33 @@ async def test_a_plot_appears_as_an_image_after_the_text_on_every_platform(world
     assert [call.method for call in world.telegram.calls if call.method.startswith("send")][-1] == "sendPhoto"
 
 
+async def test_a_file_is_the_new_message_of_an_answer_that_took_long(world: World, start: Start) -> None:
+    """Its text ends where it stands: the channel becomes unread anyway."""
+    go_on = asyncio.Event()
+
+    def script(body: RawJson) -> Reply:
+        reply = code(SMALL, "Here it is, and these are its words.")(body)
+        return reply if reply.calls else replace(reply, hang_after=12, until=go_on)
+
+    world.model.script = script
+    everywhere = [places(world)[name] for name in PRIVATE]
+    async with start(*PLATFORMS, TOOL_MODE="native", FRESH_MESSAGE_SECONDS="0.2") as bot:
+        for place in everywhere:
+            place.say("please draw a dot")
+        async with asyncio.timeout(PATIENCE):
+            while not all(any("Here" in one.text for one in place.messages) for place in everywhere):
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.3)
+        first = [place.messages[0].id for place in everywhere]
+        go_on.set()
+        await bot.dispatcher.wait_idle()
+
+    assert [place.messages[0].id for place in everywhere] == first
+    for place in everywhere:
+        assert [bool(one.files) for one in place.messages] == [False, True], place.platform
+        assert place.text.startswith("Here it is, and these are its words."), place.platform
+
+
 async def test_a_file_reaches_every_kind_of_chat_once(world: World, start: Start) -> None:
     world.model.script = code(SMALL)
     everywhere = places(world)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
+from bot.app import App
 from playground.faults import Fault
 from playground.model import Reply
+from tests.conftest import RawJson
 from tests.journeys.conftest import Process, Start, World
-from tests.journeys.test_controls import AGAIN, PLATFORMS, Room
+from tests.journeys.test_changed import person_on
+from tests.journeys.test_controls import PLATFORMS, Room
+from tests.patience import PATIENCE
 
 WORDS = " ".join(f"word{number}" for number in range(40))
 HELD = {"telegram": "deleteMessage", "slack": "chat.delete", "discord": "DELETE"}
@@ -18,7 +23,7 @@ HELD = {"telegram": "deleteMessage", "slack": "chat.delete", "discord": "DELETE"
 @pytest.mark.parametrize("platform", PLATFORMS)
 async def test_the_channel_becomes_unread_when_a_long_answer_ends(world: World, start: Start, platform: str) -> None:
     room, go_on = Room(world, platform), asyncio.Event()
-    world.model.reply(Reply(f"Here: {WORDS}", hang_after=60, until=go_on), Reply("At once."))
+    world.model.reply(Reply(f"Here: {WORDS}", hang_after=60, until=go_on))
     async with start(platform, FRESH_MESSAGE_SECONDS="0.2") as bot:
         await room.ready(1)
         room.ask("tell me")
@@ -31,10 +36,6 @@ async def test_the_channel_becomes_unread_when_a_long_answer_ends(world: World, 
 
         assert room.shown == [last] and last.id != first.id and first.deleted
         assert last.reply_to == first.reply_to and last.thread == first.thread
-        room.press(last, AGAIN)
-        await room.answered("At once.")
-        await bot.dispatcher.wait_idle()
-        assert [one.id for one in room.shown] == [last.id], "what is written anew stays in its place"
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
@@ -69,3 +70,70 @@ async def test_a_kill_between_the_fresh_message_and_the_end_leaves_one(
 
     await process.start()
     await room.until(lambda: [one.text for one in room.shown] == [whole])
+
+
+class Waits:
+    """A private chat on one platform, in which answers are written until the test lets them end."""
+
+    def __init__(self, world: World, platform: str) -> None:
+        self.person = person_on(world, platform)
+        self.go_on = asyncio.Event()
+        world.model.script = self._write
+        self.before: dict[str, str] = {}
+
+    def _write(self, body: RawJson) -> Reply:
+        asked = str(body["messages"][-1]["content"])
+        if "quickly" in asked:
+            return Reply("At once.")
+        return Reply(f"Here: {WORDS}", hang_after=60, until=self.go_on)
+
+    async def until(self, seen: Callable[[], object]) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while not seen():
+                await asyncio.sleep(0.005)
+
+    async def begun(self) -> str:
+        """Wait until an answer grows; the id of its message."""
+
+        def growing() -> list[str]:
+            return [id for id, text in self.person.texts().items() if "Here:" in text and not text.endswith("word39")]
+
+        await self.until(growing)
+        return growing()[-1]
+
+    async def end(self, bot: App) -> dict[str, str]:
+        """Let it end after longer than such answers stay where they are; all messages then."""
+        await asyncio.sleep(0.3)
+        self.go_on.set()
+        await bot.dispatcher.wait_idle()
+        self.go_on.clear()
+        return self.person.texts()
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+async def test_which_long_answers_end_as_a_fresh_message(world: World, start: Start, platform: str) -> None:
+    """What its person stopped does not, nor what was followed by others; one that takes the place of another does."""
+    chat = Waits(world, platform)
+    async with start(platform, FRESH_MESSAGE_SECONDS="0.2") as bot:
+        first = chat.person.say("quickly please")
+        await chat.until(lambda: "At once." in chat.person.texts().values())
+        await bot.dispatcher.wait_idle()
+        [quick] = chat.person.texts()
+        chat.person.edit(first, "now take your time")
+        assert await chat.begun() == quick, "it grows where the former answer stood"
+        [(anew, whole)] = (await chat.end(bot)).items()
+        assert anew != quick and whole == f"Here: {WORDS}"
+
+        chat.person.say("quickly, one more")
+        await chat.until(lambda: "At once." in chat.person.texts().values())
+        await bot.dispatcher.wait_idle()
+        chat.person.edit(first, "take your time again")
+        assert await chat.begun() == anew
+        assert next(iter(await chat.end(bot))) == anew, "others follow it"
+
+        chat.person.say("take your time")
+        stopped = await chat.begun()
+        await asyncio.sleep(0.3)
+        chat.person.say("stop" if platform == "slack" else "/stop")
+        texts = await chat.end(bot)
+        assert "Stopped." in texts[stopped]

@@ -464,3 +464,29 @@ async def test_without_a_speaker_nothing_is_read_aloud(world: World, start: Star
         command(place, "voice")
         await place.until("I cannot speak here: whoever runs this bot has not set that up.")
         await bot.dispatcher.wait_idle()
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("answer", [ANSWER, "```\nprint(1)\nprint(2)\n```"], ids=["heard", "code"])
+async def test_a_long_answer_ends_as_a_fresh_message_unless_its_end_is_heard(
+    world: World, start: Start, platform: str, answer: str
+) -> None:
+    goes_on = asyncio.Event()
+    world.model.script = lambda body: Reply(answer, hang_after=18, until=goes_on)
+    async with start(platform, FRESH_MESSAGE_SECONDS="0.2") as bot:
+        place, shown = Place(world, platform), getattr(world, platform).screen
+        await switch(place)
+        before = {one.id for one in shown.of(place.id)}
+
+        def answers() -> list[str]:
+            return [one.id for one in shown.of(place.id) if one.text and one.id not in before]
+
+        place.send("When does it leave?")
+        await until(answers)
+        [first] = answers()
+        await asyncio.sleep(0.3)
+        goes_on.set()
+        await bot.dispatcher.wait_idle()
+
+    [last] = answers()
+    assert (last == first) == (answer is ANSWER) == bool(voices(place))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -112,14 +112,14 @@ class Desk:
         self.turn = 0
         self.question = MessageSent(delivery="d1", chat=CHAT, sender=ADA, target=ReplyTarget("telegram"), text="?")
 
-    async def open(self, screen: Screen) -> ReplyStream:
+    async def open(self, screen: Screen, *, in_place: bool = False) -> ReplyStream:
         if not self.turn:
             turn = await self.store.intake.take_in(self.question)
             assert turn is not None
             self.turn = turn
             await self.store.turns.begin(turn, CHAT, ADA.id)
         before = await self.store.turns.load(self.turn)
-        return self.replies.answer(screen, CHAT, before, LinkPolicy(), "en", question=self.question)
+        return self.replies.answer(screen, CHAT, before, LinkPolicy(), "en", question=self.question, in_place=in_place)
 
     async def end(self, reply: ReplyStream) -> None:
         ending = asyncio.create_task(reply.finish())
@@ -196,13 +196,7 @@ async def test_of_several_messages_the_last_one_is_posted_anew_unless_it_is_new(
 @pytest.mark.parametrize("why", ["off", "stopped", "file", "in its place", "platform", "nothing new"])
 async def test_it_ends_where_it_stands(store: Store, clock: FakeClock, why: str) -> None:
     desk, screen = Desk(store, clock, 0.0 if why == "off" else 60.0), Screen(unread=why != "platform", knows="found")
-    if why == "in its place":
-        sent, old = desk.question, await store.intake.take_in(desk.question)
-        assert old is not None
-        await store.turns.begin(old, CHAT, ADA.id)
-        await store.turns.close(old, TurnState.DONE, [], visible="", reasoning="", model="", usage=Usage())
-        desk.question = MessageSent(delivery="d2", chat=CHAT, sender=ADA, target=sent.target, text="?", replaces=old)
-    async with await desk.open(screen) as reply:
+    async with await desk.open(screen, in_place=why == "in its place") as reply:
         reply.append(FIRST)
         await clock.advance(61.0)
         if why != "nothing new":
@@ -235,17 +229,35 @@ async def test_a_former_message_that_cannot_be_removed_says_where_the_answer_is(
     assert screen.texts == {"m1": "⬇️ The answer is below.", "m2": FIRST + REST}
 
 
+async def answered_before(desk: Desk, screen: Screen, delivery: str) -> None:
+    """Ada changes a question that was answered."""
+    await desk.answer(screen, 1.0, first="An answer", rest=" to what she asked before.")
+    done = desk.turn
+    await desk.store.turns.close(done, TurnState.DONE, [], visible="", reasoning="", model="", usage=Usage())
+    desk.question = replace(desk.question, delivery=f"{delivery} changed", replaces=done)
+    turn = await desk.store.intake.take_in(desk.question)
+    assert turn is not None
+    desk.turn = turn
+    await desk.store.turns.take_over(turn, done, CHAT, ADA.id)
+
+
+@pytest.mark.parametrize("changed", [False, True])
 @pytest.mark.parametrize("knows", ["nothing", "found", "repeats"])
 @pytest.mark.parametrize("after", [False, True])
 async def test_killed_within_any_call_it_is_there_whole_and_once(
-    store: Store, clock: FakeClock, knows: str, after: bool
+    store: Store, clock: FakeClock, knows: str, after: bool, changed: bool
 ) -> None:
-    """As each platform knows its posts again: Telegram not at all, Slack by a look, Discord by their names."""
+    """As each platform knows its posts again: Telegram not at all, Slack by a look, Discord by their names; of an
+    answer that takes the place of another, too."""
     for kill_at in range(1, 7):
-        desk, screen = Desk(store, clock), Screen(knows=knows, kill_at=kill_at, after=after)
+        desk, screen = Desk(store, clock), Screen(knows=knows)
         desk.question = MessageSent(
             delivery=f"{kill_at}", chat=CHAT, sender=ADA, target=ReplyTarget("telegram"), text="?"
         )
+        if changed:
+            await answered_before(desk, screen, f"{kill_at}")
+            screen.calls.clear()
+        screen.kill_at, screen.after = kill_at, after
         await killed(desk, screen, desk.answer(screen))
         was_killed, screen.kill_at = screen.killed.is_set(), -1
         await desk.answer(screen, 3.0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+import pytest
+
 from bot.contract import File
 from bot.reply import FilterChain, VoicePosts
 from bot.turn.narration import Narration, Narrator
@@ -76,4 +78,16 @@ async def test_a_rest_that_a_former_process_began_to_post_is_not_spoken_again() 
     voice.end()
 
     assert await voice.wait() == "" and speaking.said == []
+    await voice.close()
+
+
+@pytest.mark.parametrize(("text", "heard"), [("It is 391. And more of it.", True), ("```\nprint(1)\n```", False)])
+async def test_an_answer_knows_whether_its_end_is_heard(text: str, heard: bool) -> None:
+    voice = narration(Speaking())
+
+    voice.say(text)
+    voice.end()
+
+    assert await voice.ends_spoken() == heard
+    await voice.wait()
     await voice.close()

@@ -29,9 +29,14 @@ from tools.json_values import read_json
 
 HOOK_CLOSED: Final = (10015, 10062, 50027)
 """The answer to a slash command cannot be written: never acknowledged, unknown, or expired."""
-FORBIDDEN: Final = (10003, 10004, 50001, 50007, 50013, 50083, 160002)
-"""The bot may not write here: no such place, no access, blocked, no right, archived."""
-_NO_RIGHT: Final = (50001, 50013)
+_NO_RIGHT: Final = {
+    50001: "View Channel",
+    50013: "Send Messages, Send Messages in Threads, or Attach Files",
+    160002: "Read Message History",
+}
+_CLOSED: Final = (10003, 10004, 50007, 50083, 50278, 160005)
+"""Nothing can be written here, whatever the bot's rights: no such place, not to this person, archived, locked."""
+FORBIDDEN: Final = (*_NO_RIGHT, *_CLOSED)
 GONE: Final = 10008
 _TOO_LARGE: Final = 40005
 _INVALID: Final = 50035
@@ -118,16 +123,18 @@ def _refused(error: discord.HTTPException) -> DeliveryError:
         refused = f"DISCORD_BOT_TOKEN is refused by {said}"
         return Refused(refused, lasting=RightMissing(refused))
     if error.code in _NO_RIGHT:
-        return RightMissing(f"the bot lacks a right there (View Channel, Send Messages, or in Threads): {said}")
-    if error.status == 403 or error.code in (*FORBIDDEN, *HOOK_CLOSED, _TOO_MANY_FOLLOW_UPS):
+        return RightMissing(f"the bot lacks a right there ({_NO_RIGHT[error.code]}): {said}")
+    if error.code in (*_CLOSED, *HOOK_CLOSED, _TOO_MANY_FOLLOW_UPS):
         return Unreachable(said)
+    if error.status == 403:
+        return Refused(said, lasting=RightMissing(f"the bot lacks a right there: {said}"))
     if error.status == 400:
         return Unrenderable(said)
     return Refused(said)
 
 
 def file_refused(error: DeliveryError) -> DeliveryError:
-    """Translate an error of a file upload: any other refusal is final."""
-    if isinstance(error, Refused):
+    """Translate an error of a file upload: a refusal is final, but for one of the token or of a right."""
+    if isinstance(error, Refused) and not isinstance(error.lasting, RightMissing):
         return Unrenderable(str(error))
     return error

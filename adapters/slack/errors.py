@@ -135,6 +135,7 @@ def file_refused(error: Exception) -> DeliveryError:
     problem, code = translate(error), error_code(error)
     if code in _LARGE:
         return TooLong("Slack finds the file too large", by=1)
-    if code and not isinstance(problem, RateLimited | Unclear):
+    of_right = isinstance(problem, Refused) and isinstance(problem.lasting, RightMissing)
+    if code and not of_right and not isinstance(problem, RateLimited | RightMissing | Unclear):
         return Unrenderable(f"Slack does not take the file ({code})")
     return problem

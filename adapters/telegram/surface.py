@@ -299,6 +299,16 @@ _NO_RIGHT: Final = (
     "chat_write_forbidden",
     "chat_send_plain_forbidden",
 )
+_LEFT_OUT: Final = (
+    "bot was blocked",
+    "bot was kicked",
+    "is not a member",
+    "chat was deleted",
+    "is deactivated",
+    "can't initiate conversation",
+    "can't send messages to",
+)
+"""How Telegram forbids what somebody else decided: no right of the bot helps."""
 _CLOSED: Final = (
     "chat not found",
     "peer_id_invalid",
@@ -324,7 +334,7 @@ def _translated(error: Exception) -> DeliveryError:
             said = f"TELEGRAM_BOT_TOKEN is refused by Telegram ({error.message[:200]})"
             return Refused(said, lasting=RightMissing(said))
         case Forbidden():
-            return Unreachable(f"Telegram: {error.message[:200]}")
+            return _forbidden(error.message)
         case TimedOut() | NetworkError():
             if isinstance(error.__cause__, NOT_SENT):
                 return DeliveryError(f"no connection to Telegram ({type(error.__cause__).__name__})")
@@ -337,6 +347,15 @@ def _translated(error: Exception) -> DeliveryError:
         case _:
             # The call succeeded as far as its status says; the library cannot read the answer.
             return Unclear(f"Telegram's answer cannot be read ({origin_of(error)})")
+
+
+def _forbidden(said: str) -> DeliveryError:
+    """Translate what Telegram forbids, by its words for it."""
+    words, closed = said.lower(), Unreachable(f"Telegram: {said[:200]}")
+    if any(other in words for other in (*_LEFT_OUT, *_CLOSED)):
+        return closed
+    missing = RightMissing(f"the bot lacks a right in this chat (Telegram: {said[:200]})")
+    return missing if any(right in words for right in _NO_RIGHT) else Refused(str(closed), lasting=missing)
 
 
 def _refused(said: str) -> DeliveryError:

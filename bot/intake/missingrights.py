@@ -12,6 +12,7 @@ from bot.contract import (
     FileWithheld,
     MessageRef,
     Newest,
+    Refused,
     ReplyTarget,
     RightMissing,
     Surface,
@@ -30,6 +31,8 @@ class MissingRights:
 
     def __init__(self) -> None:
         self._told: Newest[tuple[str, str], str] = Newest(_MOST)
+        self._odd: Newest[tuple[str, str], str] = Newest(_MOST)
+        """Refusals that may be an odd answer, as long as the next one is not in the same words."""
 
     @property
     def told(self) -> list[str]:
@@ -43,11 +46,18 @@ class MissingRights:
         except RightMissing as error:
             self._told.put((where, kind), str(error))
             raise
+        except Refused as error:
+            if isinstance(error.lasting, RightMissing):
+                if self._odd.get((where, kind)) == str(error):
+                    self._told.put((where, kind), str(error.lasting))
+                self._odd.put((where, kind), str(error))
+            raise
         except FileWithheld as error:
             if error.why == _WITHHELD:
                 self._told.put((where, kind), str(error))
             raise
         self._told.pop((where, kind), None)
+        self._odd.pop((where, kind), None)
         return made
 
     def watch(self, surface: Surface, target: ReplyTarget) -> Surface:

@@ -16,6 +16,8 @@ from bot.contract import (
     MessageGone,
     MessageRef,
     RateLimited,
+    Refused,
+    RightMissing,
     Surface,
     TooLong,
     Unclear,
@@ -89,7 +91,7 @@ class Attachments:
         if number in self._begun and not cost.repeats_safely:
             self._give_up(file, "file_unsure", "a former process may have posted it")
             return
-        backoff, since = Backoff(self._clock, QUICK, endless=False), self._clock.monotonic()
+        backoff, since, refusal = Backoff(self._clock, QUICK, endless=False), self._clock.monotonic(), ""
         while True:
             delay: float | None = 0.0
             async with self._pacer.ask(cost, Purpose.FINAL):
@@ -114,6 +116,10 @@ class Attachments:
                     return
                 except DeliveryError as error:
                     unsure = isinstance(error, Unclear) and not cost.repeats_safely
+                    before, refusal = refusal, str(error) if isinstance(error, Refused) else ""
+                    if isinstance(error, Refused) and before == refusal:
+                        self._give_up(file, "file_failed", error.lasting)
+                        return
                     delay = next(backoff, None)
                     if unsure or delay is None:
                         self._give_up(file, "file_unsure" if isinstance(error, Unclear) else "file_failed", error)
@@ -123,5 +129,6 @@ class Attachments:
 
     def _give_up(self, file: File, why: str, error: object) -> None:
         """Post it no more; the person is told `why`, a key of `bot.sentences`."""
-        log.warning("turn %s: file %r was not delivered: %s", self._turn, file.name, error)
+        level = logging.ERROR if isinstance(error, RightMissing) else logging.WARNING
+        log.log(level, "turn %s: file %r was not delivered: %s", self._turn, file.name, error)
         self.undelivered.append((file, why))

@@ -860,11 +860,31 @@ NO_RIGHT: dict[str, tuple[int, RawObject, str]] = {
 }
 
 
+UNKNOWN_RIGHT: dict[str, tuple[int, RawObject, str]] = {
+    "telegram": (
+        403,
+        {"ok": False, "error_code": 403, "description": "Forbidden: a word of next year"},
+        "the bot lacks a right in this chat (Telegram: Forbidden: a word of next year)",
+    ),
+    "slack": (200, {"ok": False, "error": "token_revoked"}, "SLACK_BOT_TOKEN is refused by Slack (token_revoked)"),
+    "discord": (
+        403,
+        {"message": "A word of next year", "code": 999_001},
+        "the bot lacks a right there: Discord: A word",
+    ),
+}
+
+
+@pytest.mark.parametrize("refusals", [NO_RIGHT, UNKNOWN_RIGHT], ids=["known", "unknown"])
 async def test_a_right_that_is_missing_is_told_until_a_call_succeeds(
-    places: list[Place], start: Start, world: World
+    refusals: dict[str, tuple[int, RawObject, str]],
+    places: list[Place],
+    start: Start,
+    world: World,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def one(place: Place) -> None:
-        status, body, _ = NO_RIGHT[place.platform]
+        status, body, _ = refusals[place.platform]
         place.server.faults.add(POST[place.platform], Fault(status=status, body=json.dumps(body)), 1000)
         place.replies.append(Reply(ANSWER))
         place.say("please tell me")
@@ -877,7 +897,9 @@ async def test_a_right_that_is_missing_is_told_until_a_call_succeeds(
         await bot.dispatcher.wait_idle()
         state, told = await bot.state(), bot.platforms.rights.told
         assert state["rights"] == told
-        for platform, (_, _, words) in NO_RIGHT.items():
+        errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+        for platform, (_, _, words) in refusals.items():
+            assert any(words in line for line in errors), (platform, errors)
             assert any(line.startswith(f"{platform} ") and words in line for line in told), (platform, told)
         assert state["ready"], "whoever adds the bot to a chat can withhold a right there"
         for place in places:

@@ -279,6 +279,35 @@ async def test_nothing_is_reached_where_the_bot_may_not_write(stage: Stage) -> N
         await show(adapter.surface(channel()), Page("hi", final=True), None)
 
 
+@pytest.mark.parametrize(
+    ("code", "error", "right"),
+    [
+        (50001, RightMissing, "View Channel"),
+        (50013, RightMissing, "Send Messages"),
+        (50007, Unreachable, "A word"),
+        (50278, Unreachable, "A word"),
+        (160005, Unreachable, "A word"),
+        (999_001, Refused, "A word"),
+    ],
+)
+async def test_what_discord_forbids_is_a_right_that_is_missing_unless_others_decide_it(
+    stage: Stage, code: int, error: type[DeliveryError], right: str
+) -> None:
+    """An answer that nobody knows is asked once more before it is taken for one."""
+    surface = (await stage.enter()).surface(channel())
+    said = f'{{"message": "A word", "code": {code}}}'
+    stage.server.faults.add(SEND, Fault(status=403, body=said), 3)
+
+    with pytest.raises(error, match=right) as caught:
+        await show(surface, Page("hi", final=True), None)
+    with pytest.raises(DeliveryError) as of_file:
+        await surface.attach(File("a.txt", "text/plain", b"x"), None)
+
+    assert type(caught.value) is error and type(of_file.value) is error
+    if isinstance(caught.value, Refused):
+        assert isinstance(caught.value.lasting, RightMissing)
+
+
 async def test_a_refused_token_may_be_one_odd_answer(stage: Stage) -> None:
     surface = (await stage.enter()).surface(channel())
     stage.server.faults.add(SEND, Fault(status=401, body='{"message": "401: Unauthorized", "code": 0}'))

@@ -942,6 +942,13 @@ REFUSALS = [
     (400, "Bad Request: message is too long", TooLong),
     (400, "Bad Request: chat not found", Unreachable),
     (403, "Forbidden: bot was blocked by the user", Unreachable),
+    (403, "Forbidden: bot was kicked from the supergroup chat", Unreachable),
+    (403, "Forbidden: bot is not a member of the channel chat", Unreachable),
+    (403, "Forbidden: user is deactivated", Unreachable),
+    (403, "Forbidden: bot can't initiate conversation with a user", Unreachable),
+    (403, "Forbidden: the bot can't send messages to the bot", Unreachable),
+    (403, "Forbidden: not enough rights to send text messages", RightMissing),
+    (403, "Forbidden: a word of next year", Refused),
     (400, "Bad Request: text must be non-empty", Unrenderable),
     (400, "Bad Request: message can't be edited", Uneditable),
     (400, "Bad Request: TOPIC_CLOSED", Unreachable),
@@ -979,6 +986,8 @@ async def test_each_refusal_says_what_to_do_next(
         await show(surface, Page("hello"), None)
 
     assert type(caught.value) is error
+    if isinstance(caught.value, Refused):
+        assert isinstance(caught.value.lasting, RightMissing if status in (401, 403) else Unrenderable)
 
 
 async def test_without_a_connection_nothing_arrived_and_it_may_be_tried_again(clock: FakeClock) -> None:

@@ -59,13 +59,9 @@ class FunctionTool:
         """`resources` are closed with the tool; `fields` are those of `ToolSpec` that the function does not tell."""
         self._function = function
         self._resources = resources
-        self._spec = spec_of(function, **fields)
+        self.spec = spec_of(function, **fields)
         self._wants_context = "context" in inspect.signature(function).parameters
         self.__doc__ = function.__doc__
-
-    @property
-    def spec(self) -> ToolSpec:
-        return self._spec
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         given: dict[str, Any] = dict(arguments)

@@ -120,7 +120,7 @@ class ToolRegistry:
     @property
     def switched_off(self) -> tuple[str, ...]:
         """The known tools, ours and the sources', that nobody may use."""
-        return tuple(name for name in self.known if self._is_off(name))
+        return tuple(name for name in self.known if self._is_off(name)) if self._off else ()
 
     @property
     def known(self) -> tuple[str, ...]:

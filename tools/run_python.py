@@ -145,7 +145,7 @@ class CodeRunner(FunctionTool):
             most_chars=LONGEST_CODE + 1000,
             per_minute=20,
         )
-        self._spec = replace(self._spec, purpose=f"{self._spec.purpose} {_told_of(packages)}")
+        self.spec = replace(self.spec, purpose=f"{self.spec.purpose} {_told_of(packages)}")
 
     async def cell(self, context: ToolContext, code: str) -> ToolResult:
         """Run Python code in this chat's interpreter and return what it prints and the value of its last line.

@@ -172,7 +172,7 @@ class Clearance:
         """Tell whether a tool must not be called whatever its arguments are."""
         if not self._permits(spec.name):
             return True
-        return self._may_reach_others(spec) and not self._asks_about_tools
+        return spec.outside and self._may_reach_others(spec) and not self._asks_about_tools
 
     def _may_reach_others(self, spec: ToolSpec) -> bool:
         return spec.outside and self.outside and not self._policy.trusts_tool(spec.name)

@@ -103,6 +103,7 @@ class CallRunner:
         self._context = replace(context, together=object())
         self._marker = marker
         self._offered = set(offered)
+        self._withheld = self._find_withheld()
         self._calls_per_pass = calls_per_pass
         self._redact = redact
         self._decided = {signature_of(decision.call): decision} if decision is not None else {}
@@ -134,15 +135,19 @@ class CallRunner:
     def withdrawn(self) -> frozenset[str]:
         """Tools that failed too often, and those that what the model was told last forbids."""
         failed = {name for name, count in self._failures.items() if count > CORRECTIONS}
-        return frozenset(failed | self._find_withheld())
+        return frozenset(failed | self._withheld)
 
     def update_clearance(self, entries: Sequence[Entry]) -> None:
         """Take in what the model is told now: it decides about the calls that the model asks for next."""
         outside = self._clearance.outside
         person, spec_of = self._context.person, self._registry.spec
         self._clearance = Clearance(self._policy, tuple(entries), person, spec_of, self._permits, self._may_ask)
-        if self._clearance.outside and not outside and (withheld := self._find_withheld()):
-            log.info("withheld from a conversation that holds words from outside: %s", ", ".join(sorted(withheld)))
+        if self._clearance.outside == outside:
+            return  # nothing else that is told changes what is withheld
+        self._withheld = self._find_withheld()
+        if self._clearance.outside and self._withheld:
+            names = ", ".join(sorted(self._withheld))
+            log.info("withheld from a conversation that holds words from outside: %s", names)
 
     @property
     def origin(self) -> str:
@@ -367,6 +372,7 @@ class CallRunner:
             return _error(f"There is no tool {call.name[:100]!r}. Available tools: {names}.")
         self._offered.add(call.name)
         self.added.append(spec)
+        self._withheld = self._find_withheld()
         if call.problem:
             wrong = describe_problem(call.name, call.problem, spec.parameters)
             return ToolResult(text=wrong, ok=False, status=ToolStatus.FAILED, own_words=True)

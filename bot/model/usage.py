@@ -72,19 +72,19 @@ class Estimator:
 
     def tokens(self, text: str) -> int:
         """About how many tokens `text` is; never 0 for a text that is not empty."""
-        return max(1, round(self._weight(text) * self._factor)) if text else 0
+        weight = self._weights.get((hash(text), len(text)))
+        if weight is None:
+            weight = self._weigh(text)
+        return max(1, round(weight * self._factor)) if text else 0
 
     def tokens_once(self, text: str) -> float:
         """Estimate a text that will not be seen again, without remembering its weight."""
         return _raw(text) * self._factor
 
-    def _weight(self, text: str) -> float:
-        key = (hash(text), len(text))
-        weight = self._weights.get(key)
-        if weight is None:
-            if len(self._weights) >= REMEMBERED:
-                self._weights.clear()
-            weight = self._weights[key] = _raw(text)
+    def _weigh(self, text: str) -> float:
+        if len(self._weights) >= REMEMBERED:
+            self._weights.clear()
+        weight = self._weights[hash(text), len(text)] = _raw(text)
         return weight
 
     def learn(self, estimate: int, reported: int) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from bot.contract import SettingsError, Usage
 from bot.model import PROVIDERS, nearest_provider
@@ -108,8 +109,9 @@ class Prices:
 
     def __init__(self, own: Iterable[Price] = ()) -> None:
         self._own = tuple(own)
+        self.price_of = lru_cache(maxsize=128)(self._find_price)
 
-    def price_of(self, model: str) -> Price | None:
+    def _find_price(self, model: str) -> Price | None:
         """Return the price of `provider:name`; None if it is unknown."""
         for rows in (self._own, _ROWS):
             for name in _names(model):

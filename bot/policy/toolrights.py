@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
 
@@ -47,9 +47,15 @@ class Permit:
     only: tuple[str, ...] = ()
     """Names and patterns of the only tools of this chat; empty: all but `off`."""
 
+    is_open: bool = field(init=False)
+    """Nothing is off, and nothing left to some: no tool needs to be asked about."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_open", not (self.off or self.limits or self.only))
+
     def allows(self, name: str) -> bool:
         """A tool that several lines name is open to who stands in all of them."""
-        return not self.is_off(name) and self.may_read(name)
+        return self.is_open or (not self.is_off(name) and self.may_read(name))
 
     def may_read(self, name: str) -> bool:
         """Return True if what the tool found for others here may be told: one that is off now was left to nobody."""
@@ -123,7 +129,7 @@ class ToolRights:
     def explain_closed(self, permit: Permit, language: str) -> Mapping[str, str]:
         """The tools that a person may not use, by name, each with the sentence that says so."""
         off = dict.fromkeys(self._registry.switched_off, "tool_off")
-        for spec in self._registry.specs():
+        for spec in () if permit.is_open else self._registry.specs():
             if not permit.allows(spec.name):
                 off[spec.name] = "tool_off" if permit.is_off(spec.name) else "tool_not_yours"
         return {name: say(key, language, name=name) for name, key in off.items()}

@@ -133,12 +133,12 @@ def _fitted(
     wanted = [spec for spec in order if spec.name in chosen]
     others = [spec for spec in order if spec.name not in chosen]
     if room is not None:
-        costs: Iterable[int] = accumulate(tool_token_count([spec], room.tokens) for spec in wanted)
-        fit = sum(1 for cost in costs if cost <= room.size)
-        left = room.size - tool_token_count(wanted[:fit], room.tokens)
+        costs = [*accumulate((tool_token_count([spec], room.tokens) for spec in wanted), initial=0)]
+        fit = sum(1 for cost in costs[1:] if cost <= room.size)
+        left = room.size - costs[fit]
         wanted, others = wanted[:fit], [*wanted[fit:], *others]
-        costs = accumulate(room.tokens(spec.name) + 1 for spec in others)
-        others = others[: sum(1 for cost in costs if cost <= left)]
+        named = accumulate(room.tokens(spec.name) + 1 for spec in others)
+        others = others[: sum(1 for cost in named if cost <= left)]
     declared = certain | {spec.name for spec in wanted}
     return Choice(
         tuple(spec for spec in specs if spec.name in declared),

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final
 
 from bot.toolsyntax.elements import typed
@@ -54,11 +54,15 @@ class Registry:
         self._tools = dict(tools)
         names = sorted(map(re.escape, self._tools), key=len, reverse=True)
         self._words = re.compile(rf"(?<![^\W_])(?:{'|'.join(names)})(?![^\W_])") if names else None
-        self._alike: dict[str, str] = {}
+
+    @cached_property
+    def _alike(self) -> dict[str, str]:
         """Registered names by what is left of them without case and kinds of dashes; empty where two are alike."""
+        alike: dict[str, str] = {}
         for name in self._tools:
             folded = _folded(name)
-            self._alike[folded] = "" if folded in self._alike else name
+            alike[folded] = "" if folded in alike else name
+        return alike
 
     @property
     def names(self) -> Iterable[str]:
@@ -83,7 +87,7 @@ class Registry:
         """
         name = written.strip()
         for bare in (name, name.strip(_QUOTES)):
-            if bare in self._tools:
+            if bare in self._tools or not bare:
                 return bare
         name = _SUFFIX.sub("", name.partition("<|")[0].strip().strip(_QUOTES)).strip(_QUOTES)
         bare = _PREFIX.sub("", name)

@@ -9,7 +9,7 @@ from bot.contract import AssistantEntry, Entry, MessageSent
 from bot.model import Models
 from bot.policy import Permit, ToolRights
 from bot.toolchoice import Choice, Chooser, NamedCall, Room, named_call, pre_search
-from tools.base import ToolCall
+from tools.base import ToolCall, ToolSpec
 from tools.registry import ToolRegistry
 
 
@@ -47,7 +47,10 @@ class Offers:
         """Return the asker's rights here, and the call that the question names; `form` is how a command is written."""
         permit = await self._rights.permit_for(question)
         closed = self._rights.explain_closed(permit, language)
-        return permit, named_call(as_written(question), self._registry.specs(permit.allows), language, closed, form)
+        return permit, named_call(as_written(question), self._specs_for(permit), language, closed, form)
+
+    def _specs_for(self, permit: Permit) -> tuple[ToolSpec, ...]:
+        return self._registry.specs(None if permit.is_open else permit.allows)
 
     def find_starting(self, permit: Permit) -> tuple[str, ...]:
         """Return the servers that are still being started, of those whose tools may be used."""
@@ -61,7 +64,7 @@ class Offers:
             return named.call
         if not self._search_first or question.quoted is not None:
             return None
-        specs = self._registry.specs(permit.allows)
+        specs = self._specs_for(permit)
         return pre_search(question.text, specs, index=await self._chooser.index(specs))
 
     async def choose_tools(
@@ -74,7 +77,7 @@ class Offers:
         told = [entry for entry in history if isinstance(entry, AssistantEntry)]
         return await self._chooser.choose(
             subject_of(question),
-            self._registry.specs(permit.allows),
+            self._specs_for(permit),
             [*(call.name for entry in told for call in entry.calls), *certain],
             before=told[-1].text if told else "",
             certain=certain,

@@ -226,3 +226,11 @@ async def test_the_choice_among_tools_is_made_among_those_of_the_person(rig: Ope
 
         chosen_among = str(it.model.requests[0].body["messages"])
         assert "- current_time:" in chosen_among and "- calculator:" not in chosen_among
+
+
+def test_a_permit_without_rules_is_open_and_any_rule_closes_it() -> None:
+    rules = (Permit(off=("a",)), Permit(only=("a",)), Permit(limits=(("a", ("telegram:1",)),)))
+
+    assert Permit().is_open and Permit(ids=frozenset({"telegram:1"})).is_open
+    assert not any(permit.is_open for permit in rules)
+    assert [permit.allows("a") for permit in rules] == [False, True, False]

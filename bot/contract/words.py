@@ -160,9 +160,14 @@ def _pattern(form: str) -> re.Pattern[str]:
     if inner in _TAKES:
         return re.compile(_TAKES[inner])
     if " | " in inner:
-        word = f"(?:{inner.replace(' | ', '|')})"
+        word = f"(?:{'|'.join(map(_in_order, inner.split(' | ')))})"
         return re.compile(rf"{word}(?:\s+{word})*", re.IGNORECASE)
-    return re.compile(r"\s+".join(_TAKES.get(part, f"(?:{part})") for part in inner.split()), re.IGNORECASE)
+    return re.compile(_in_order(inner), re.IGNORECASE)
+
+
+def _in_order(form: str) -> str:
+    """Return the pattern of words that follow each other."""
+    return r"\s+".join(_TAKES.get(part, f"(?:{part})") for part in form.split())
 
 
 def help_text(language: str, form: str, *, admin: bool = False) -> str:

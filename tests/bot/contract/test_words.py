@@ -76,6 +76,7 @@ def test_a_slash_and_a_word_are_a_command(text: str, command: tuple[str, str] | 
         ("allow here", ("allow", "here")),
         ("allow me", None),
         ("reminders delete 3", ("reminders", "delete 3")),
+        ("reminders 2", ("reminders", "2")),
         ("reminders about tea", None),
         ("/ask what is tea?", ("", "what is tea?")),
         ("new: york in spring", None),

@@ -51,8 +51,13 @@ class Parts(Protocol):
 
 
 async def serve_places(app: Parts, clock: Clock) -> None:
-    """Serve places until this process hands them over, from when it can answer at once: others could meanwhile."""
-    if app.ownership.shared and app.roles.role.answers:
+    """Serve places until this process hands them over, from when it can answer at once: others could meanwhile.
+
+    Who is alone serves all of them from the start; what the first answer would wait for is loaded behind the log-ins.
+    """
+    if app.roles.role.answers:
+        if not app.ownership.shared:
+            await app.platforms.tried.wait()
         getting_ready = (app.platforms.tried.wait(), app.conversation.prepare(), app.models.prepare())
         with suppress(TimeoutError):
             async with time_limit(clock, READY_SECONDS):

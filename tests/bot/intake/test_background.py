@@ -1,4 +1,4 @@
-"""When a process of several begins to answer."""
+"""When a process of several begins to answer, and what one alone does before anybody asks."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ class Slow:
         (True, Role.ALL, 1.0, -2.0, 2.0),
         (True, Role.ALL, 100.0, 0.0, READY_SECONDS),
         (True, Role.INTAKE, 1.0, 1.0, 0.0),
-        (False, Role.ALL, 1.0, 1.0, 0.0),
+        (False, Role.ALL, 1.0, 1.0, 2.0),
+        (False, Role.ALL, 9.0, 1.0, 10.0),
+        (False, Role.ALL, 1.0, 100.0, 1.0 + READY_SECONDS),
     ],
 )
 async def test_places_are_served_once_answers_come_at_once(
     shared: bool, role: Role, platforms: float, tools: float, begins: float, clock: FakeClock
 ) -> None:
-    """Whatever is in the way: not later than after some seconds."""
+    """Whatever is in the way: not later than after some seconds. Who is alone gets ready after the log-ins."""
     began: list[float] = []
     since, tried = clock.monotonic(), asyncio.Event()
 

@@ -31,7 +31,7 @@ from bot.intake import (
     work_beside,
 )
 from bot.model import Chain, Model, Models
-from bot.operations import HttpServer, LoopWatch, Metrics, Outlet, WebServer, end_in_order, writes
+from bot.operations import HttpServer, LoopWatch, Metrics, Outlet, WebServer, end_in_order
 from bot.pacing import Pacer, begin_sharing
 from bot.policy import (
     Access,
@@ -49,7 +49,7 @@ from bot.policy import (
 )
 from bot.reply import Notices, Replies, Settling
 from bot.safety import Redactor, wrapper_length
-from bot.store import Keep, Store
+from bot.store import Keep, Store, writes
 from bot.toolchoice import Chooser, small_model
 from bot.turn import (
     ApprovalOptions,

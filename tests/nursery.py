@@ -34,7 +34,7 @@ LOADED = (
         "bot.model.chain",
         "bot.intake.platforms",
     ),
-    *("bot.toolchoice.presearch", "bot.context.summary", "bot.operations.upkeep", "bot.operations.watchdog"),
+    *("bot.toolchoice.presearch", "bot.context.summary", "bot.store.upkeep", "bot.operations.watchdog"),
     *("bot.cli.chat", "bot.cli.installation", "bot.cli.run", "tools.fetch.service", "tools.registry"),
     *("tools.databases", "tools.fetch.readers", "tools.mcp.server", "tools.mcp.session", "tools.mcp.source"),
     *("tools.sandbox.launcher", "tools.shell"),

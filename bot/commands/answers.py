@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from bot.commands.reminders import ReminderList, asked_page, page_of
-from bot.commands.toolmenu import list_tools
 from bot.commands.usage import write_usage
 from bot.commands.why import write_receipt
 from bot.context import PERSONA_CHARS, Briefings, Busy, ChatBook, ChatFacts
 from bot.contract import OFF, ON, Button, ControlPressed, MessageSent, Surface, help_text
-from bot.markdown import quote
+from bot.markdown import escape, quote
 from bot.model import Models
 from bot.policy import Access, Quotas, ToolRights, payer_of
 from bot.safety import Redact, clean_name, clean_untrusted
 from bot.sentences import say
 from bot.store import Store
+from tools.base import ToolSpec
+from tools.languages import in_language
+from tools.mcp.names import owner
 from tools.registry import ToolRegistry
 
 _NAME_CHARS = 60
 _MODES = frozenset(Busy)
+_HEADINGS: Final = {
+    "tools_finding": ("web", "files", "knowledge", "research", "weather", "finance", "data"),
+    "tools_making": ("math", "code", "images"),
+    "tools_keeping": ("memory", "time"),
+}
+_HEADING_OF: Final = {category: heading for heading, categories in _HEADINGS.items() for category in categories}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,3 +244,27 @@ def _as_code(name: str) -> str:
     """A person's shown name, which is untrusted, where an id stands before it: as code, so that it does nothing."""
     clean = clean_name(name).replace("`", "'")[:_NAME_CHARS]
     return f" `{clean}`" if clean else ""
+
+
+def list_tools(specs: Iterable[ToolSpec], language: str, form: str) -> str:
+    """Return all tools as Markdown, a short line each: ours by purpose, those of MCP servers by server.
+
+    Args:
+        form: how a command is written here, as `/{word}`.
+    """
+    groups: dict[str, list[str]] = {say(heading, language): [] for heading in _HEADINGS}
+    for spec in specs:
+        label = in_language(spec.label, language) or spec.name
+        groups.setdefault(_heading(spec, language), []).append(
+            f"- {spec.icon} {escape(clean_name(label))} · `{spec.name}`"
+        )
+    parts = [f"**{heading}**\n" + "\n".join(lines) for heading, lines in groups.items() if lines]
+    if not parts:
+        return say("tools_none", language)
+    return "\n\n".join([*parts, say("tools_foot", language, command=form.format(word="tool"))])
+
+
+def _heading(spec: ToolSpec, language: str) -> str:
+    if owner(spec.name):
+        return escape(clean_name(spec.category))
+    return say(_HEADING_OF.get(spec.category, "tools_more"), language)

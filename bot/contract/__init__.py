@@ -77,11 +77,11 @@ from bot.contract.messages import (
     Sender,
     Status,
     TimerDue,
+    is_within,
     parse_button,
 )
 from bot.contract.newest import Newest
 from bot.contract.origin import OURS, OUTSIDE, is_from_outside, join_origins
-from bot.contract.places import is_within
 from bot.contract.reference import reference_of, turns_of
 from bot.contract.surface import (
     Adapter,

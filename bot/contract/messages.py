@@ -415,3 +415,8 @@ class File:
     media_type: str
     content: bytes
     spoken: float = 0.0
+
+
+def is_within(chat: ChatId, within: str) -> bool:
+    """Return True if the chat is on a platform, or in a place, that is given by its name."""
+    return within in (chat.platform, str(chat.place))

@@ -10,14 +10,12 @@ from typing import Any, Protocol
 
 from bot.contract import Adapter, Clock, time_limit
 from bot.intake.dispatcher import Dispatcher
-from bot.intake.due import watch_due
-from bot.intake.ownership import Locks, Ownership
+from bot.intake.ownership import LOOK_SECONDS, Locks, Ownership
 from bot.intake.platforms import Platforms
 from bot.intake.roles import Roles
-from bot.operations import keep_tidy
 from bot.policy import Quotas
-from bot.store import Keep, Store
-from bot.turn import Reminders
+from bot.store import Keep, Store, keep_tidy
+from bot.turn import LONGEST_SLEEP, Reminders
 
 READY_SECONDS = 5.0
 """After so long places are served even by a process that is not ready: the others may be no better."""
@@ -74,3 +72,23 @@ def work_beside(app: Parts, clock: Clock, keep: Keep) -> Iterator[tuple[str, Cor
     settle_gone = partial(app.quotas.settle_gone, app.store.allowances, app.ownership.living, app.ownership.gone)
     yield "burying", app.locks.while_held("what the dead held", settle_gone)
     yield "roles", app.roles.watch(app.platforms)
+
+
+async def watch_due(
+    dispatcher: Dispatcher, reminders: Reminders, ownership: Ownership, locks: Locks, platforms: tuple[str, ...]
+) -> None:
+    """Do what falls due on these platforms, until cancelled.
+
+    Other processes may have other platforms, so that each platform's watch has a lock of its own.
+    """
+
+    def watch(some: tuple[str, ...]) -> Coroutine[Any, Any, None]:
+        return reminders.watch(
+            dispatcher.deliver,
+            some,
+            also=lambda: dispatcher.end_asked(some),
+            longest=LOOK_SECONDS if ownership.shared else LONGEST_SLEEP,
+        )
+
+    apart = [(name,) for name in platforms] if ownership.shared else [platforms]
+    await asyncio.gather(*(locks.while_held(f"due on {' '.join(some)}", partial(watch, some)) for some in apart))

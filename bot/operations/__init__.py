@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from bot.operations.heap import keep_compact, read_in_pieces, set_loaded_apart
+from bot.operations.heap import keep_compact, read_in_pieces, resident_bytes, set_loaded_apart
 from bot.operations.http import HttpServer
 from bot.operations.listener import raise_descriptor_limit
 from bot.operations.logs import about, set_up
 from bot.operations.metrics import Metrics
 from bot.operations.outlet import Outlet
 from bot.operations.stopping import TURN_SECONDS, StopRequest, end_in_order
-from bot.operations.story import Story
-from bot.operations.upkeep import keep_tidy, resident_bytes, writes
 from bot.operations.watchdog import LoopWatch
 from bot.operations.web import WebServer

@@ -21,8 +21,10 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import mmap
 import os
 from asyncio import selector_events, sslproto
+from pathlib import Path
 from typing import Any
 
 READ = 4 * 1024
@@ -65,3 +67,11 @@ def set_loaded_apart() -> None:
     https://docs.python.org/3/library/gc.html#gc.freeze
     """
     gc.freeze()
+
+
+def resident_bytes() -> float:
+    """Return the resident memory of this process; 0 where the system does not report it."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+    except (OSError, IndexError, ValueError):
+        return 0

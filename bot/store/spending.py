@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TypeAlias
 
-from bot.contract import Clock
+from bot.contract import AssistantEntry, Clock, entry_from_json
 from bot.store.queries import Queries
 from bot.store.readers import Readers
 from bot.store.sql import Connection, Session
 from bot.store.writer import Writer
-from bot.store.written import count_written, rough_count
 
 _NEWEST_ANSWERS = 100
 """Turns among which a model's newest answers are looked for."""
@@ -78,6 +78,11 @@ class Refused:
     """How many those are."""
     elsewhere: int
     """How many of them are another process's."""
+
+
+def rough_count(text: str) -> int:
+    """Estimate the tokens of a text: one for three bytes, which is one Chinese character."""
+    return len(text.encode(errors="replace")) // 3
 
 
 class Spending(Queries):
@@ -404,3 +409,22 @@ def _exceeds(spent: Amount, more: Amount, most: Amount) -> bool:
         or 0 < most.messages < spent.messages + more.messages
         or 0 < most.dollars < spent.dollars + more.dollars
     )
+
+
+def count_written(db: Connection, turns: Collection[int], weigh: Callable[[str], int]) -> Mapping[int, int]:
+    """Return the tokens that each of these turns shows of the pass that is under way.
+
+    Args:
+        weigh: estimates the tokens of a text.
+    """
+    if not turns:
+        return {}
+    marks, wanted = ", ".join("?" * len(turns)), tuple(turns)
+    shown: Counter[int] = Counter()
+    for turn, body in db.execute(f"SELECT turn, body FROM pages WHERE turn IN ({marks})", wanted).fetchall():
+        shown[turn] += weigh(body)
+    for turn, kept in db.execute(f"SELECT turn, entry FROM passes WHERE turn IN ({marks})", wanted).fetchall():
+        entry = entry_from_json(kept)
+        # Passes that have ended were settled when they did.
+        shown[turn] -= weigh(entry.text) if isinstance(entry, AssistantEntry) else 0
+    return {turn: max(0, tokens) for turn, tokens in shown.items()}

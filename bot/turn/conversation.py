@@ -28,7 +28,7 @@ from bot.contract import (
     reference_of,
 )
 from bot.model import Models
-from bot.operations import Metrics, Story
+from bot.operations import Metrics
 from bot.policy import Once, Permit, Quotas, charge
 from bot.reply import Notices, Replies, Settling, approval_buttons
 from bot.safety import enclosed_in
@@ -51,6 +51,7 @@ from bot.turn.progress import Progress, write_unsent
 from bot.turn.queue import Running
 from bot.turn.run import LEFT, Ending, Run, finish, uncancel
 from bot.turn.showing import Showing, ends_stage
+from bot.turn.story import Story
 from bot.turn.turnoptions import TurnOptions
 from tools.cancelling import Contained
 from tools.registry import ToolRegistry

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from bot.agent import CallKey, Citations
 from bot.contract import OURS, AssistantEntry, Entry, File, ToolEntry, Usage, UserEntry, join_origins
 from bot.markdown import escape
-from bot.operations import Story
 from bot.safety import Redact, clean_name, new_marker, redact_nothing
 from bot.sentences import say
+from bot.turn.story import Story
 
 
 @dataclass(slots=True)

@@ -323,7 +323,7 @@ def in_processes(*, together: bool) -> OpenFleet:
             }
             for name, value in values.items():
                 monkeypatch.setenv(name, value)
-            monkeypatch.setattr("bot.intake.due.LOOK_SECONDS", 0.05)
+            monkeypatch.setattr("bot.intake.background.LOOK_SECONDS", 0.05)
             yield InProcesses(model, together, await stack.enter_async_context(AsyncExitStack()))
 
     return opened

@@ -45,7 +45,7 @@ async def test_the_log_tells_question_passes_tools_and_answer_under_one_referenc
     async with start("telegram", TOOL_MODE="native") as bot:
         await ask(world, bot, "please work out what six times seven is")
 
-    told = [line for line in log.getvalue().splitlines() if "bot.operations.story" in line]
+    told = [line for line in log.getvalue().splitlines() if "bot.turn.story" in line]
     assert len({tuple(re.findall(r"\[(telegram:\S+ t\d+ [0-9a-f]{6})\]", line)) for line in told}) == 1
     said = [line.partition("] ")[2] for line in told]
     assert said[0] == "question of telegram:7, 39 characters"
@@ -70,7 +70,7 @@ async def test_the_reference_that_a_person_was_shown_finds_everything(
         answer = await ask(world, bot, "please work out what six times seven is")
     reference = re.findall(r"[0-9a-f]{6}", answer)[-1]
 
-    assert all(reference in line for line in log.getvalue().splitlines() if "bot.operations.story" in line)
+    assert all(reference in line for line in log.getvalue().splitlines() if "bot.turn.story" in line)
     url = f"sqlite:///{world.data}/parley.db"
     assert await chats.trace(url, reference.upper()) == 0
     told = capsys.readouterr().out

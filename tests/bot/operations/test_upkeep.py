@@ -12,11 +12,12 @@ import aiohttp
 import pytest
 
 from bot.contract.errors import SettingsError, StoreError
+from bot.operations.heap import resident_bytes
 from bot.operations.http import HttpServer
 from bot.operations.metrics import Metrics
 from bot.operations.outlet import Outlet
-from bot.operations.upkeep import EVERY, FIRST_AFTER, WIPE_EVERY, prune_hourly, resident_bytes, wipe_deleted, writes
 from bot.store import Keep, Store
+from bot.store.upkeep import EVERY, FIRST_AFTER, WIPE_EVERY, prune_hourly, wipe_deleted, writes
 from playground.model import Reply
 from tests.bot.conftest import OpenRig
 from tests.conftest import FakeClock, RawObject
@@ -67,7 +68,7 @@ async def test_what_could_not_be_wiped_is_wiped_soon_after_also_after_a_failure(
 async def test_a_running_bot_wipes_what_was_forgotten_while_another_program_read(
     rig: OpenRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.operations.upkeep.WIPE_EVERY", 0.01)
+    monkeypatch.setattr("bot.store.upkeep.WIPE_EVERY", 0.01)
     async with rig() as it:
         it.bot.store.writer.traces = True
 
@@ -77,8 +78,8 @@ async def test_a_running_bot_wipes_what_was_forgotten_while_another_program_read
 
 
 async def test_the_operator_says_how_long_a_chat_is_kept(rig: OpenRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.operations.upkeep.FIRST_AFTER", 0.0)
-    monkeypatch.setattr("bot.operations.upkeep.EVERY", 0.0)
+    monkeypatch.setattr("bot.store.upkeep.FIRST_AFTER", 0.0)
+    monkeypatch.setattr("bot.store.upkeep.EVERY", 0.0)
     async with rig(KEEP_DAYS="3") as it:
         it.model.script = lambda body: Reply("A leaf.")
         for days, chat in ((5, "7"), (1, "8")):

@@ -9,7 +9,6 @@ import pytest
 
 from bot.context import ChatOptions, Past, Pinned, user_entry
 from bot.contract import SystemClock
-from bot.operations import Story
 from bot.policy import payer_of
 from bot.reply import Replies
 from bot.safety import LinkPolicy
@@ -18,6 +17,7 @@ from bot.turn.limits import TurnLimits
 from bot.turn.lookup import Known
 from bot.turn.progress import Progress
 from bot.turn.run import Run
+from bot.turn.story import Story
 from bot.turn.turnoptions import TurnOptions
 from tests.bot.conftest import Rig
 from tests.bot.store.conftest import taken_in

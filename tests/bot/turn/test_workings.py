@@ -10,12 +10,12 @@ from bot.contract.clock import SystemClock
 from bot.contract.surface import SurfaceLimits
 from bot.contract.transcript import AssistantEntry
 from bot.markdown.tree import Paragraph, Quote, Text, parse
-from bot.operations.story import Story
 from bot.reply.paging import Paginator
 from bot.safety.redactor import Redactor
 from bot.safety.untrusted import wrap_as_data
 from bot.store import CallRecord, Store
 from bot.turn.progress import Progress
+from bot.turn.story import Story
 from bot.turn.turnoptions import TurnOptions
 from bot.turn.workings import (
     COLLAPSED_CHARS,

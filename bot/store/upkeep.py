@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import mmap
-from pathlib import Path
 
 from bot.contract import Clock, StoreError
-from bot.store import Keep, Store
+from bot.store.retention import Keep
+from bot.store.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -58,11 +57,3 @@ async def writes(store: Store) -> bool:
     except (StoreError, TimeoutError):
         return False
     return not store.writer.in_trouble
-
-
-def resident_bytes() -> float:
-    """Return the resident memory of this process; 0 where the system does not report it."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
-    except (OSError, IndexError, ValueError):
-        return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.commands.toolmenu import list_tools
+from bot.commands.answers import list_tools
 from tools.base import ToolSpec
 
 SEARCH = ToolSpec(

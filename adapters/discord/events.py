@@ -105,6 +105,7 @@ def message_edited(
         sender=sent.sender,
         target=sent.target,
         sent_at=message.edited_at.timestamp(),
+        group=sent.group,
         message_id=str(message.id),
         text=sent.text,
         command=sent.command,

@@ -141,6 +141,7 @@ def _changed(
         sender=sender(message),
         target=_target(event, message, me),
         sent_at=seconds_of(event.get("ts")),
+        group=not _direct(event),
         message_id=str(message.get("ts", "")),
         text=argument,
         command=word,

@@ -189,6 +189,7 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
         target=_target(message),
         sent_at=message.date.timestamp(),
         message_id=str(message.message_id),
+        group=message.chat.type != "private",
     )
     word, argument = command if command is not None else ("", "" if others else stripped)
     if edited:
@@ -206,7 +207,6 @@ def _sent(message: Message, bot: Bot, where: _Where, word: str, argument: str) -
         **where,
         text=argument,
         command=word,
-        group=message.chat.type != "private",
         quoted=_quoted(message, bot),
         replies_to=_replied(message),
         enclosed=() if _of_another(message) else _enclosed(message, alone=not argument),
@@ -268,6 +268,7 @@ class _Where(TypedDict):
     target: ReplyTarget
     sent_at: float
     message_id: str
+    group: bool
 
 
 def _sender(user: User) -> Sender:

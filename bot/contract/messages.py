@@ -147,6 +147,8 @@ class _Delivery:
     sent_at: float = 0.0
     """When the person did it, in seconds since the epoch, as the platform tells; 0 when it does not. Of a reminder:
     when it is due."""
+    group: bool = False
+    """Several people read and write here: the model is told who speaks, and a list of people may not count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,8 +161,6 @@ class MessageSent(_Delivery):
     """The command's word without its sign (`new`), when the message is one; `text` is then its argument."""
     message_id: str = ""
     """The platform's id of the person's message, when it has one."""
-    group: bool = False
-    """Several people read and write here: the model is told who speaks."""
     quoted: Quoted | None = None
     replies_to: str = ""
     """The platform's id of the message that it replies to: where that is an answer, the question continues from it."""
@@ -327,8 +327,6 @@ class ControlPressed(_Delivery):
     """As the platform sent it, see `Button`."""
     message_id: str = ""
     """The platform's id of the message that the button stands below; empty: not told."""
-    group: bool = False
-    """Several people can press here."""
     awaited: bool = False
     """The platform shows that the press is under way until something is said."""
 

@@ -137,7 +137,7 @@ class Access:
         counts = ids_of(incoming)
         if (who := self._channels.channel_of(incoming.chat).who) is not None:
             return EVERYBODY in who.value or not counts.isdisjoint(who.value)
-        if not self._people_in_groups and getattr(incoming, "group", False):
+        if not self._people_in_groups and incoming.group:
             counts.discard(sender.id)
         listed = self._users | self._chats | self._groups
         return self._allow_all or bool(counts & listed) or any(roles.get(id) == "allowed" for id in counts)

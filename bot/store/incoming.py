@@ -64,7 +64,7 @@ def columns_of(incoming: Incoming) -> tuple[str | int | None, ...]:
         to_plain(incoming.sender.id),
         to_plain(incoming.sender.name),
         to_plain(getattr(incoming, "command", "")),
-        int(getattr(incoming, "group", False)),
+        int(incoming.group),
         to_plain(getattr(incoming, "replies_to", "")),
         getattr(incoming, "replaces", 0),
     )

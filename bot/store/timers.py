@@ -76,6 +76,7 @@ class Timer:
             sender=self.person,
             target=self.target,
             sent_at=self.due,
+            group=self.grouped,
             text=self.text,
             origin=self.origin,
         )

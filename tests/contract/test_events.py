@@ -93,7 +93,7 @@ async def test_a_change_of_a_text_is_told_with_all_of_the_new_text(scene: Scene)
     assert [one.text for one in edits] == ["why does it snow?", "why does it hail?"]
     for edit in edits:
         assert (edit.message_id, edit.chat, edit.sender.id) == (sent.message_id, sent.chat, sent.sender.id)
-        assert (edit.target, edit.command) == (sent.target, "")
+        assert (edit.target, edit.command, edit.group) == (sent.target, "", sent.group)
         assert edit.enclosed in ((), None) and edit.sent_at >= sent.sent_at
     assert len({sent.delivery, *sent.also, *(one.delivery for one in edits)}) == 3 + len(sent.also)
 

@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 from bot.contract.errors import SettingsError
-from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.contract.messages import (
+    ChatId,
+    Control,
+    ControlPressed,
+    MessageEdited,
+    MessageSent,
+    ReplyTarget,
+    Sender,
+    TimerDue,
+)
 from bot.policy.access import Access
 from bot.sentences import say
 from bot.settings import CoreSettings, read
@@ -433,3 +442,27 @@ async def test_a_listed_person_may_write_in_groups_that_no_list_names_unless_tha
     assert not await access.allows(in_group("telegram:7", SAME_GROUP_OTHER_BOT))
     assert await access.allows(in_group("telegram:1", SAME_GROUP_OTHER_BOT))
     assert await make(**lists).allows(in_group("telegram:7", SAME_GROUP_OTHER_BOT))
+
+
+@pytest.mark.parametrize("group", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        (MessageSent, {"text": "hi"}),
+        (MessageSent, {"text": "/usage", "command": "usage"}),
+        (MessageSent, {"text": "hi", "scheduled": True}),
+        (MessageEdited, {"text": "hi", "message_id": "5"}),
+        (ControlPressed, {"control": Control.REGENERATE, "turn": 1}),
+        (TimerDue, {"text": "the tea"}),
+    ],
+    ids=["question", "command", "reminder that is a question", "edit", "button", "reminder"],
+)
+async def test_in_such_a_group_a_listed_person_is_let_in_by_no_door(
+    make: Make, kind: type[Any], more: dict[str, Any], group: bool
+) -> None:
+    target = ReplyTarget("telegram")
+    incoming = kind(delivery="1", chat=GROUP, sender=Sender(id="telegram:7"), target=target, group=group, **more)
+
+    assert await make(users=("telegram:7",), people_in_groups=False).allows(incoming) is not group
+    assert await make(users=("telegram:7",)).allows(incoming)
+    assert await make(users=("telegram:7",), chats=(str(GROUP),), people_in_groups=False).allows(incoming)

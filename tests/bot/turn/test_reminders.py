@@ -199,6 +199,19 @@ async def taken_in(store: Store, inbox: Inbox, due: float, text: str = "Tea!") -
     return inbox.rows[-1]
 
 
+@pytest.mark.parametrize("grouped", [True, False])
+@pytest.mark.parametrize(("question", "late"), [(False, 0.0), (True, 0.0), (True, 1e6)])
+async def test_it_comes_from_the_group_in_which_it_was_set(
+    grouped: bool, question: bool, late: float, store: Store, clock: FakeClock
+) -> None:
+    """A list of people may not count there, whatever comes."""
+    timers = store.timers.bind(CHAT, ADA, ReplyTarget("telegram"), grouped=grouped)
+    await timers.set(str(CHAT), ADA.id, clock.wall(), "the tea", question=question)
+    [timer] = await store.timers.list_due(clock.wall(), ["telegram"])
+
+    assert timer.to_delivery(clock.wall() + late).group is grouped
+
+
 @pytest.mark.parametrize("outside", [True, False])
 async def test_it_holds_the_words_that_led_to_it_and_brings_no_address(
     outside: bool, store: Store, reminders: Reminders, clock: FakeClock

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from bot.contract.surface import Surface
 from bot.pacing.pacer import Pacer
+from bot.reply.fresh import Fresh
 from bot.reply.record import Unrecorded
 from bot.reply.stream import ReplyStream
 from playground.faults import Fault, Faults
@@ -113,8 +114,14 @@ class Calls:
         return self.made[self.number] if 0 <= self.number < len(self.made) else ""
 
 
-Write = Callable[[str, Calls], Awaitable[str]]
-"""Let a text be written, and return what stands of it."""
+Write = Callable[[str, Calls], Awaitable[list[Shown]]]
+"""Let a text be written, and return the messages that show it."""
+LOST: Mapping[str, Fault] = {
+    "unanswered": Fault(drop="after"),
+    "unreadable": Fault(answer="<html><title>502 Bad Gateway</title></html>"),
+    "late": Fault(drop="late"),
+}
+"""Ways in which a call arrives and its answer is lost."""
 
 
 async def refuse_each_call(
@@ -124,6 +131,7 @@ async def refuse_each_call(
     refusals: Mapping[str, Fault],
     of: str = "",
     dice: random.Random | None = None,
+    blind: str = "",
 ) -> set[tuple[str, str]]:
     """Write a document as often as its calls are many, each time with another one refused; which methods met what.
 
@@ -131,28 +139,48 @@ async def refuse_each_call(
         whole: what stands of it in the end; None: what does where nothing is refused.
         of: how the names of the calls begin that count.
         dice: choose one of the calls, and how it is refused; else all are refused, each in one way.
+        blind: a method that posts what nobody can look up: where its answer is lost, a beginning may be left.
     """
     calls, met, names = Calls(of=of), set[tuple[str, str]](), [*refusals]
-    said = await write(document(seed), calls)
-    whole = said if whole is None else whole
-    assert not (wrong := differs(said, whole)), f"document {seed}: {wrong}"
+    shown = await write(document(seed), calls)
+    whole = read(shown) if whole is None else whole
+    assert not (wrong := differs(read(shown), whole)), f"document {seed}: {wrong}"
     numbers = range(len(calls.made)) if dice is None else [dice.randrange(len(calls.made))]
     for number in numbers:
         name = names[(seed + number) % len(names)] if dice is None else dice.choice(names)
         refused = Calls(number, refusals[name], of)
-        said = await write(document(seed), refused)
+        shown = await write(document(seed), refused)
+        if refused.refused == blind and name in LOST:
+            shown = _without_beginning(shown, whole)
         where = f"document {seed}, {name} of call {number} ({refused.refused})"
-        assert not (wrong := differs(said, whole)), f"{where}: {wrong}"
+        assert not (wrong := differs(read(shown), whole)), f"{where}: {wrong}"
         met.add((refused.refused, name))
     return met
 
 
-async def write_document(surface: Surface, pacer: Pacer, clock: FakeClock, text: str) -> None:
-    """Let an answer be written piece by piece, with a tool now and then, until it stands."""
+def _without_beginning(shown: list[Shown], whole: str) -> list[Shown]:
+    """Leave out a message that shows less than the one behind it, from the same beginning: one, and never the whole."""
+    for at, (one, after) in enumerate(itertools.pairwise(shown)):
+        if one.text[:10] == after.text[:10] and len(one.text) < len(whole) and differs(one.text, whole):
+            return [*shown[:at], *shown[at + 1 :]]
+    return shown
+
+
+async def write_document(surface: Surface, pacer: Pacer, clock: FakeClock, text: str, *, fresh: bool = False) -> None:
+    """Let an answer be written piece by piece, with a tool now and then, until it stands.
+
+    Args:
+        fresh: it is begun again once, and ends as a fresh message where its newest one has stood for two seconds.
+    """
     dice = random.Random(text)
-    async with ReplyStream(surface, pacer, Unrecorded(), clock, turn=f"t{next(_TURNS)}") as reply:
+    again = dice.randrange(len(text)) if fresh else len(text)
+    ends = Fresh(2.0, clock.monotonic(), "The answer is below.") if fresh else None
+    async with ReplyStream(surface, pacer, Unrecorded(), clock, turn=f"t{next(_TURNS)}", fresh=ends) as reply:
         at = 0
         while at < len(text):
+            if at > again:
+                again = len(text)
+                reply.rewrite(text[:at])
             step = dice.randint(40, 400)
             reply.append(text[at : at + step])
             at += step

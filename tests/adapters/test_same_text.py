@@ -1,4 +1,4 @@
-"""Whatever Telegram and Discord refuse while an answer is written, its final text is the same."""
+"""Whatever Telegram and Discord refuse while an answer is written, or never answer, its final text is the same."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ from bot.contract.messages import ReplyTarget
 from bot.pacing.pacer import Pacer
 from playground.discord import DiscordServer
 from playground.faults import Fault
+from playground.screen import Shown
 from playground.telegram import TelegramServer
 from tests.conftest import FakeClock
-from tests.documents import Calls, Write, read, refuse_each_call, write_document
+from tests.documents import LOST, Calls, Write, refuse_each_call, write_document
 
 REFUSALS = {
     "limited": Fault(status=429, retry_after=3),
     "away": Fault(status=503),
     "lost": Fault(drop="before"),
+    **LOST,
 }
 
 
 @asynccontextmanager
-async def telegram(clock: FakeClock, drafts: bool) -> AsyncIterator[Write]:
+async def telegram(clock: FakeClock, *, drafts: bool = False, fresh: bool = False) -> AsyncIterator[Write]:
     async with TelegramServer(now=clock.monotonic, limits=False) as server:
         server.person(1, "Ada")
         settings = TelegramSettings(
@@ -44,17 +46,17 @@ async def telegram(clock: FakeClock, drafts: bool) -> AsyncIterator[Write]:
             await adapter._greeting
             data = {"chat": 1, "thread": None, "reply_to": None, "group": False}
 
-            async def write(text: str, calls: Calls) -> str:
-                before = len(server.screen.of("1"))
+            async def write(text: str, calls: Calls) -> list[Shown]:
+                before, target = len(server.screen.of("1")), ReplyTarget("telegram", data)
                 with calls.of_server(server.faults):
-                    await write_document(adapter.surface(ReplyTarget("telegram", data)), Pacer(clock), clock, text)
-                return read(server.screen.of("1")[before:])
+                    await write_document(adapter.surface(target), Pacer(clock), clock, text, fresh=fresh)
+                return server.screen.of("1")[before:]
 
             yield write
 
 
 @asynccontextmanager
-async def discord(clock: FakeClock) -> AsyncIterator[Write]:
+async def discord(clock: FakeClock, *, fresh: bool = False) -> AsyncIterator[Write]:
     clock.started = time.time()
     async with DiscordServer(now=clock.monotonic, limits=False) as server:
         server.guild(10)
@@ -68,25 +70,27 @@ async def discord(clock: FakeClock) -> AsyncIterator[Write]:
         async with DiscordAdapter(settings, clock) as adapter:
             target = ReplyTarget("discord", {"channel": 20, "group": True, "reply_to": None})
 
-            async def write(text: str, calls: Calls) -> str:
+            async def write(text: str, calls: Calls) -> list[Shown]:
                 before = len(server.screen.of("20"))
                 with calls.of_server(server.faults):
-                    await write_document(adapter.surface(target), Pacer(clock), clock, text)
-                return read(server.screen.of("20")[before:])
+                    await write_document(adapter.surface(target), Pacer(clock), clock, text, fresh=fresh)
+                return server.screen.of("20")[before:]
 
             yield write
 
 
 PLACES: dict[str, Callable[[FakeClock], AbstractAsyncContextManager[Write]]] = {
-    "telegram": partial(telegram, drafts=False),
+    "telegram": telegram,
     "telegram drafts": partial(telegram, drafts=True),
+    "telegram fresh": partial(telegram, fresh=True),
     "discord": discord,
+    "discord fresh": partial(discord, fresh=True),
 }
 
 
 async def check(write: Write, seed: int, dice: random.Random | None = None) -> set[tuple[str, str]]:
     """Refuse the calls of a document, all of them or one that the dice choose; which methods met which refusals."""
-    return await refuse_each_call(write, seed, None, REFUSALS, dice=dice)
+    return await refuse_each_call(write, seed, None, REFUSALS, dice=dice, blind="sendMessage")
 
 
 @pytest.mark.parametrize("place", PLACES)

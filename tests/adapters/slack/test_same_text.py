@@ -13,16 +13,18 @@ from bot.contract.messages import MessageRef, Page
 from bot.pacing import Purpose
 from bot.pacing.pacer import Pacer
 from playground.faults import Fault
+from playground.screen import Shown
 from playground.slack import SlackServer
 from tests.adapters.slack.conftest import settings_of, thread_target
 from tests.conftest import FakeClock
-from tests.documents import Calls, document, read, refuse_each_call, write_document
+from tests.documents import LOST, Calls, document, read, refuse_each_call, write_document
 from tests.surfaces import cost_of
 
 MODES = {
     "edits": ("chat.postMessage", "chat.update"),
     "streams": ("chat.startStream", "chat.appendStream", "chat.stopStream"),
     "posts": ("chat.postMessage",),
+    "fresh": ("chat.postMessage", "chat.update", "chat.delete"),
 }
 """The forms of an answer, with the methods that show it."""
 _BODY = '{"ok": false, "error": "%s"}'
@@ -33,33 +35,33 @@ REFUSALS = {
     "limited": Fault(status=429, retry_after=3),
     "away": Fault(status=503),
     "lost": Fault(drop="before"),
-    "unanswered": Fault(drop="after"),
+    **LOST,
 }
 
 
-async def write(slack: SlackServer, clock: FakeClock, mode: str, text: str, calls: Calls) -> str:
-    """Let an answer be written, and return what stands of it."""
+async def write(slack: SlackServer, clock: FakeClock, mode: str, text: str, calls: Calls) -> list[Shown]:
+    """Let an answer be written, and return the messages that show it."""
     async with open_adapter(settings_of(slack), clock) as adapter:
         if mode == "posts":
             adapter.workspace._streams.refused(float("inf"))
         target = thread_target(slack)
         surface, pacer = adapter.surface(target), Pacer(clock)
         edit = cost_of(surface, Page("x"), MessageRef("1.2"))
-        for _ in range(0 if mode == "edits" else UPDATE_WINDOW.calls):
+        for _ in range(0 if mode in ("edits", "fresh") else UPDATE_WINDOW.calls):
             assert pacer.take(edit, Purpose.FINAL)
             pacer.answered(edit)
         with calls.of_server(slack.faults):
-            await write_document(surface, pacer, clock, text)
+            await write_document(surface, pacer, clock, text, fresh=mode == "fresh")
         shown = slack.screen.of("C1", thread=str(target.data["thread"]))
         assert not any(one.live for one in shown)
-        return read(shown)
+        return shown
 
 
 async def check(
     slack: SlackServer, clock: FakeClock, mode: str, seed: int, dice: random.Random | None = None
 ) -> set[tuple[str, str]]:
     """Refuse the calls of a document, all of them or one that the dice choose; which methods met which refusals."""
-    whole = await write(slack, clock, "edits", document(seed), Calls())
+    whole = read(await write(slack, clock, "edits", document(seed), Calls()))
     return await refuse_each_call(partial(write, slack, clock, mode), seed, whole, REFUSALS, "chat.", dice)
 
 

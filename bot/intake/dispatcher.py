@@ -94,7 +94,7 @@ class Dispatcher:
         self.hint = self._serving.hint
         self._store = store
         self._changes = Changes(store)
-        self._parts = Parts(store)
+        self._parts = Parts(store, clock, self.deliver if ownership.shared else None)
         self._moves = Moves(store, access)
         self._access = access
         self._reminders = reminders
@@ -228,7 +228,7 @@ class Dispatcher:
         """Take in nothing more, and end what runs; unfinished turns go on at the next start."""
         self._open = False
         await self._ownership.hand_over()
-        await asyncio.gather(self.queue.close(grace), self._signs.close())
+        await asyncio.gather(self.queue.close(grace), self._signs.close(), self._parts.close())
         await self._settling.close()
         for task in (routes := list(self._routes.values())):
             task.cancel()

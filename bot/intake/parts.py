@@ -2,7 +2,8 @@
 forwards, the parts of an album, a paste that was cut at the platform's limit.
 
 A forward to a group addresses nobody. It is a part of its person's question right before or behind it; else it is not
-stored and nobody reads it.
+stored and nobody reads it. Where several processes receive, its question may come to another one: the process that has
+the forward in memory looks for the question in the store.
 
 The first part is stored and begins as any message does; each further one takes the place of what came before it, as a
 changed question does, so that a crash at any moment loses no part and answers none twice.
@@ -10,11 +11,27 @@ changed question does, so that a crash at any moment loses no part and answers n
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from bot.contract import LONGEST_TEXT, TOGETHER_SECONDS, ChatId, Incoming, MessageSent, Newest, Quoted
+from bot.contract import (
+    LONGEST_TEXT,
+    TOGETHER_SECONDS,
+    ChatId,
+    Clock,
+    Incoming,
+    MessageSent,
+    Newest,
+    Quoted,
+    StoreError,
+)
 from bot.store import Store
+from tools.cancelling import end_tasks
+
+log = logging.getLogger(__name__)
 
 MOST_FORWARDS = 100
 """Forwards in one question, as many as Telegram lets people choose at once."""
@@ -23,6 +40,10 @@ MOST_ENCLOSED = 50
 _MOST_CHATS = 1_000
 _MOST_HELD = 100
 """People whose forwards are kept in memory, for a comment that may follow."""
+_LOOKS: Final = (0.0, 0.3, 0.7, 1.0, 1.5)
+"""Seconds before each look for the question of a forward: longer than the two may be apart, as each comes by itself."""
+_STORED_SECONDS: Final = 60.0
+"""A question that was stored earlier belongs to no forward that comes now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +74,17 @@ class _Held:
 class Parts:
     """Recognises parts of the newest question of each chat; one object for the process."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, found: Callable[[MessageSent], Awaitable[None]] | None = None
+    ) -> None:
+        """
+        Args:
+            found: takes in a forward whose question another process received; None: this one receives everything.
+        """
         self._store = store
+        self._clock = clock
+        self._found = found
+        self._looking: set[asyncio.Task[None]] = set()
         self._newest: Newest[ChatId, _Part] = Newest(_MOST_CHATS)
         self._asked: Newest[_Speaker, MessageSent] = Newest(_MOST_CHATS)
         """When and where each person asked last."""
@@ -69,6 +99,8 @@ class Parts:
         if not isinstance(message, MessageSent):
             return message
         speaker = (message.chat.place, message.sender.id)
+        if message.completes:
+            return message
         if message.beside:
             asked = self._asked.get(speaker)
             if asked is not None and _is_close(asked, message):
@@ -97,6 +129,38 @@ class Parts:
             self._held.put(speaker, _Held(forward, (forward.delivery,)))
         elif forward.delivery not in before.deliveries:
             self._held.put(speaker, _Held(whole, (*before.deliveries, forward.delivery)))
+        if self._found is not None and len(self._looking) < _MOST_HELD:
+            looking = asyncio.create_task(self._look(speaker, forward.delivery, self._found), name="forward")
+            self._looking.add(looking)
+            looking.add_done_callback(self._looking.discard)
+
+    async def close(self) -> None:
+        """Look for no more questions."""
+        await end_tasks(*self._looking)
+
+    async def _look(self, speaker: _Speaker, delivery: str, found: Callable[[MessageSent], Awaitable[None]]) -> None:
+        """Look for the question of a forward that another process received just before it, or receives now."""
+        for pause in _LOOKS:
+            await self._clock.sleep(pause)
+            held = self._held.get(speaker)
+            if held is None or held.comment or delivery not in held.deliveries:
+                return
+            try:
+                if (asked := await self._find_question(speaker, held.forwards)) is None:
+                    continue
+                self._held[speaker] = replace(held, comment=asked.delivery)
+                whole = replace(held.forwards, also=held.deliveries)
+                await found(replace(whole, chat=asked.chat, completes=asked.message_id))
+            except StoreError as error:
+                log.warning("%s: a forward waits for its question: %s", speaker[0], error)
+                self._held[speaker] = held
+
+    async def _find_question(self, speaker: _Speaker, forward: MessageSent) -> MessageSent | None:
+        place, person = speaker
+        written = await self._store.intake.list_newest(person, self._clock.wall() - _STORED_SECONDS)
+        newest = next((one for one in written if one.chat.place == place and not one.beside), None)
+        fits = newest is not None and _is_question(newest) and not newest.follow_up and _is_close(newest, forward)
+        return newest if fits else None
 
     def note(self, question: MessageSent) -> None:
         """Remember what was taken in last in a chat; what comes next may be a part of it."""

@@ -182,6 +182,13 @@ class Intake(Queries):
         question = incoming_from_json(row[1])
         return (int(row[0]), question) if isinstance(question, MessageSent) else None
 
+    async def list_newest(self, person: str, since: float, limit: int = 20) -> list[MessageSent]:
+        """Return what a person wrote since a wall-clock time, in whatever chat, the newest first."""
+        rows = await self._readers.fetch_rows(
+            f"{_ROWS} WHERE sender = ? AND received_at >= ? ORDER BY id DESC LIMIT ?", (person, since, limit)
+        )
+        return [row.incoming for row in _read_rows(rows)[0] if isinstance(row.incoming, MessageSent)]
+
     async def revise_question(self, id: int, changed: MessageSent) -> None:
         """Put the changed question in the place of the delivery that told of the change; what it replaces does not
         begin any more, in this process or a later one."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from bot.contract import Button, Page, utf16_length
 from bot.markdown import LineScanner
@@ -276,9 +277,13 @@ def whole_words(text: str) -> str:
     return text[:end] if len(text) - end < _LONGEST_WORD else text
 
 
+_UNSEEN: Final = " \n\t`*_~|>#=-:"
+"""What may end a text without being seen."""
+
+
 def beginning(page: Page, buttons: tuple[Button, ...] = ()) -> Page:
     """The page without its last word, as a first post that is not the whole text yet, with these buttons."""
-    body = page.body.rstrip()
+    body = page.body.rstrip(_UNSEEN)  # the end of a code block is no word that anybody sees
     cut = max(body.rfind(" "), body.rfind("\n"))
     if cut <= 0:
         cut = len(body) - 1 if len(body) > 3 else len(body)

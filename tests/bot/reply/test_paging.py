@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from bot.contract import Page
 from bot.markdown.lines import LineScanner
 from bot.markdown.tree import CodeBlock, parse
-from bot.reply.paging import PageText, Paginator, utf16_length, whole_words
+from bot.reply.paging import PageText, Paginator, beginning, utf16_length, whole_words
 
 MEASURES = [len, utf16_length]
 
@@ -568,3 +569,20 @@ def test_no_page_ends_with_the_marker_of_a_line(marker: str) -> None:
     pages.extend(text)
     pages.finish()
     assert not [page.body for page in pages.pages if page.body.rstrip().endswith(marker.rstrip())]
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("One two three.", "One two"),
+        ("```\nprint(1)\nprint(2)\n```", "```\nprint(1)"),
+        ("~~~ sh\nls -l\n~~~\n", "~~~ sh\nls"),
+        ("One **two** **three**", "One **two**"),
+        ("One two\n\n---", "One"),
+        ("| a | b |\n|---|---|\n| 7 | tea |", "| a | b |\n|---|---|\n| 7 |"),
+        ("One two 😀", "One two"),
+    ],
+)
+def test_a_beginning_lacks_a_word_that_is_seen(text: str, begins: str) -> None:
+    """Else what is posted blindly, and may stand twice, would be the whole answer."""
+    assert beginning(Page(text, final=True)).body == begins

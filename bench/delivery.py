@@ -3,21 +3,25 @@
     python -m bench.delivery --chats 1 20 100 500
     python -m bench.delivery --platform telegram slack --chats 20 --steady 1 --per-second 8 --save /tmp/figures.json
     python -m bench.delivery --platform slack --chats 100 --within 2 5 20
+    python -m bench.delivery --platform telegram --chats 100 --left 150000 --wait 60
     python -m bench.delivery --long --chats 1
     python -m bench.delivery --platform telegram --chats 100 --processes 3
+    python -m bench.delivery --everything --save /tmp/figures.json
 
 The bot runs as `python -m bot run` against an emulator with the platform's limits and with what the documented set-up
 grants, and with the default quotas (a day has more tokens only where more is asked than the default is for); the model,
 in a process of its own, writes `--tokens` tokens at `--rate` a second. Bursts: so many questions at once, and
-within `--within` seconds. Steady:
+within `--within` seconds. `--left`: so many of the day's tokens are left when the first question comes (`75%`: a
+quarter is spent), for everybody but admins; `unlimited`: there are no quotas. Steady:
 questions at random (the same ones each time, by `--seed`), at `--load` percent of what the limits carry (a first and a
-last call for each reply: `bench.limits`) and at `--per-second`, for `--steady` minutes each.
+last call for each reply: `bench.limits`) and at `--per-second`, for `--steady` minutes each. `--everything`: all loads
+for publishing, about three hours.
 
-*Reader waits*: seconds between the model's first token and the whole answer in which a quick reader has nothing new to
-read (`bench.reader`). *First words*: from the question to three whole words. *Gap*: the longest time without a new
-word. *Skimmer waits*: those of somebody three times as quick. *Stale*: how long ago the model had written what stood on
-the screen, on average. *Lag*: from the model's last token to the whole answer. *Edits*: changes on the screen after the
-first, a reply.
+*Request*: from the question to the request that the model gets. *Reader waits*: seconds between the model's first token
+and the whole answer in which a quick reader has nothing new to read (`bench.reader`). *First words*: from the question
+to three whole words. *Gap*: the longest time without a new word. *Skimmer waits*: those of who is three times as quick.
+*Stale*: how long ago the model had written what stood on the screen, on average. *Lag*: from the model's last token to
+the whole answer. *Edits*: changes on the screen after the first, a reply.
 *Calls*: to the platform, a reply, and the share of each limit they used. *Bench*: the share of a processor that the
 emulators used, and the model; above 80 % they, and not the bot, may have kept a reader waiting. *Held up*: the share of
 the time for which the bot, the emulators and the model were ready to run and other processes had the processor: much of
@@ -51,12 +55,16 @@ from bench.reader import Answer, Sight, read, sights, squeeze
 from bench.server import open_server
 from bench.setups import SETUPS, Setup
 from bench.writer import WARM_UP, Writer, Written, answer_of, tokens_of
-from bot.policy import QuotaLimits
+from bot.contract import SystemClock
+from bot.policy import DAY, EVERYBODY, OTHERS, QuotaLimits
+from bot.settings import CoreSettings
+from bot.store import Amount, Limit, Store
 
 LONG_TOKENS, LONG_RATE = 2100, 300.0
 """About 12,000 characters."""
 QUESTION_TOKENS = 4_000
 """Of a day, for a question with its answer."""
+UNLIMITED = "unlimited"
 
 
 @dataclass
@@ -67,6 +75,7 @@ class Figures:
     load: str
     asked: int
     whole: int = 0
+    request: list[float] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
     first: list[float] = field(default_factory=list)
     gap: list[float] = field(default_factory=list)
@@ -92,7 +101,8 @@ class Figures:
         used = ", ".join(f"{name} {share:.0%}" for name, share in self.used.items())
         refused = ", ".join(f"{many} {what}" for what, many in self.refusals.items())
         mine = (
-            f"| {self.setup} | {self.load} | {self.whole}/{self.asked} | {pair(self.waits)} | {pair(self.first)} "
+            f"| {self.setup} | {self.load} | {self.whole}/{self.asked} | {pair(self.request)} | {pair(self.waits)} "
+            f"| {pair(self.first)} "
             f"| {pair(self.gap)} | {pair(self.skims)} | {pair(self.stale)} | {pair(self.lag)} | {mean(self.edits):.1f} "
             f"| {self.calls:.1f} ({used or '-'}) "
             f"| {refused or self.refused} | {self.model_calls} | {self.cpu:.3f} | {self.memory:.0f} "
@@ -104,17 +114,17 @@ class Figures:
         used = ", ".join(f"{name} {share:.0%}" for name, share in possible["used"].items())
         return (
             f"{mine}\n| | possible (mean {mean(possible['waits']):.2f} for {mean(self.waits):.2f}, never under "
-            f"{possible['floor']:.2f}) | | {pair(possible['waits'])} | {pair(possible['first'])} "
+            f"{possible['floor']:.2f}) | | | {pair(possible['waits'])} | {pair(possible['first'])} "
             f"| {pair(possible['gap'])} | | | {pair(possible['lag'])} | {possible['edits']:.1f} | ({used or '-'}) "
             "| | | | | | |"
         )
 
 
 HEAD = (
-    "| asked by | load | whole | reader waits p50 / p95 | first words p50 / p95 | gap p50 / p95 "
+    "| asked by | load | whole | request p50 / p95 | reader waits p50 / p95 | first words p50 / p95 | gap p50 / p95 "
     "| skimmer waits p50 / p95 | stale p50 / p95 | lag p50 / p95 "
     "| edits | calls (of the limits) | refused | model calls | CPU a reply | MiB | bench | held up |\n"
-    "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -188,10 +198,13 @@ class Model:
         return answer_of(number, self.tokens)
 
 
-async def measure(setup: Setup, load: Load, model: Model, wait: float, processes: int = 1, url: str = "") -> Figures:
+async def measure(
+    setup: Setup, load: Load, model: Model, wait: float, processes: int = 1, url: str = "", left: str = ""
+) -> Figures:
     """Ask the questions of `load`, each in its own place, and see what their readers see.
 
     Args:
+        left: what is left of the day's tokens; see `spend`.
         processes: how many share the database of this `url`; empty: a file of their own.
     """
     answers = {number: Answer(model.answer(number)) for number in (*range(len(load.times)), WARM_UP)}
@@ -200,7 +213,8 @@ async def measure(setup: Setup, load: Load, model: Model, wait: float, processes
             setup.meet(number)
         with tempfile.TemporaryDirectory() as folder:
             database = url or f"sqlite:///{folder}/bench.db"
-            settings = environment(setup, writer.base_url, database, len(load.times))
+            settings = environment(setup, writer.base_url, database, len(load.times), left)
+            await spend(database, left)
             async with AsyncExitStack() as stack:
                 programs = [Process("-m", "bot", "run", environment=settings) for _ in range(processes)]
                 for program in programs:
@@ -244,12 +258,27 @@ def _spent(programs: Sequence[Process], writer: Writer) -> tuple[float, ...]:
     return (*used, waited, held_up(os.getpid()), writer.process.held_up())
 
 
-def environment(setup: Setup, base_url: str, database: str, asked: int) -> dict[str, str]:
+async def spend(database: str, left: str) -> None:
+    """Spend of the day's tokens what is not to be `left` to all but admins: a number, or percent; else nothing."""
+    if left in ("", UNLIMITED):
+        return
+    limits = QuotaLimits.from_settings(CoreSettings.model_construct())
+    day = int(limits.tokens_all * (1 - limits.admin_share))
+    rest = int(day * float(left[:-1]) / 100) if left.endswith("%") else int(left)
+    async with Store.open(database, clock=SystemClock()) as store:
+        keys = [Limit(key, DAY, Amount()) for key in (EVERYBODY, OTHERS)]
+        await store.spending.count(keys, Amount(day - rest))
+
+
+def environment(setup: Setup, base_url: str, database: str, asked: int, left: str = "") -> dict[str, str]:
     """The bot's settings: the defaults, but for what lets strangers ask so much.
 
     Args:
         asked: how many questions; a day has tokens for more of them only where the default is not enough.
+        left: what is left of the day's tokens.
     """
+    day, known = asked * QUESTION_TOKENS, QuotaLimits().tokens_all
+    more = {"TOKENS_PER_DAY": str(day)} if day > known and not left else {}
     return {
         **setup.environment,
         "MODEL": "openai:scripted",
@@ -260,7 +289,7 @@ def environment(setup: Setup, base_url: str, database: str, asked: int) -> dict[
         "PARLEY_ENV_FILE": "",
         "LOG_LEVEL": "WARNING" if database.startswith("sqlite:") else "INFO",
         "PRICES": "openai:scripted=0/0/0",
-        **({"TOKENS_PER_DAY": str(day)} if (day := asked * QUESTION_TOKENS) > QuotaLimits().tokens_all else {}),
+        **({"TOKENS_PER_DAY": "0", "TOKENS_PER_DAY_PERSON": "0"} if left == UNLIMITED else more),
     }
 
 
@@ -309,6 +338,7 @@ def evaluate(
     for one in begun.values():
         messages = watch.messages.get(one.number, [])
         reading = read(answers[one.number], watch.seen(one.number), one.first_at, one.last_at, end)
+        figures.request.append(one.at - asked[one.number])
         figures.waits.append(reading.waits)
         figures.gap.append(reading.gap)
         figures.skims.append(reading.skims)
@@ -342,7 +372,7 @@ def _shares(model: Model, number: int) -> tuple[float, ...]:
 def run(setup: Setup, load: Load, model: Model, options: argparse.Namespace) -> Figures:
     """Measure with as many processes as were asked for."""
     if options.processes == 1:
-        return asyncio.run(measure(setup, load, model, options.wait))
+        return asyncio.run(measure(setup, load, model, options.wait, left=options.left))
     with open_server() as server:
         url = server.make_database("bench")
         return asyncio.run(measure(setup, load, model, options.wait, options.processes, url))
@@ -351,15 +381,15 @@ def run(setup: Setup, load: Load, model: Model, options: argparse.Namespace) -> 
 def loads_of(setup: Setup, options: argparse.Namespace) -> Iterator[Load]:
     """The loads that were asked for."""
     yield from bursts(options.chats)
-    yield from arrivals(options.chats, options.within, options.seed)
+    yield from arrivals([many for many in options.chats if many > 1], options.within, options.seed)
     if options.steady:
         rates = [(setup.limits.carries * load / 100, f"{load:g} %") for load in options.load]
         rates += [(rate, "") for rate in options.per_second]
         yield from (steady(rate, 60 * options.steady, options.seed, note) for rate, note in rates)
 
 
-def main() -> None:
-    """Print the table."""
+def options_of(given: Sequence[str] | None = None) -> argparse.Namespace:
+    """The options of the command line."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--platform", nargs="+", default=list(SETUPS), choices=list(SETUPS))
     arguments.add_argument("--chats", type=int, nargs="*", default=[1, 20, 100], help="bursts")
@@ -369,6 +399,10 @@ def main() -> None:
     arguments.add_argument("--steady", type=float, default=0.0, help="minutes of each steady load (5 for publishing)")
     arguments.add_argument("--load", type=float, nargs="*", default=[25, 50, 75, 90], help="percent of the limits")
     arguments.add_argument("--per-second", type=float, nargs="*", default=[8.0], help="questions")
+    arguments.add_argument(
+        "--left", default="", help="of the day's tokens at the first question: 150000, 25%%, unlimited"
+    )
+    arguments.add_argument("--everything", action="store_true", help="all loads for publishing")
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--tokens", type=int, default=200)
     arguments.add_argument("--rate", type=float, default=50.0, help="tokens a second")
@@ -376,7 +410,15 @@ def main() -> None:
     arguments.add_argument("--processes", type=int, default=1, help="several share a PostgreSQL of the bench's own")
     arguments.add_argument("--wait", type=float, default=120.0, help="seconds after the last question")
     arguments.add_argument("--save", type=Path, help="all figures as JSON, for bench.chart")
-    options = arguments.parse_args()
+    options = arguments.parse_args(given)
+    if options.everything:
+        options.chats, options.within, options.steady = [1, 20, 100], [2.0, 5.0, 20.0], 5.0
+    return options
+
+
+def main() -> None:
+    """Print the table."""
+    options = options_of()
     model = Model(LONG_TOKENS, LONG_RATE) if options.long else Model(options.tokens, options.rate)
     length = len(model.answer(1))
     print(

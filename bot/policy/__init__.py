@@ -6,7 +6,9 @@ from bot.policy.access import Access
 from bot.policy.budgets import (
     ANSWER_TOKENS,
     DAY,
+    EVERYBODY,
     MINUTE,
+    OTHERS,
     PROMPT_MARGIN,
     Day,
     Payer,

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 
 import pytest
 
-from bench.delivery import Figures, Model, Watch, count, evaluate
+from bench.delivery import UNLIMITED, Figures, Model, Watch, count, environment, evaluate, loads_of, options_of, spend
 from bench.reader import Answer
 from bench.setups import SETUPS, Setup
 from bench.writer import Written, question
+from bot.contract import ChatId, SystemClock
+from bot.policy import Payer, QuotaLimits, Quotas
+from bot.store import Store
 from playground.screen import Shown, Version
 from playground.telegram.call import Call
 
@@ -100,3 +104,32 @@ def test_calls_that_are_made_for_no_reply_are_not_counted() -> None:
     assert figures.calls == 1.5
     assert figures.refusals == {"editMessageText": 1}
     assert figures.used == {"bot": 0.1}
+
+
+@pytest.mark.parametrize(("left", "tokens"), [("150000", 150_000), ("25%", 400_000), ("", 1_600_000)])
+async def test_a_run_begins_with_so_many_of_the_days_tokens_as_are_left(tmp_path: Path, left: str, tokens: int) -> None:
+    """Those of everybody but admins."""
+    database = f"sqlite:///{tmp_path}/bench.db"
+    await spend(database, left)
+
+    async with Store.open(database, clock=SystemClock()) as store:
+        quotas = Quotas(store.spending, SystemClock(), QuotaLimits(admin_share=0.2))
+        day = (await quotas.report(Payer("telegram:7", ChatId("telegram", "42", "7")))).others
+    assert day.most.tokens - day.spent.tokens == tokens
+
+
+def test_without_quotas_nothing_is_counted() -> None:
+    setup = SETUPS["telegram"]()
+    limited, unlimited = (environment(setup, "", "sqlite:///x", 900, left) for left in ("", UNLIMITED))
+
+    assert limited["TOKENS_PER_DAY"] == "3600000" and "TOKENS_PER_DAY_PERSON" not in limited
+    assert (unlimited["TOKENS_PER_DAY"], unlimited["TOKENS_PER_DAY_PERSON"]) == ("0", "0")
+    assert "TOKENS_PER_DAY" not in environment(setup, "", "sqlite:///x", 900, "75%")
+
+
+def test_one_command_runs_all_loads_for_publishing() -> None:
+    names = [load.name for load in loads_of(SETUPS["slack"](), options_of(["--everything"]))]
+
+    assert names[:3] == ["1 at once", "20 at once", "100 at once"]
+    assert {"20 within 20 s", "100 within 2 s", "100 within 5 s", "2.92 a second (90 %)", "8 a second"} < set(names)
+    assert len(names) == 3 + 2 * 3 + 5

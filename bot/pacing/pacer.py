@@ -20,7 +20,7 @@ from bot.contract import CallCost, Clock, Closed, RateBudget, SystemClock
 from bot.operations import Metrics
 from bot.pacing.asked import Asked, platform_of
 from bot.pacing.reader import AHEAD, CALM, COLLECT, Reader, is_readable, seconds_to_read
-from bot.pacing.scope import COUNTED_FOR, BudgetState
+from bot.pacing.scope import ARRIVALS, COUNTED_FOR, BudgetState
 from bot.pacing.waiting import Grant, Purpose, _Queues
 from bot.store import Part, Wish
 
@@ -104,6 +104,7 @@ class Pacer:
         """Set when the call of a grant is due, needed, and of use at all."""
         now = self._clock.monotonic()
         grant.purpose, grant.due, grant.needed_at, grant.not_before = purpose, now, now, now
+        grant.spare = purpose is Purpose.AGAIN or (purpose is Purpose.PROGRESS and reader is not None and reader.grew)
         if reader is None or purpose is Purpose.FINAL:
             return
         if purpose is Purpose.AGAIN:
@@ -125,7 +126,9 @@ class Pacer:
     def _gap(self, reader: Reader) -> float:
         """Return about how long after this call of a reply its next one will be."""
         now = self._clock.monotonic()
-        return max((self._scope_of(one).gap(now, self._asked.coming_to(one)) for one in reader.budgets), default=0.0)
+        scopes = [(self._scope_of(one), self._asked.coming_to(one)) for one in reader.budgets]
+        # About a second later a reader of short first words needs more.
+        return max((scope.gap(now, coming + scope.crowd(now, 1.0)) for scope, coming in scopes), default=0.0)
 
     def take(self, cost: CallCost, purpose: Purpose = Purpose.TYPING) -> bool:
         """Take a call at once if the budgets allow it, else return False; call `answered` when its answer came."""
@@ -371,13 +374,10 @@ class Pacer:
             leaves, expected = scope.leaves(grant.purpose, needed=needed), scope.expected(now)
             if grant.needed_at == float("inf"):
                 # Nobody will need it but to begin, and whoever comes has to find a call for an end.
-                if grant.purpose is Purpose.FIRST:
-                    leaves = min(leaves, scope.live + expected)
-                else:
-                    leaves = max(leaves, scope.capacity // 2, scope.live + 2 * expected)
-                leaves = max(leaves, scope.coming(now))
-            elif expected and grant.purpose in (Purpose.PROGRESS, Purpose.AGAIN):
-                leaves = max(leaves, scope.promised + expected)
+                least = min if grant.purpose is Purpose.FIRST else max
+                leaves = least(scope.live, scope.capacity // 2) + 2 * expected
+            elif expected and grant.spare:
+                leaves = max(leaves, scope.promised + max(expected, scope.crowd(now, ARRIVALS)))
             if (ready := scope.ready_at(now, leaves)) > now:
                 at = max(at, min(ready, now + COUNTED_FOR) if expected else ready)
                 if not leaves or scope.ready_at(now, 0) > now:

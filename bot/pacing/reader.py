@@ -56,6 +56,8 @@ class Reader:
     """When it had its first words, shown or not."""
     seen_at: float | None = None
     """When it was shown last."""
+    grew: bool = False
+    """More was shown after the first words."""
     in_pieces: bool = False
     """It is shown in messages that are never edited, and nobody needs more of those than the last."""
     out_at: float = float("inf")
@@ -70,6 +72,7 @@ class Reader:
 
     def see(self, text: str, now: float) -> None:
         """Add `text` to what they can read."""
+        self.grew = self.seen_at is not None
         self.seen_at = now
         if self.words_since is not None:
             self.waited += max(0.0, now - max(self.out_at, self.words_since))

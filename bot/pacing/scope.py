@@ -7,9 +7,10 @@ bunch up on the way; counted from the send, a limit is broken under load.
 from __future__ import annotations
 
 import statistics
-from bisect import insort
+from bisect import bisect_right, insort
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 
 from bot.contract import RateBudget, Window
 from bot.pacing.waiting import Purpose
@@ -19,12 +20,12 @@ LONG = 10.0
 ANSWER = 10.0
 """Seconds that an answer takes: over so long is spread what edits may use that nobody needs."""
 ARRIVALS = 5
-"""Whole seconds over whose median replies are counted that come: many at once are over by then, a stream is not."""
+"""Whole seconds that tell how quickly replies come: many at once are over by then, a stream is not."""
 COUNTED_FOR = 0.25
 """Seconds for which that count holds: everybody who waits asks for it again and again."""
 _LULL = 0.25
 """Seconds without another reply after which no more are expected, where they came quickly."""
-_LULLS = 5
+_LULLS = 10
 """How many times longer than between those before it may take until the next one comes."""
 _EDGE = 0.005
 """Seconds added to every window: some platforms still count a call that arrives exactly at its end."""
@@ -36,6 +37,7 @@ class BudgetState:
     __slots__ = (
         "_answered",
         "_came",
+        "_comers",
         "_full_at",
         "_long",
         "_stream",
@@ -77,8 +79,11 @@ class BudgetState:
         self._long = any(window.seconds >= LONG for window in budget.windows)
         self._answered: list[deque[float]] = [deque() for _ in budget.windows]
         self._came: deque[float] = deque()
-        """When questions came whose replies draw on it, for as long as `coming` looks back."""
+        """When questions came whose replies draw on it, for as long as `expected` looks back."""
         self._stream = (float("-inf"), 0)
+        """When `_a_second` was counted, and what it was."""
+        self._comers = (float("-inf"), 0)
+        """The same of `expected`."""
         self._full_at = float("-inf")
         """When the token bucket is full again."""
 
@@ -135,38 +140,63 @@ class BudgetState:
     def come(self, asked_at: float, now: float) -> None:
         """Record that one more reply draws on it, whose question came at this time."""
         insort(self._came, asked_at)
+        self._comers = float("-inf"), 0
         self._since(now)
-
-    def coming(self, now: float) -> int:
-        """Return how many replies are expected in its longest window, each with a call for its end, if as many come as
-        in the last seconds."""
-        return self._a_second(now) * int(max((window.seconds for window in self.budget.windows), default=0.0))
 
     def expected(self, now: float) -> int:
-        """Return how many more replies are expected while they come one after the other: as many as come within the
-        next seconds at the rate of the last; none after a lull, and none where a call is free again soon."""
-        self._since(now)
-        came = self._came
-        if not self._long or not self.budget.shared or len(came) < 2:
+        """Return how many calls have to stay free for those who come one after the other: as many as came within its
+        longest window, as quickly as the last of them, less what is free again by then; 0 after a lull, and where a
+        call is free again soon."""
+        if not self._long or not self.budget.shared:
             return 0
-        between = (came[-1] - came[0]) / (len(came) - 1)
-        over = now - came[-1] > max(_LULL, _LULLS * between)
-        return 0 if over else int(ARRIVALS / max(between, _EDGE))
+        counted_at, known = self._comers
+        if not counted_at <= now < counted_at + COUNTED_FOR:
+            known = self._count_comers(now)
+            self._comers = now, known
+        return known
+
+    def _count_comers(self, now: float) -> int:
+        self._since(now)
+        between, most = self._between(now), 0
+        for window, answered in self._counted(now):
+            back = [at + window.seconds for at in answered]
+            free_again = 0
+            for number in range(1, min(len(self._came), int(window.seconds / between)) + 1):
+                while free_again < len(back) and back[free_again] <= now + number * between:
+                    free_again += 1
+                most = max(most, number - free_again)
+        return most
+
+    def crowd(self, now: float, seconds: float) -> int:
+        """Return how many come within so many seconds if they come as quickly as the last; 0 as `expected`."""
+        return int(seconds / self._between(now, 0.0)) if self._long and self.budget.shared else 0
+
+    def _between(self, now: float, lull: float = _LULL) -> float:
+        """Return the seconds between two who came lately, one after the other; infinite after a lull."""
+        lately = self._lately(now)
+        if len(lately) < 2:
+            return float("inf")
+        between = max((lately[-1] - lately[0]) / (len(lately) - 1), _EDGE)
+        return float("inf") if now - lately[-1] > max(lull, _LULLS * between) else between
+
+    def _lately(self, now: float) -> list[float]:
+        """Return when the questions of the last seconds came."""
+        return list(islice(self._came, bisect_right(self._came, now - ARRIVALS), None))
 
     def _a_second(self, now: float) -> int:
         """Return how many replies came in a second lately, where they come in a stream."""
         counted_at, known = self._stream
         if now < counted_at + COUNTED_FOR:
             return known
-        self._since(now)
         seconds = [0] * ARRIVALS
-        for at in self._came:
+        for at in self._lately(now):
             seconds[int(now - at)] += 1
         self._stream = now, int(statistics.median(seconds))
         return self._stream[1]
 
     def _since(self, now: float) -> None:
-        while self._came and now - self._came[0] >= ARRIVALS:
+        longest = max((window.seconds for window in self.budget.windows if window.seconds >= LONG), default=ARRIVALS)
+        while self._came and now - self._came[0] >= longest:
             self._came.popleft()
 
     def leaves(self, purpose: Purpose, *, needed: bool) -> int:

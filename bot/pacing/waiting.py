@@ -44,7 +44,7 @@ class Grant:
     Entering raises `Closed` where a platform lets nothing through for longer than `PATIENCE`. Times are monotonic.
     """
 
-    __slots__ = ("_future", "_gate", "cost", "due", "made", "needed_at", "not_before", "number", "purpose")
+    __slots__ = ("_future", "_gate", "cost", "due", "made", "needed_at", "not_before", "number", "purpose", "spare")
 
     def __init__(self, gate: Gate, number: int, cost: CallCost) -> None:
         self._gate = gate
@@ -58,6 +58,8 @@ class Grant:
         """From when it is made as soon as its budgets allow; before, where enough of them is free."""
         self.not_before = 0.0
         """Before, it is of no use."""
+        self.spare = False
+        """It is more than a first and a last call and one between them."""
         self.made = True
         """Set to False before leaving: the call was not needed after all, and another may have it."""
 

@@ -73,11 +73,11 @@ class People:
                 self._want(came, reader, Purpose.FINAL if over else Purpose.PROGRESS)
 
 
-@pytest.mark.parametrize(("many", "within"), [(44, 2.0), (26, 6.0)])
-async def test_everybody_who_comes_within_seconds_begins_and_ends_in_time(
+@pytest.mark.parametrize(("many", "within"), [(23, 2.0), (16, 6.0)])
+async def test_everybody_who_comes_within_seconds_begins_grows_once_and_ends_in_time(
     pacer: Pacer, clock: FakeClock, many: int, within: float
 ) -> None:
-    """No third edit of anybody takes an end of those who come later."""
+    """Nobody's second edit that is not the last takes an end of those who come later."""
     people = People(pacer, clock)
     for _ in range(many):
         people.come()
@@ -128,17 +128,37 @@ async def test_of_posts_beginnings_come_before_further_messages(pacer: Pacer, cl
     assert first.granted and not further.granted
 
 
-async def test_as_many_are_expected_as_come_in_five_seconds_until_a_lull(clock: FakeClock) -> None:
+async def test_as_many_are_expected_as_came_in_the_minute_until_a_lull(clock: FakeClock) -> None:
     state = BudgetState(EDITS)
-    for number in range(10):
-        state.come(at := clock.now + number * 0.2, at)
-    assert state.expected(clock.now + 1.9) == 25
-    assert state.expected(clock.now + 3.0) == 0
+    for number in range(20):
+        state.come(at := clock.now + number * 0.5, at)
+    assert state.expected(clock.now + 9.9) == 20
+    assert state.expected(clock.now + 16.0) == 0
+    assert (state.crowd(clock.now + 9.9, 1.0), state.crowd(clock.now + 9.9, 5.0)) == (2, 10)
 
     for number in range(30):
-        state.come(at := clock.now + 20 + number * 0.001, at)
-    assert state.expected(clock.now + 20.1) == 1_000
-    assert state.expected(clock.now + 20.4) == 0, "they came at once"
+        state.come(at := clock.now + 65 + number * 0.001, at)
+    assert state.expected(clock.now + 65.1) == 39, "with nine of the minute"
+    assert state.expected(clock.now + 65.4) == 0, "they came at once"
+
+
+async def test_no_call_is_kept_that_is_free_again_by_then(clock: FakeClock) -> None:
+    """Where people come all the time, calls come back as they were used."""
+    state = BudgetState(EDITS)
+    for number in range(60):
+        state.come(at := clock.now + number, at)
+        state.grant(at)
+        state.answer(at)
+
+    assert state.expected(clock.now + 59.5) == 0, "a call comes back each second"
+    assert state.expected(clock.now + 95.0) == 0, "nobody comes any more"
+
+    state = BudgetState(EDITS)
+    for number in range(20):
+        state.come(at := clock.now + number, at)
+        state.grant(at + 10.0)
+        state.answer(at + 10.0)
+    assert state.expected(clock.now + 29.9 - 10.0) == 20, "the first comes back after forty seconds"
 
     of_one = BudgetState(RateBudget("telegram:1/chat/-7", windows=(Window(20, 60.0),)))
     near = BudgetState(RateBudget("telegram:1", windows=(Window(28, 1.0),), shared=True))

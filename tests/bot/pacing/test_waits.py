@@ -365,18 +365,18 @@ def test_in_a_stream_at_three_quarters_of_the_limit_readers_wait_half_a_second_a
     assert lags[len(lags) // 2] <= 0.25
 
 
-async def hundred_in_slack(begins: Sequence[float]) -> tuple[list[float], list[float], Workspace]:
-    """How long the readers waited and how long after its last word each answer was whole, the shortest first.
-
-    All are asked at once, however late each answer `begins`.
-    """
+async def people_in_slack(
+    begins: Sequence[float], asked: Sequence[float]
+) -> tuple[list[float], list[float], Workspace]:
+    """How long the readers waited and how long after its last word each answer was whole, the shortest first."""
     clock = LoopClock()
     workspace, pacer = Workspace(clock), Pacer(clock)
-    places = [workspace.place(number) for number in range(100)]
+    places = [workspace.place(number) for number in range(len(begins))]
 
-    async def one(number: int, begins: float) -> tuple[float, float]:
+    async def one(number: int, asked: float, begins: float) -> tuple[float, float]:
+        await clock.sleep(asked)
         with pacer.expecting(PLATFORM, anew=True):
-            await clock.sleep(begins + 0.1)
+            await clock.sleep(begins - asked + 0.1)
             since = clock.monotonic()
             async with ReplyStream(places[number], pacer, Unrecorded(), clock, turn=f"t{number}") as reply:
                 for word in range(0, WORDS, PIECE):
@@ -388,12 +388,12 @@ async def hundred_in_slack(begins: Sequence[float]) -> tuple[list[float], list[f
         assert looks[-1][1] == reply.text
         return waited(looks, since), looks[-1][0] - written
 
-    found = await asyncio.gather(*(one(number, at) for number, at in enumerate(begins)))
+    found = await asyncio.gather(*map(one, range(len(begins)), asked, begins))
     await pacer.close()
     return sorted(waits for waits, _ in found), sorted(lag for _, lag in found), workspace
 
 
-@pytest.mark.parametrize("seconds", [0.05, 1.5, 4.5])
+@pytest.mark.parametrize("seconds", [0.05, 4.5])
 def test_a_hundred_at_once_in_slack_are_read_by_all_its_ways(seconds: float) -> None:
     """Edits, then streams, then further posts.
 
@@ -402,12 +402,27 @@ def test_a_hundred_at_once_in_slack_are_read_by_all_its_ways(seconds: float) -> 
     """
     begins = [seconds * number / 100 for number in range(100)]
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        waits, lags, workspace = runner.run(hundred_in_slack(begins))
+        waits, lags, workspace = runner.run(people_in_slack(begins, [0.0] * 100))
 
     assert workspace.service.refused == 0
     assert workspace.streams == slack.STREAM_WINDOW.calls
     assert waits[50] <= 0.3 and waits[95] <= 0.5
     assert lags[95] <= 0.1
+
+
+@pytest.mark.parametrize(
+    ("many", "within", "mean"),
+    [pytest.param(20, 2.0, 0.25, id="20 within 2 s"), pytest.param(100, 5.0, 1.0, id="100 within 5 s")],
+)
+def test_who_comes_a_moment_later_in_slack_waits_hardly_longer(many: int, within: float, mean: float) -> None:
+    chance = random.Random(1)
+    comes = sorted(chance.uniform(0.0, within) for _ in range(many))
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        waits, lags, workspace = runner.run(people_in_slack(comes, comes))
+
+    assert workspace.service.refused == 0
+    assert sum(waits) / many <= mean
+    assert lags[many * 95 // 100] <= 0.1
 
 
 async def lag_of_a_long_answer(rules: Rules) -> float:

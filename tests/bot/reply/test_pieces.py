@@ -142,8 +142,9 @@ async def test_pieces_leave_half_of_the_posts_to_the_ends(start: Start, clock: F
 
 
 async def test_where_as_many_come_as_can_end_none_is_begun_for_good(start: Start, clock: FakeClock) -> None:
-    """One a second for a minute takes all posts for the ends, so a beginning that nobody edits would delay one."""
-    screens = [Screen() for _ in range(5)]
+    """Twelve seconds of one a second: twice as many more would take all posts for their ends, so that a beginning that
+    nobody edits would delay one."""
+    screens = [Screen() for _ in range(12)]
     for screen in screens:
         reply = await start(screen)
         await clock.advance(1.0)
@@ -151,7 +152,7 @@ async def test_where_as_many_come_as_can_end_none_is_begun_for_good(start: Start
     await clock.advance(1.0)
     assert screen.calls == []
 
-    await clock.advance(5.0)
+    await clock.advance(12.0)
     assert [page.body for _, page in screen.calls] == [SENTENCE * 2], "no more came, so there is room again"
 
 
@@ -159,6 +160,6 @@ async def test_many_at_once_are_begun_as_no_more_come(start: Start, clock: FakeC
     screens = [Screen() for _ in range(10)]
     for screen in screens:
         (await start(screen)).append(SENTENCE * 2 + "x")
-    await clock.advance(1.0)
+    await clock.advance(1.5)
 
     assert all(screen.calls for screen in screens)

@@ -36,7 +36,6 @@ from bot.sentences import say
 from bot.store import InboxState, Store, TurnState
 from bot.toolchoice import NamedCall
 from bot.turn.approvals import Approvals
-from bot.turn.asking import Asking
 from bot.turn.draft import Draft
 from bot.turn.earlier import EarlierWords
 from bot.turn.enclosed import EnclosedFiles
@@ -52,6 +51,7 @@ from bot.turn.queue import Running
 from bot.turn.run import LEFT, Ending, Run, finish, uncancel
 from bot.turn.showing import Showing, ends_stage
 from bot.turn.story import Story
+from bot.turn.task import TaskMaker
 from bot.turn.turnoptions import TurnOptions
 from tools.cancelling import Contained
 from tools.registry import ToolRegistry
@@ -105,7 +105,7 @@ class Conversation:
         self._offers = offers
         self._metrics = metrics or Metrics()
         self._lookup = Lookup(store, models, book, briefings, quotas, earlier, enclosed)
-        self._asking = Asking(store, models, briefings, offers, quotas, clock, options, joins, approvals)
+        self._asking = TaskMaker(store, models, briefings, offers, quotas, clock, options, joins, approvals)
         self._joins = joins
         self._approvals = approvals
         self._narrations = Narrations(store, narrator, replies, notices, once)

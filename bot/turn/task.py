@@ -25,7 +25,7 @@ from bot.turn.turnoptions import TurnOptions
 from tools.base import ToolContext
 
 
-class Asking:
+class TaskMaker:
     """Makes the tasks of an agent; one object for the whole process."""
 
     def __init__(

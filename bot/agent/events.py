@@ -1,4 +1,4 @@
-"""What the agent reports while it works: a closed union, matched by `turn/showing.py`."""
+"""What the agent reports while it works: a closed union, matched by `turn/events.py`."""
 
 from __future__ import annotations
 

@@ -40,6 +40,7 @@ from bot.turn.draft import Draft
 from bot.turn.earlier import EarlierWords
 from bot.turn.enclosed import EnclosedFiles
 from bot.turn.ending import End, Endings
+from bot.turn.events import EventTaker, ends_stage
 from bot.turn.joins import Joins
 from bot.turn.limits import TurnLimits
 from bot.turn.lookup import Known, Lookup
@@ -49,7 +50,6 @@ from bot.turn.offers import Offers
 from bot.turn.progress import Progress, write_unsent
 from bot.turn.queue import Running
 from bot.turn.run import LEFT, Ending, Run, finish, uncancel
-from bot.turn.showing import Showing, ends_stage
 from bot.turn.story import Story
 from bot.turn.task import TaskMaker
 from bot.turn.turnoptions import TurnOptions
@@ -109,7 +109,7 @@ class Conversation:
         self._joins = joins
         self._approvals = approvals
         self._narrations = Narrations(store, narrator, replies, notices, once)
-        self._showing = Showing(store, registry, quotas.prices, self._metrics, clock)
+        self._showing = EventTaker(store, registry, quotas.prices, self._metrics, clock)
         self._endings = Endings(store, models, once, settling, summaries, approvals, self._metrics, clock, options)
 
     async def prepare(self) -> None:

@@ -29,7 +29,7 @@ from bot.turn.progress import Progress
 from tools.registry import ToolRegistry
 
 
-class Showing:
+class EventTaker:
     """Shows answers while they are made; one object for the whole process."""
 
     def __init__(self, store: Store, registry: ToolRegistry, prices: Prices, metrics: Metrics, clock: Clock) -> None:

@@ -23,7 +23,7 @@ from bot.contract.errors import StoreError
 from bot.contract.messages import File
 from bot.contract.transcript import AssistantEntry, ToolEntry, Usage
 from bot.policy import Prices
-from bot.turn.showing import Showing, ends_stage
+from bot.turn.events import EventTaker, ends_stage
 from tests.bot.conftest import OpenRig, Rig
 from tests.bot.turn.conftest import MakeDraft
 from tools.base import ToolCall, ToolResult
@@ -32,8 +32,8 @@ CALL = ToolCall("c1", "calculator", {"expression": "6*7"})
 ASKS = PassEnded(AssistantEntry(text="I reckon.", calls=(CALL,), reasoning="Hm."), "openai:scripted", Usage(10, 5))
 
 
-def showing(it: Rig) -> Showing:
-    return Showing(it.bot.store, it.bot.registry, Prices(), it.bot.metrics, SystemClock())
+def showing(it: Rig) -> EventTaker:
+    return EventTaker(it.bot.store, it.bot.registry, Prices(), it.bot.metrics, SystemClock())
 
 
 async def test_a_turn_is_stored_step_by_step(rig: OpenRig, draft: MakeDraft) -> None:

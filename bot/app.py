@@ -60,8 +60,8 @@ from bot.turn import (
     Joins,
     Listener,
     Narrator,
-    Offers,
     Reminders,
+    ToolOffer,
     TurnOptions,
     TurnQueue,
 )
@@ -275,11 +275,12 @@ class App:
             unknown_links=core.unknown_links,
         )
 
-    def _offers(self) -> Offers:
+    def _offers(self) -> ToolOffer:
         core = self.configuration.core
         small = self._side_model(core.tool_choice_model, "TOOL_CHOICE_MODEL")
         chooser = Chooser(decide=small_model(small, self._clock) if small else None)
-        return Offers(self.registry, self.rights, chooser, self._briefings, self.models, search_first=core.pre_search)
+        briefings, first = self._briefings, core.pre_search
+        return ToolOffer(self.registry, self.rights, chooser, briefings, self.models, search_first=first)
 
     def _join_commands(self) -> CommandActions:
         """Build what answers and does commands."""

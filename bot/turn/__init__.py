@@ -10,10 +10,10 @@ from bot.turn.joins import Joins
 from bot.turn.listening import Listener
 from bot.turn.lookup import STARTS_AT_ONCE
 from bot.turn.narration import Narrator
-from bot.turn.offers import Offers
 from bot.turn.progress import write_unsent
 from bot.turn.queue import Running, TurnQueue
 from bot.turn.reminders import LONGEST_SLEEP, Reminders
 from bot.turn.run import Ending, Run, close_told, finish
+from bot.turn.tool_offer import ToolOffer
 from bot.turn.turnoptions import TurnOptions
 from bot.turn.workings import call_lines, describe_reasoning, format_seconds

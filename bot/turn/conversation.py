@@ -46,12 +46,12 @@ from bot.turn.limits import TurnLimits
 from bot.turn.lookup import Known, Lookup
 from bot.turn.narration import Narrator
 from bot.turn.narrations import Narrations
-from bot.turn.offers import Offers
 from bot.turn.progress import Progress, write_unsent
 from bot.turn.queue import Running
 from bot.turn.run import LEFT, Ending, Run, finish, uncancel
 from bot.turn.story import Story
 from bot.turn.task import TaskMaker
+from bot.turn.tool_offer import ToolOffer
 from bot.turn.turnoptions import TurnOptions
 from tools.cancelling import Contained
 from tools.registry import ToolRegistry
@@ -85,7 +85,7 @@ class Conversation:
         earlier: EarlierWords,
         enclosed: EnclosedFiles,
         book: ChatBook,
-        offers: Offers,
+        offers: ToolOffer,
         joins: Joins,
         approvals: Approvals,
         narrator: Narrator,

@@ -19,8 +19,8 @@ from bot.turn.draft import Draft
 from bot.turn.enclosed import READ_ON
 from bot.turn.joins import Joins
 from bot.turn.lookup import Known
-from bot.turn.offers import Offers
 from bot.turn.run import Run
+from bot.turn.tool_offer import ToolOffer
 from bot.turn.turnoptions import TurnOptions
 from tools.base import ToolContext
 
@@ -33,7 +33,7 @@ class TaskMaker:
         store: Store,
         models: Models,
         briefings: Briefings,
-        offers: Offers,
+        offers: ToolOffer,
         quotas: Quotas,
         clock: Clock,
         options: TurnOptions,

@@ -1109,7 +1109,7 @@ OWN: dict[str, str] = {
     "bot.model.transport": _HANDS_ON,
     "bot.model.wire": _HANDS_ON,
     "bot.intake.newest": _HANDS_ON,
-    "bot.turn.offers": _HANDS_ON,
+    "bot.turn.tool_offer": _HANDS_ON,
     "bot.turn.run.close_told": _HANDS_ON,
     "bot.contract.origin": _SHORT,
     "bot.intake.lateness": _HANDS_ON,

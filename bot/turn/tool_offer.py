@@ -13,7 +13,7 @@ from tools.base import ToolCall, ToolSpec
 from tools.registry import ToolRegistry
 
 
-class Offers:
+class ToolOffer:
     """Chooses among the tools that who asks may use; one for the process."""
 
     def __init__(

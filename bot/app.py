@@ -57,8 +57,8 @@ from bot.turn import (
     Conversation,
     EarlierWords,
     EnclosedFiles,
-    Joins,
     Listener,
+    Merging,
     Narrator,
     Reminders,
     ToolOffer,
@@ -233,7 +233,7 @@ class App:
         )
         self._queue = TurnQueue()
         self._approvals = Approvals(self.store, self.settling, self._clock, ApprovalOptions.from_settings(core))
-        self._joins = Joins(self.store, self._book, self._queue, self._clock)
+        self._joins = Merging(self.store, self._book, self._queue, self._clock)
         self.conversation = Conversation(
             store=self.store,
             settling=self.settling,

@@ -44,7 +44,7 @@ from bot.reply import Notices, Settling
 from bot.safety import redacted
 from bot.sentences import language_of, say
 from bot.store import Claim, InboxRow, InboxState, Store
-from bot.turn import STARTS_AT_ONCE, Approvals, Conversation, Joins, Reminders, Running, TurnQueue
+from bot.turn import STARTS_AT_ONCE, Approvals, Conversation, Merging, Reminders, Running, TurnQueue
 from tools.cancelling import Contained, complete
 
 log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class Dispatcher:
         settling: Settling,
         approvals: Approvals,
         signs: WaitingSigns,
-        joins: Joins,
+        joins: Merging,
         pacer: Pacer,
         ownership: Ownership,
         held: Callable[[], Iterable[str]] = tuple,

@@ -6,9 +6,9 @@ from bot.turn.approvals import ApprovalOptions, Approvals
 from bot.turn.conversation import Conversation
 from bot.turn.earlier import EarlierWords
 from bot.turn.enclosed import EnclosedFiles
-from bot.turn.joins import Joins
 from bot.turn.listening import Listener
 from bot.turn.lookup import STARTS_AT_ONCE
+from bot.turn.merging import Merging
 from bot.turn.narration import Narrator
 from bot.turn.progress import write_unsent
 from bot.turn.queue import Running, TurnQueue

@@ -41,9 +41,9 @@ from bot.turn.earlier import EarlierWords
 from bot.turn.enclosed import EnclosedFiles
 from bot.turn.ending import End, Endings
 from bot.turn.events import EventTaker, ends_stage
-from bot.turn.joins import Joins
 from bot.turn.limits import TurnLimits
 from bot.turn.lookup import Known, Lookup
+from bot.turn.merging import Merging
 from bot.turn.narration import Narrator
 from bot.turn.narrations import Narrations
 from bot.turn.progress import Progress, write_unsent
@@ -86,7 +86,7 @@ class Conversation:
         enclosed: EnclosedFiles,
         book: ChatBook,
         offers: ToolOffer,
-        joins: Joins,
+        joins: Merging,
         approvals: Approvals,
         narrator: Narrator,
         metrics: Metrics | None = None,

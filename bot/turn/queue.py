@@ -32,7 +32,7 @@ class Running:
     id: int
     person: str
     question: MessageSent | None = None
-    """What is asked, where other questions may join it; see `bot.turn.joins`."""
+    """What is asked, where other questions may join it; see `bot.turn.merging`."""
     came_at: float = 0.0
     task: asyncio.Task[None] | None = None
     ending: Ending | None = None
@@ -113,7 +113,7 @@ class TurnQueue:
         """Do `work` after everything that waits in this chat already; at a later start where nothing more begins.
 
         Args:
-            question: what is asked, where it may join another question; see `bot.turn.joins`.
+            question: what is asked, where it may join another question; see `bot.turn.merging`.
             came_at: the monotonic time at which a person wrote it.
             command: it is one, which waits for no voice, but ends it.
             begun: called when it waits no longer.

@@ -17,8 +17,8 @@ from bot.toolchoice import NamedCall
 from bot.turn.approvals import Approvals
 from bot.turn.draft import Draft
 from bot.turn.enclosed import READ_ON
-from bot.turn.joins import Joins
 from bot.turn.lookup import Known
+from bot.turn.merging import Merging
 from bot.turn.run import Run
 from bot.turn.tool_offer import ToolOffer
 from bot.turn.turnoptions import TurnOptions
@@ -37,7 +37,7 @@ class TaskMaker:
         quotas: Quotas,
         clock: Clock,
         options: TurnOptions,
-        joins: Joins,
+        joins: Merging,
         approvals: Approvals,
     ) -> None:
         self._joins = joins

@@ -1150,7 +1150,7 @@ OWN: dict[str, str] = {
     "bot.intake.fleet": _SHORT,
     "bot.intake.membership": _SHORT,
     "bot.reply.settling": _SHORT,
-    "bot.turn.joins": _HANDS_ON,
+    "bot.turn.merging": _HANDS_ON,
     "bot.turn.queue": _HANDS_ON,
     "bot.reply.approvalcard.text_with_outcome": "compares the end of a text with a line of our own",
     "bot.reply.buttons": "looks at the last character of a text",

@@ -11,8 +11,8 @@ import pytest
 from bot.context import Busy, ChatOptions
 from bot.contract import ChatId, Enclosure, EnclosureKind, MessageSent, Quoted, ReplyTarget, Sender, StoreError
 from bot.store import Store
-from bot.turn.joins import COLLECT_SECONDS, PART_SECONDS, Joins
 from bot.turn.limits import TurnLimits
+from bot.turn.merging import COLLECT_SECONDS, PART_SECONDS, Merging
 from bot.turn.queue import Running, TurnQueue
 from bot.turn.run import Run
 from tests.bot.store.conftest import taken_in
@@ -40,7 +40,7 @@ class Chat:
     def __init__(self, store: Store, clock: FakeClock, busy: Busy) -> None:
         self.store, self.clock, self.book = store, clock, Book(busy)
         self.queue = TurnQueue()
-        self.joins = Joins(store, self.book, self.queue, clock)  # type: ignore[arg-type]  # what it asks a book for
+        self.joins = Merging(store, self.book, self.queue, clock)  # type: ignore[arg-type]  # what it asks a book for
         self.asked: list[str] = []
         self.steered: list[str] = []
         self.begun: list[int] = []

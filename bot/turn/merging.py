@@ -25,7 +25,7 @@ COLLECT_SECONDS = 2.0
 """How far apart questions come that are one: who sends a thought in pieces sends the next within this."""
 
 
-class Joins:
+class Merging:
     """Joins questions and ends answers for newer ones; one object for the process."""
 
     def __init__(self, store: Store, book: ChatBook, queue: TurnQueue, clock: Clock) -> None:

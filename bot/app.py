@@ -55,12 +55,12 @@ from bot.turn import (
     ApprovalOptions,
     Approvals,
     Conversation,
-    EarlierWords,
     EnclosedFiles,
     Listener,
     Merging,
     Narrator,
     Reminders,
+    ThreadContext,
     ToolOffer,
     TurnOptions,
     TurnQueue,
@@ -222,7 +222,7 @@ class App:
     def _join_turn(self) -> None:
         """Build what answers a question, and what shows a reminder."""
         core = self.configuration.core
-        self._earlier = EarlierWords(
+        self._earlier = ThreadContext(
             self.store,
             self.pacer,
             self.platforms.earlier,

@@ -15,7 +15,7 @@ from bot.policy import Access, Once, may_be_told
 from bot.reply import Notices
 from bot.sentences import how_long, refuses, say
 from bot.store import InboxState, Store, TurnRecord
-from bot.turn import Approvals, Conversation, EarlierWords, Ending, Running, TurnQueue
+from bot.turn import Approvals, Conversation, Ending, Running, ThreadContext, TurnQueue
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class CommandActions:
     notices: Notices
     approvals: Approvals
     summaries: Summaries
-    earlier: EarlierWords
+    earlier: ThreadContext
     surface: Callable[[MessageSent], Surface]
 
     async def run_at_once(self, message: MessageSent, language: str) -> Said:

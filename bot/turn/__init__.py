@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bot.turn.approvals import ApprovalOptions, Approvals
 from bot.turn.conversation import Conversation
-from bot.turn.earlier import EarlierWords
 from bot.turn.enclosed import EnclosedFiles
 from bot.turn.listening import Listener
 from bot.turn.lookup import STARTS_AT_ONCE
@@ -14,6 +13,7 @@ from bot.turn.progress import write_unsent
 from bot.turn.queue import Running, TurnQueue
 from bot.turn.reminders import LONGEST_SLEEP, Reminders
 from bot.turn.run import Ending, Run, close_told, finish
+from bot.turn.thread_context import ThreadContext
 from bot.turn.tool_offer import ToolOffer
 from bot.turn.turnoptions import TurnOptions
 from bot.turn.workings import call_lines, describe_reasoning, format_seconds

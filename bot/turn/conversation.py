@@ -37,7 +37,6 @@ from bot.store import InboxState, Store, TurnState
 from bot.toolchoice import NamedCall
 from bot.turn.approvals import Approvals
 from bot.turn.draft import Draft
-from bot.turn.earlier import EarlierWords
 from bot.turn.enclosed import EnclosedFiles
 from bot.turn.ending import End, Endings
 from bot.turn.events import EventTaker, ends_stage
@@ -51,6 +50,7 @@ from bot.turn.queue import Running
 from bot.turn.run import LEFT, Ending, Run, finish, uncancel
 from bot.turn.story import Story
 from bot.turn.task import TaskMaker
+from bot.turn.thread_context import ThreadContext
 from bot.turn.tool_offer import ToolOffer
 from bot.turn.turnoptions import TurnOptions
 from tools.cancelling import Contained
@@ -82,7 +82,7 @@ class Conversation:
         summaries: Summaries,
         briefings: Briefings,
         settling: Settling,
-        earlier: EarlierWords,
+        earlier: ThreadContext,
         enclosed: EnclosedFiles,
         book: ChatBook,
         offers: ToolOffer,

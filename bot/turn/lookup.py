@@ -12,9 +12,9 @@ from bot.policy import Payer, Quotas, charge
 from bot.safety import enclosed_in
 from bot.sentences import language_of
 from bot.store import Store, StoredTurn
-from bot.turn.earlier import EarlierWords
 from bot.turn.enclosed import EnclosedFiles
 from bot.turn.run import Run
+from bot.turn.thread_context import ThreadContext
 
 STARTS_AT_ONCE = 4
 """Turns that are looked up in the store at the same time. When a hundred begin at once, all side by side, the first
@@ -50,7 +50,7 @@ class Lookup:
         book: ChatBook,
         briefings: Briefings,
         quotas: Quotas,
-        earlier: EarlierWords,
+        earlier: ThreadContext,
         enclosed: EnclosedFiles,
     ) -> None:
         self._store = store

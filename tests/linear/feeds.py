@@ -1086,7 +1086,7 @@ OWN: dict[str, str] = {
     "bot.intake.missingrights.MissingRights": _SHORT,
     "bot.intake.dispatcher": _HANDS_ON,
     "bot.sentences.__init__.refuses": _SHORT,
-    "bot.turn.earlier": _HANDS_ON,
+    "bot.turn.thread_context": _HANDS_ON,
     "bot.agent.earlycalls": _HANDS_ON,
     "bot.environment": _OPERATOR,
     "bot.contract.errors": _SHORT,

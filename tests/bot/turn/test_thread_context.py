@@ -12,7 +12,7 @@ from bot.contract.messages import ChatId, MessageSent, Quoted, ReplyTarget, Send
 from bot.contract.surface import CallCost, RateBudget
 from bot.pacing.pacer import Pacer
 from bot.store import Store
-from bot.turn.earlier import MOST_PAGES, PER_MESSAGE, EarlierWords
+from bot.turn.thread_context import MOST_PAGES, PER_MESSAGE, ThreadContext
 from tests.conftest import FakeClock
 
 CHAT = ChatId("slack", "T1", "C1", "1.0")
@@ -47,8 +47,8 @@ class Reading:
     window: int = 100_000
 
     @property
-    def words(self) -> EarlierWords:
-        return EarlierWords(
+    def words(self) -> ThreadContext:
+        return ThreadContext(
             self.store,
             self.pacer,
             lambda question: self.thread,

@@ -30,7 +30,7 @@ _BEGINS = "begins"
 """The setting that keeps when a chat was begun anew."""
 
 
-class EarlierWords:
+class ThreadContext:
     """Completes questions with what others wrote before them; one for the process."""
 
     def __init__(

@@ -54,8 +54,8 @@ from bot.toolchoice import Chooser, small_model
 from bot.turn import (
     ApprovalOptions,
     Approvals,
+    Attachments,
     Conversation,
-    EnclosedFiles,
     Listener,
     Merging,
     Narrator,
@@ -250,7 +250,7 @@ class App:
             summaries=self.summaries,
             briefings=self._briefings,
             earlier=self._earlier,
-            enclosed=EnclosedFiles(
+            enclosed=Attachments(
                 self.store,
                 self.platforms.fetch,
                 DocumentReader().read,

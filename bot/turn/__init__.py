@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.turn.approvals import ApprovalOptions, Approvals
+from bot.turn.attachments import Attachments
 from bot.turn.conversation import Conversation
-from bot.turn.enclosed import EnclosedFiles
 from bot.turn.listening import Listener
 from bot.turn.lookup import STARTS_AT_ONCE
 from bot.turn.merging import Merging

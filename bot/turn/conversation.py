@@ -36,8 +36,8 @@ from bot.sentences import say
 from bot.store import InboxState, Store, TurnState
 from bot.toolchoice import NamedCall
 from bot.turn.approvals import Approvals
+from bot.turn.attachments import Attachments
 from bot.turn.draft import Draft
-from bot.turn.enclosed import EnclosedFiles
 from bot.turn.ending import End, Endings
 from bot.turn.events import EventTaker, ends_stage
 from bot.turn.limits import TurnLimits
@@ -83,7 +83,7 @@ class Conversation:
         briefings: Briefings,
         settling: Settling,
         earlier: ThreadContext,
-        enclosed: EnclosedFiles,
+        enclosed: Attachments,
         book: ChatBook,
         offers: ToolOffer,
         joins: Merging,

@@ -15,8 +15,8 @@ from bot.policy import DayPurse, Permit, Quotas, meter
 from bot.store import Store
 from bot.toolchoice import NamedCall
 from bot.turn.approvals import Approvals
+from bot.turn.attachments import READ_ON
 from bot.turn.draft import Draft
-from bot.turn.enclosed import READ_ON
 from bot.turn.lookup import Known
 from bot.turn.merging import Merging
 from bot.turn.run import Run

@@ -1042,7 +1042,7 @@ OWN: dict[str, str] = {
     "adapters.download.download": _SHORT,
     "bot.model.usage.picture_tokens": "what is stored of pictures, no text",
     "bot.reply.typingsign.TypingSign": _SHORT,
-    "bot.turn.enclosed": "hands texts on, and looks at the first bytes of a picture, of which ten are taken",
+    "bot.turn.attachments": "hands texts on, and looks at the first bytes of a picture, of which ten are taken",
     "tools.pictures": "looks at the first bytes",
     "bot.turn.listening": "looks at the first bytes of a recording",
     "bot.model.local": "is handed names of our own; a process that is killed hears the rest",

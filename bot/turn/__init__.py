@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.turn.approvals import ApprovalOptions, Approvals
 from bot.turn.attachments import Attachments
 from bot.turn.conversation import Conversation
+from bot.turn.footer import call_lines, describe_reasoning, format_seconds
 from bot.turn.listening import Listener
 from bot.turn.lookup import STARTS_AT_ONCE
 from bot.turn.merging import Merging
@@ -16,4 +17,3 @@ from bot.turn.run import Ending, Run, close_told, finish
 from bot.turn.thread_context import ThreadContext
 from bot.turn.tool_offer import ToolOffer
 from bot.turn.turnoptions import TurnOptions
-from bot.turn.workings import call_lines, describe_reasoning, format_seconds

@@ -10,7 +10,7 @@ from bot.policy import Prices
 from bot.reply import ReplyStream, files_before
 from bot.safety import LinkPolicy, enclosures, tool_entry
 from bot.store import FILE_BYTES
-from bot.turn import workings
+from bot.turn import footer
 from bot.turn.lookup import Known
 from bot.turn.narration import Narration
 from bot.turn.progress import Progress
@@ -72,7 +72,7 @@ class Draft:
 
     def say(self, text: str) -> None:
         """Write what a model says; the first words of a pass stand apart from what is written already."""
-        text = text if self.made.current else workings.gap_after(self.made.visible, self.options) + text
+        text = text if self.made.current else footer.gap_after(self.made.visible, self.options) + text
         self._put(text)
         if self.voice is not None:
             self.voice.say(text)
@@ -86,7 +86,7 @@ class Draft:
 
     def write(self, words: str) -> None:
         """Write a sentence of our own, as a paragraph apart."""
-        self._put(workings.as_paragraph(self.made.visible, words))
+        self._put(footer.as_paragraph(self.made.visible, words))
 
     def _put(self, text: str) -> None:
         self.made.visible.append(text)

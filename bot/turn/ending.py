@@ -16,7 +16,7 @@ from bot.reply import Settling
 from bot.safety import Redactor, shows_nothing
 from bot.sentences import how_long, say
 from bot.store import Approval, PageState, Store, TurnState
-from bot.turn import workings
+from bot.turn import footer
 from bot.turn.approvals import Approvals
 from bot.turn.draft import Draft
 from bot.turn.progress import write_unsent
@@ -81,13 +81,13 @@ class Endings:
         note = self.write_note(draft, told)
         if isinstance(outcome, Failed) and not await is_said(outcome, draft.known.question, self._once):
             note = note if made.visible else ""
-        under = await workings.write_workings(
+        under = await footer.write_footer(
             self._store, turn, made.reasoning, language, self._redact, self._options, draft.limits
         )
         blind = any(one.content for one in draft.known.asked.pictures) and not self._models.sees(made.model)
         unseen = say("pictures_unseen", language) if blind and isinstance(told, Finished) else ""
-        footer = made.citations.list_cited(made.shown, language)
-        for words in (unseen, footer, *under, *write_unsent(made.unsent, language, f"t{turn}"), note):
+        sources = made.citations.list_cited(made.shown, language)
+        for words in (unseen, sources, *under, *write_unsent(made.unsent, language, f"t{turn}"), note):
             if words:
                 draft.write(words)
         if asks is not None:

@@ -96,7 +96,7 @@ from bot.toolchoice.scripts import simplified
 from bot.toolsyntax import Detector, parse, repair
 from bot.toolsyntax import arguments as written
 from bot.toolsyntax.elements import typed
-from bot.turn import workings
+from bot.turn import footer
 from tests.conftest import RawJson, RawObject
 from tools import addresses as addresses_of
 from tools import (
@@ -656,7 +656,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.markdown.variants.Closers.find": lambda text: _closed_in(variants.Closers(text), text),
     "bot.commands.chatfile.ChatWriter.write": _exported,
     "bot.commands.exports.read_wish": lambda text: exports.read_wish(_asked(text)),
-    "bot.turn.workings.as_paragraph": lambda text: workings.as_paragraph([text], text),
+    "bot.turn.footer.as_paragraph": lambda text: footer.as_paragraph([text], text),
     "bot.safety.linkpolicy.LinkPolicy.learn": lambda text: linkpolicy.LinkPolicy().learn(text),
     "bot.safety.linkpolicy.LinkPolicy.decide": lambda text: linkpolicy.LinkPolicy().decide(text, f"https://a.b/{text}"),
     "bot.safety.linkpolicy.LinkPolicy.decide, as a host": lambda text: linkpolicy.LinkPolicy().decide(
@@ -717,11 +717,11 @@ FED: dict[str, Callable[[str], object]] = {
     ),
     "bot.agent.sources.Citations.list_cited": _footer,
     "bot.agent.sources.number_sources": _numbered,
-    "bot.turn.workings.describe_reasoning": lambda text: workings.describe_reasoning(
+    "bot.turn.footer.describe_reasoning": lambda text: footer.describe_reasoning(
         text, "en", redactor.Redactor(["k" * 40]).redact
     ),
-    "bot.turn.workings.collapsed_reasoning": lambda text: workings.collapsed_reasoning(text, "en", str),
-    "bot.turn.workings.code_line": lambda text: workings.code_line(text, redactor.Redactor(["k" * 40]).redact, 200),
+    "bot.turn.footer.collapsed_reasoning": lambda text: footer.collapsed_reasoning(text, "en", str),
+    "bot.turn.footer.code_line": lambda text: footer.code_line(text, redactor.Redactor(["k" * 40]).redact, 200),
     "bot.agent.sources.source_line": lambda text: sources.source_line(Source(text, text)),
     "bot.safety.spellings.secret_forms": lambda text: spellings.secret_forms([text]),
     "bot.safety.spellings.decode_spelled": spellings.decode_spelled,
@@ -959,9 +959,9 @@ INSIDE: dict[str, str] = {
     "bot.safety.characters.clean_untrusted": "bot.safety.characters.clean_name",
     "bot.sentences.language": "bot.sentences.language.language_of",
     "bot.agent.sources.Citations.add": "bot.agent.sources.Citations.list_cited",
-    "bot.turn.workings.write_workings": "bot.turn.workings.collapsed_reasoning",
-    "bot.turn.draft.Draft": "bot.turn.workings.as_paragraph",
-    "bot.turn.workings.gap_after": "bot.turn.workings.as_paragraph",
+    "bot.turn.footer.write_footer": "bot.turn.footer.collapsed_reasoning",
+    "bot.turn.draft.Draft": "bot.turn.footer.as_paragraph",
+    "bot.turn.footer.gap_after": "bot.turn.footer.as_paragraph",
     "bot.safety.spellings": "bot.safety.spellings.decode_spelled",
     "bot.commands.chatfile": "bot.commands.chatfile.ChatWriter.write",
     "bot.store.facts.StoredFacts": "bot.store.facts.split_words",

@@ -43,7 +43,7 @@ def gap_after(written: Sequence[str], options: TurnOptions) -> str:
     return as_paragraph(written, "" if options.show_tools == "off" else "---\n\n")
 
 
-async def write_workings(
+async def write_footer(
     store: Store, turn: int, thought: str, language: str, redact: Redact, options: TurnOptions, limits: SurfaceLimits
 ) -> list[str]:
     """Return what the operator wants under an answer: the tools it used, and the model's reasoning."""

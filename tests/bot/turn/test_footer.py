@@ -14,10 +14,7 @@ from bot.reply.paging import Paginator
 from bot.safety.redactor import Redactor
 from bot.safety.untrusted import wrap_as_data
 from bot.store import CallRecord, Store
-from bot.turn.progress import Progress
-from bot.turn.story import Story
-from bot.turn.turnoptions import TurnOptions
-from bot.turn.workings import (
+from bot.turn.footer import (
     COLLAPSED_CHARS,
     MOST_CALLS,
     RESULT_CHARS,
@@ -25,8 +22,11 @@ from bot.turn.workings import (
     code_line,
     collapsed_reasoning,
     describe_reasoning,
-    write_workings,
+    write_footer,
 )
+from bot.turn.progress import Progress
+from bot.turn.story import Story
+from bot.turn.turnoptions import TurnOptions
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
 from tools.base import ToolCall, ToolResult, ToolStatus
@@ -83,7 +83,7 @@ async def test_reasoning_stands_under_an_answer_where_the_platform_can_fold_it(
     options = TurnOptions(turn_seconds=60.0, zone="UTC", show_tools="off", quote_reasoning=True)
     limits = SurfaceLimits(400, 800, len, collapses=collapses)
 
-    under = await write_workings(store, 1, "First I think.", "en", str, options, limits)
+    under = await write_footer(store, 1, "First I think.", "en", str, options, limits)
 
     assert len(under) == shown and all("First I think" in one for one in under)
 

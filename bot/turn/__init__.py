@@ -7,7 +7,7 @@ from bot.turn.attachments import Attachments
 from bot.turn.conversation import Conversation
 from bot.turn.footer import call_lines, describe_reasoning, format_seconds
 from bot.turn.listening import Listener
-from bot.turn.lookup import STARTS_AT_ONCE
+from bot.turn.loading import STARTS_AT_ONCE
 from bot.turn.merging import Merging
 from bot.turn.narration import Narrator
 from bot.turn.progress import write_unsent

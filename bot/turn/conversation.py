@@ -41,7 +41,7 @@ from bot.turn.draft import Draft
 from bot.turn.ending import End, Endings
 from bot.turn.events import EventTaker, ends_stage
 from bot.turn.limits import TurnLimits
-from bot.turn.lookup import Known, Lookup
+from bot.turn.loading import Known, Loading
 from bot.turn.merging import Merging
 from bot.turn.narration import Narrator
 from bot.turn.narrations import Narrations
@@ -104,7 +104,7 @@ class Conversation:
         self._settling = settling
         self._offers = offers
         self._metrics = metrics or Metrics()
-        self._lookup = Lookup(store, models, book, briefings, quotas, earlier, enclosed)
+        self._lookup = Loading(store, models, book, briefings, quotas, earlier, enclosed)
         self._asking = TaskMaker(store, models, briefings, offers, quotas, clock, options, joins, approvals)
         self._joins = joins
         self._approvals = approvals

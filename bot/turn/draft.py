@@ -11,7 +11,7 @@ from bot.reply import ReplyStream, files_before
 from bot.safety import LinkPolicy, enclosures, tool_entry
 from bot.store import FILE_BYTES
 from bot.turn import footer
-from bot.turn.lookup import Known
+from bot.turn.loading import Known
 from bot.turn.narration import Narration
 from bot.turn.progress import Progress
 from bot.turn.run import Run

@@ -13,7 +13,7 @@ from bot.reply import Notices, Replies, ReplyStream, VoicePosts
 from bot.safety import LinkPolicy
 from bot.sentences import say
 from bot.store import HistoryRow, Store, StoredTurn, TurnState
-from bot.turn.lookup import Known
+from bot.turn.loading import Known
 from bot.turn.narration import Narration, Narrator
 from bot.turn.run import Ending, Run, uncancel
 

@@ -17,7 +17,7 @@ from bot.toolchoice import NamedCall
 from bot.turn.approvals import Approvals
 from bot.turn.attachments import READ_ON
 from bot.turn.draft import Draft
-from bot.turn.lookup import Known
+from bot.turn.loading import Known
 from bot.turn.merging import Merging
 from bot.turn.run import Run
 from bot.turn.tool_offer import ToolOffer

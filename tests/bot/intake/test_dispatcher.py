@@ -29,7 +29,7 @@ from bot.contract.messages import (
     ReplyTarget,
     TimerDue,
 )
-from bot.turn.lookup import STARTS_AT_ONCE
+from bot.turn.loading import STARTS_AT_ONCE
 from playground.faults import Fault
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig

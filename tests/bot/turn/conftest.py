@@ -14,7 +14,7 @@ from bot.reply import Replies
 from bot.safety import LinkPolicy
 from bot.turn.draft import Draft
 from bot.turn.limits import TurnLimits
-from bot.turn.lookup import Known
+from bot.turn.loading import Known
 from bot.turn.progress import Progress
 from bot.turn.run import Run
 from bot.turn.story import Story

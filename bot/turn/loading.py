@@ -40,7 +40,7 @@ class Known:
     """The answer is complete and stored, and only its voice may be missing."""
 
 
-class Lookup:
+class Loading:
     """Looks up what is known before a question is asked; one object for the whole process."""
 
     def __init__(

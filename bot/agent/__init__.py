@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bot.agent.brought import learn_result, policy_for
 from bot.agent.callpolicy import CallPolicy
 from bot.agent.condensing import Condenser
 from bot.agent.events import (
@@ -23,5 +22,6 @@ from bot.agent.events import (
 )
 from bot.agent.loop import Agent, AgentLimits
 from bot.agent.modelpass import GAP
+from bot.agent.provenance import learn_result, policy_for
 from bot.agent.sources import Citations, source_line
 from bot.agent.task import CallKey, Decision, Task

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
-from bot.agent.brought import SpecOf, brings, stands_in
+from bot.agent.provenance import SpecOf, brings, stands_in
 from bot.contract import Entry, is_from_outside, join_origins
 from bot.markdown import host_of
 from bot.policy import Permits, allow_everything, matches

@@ -48,7 +48,7 @@ from adapters.telegram import webhook as telegram_webhook
 from adapters.telegram.pages import draw
 from bot import sentences
 from bot.agent import given, nudges, sources
-from bot.agent.brought import brings, learn_result, policy_for, stands_in
+from bot.agent.provenance import brings, learn_result, policy_for, stands_in
 from bot.commands import chatfile, exports
 from bot.context import question, summary, window
 from bot.contract import SystemClock, identity, is_recent, is_same, measures, proven, transcript, words
@@ -622,12 +622,12 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.markdown.addresses.mail_link": lambda text: addresses.mail_link(f"mailto:a@{text}", 0),
     "bot.markdown.addresses.scheme_of": addresses.scheme_of,
     "bot.markdown.addresses.trim_url": addresses.trim_url,
-    "bot.agent.brought.brings": lambda text: brings("a.b/c?d=1", _told(text), "telegram:7", lambda name: SPEC),
-    "bot.agent.brought.learn_result": lambda text: learn_result(
+    "bot.agent.provenance.brings": lambda text: brings("a.b/c?d=1", _told(text), "telegram:7", lambda name: SPEC),
+    "bot.agent.provenance.learn_result": lambda text: learn_result(
         links.LinkPolicy(), SPEC, _call("t"), ToolResult(text=text)
     ),
-    "bot.agent.brought.policy_for": lambda text: policy_for(_asked(text)),
-    "bot.agent.brought.stands_in": lambda text: stands_in("a.b/c?d=1", text),
+    "bot.agent.provenance.policy_for": lambda text: policy_for(_asked(text)),
+    "bot.agent.provenance.stands_in": lambda text: stands_in("a.b/c?d=1", text),
     "bot.toolchoice.chooser.Chooser.choose": lambda text: _done(CHOOSER.choose(text, (SPEC, OTHER), before=text)),
     "bot.contract.words.bare": lambda text: [words.bare(f"{word} {text}") for word in ("", "allow", "persona", "busy")],
     "bot.contract.words.parse": lambda text: (words.parse(text), words.parse(f"/new {text}")),
@@ -916,7 +916,7 @@ INSIDE: dict[str, str] = {
     "bot.model.base.ask": "bot.context.window.fit",
     "bot.model.usage.token_count": "bot.context.window.fit",
     "bot.model.usage.text_of": "bot.context.window.fit",
-    "bot.agent.callpolicy": "bot.agent.brought.brings",
+    "bot.agent.callpolicy": "bot.agent.provenance.brings",
     "bot.toolchoice.chooser": "bot.toolchoice.chooser.Chooser.choose",
     "bot.contract.words": "bot.contract.words.parse",
     "bot.context.window": "bot.context.window.fit",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agent.brought import policy_for
+from bot.agent.provenance import policy_for
 from bot.context.question import MOST_HEARD, question_text, subject_of, user_entry, with_spoken, write_preamble
 from bot.contract.messages import (
     MOST_QUOTED,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.agent.brought import learn_result
 from bot.agent.given import MOST_GIVEN, Given
+from bot.agent.provenance import learn_result
 from bot.contract.messages import Quoted
 from bot.safety.links import LinkPolicy
 from playground.model import Reply

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 from urllib.parse import unquote
 
-from bot.agent.given import Given, leaves_of
+from bot.agent.echoes import Echoes, leaves_of
 from bot.contract import AssistantEntry, Entry, MessageSent, SystemEntry, ToolEntry, UserEntry, is_from_outside
 from bot.markdown import BARE_URL, trim_url
 from bot.safety import LinkPolicy, Unknown, clean_untrusted
@@ -148,6 +148,6 @@ def _written(entry: AssistantEntry) -> list[str]:
     return [entry.text, *(leaf for call in entry.calls for leaf in leaves_of(dict(call.arguments)))]
 
 
-def _given(spec: ToolSpec, call: ToolCall) -> Given:
+def _given(spec: ToolSpec, call: ToolCall) -> Echoes:
     """Return the arguments of a call without the address that it opened, which its server has seen already."""
-    return Given({name: value for name, value in call.arguments.items() if name != spec.address})
+    return Echoes({name: value for name, value in call.arguments.items() if name != spec.address})

@@ -47,7 +47,7 @@ from adapters.telegram import updates as telegram_updates
 from adapters.telegram import webhook as telegram_webhook
 from adapters.telegram.pages import draw
 from bot import sentences
-from bot.agent import given, nudges, sources
+from bot.agent import echoes, nudges, sources
 from bot.agent.provenance import brings, learn_result, policy_for, stands_in
 from bot.commands import chatfile, exports
 from bot.context import question, summary, window
@@ -641,7 +641,9 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.reply.cutting.sentence_end": lambda text: cutting.sentence_end(text, 0),
     "bot.reply.cutting.fit": lambda text: cutting.fit(text, 3600, measures.utf16_length),
     "bot.markdown.dialect.references": dialect.references,
-    "bot.agent.given.Given.could_build": lambda text: given.Given({"query": text}).could_build(f"https://a.b/{text}"),
+    "bot.agent.echoes.Echoes.could_build": lambda text: echoes.Echoes({"query": text}).could_build(
+        f"https://a.b/{text}"
+    ),
     "bot.reply.graphemes.boundary_before": lambda text: graphemes.boundary_before(text, len(text) - 1),
     "bot.contract.identity.anything": identity.anything,
     "bot.markdown.lines.LineScanner.feed": _scanned,
@@ -921,7 +923,7 @@ INSIDE: dict[str, str] = {
     "bot.contract.words": "bot.contract.words.parse",
     "bot.context.window": "bot.context.window.fit",
     "bot.safety.enclosures": "bot.safety.enclosures.describe_enclosed",
-    "bot.agent.given.leaves_of": "bot.agent.given.Given.could_build",
+    "bot.agent.echoes.leaves_of": "bot.agent.echoes.Echoes.could_build",
     "bot.reply.approvalcard.write_card": "bot.reply.approvalcard.exact",
     "bot.sentences.labels.label_of": "bot.reply.approvalcard.exact",
     "bot.reply.graphemes.is_boundary": "bot.reply.graphemes.boundary_before",

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.agent.given import MOST_GIVEN, Given
+from bot.agent.echoes import MOST_GIVEN, Echoes
 from bot.agent.provenance import learn_result
 from bot.contract.messages import Quoted
 from bot.safety.links import LinkPolicy
@@ -127,7 +127,7 @@ def test_arguments_of_any_shape_are_read() -> None:
     for _ in range(5000):
         deep = [deep]
 
-    assert Given(deep).could_build("https://evil.test")
+    assert Echoes(deep).could_build("https://evil.test")
 
 
 async def test_an_address_in_a_calls_arguments_is_no_link_in_the_answer(rig: OpenRig) -> None:

@@ -30,7 +30,7 @@ _SPELLED = re.compile(r"[%&\x00-\x1f\x7f]|xn--", re.IGNORECASE)
 _NEUTRAL = frozenset({"http", "https", "www", "mailto"})
 
 
-class Given:
+class Echoes:
     """The arguments of a call, to tell which addresses could have been built from them.
 
     An address counts as built from them when every word of its host, path and query stands in the arguments, or is

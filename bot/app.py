@@ -54,7 +54,7 @@ from bot.toolchoice import Chooser, small_model
 from bot.turn import (
     ApprovalOptions,
     Approvals,
-    Attachments,
+    AttachmentReader,
     Conversation,
     Listener,
     Merging,
@@ -250,7 +250,7 @@ class App:
             summaries=self.summaries,
             briefings=self._briefings,
             earlier=self._earlier,
-            enclosed=Attachments(
+            enclosed=AttachmentReader(
                 self.store,
                 self.platforms.fetch,
                 DocumentReader().read,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.turn.approvals import ApprovalOptions, Approvals
-from bot.turn.attachments import Attachments
+from bot.turn.attachments import AttachmentReader
 from bot.turn.conversation import Conversation
 from bot.turn.footer import call_lines, describe_reasoning, format_seconds
 from bot.turn.listening import Listener

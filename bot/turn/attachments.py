@@ -88,7 +88,7 @@ class Make(Protocol):
     async def __call__(self, content: bytes, most: int) -> tuple[str, bytes]: ...
 
 
-class Attachments:
+class AttachmentReader:
     """Brings what is enclosed; one object for the process."""
 
     def __init__(

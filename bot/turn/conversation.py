@@ -36,7 +36,7 @@ from bot.sentences import say
 from bot.store import InboxState, Store, TurnState
 from bot.toolchoice import NamedCall
 from bot.turn.approvals import Approvals
-from bot.turn.attachments import Attachments
+from bot.turn.attachments import AttachmentReader
 from bot.turn.draft import Draft
 from bot.turn.ending import End, Endings
 from bot.turn.events import EventTaker, ends_stage
@@ -83,7 +83,7 @@ class Conversation:
         briefings: Briefings,
         settling: Settling,
         earlier: ThreadContext,
-        enclosed: Attachments,
+        enclosed: AttachmentReader,
         book: ChatBook,
         offers: ToolOffer,
         joins: Merging,

@@ -12,7 +12,7 @@ from bot.policy import Payer, Quotas, charge
 from bot.safety import enclosed_in
 from bot.sentences import language_of
 from bot.store import Store, StoredTurn
-from bot.turn.attachments import Attachments
+from bot.turn.attachments import AttachmentReader
 from bot.turn.run import Run
 from bot.turn.thread_context import ThreadContext
 
@@ -51,7 +51,7 @@ class Loading:
         briefings: Briefings,
         quotas: Quotas,
         earlier: ThreadContext,
-        enclosed: Attachments,
+        enclosed: AttachmentReader,
     ) -> None:
         self._store = store
         self._models = models

@@ -37,7 +37,7 @@ from bot.turn.attachments import (
     MOST_CHARS,
     PICTURE_BYTES,
     PICTURES_BYTES,
-    Attachments,
+    AttachmentReader,
 )
 from bot.turn.listening import Listener
 from playground.model import Reply
@@ -98,8 +98,10 @@ def service() -> Service:
 
 
 @pytest.fixture
-async def enclosed(store: Store, platform: Platform, clock: FakeClock, service: Service) -> AsyncIterator[Attachments]:
-    yield Attachments(
+async def enclosed(
+    store: Store, platform: Platform, clock: FakeClock, service: Service
+) -> AsyncIterator[AttachmentReader]:
+    yield AttachmentReader(
         store,
         platform.fetch,
         read,
@@ -147,7 +149,9 @@ def test_a_picture_is_known_by_its_first_bytes(head: bytes, found: tuple[str, st
     assert kind_of(head) == found
 
 
-async def test_where_nothing_can_be_brought_nothing_is_asked_for(enclosed: Attachments, platform: Platform) -> None:
+async def test_where_nothing_can_be_brought_nothing_is_asked_for(
+    enclosed: AttachmentReader, platform: Platform
+) -> None:
     voice = Enclosure(kind=EnclosureKind.VOICE, source="v", seconds=5_000)
     large, huge = picture("p", FILE_BYTES + 1), Enclosure(kind=EnclosureKind.FILE, source="f", size=FILE_BYTES + 1)
     question = asking(voice, large, huge, picture(""))
@@ -157,7 +161,7 @@ async def test_where_nothing_can_be_brought_nothing_is_asked_for(enclosed: Attac
 
 
 async def test_pictures_and_files_of_a_message_and_its_quote_are_marked_in_their_places(
-    enclosed: Attachments, platform: Platform, store: Store
+    enclosed: AttachmentReader, platform: Platform, store: Store
 ) -> None:
     platform.files = {"a": PNG, "b": b"tea hidden", "c": PNG + b"c", "d": b"<svg"}
     quoted = Quoted(text="Look", enclosed=(picture("c"),))
@@ -174,7 +178,7 @@ async def test_pictures_and_files_of_a_message_and_its_quote_are_marked_in_their
     assert marked == question, "what is set by the core makes no other message"
 
 
-async def test_what_says_nothing_stays_unread(enclosed: Attachments, platform: Platform) -> None:
+async def test_what_says_nothing_stays_unread(enclosed: AttachmentReader, platform: Platform) -> None:
     platform.files = {"a": b"unknown_kind", "b": b"x", "c": b""}
 
     marked, _ = await enclosed.bring(asking(file("a"), file("b"), file("c")))
@@ -182,7 +186,7 @@ async def test_what_says_nothing_stays_unread(enclosed: Attachments, platform: P
     assert [bool(one.stored) for one in marked.enclosed] == [False, True, False]
 
 
-async def test_a_person_is_told_why_a_file_stays_unread(enclosed: Attachments, platform: Platform) -> None:
+async def test_a_person_is_told_why_a_file_stays_unread(enclosed: AttachmentReader, platform: Platform) -> None:
     platform.files = {reason: reason.encode() for reason in Reason}
     platform.files["empty"] = b""
 
@@ -197,7 +201,7 @@ async def test_a_person_is_told_why_a_file_stays_unread(enclosed: Attachments, p
         assert "`a.txt`" in say(problem, "en", what="a file (`a.txt`)")
 
 
-async def test_files_share_the_room_and_pictures_theirs(enclosed: Attachments, platform: Platform) -> None:
+async def test_files_share_the_room_and_pictures_theirs(enclosed: AttachmentReader, platform: Platform) -> None:
     half = HEAD + b"odd" + b"x" * (PICTURES_BYTES // 2)
     platform.files = {"a": b"x" * 20_000, "b": b"y" * 100, "p": half, "q": half, "r": PNG}
 
@@ -215,7 +219,7 @@ async def test_files_share_the_room_and_pictures_theirs(enclosed: Attachments, p
 
 
 async def test_a_picture_that_is_more_than_its_share_is_made_smaller_and_kept_as_it_came(
-    enclosed: Attachments, platform: Platform, store: Store
+    enclosed: AttachmentReader, platform: Platform, store: Store
 ) -> None:
     phone = HEAD + b"x" * (PICTURE_BYTES + 1)
     platform.files = {"p": phone, "q": PNG}
@@ -229,7 +233,7 @@ async def test_a_picture_that_is_more_than_its_share_is_made_smaller_and_kept_as
     assert await store.files.read(str(asking().chat), f"picture-{digest}.jpg") == SMALL
 
 
-async def test_many_pictures_share_what_a_question_may_show(enclosed: Attachments, platform: Platform) -> None:
+async def test_many_pictures_share_what_a_question_may_show(enclosed: AttachmentReader, platform: Platform) -> None:
     platform.files = {str(number): HEAD + bytes([number]) * 600_000 for number in range(8)}
 
     _, pictures = await enclosed.bring(asking(*map(picture, platform.files)))
@@ -239,7 +243,7 @@ async def test_many_pictures_share_what_a_question_may_show(enclosed: Attachment
 
 @pytest.mark.parametrize("media_type", ["image/png", "application/octet-stream", ""])
 async def test_a_picture_that_is_sent_as_a_file_is_looked_at(
-    enclosed: Attachments, platform: Platform, media_type: str
+    enclosed: AttachmentReader, platform: Platform, media_type: str
 ) -> None:
     platform.files = {"p": PNG}
     sent = Enclosure(kind=EnclosureKind.FILE, name="a.png", media_type=media_type, source="p")
@@ -260,7 +264,7 @@ async def test_a_picture_that_is_sent_as_a_file_is_looked_at(
     ids=["a kind nobody takes", "too long", "a bomb", "as it came"],
 )
 async def test_a_picture_that_cannot_be_made_fit_is_shown_as_it_came_or_named(
-    enclosed: Attachments, platform: Platform, content: bytes, problem: str, shown: list[bytes]
+    enclosed: AttachmentReader, platform: Platform, content: bytes, problem: str, shown: list[bytes]
 ) -> None:
     platform.files = {"p": content}
 
@@ -270,7 +274,7 @@ async def test_a_picture_that_cannot_be_made_fit_is_shown_as_it_came_or_named(
     assert marked.enclosed[0].problem == problem
 
 
-async def test_no_question_brings_more_than_can_be_sent_at_once(enclosed: Attachments, platform: Platform) -> None:
+async def test_no_question_brings_more_than_can_be_sent_at_once(enclosed: AttachmentReader, platform: Platform) -> None:
     platform.files = {str(number): PNG for number in range(MOST_BROUGHT + 5)}
 
     marked, pictures = await enclosed.bring(asking(*map(picture, platform.files)))
@@ -290,14 +294,14 @@ async def test_the_text_of_a_huge_file_is_cut_before_it_is_searched_for_secrets(
         return text
 
     platform.files = {"a": b"x" * 3_000_000}
-    enclosed = Attachments(store, platform.fetch, read, clock, redact, listener=Listener(None, Purse(), Prices()))
+    enclosed = AttachmentReader(store, platform.fetch, read, clock, redact, listener=Listener(None, Purse(), Prices()))
     marked, _ = await enclosed.bring(asking(file("a")))
 
     assert searched[0] < MOST_CHARS + 10_000 and len(marked.enclosed[0].text) < MOST_CHARS + 100
 
 
 async def test_what_takes_too_long_is_left_out(
-    enclosed: Attachments, platform: Platform, store: Store, clock: FakeClock
+    enclosed: AttachmentReader, platform: Platform, store: Store, clock: FakeClock
 ) -> None:
     platform.files, platform.held = {"a": PNG}, {"b"}
     bringing = asyncio.create_task(enclosed.bring(asking(picture("a"), picture("b"))))
@@ -312,7 +316,7 @@ async def test_what_takes_too_long_is_left_out(
 
 
 async def test_a_store_that_fails_is_an_error_and_the_turn_waits_for_it(
-    enclosed: Attachments, platform: Platform, store: Store, monkeypatch: pytest.MonkeyPatch
+    enclosed: AttachmentReader, platform: Platform, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fails(*_: object) -> int:
         raise StoreError("The disk is full.")
@@ -333,7 +337,7 @@ def voice(source: str = "v", *, text: str = "", problem: str = "") -> Enclosure:
 
 
 async def test_what_is_said_is_brought_in_its_place_without_secrets(
-    enclosed: Attachments, platform: Platform, store: Store
+    enclosed: AttachmentReader, platform: Platform, store: Store
 ) -> None:
     platform.files = {"v": OGG, "a": b"tea", "q": OGG}
     question = asking(file("a"), voice(), quoted=Quoted(text="", enclosed=(voice("q"),)))
@@ -346,7 +350,7 @@ async def test_what_is_said_is_brought_in_its_place_without_secrets(
 
 
 async def test_what_was_heard_before_is_neither_fetched_nor_paid_again(
-    enclosed: Attachments, platform: Platform, service: Service
+    enclosed: AttachmentReader, platform: Platform, service: Service
 ) -> None:
     question = asking(voice(text="Hello"), voice("gone", problem="unheard_now"))
 
@@ -357,7 +361,7 @@ async def test_what_was_heard_before_is_neither_fetched_nor_paid_again(
 
 
 async def test_what_a_former_process_noted_of_a_picture_is_found_anew(
-    enclosed: Attachments, platform: Platform
+    enclosed: AttachmentReader, platform: Platform
 ) -> None:
     marked, pictures = await enclosed.bring(asking(Enclosure(kind=EnclosureKind.PICTURE, source="gone", stored=7)))
 
@@ -365,7 +369,7 @@ async def test_what_a_former_process_noted_of_a_picture_is_found_anew(
 
 
 async def test_a_recording_larger_than_its_platform_says_is_too_large(
-    enclosed: Attachments, platform: Platform, monkeypatch: pytest.MonkeyPatch
+    enclosed: AttachmentReader, platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fetch(platform: str, source: str, into: BinaryIO, most: int) -> None:
         raise TooLong("it has more", by=1)
@@ -377,7 +381,7 @@ async def test_a_recording_larger_than_its_platform_says_is_too_large(
 
 
 async def test_a_transcript_that_takes_too_long_is_left_out(
-    enclosed: Attachments, platform: Platform, clock: FakeClock
+    enclosed: AttachmentReader, platform: Platform, clock: FakeClock
 ) -> None:
     platform.held = {"v"}
     bringing = asyncio.create_task(enclosed.bring(asking(voice())))

@@ -15,7 +15,7 @@ from bot.policy import Access, Once, may_be_told
 from bot.reply import Notices
 from bot.sentences import how_long, refuses, say
 from bot.store import InboxState, Store, TurnRecord
-from bot.turn import Approvals, Conversation, Ending, Running, ThreadContext, TurnQueue
+from bot.turn import Approvals, Conversation, EndReason, Running, ThreadContext, TurnQueue
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class CommandActions:
             return "stopped" if withdrawn else "stopped_nothing"
         if running.person != message.sender.id and not admin:
             return "stopped" if withdrawn else "not_yours"
-        running.end(Ending.STOPPED)
+        running.end(EndReason.STOPPED)
         return "stopped"
 
     async def _pair(self, message: MessageSent, language: str) -> str:

@@ -15,7 +15,7 @@ from bot.contract import Button, ChatId, Control, ControlPressed, MessageSent, S
 from bot.policy import Access, Once, may_be_told
 from bot.sentences import say
 from bot.store import Store, TurnRecord
-from bot.turn import Approvals, Ending, TurnQueue
+from bot.turn import Approvals, EndReason, TurnQueue
 from tools.languages import Language
 
 _DECIDES: Final = frozenset({Control.ALLOW, Control.DENY})
@@ -112,7 +112,7 @@ class Presses:
         running = self._queue.find_running(turn.chat)
         if running is None or running.id != turn.id:
             return PressVerdict(say("stopped_nothing", language))
-        running.end(Ending.STOPPED)
+        running.end(EndReason.STOPPED)
         # Everybody reads it in the reply.
         return PressVerdict(say("stopped", language) if press.awaited else "")
 

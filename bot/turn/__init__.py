@@ -13,7 +13,7 @@ from bot.turn.narration import Narrator
 from bot.turn.progress import write_unsent
 from bot.turn.queue import Running, TurnQueue
 from bot.turn.reminders import LONGEST_SLEEP, Reminders
-from bot.turn.run import Ending, Run, close_told, finish
+from bot.turn.run import EndReason, Run, close_told, finish
 from bot.turn.thread_context import ThreadContext
 from bot.turn.tool_offer import ToolOffer
 from bot.turn.turnoptions import TurnOptions

@@ -37,8 +37,8 @@ from bot.store import InboxState, Store, TurnState
 from bot.toolchoice import NamedCall
 from bot.turn.approvals import Approvals
 from bot.turn.attachments import AttachmentReader
+from bot.turn.closing import Closing, Outcome
 from bot.turn.draft import Draft
-from bot.turn.ending import End, Endings
 from bot.turn.events import EventTaker, ends_stage
 from bot.turn.limits import TurnLimits
 from bot.turn.loading import Known, Loading
@@ -47,7 +47,7 @@ from bot.turn.narration import Narrator
 from bot.turn.narrations import Narrations
 from bot.turn.progress import Progress, write_unsent
 from bot.turn.queue import Running
-from bot.turn.run import LEFT, Ending, Run, finish, uncancel
+from bot.turn.run import LEFT, EndReason, Run, finish, uncancel
 from bot.turn.story import Story
 from bot.turn.task import TaskMaker
 from bot.turn.thread_context import ThreadContext
@@ -110,7 +110,7 @@ class Conversation:
         self._approvals = approvals
         self._narrations = Narrations(store, narrator, replies, notices, once)
         self._showing = EventTaker(store, registry, quotas.prices, self._metrics, clock)
-        self._endings = Endings(store, models, once, settling, summaries, approvals, self._metrics, clock, options)
+        self._endings = Closing(store, models, once, settling, summaries, approvals, self._metrics, clock, options)
 
     async def prepare(self) -> None:
         """Do what the first answer would wait for."""
@@ -142,10 +142,10 @@ class Conversation:
             await self._try_until_answered(run)
         except asyncio.CancelledError:
             match running.ending:
-                case Ending.STOPPED:
+                case EndReason.STOPPED:
                     uncancel()
                     await self._stop(run)
-                case Ending.REPLACED:
+                case EndReason.REPLACED:
                     uncancel()
                 case _:
                     await self._take_back(run)
@@ -330,7 +330,7 @@ class Conversation:
                 await self._narrations.speak_on(run, known, self._surface(run.question))
         await self._store.intake.end(run.turn, InboxState.DONE)
 
-    async def _show_whole(self, draft: Draft, task: Task) -> End | None:
+    async def _show_whole(self, draft: Draft, task: Task) -> Outcome | None:
         """Show the answer until it stands for good; how it ended, or None where the process ends before it."""
         run, reply = draft.run, draft.reply
         async with reply:
@@ -374,7 +374,7 @@ class Conversation:
         draft.resume(self._registry, self._prices)
         return draft
 
-    async def _show(self, draft: Draft, task: Task) -> End | None:
+    async def _show(self, draft: Draft, task: Task) -> Outcome | None:
         """Show the answer while it is made; how it ended, or None where the process ends before it."""
         run, reply = draft.run, draft.reply
         try:
@@ -392,13 +392,13 @@ class Conversation:
                 raise
             uncancel()
             reply.end_in_place()
-            if why is Ending.SHUTDOWN:
+            if why is EndReason.SHUTDOWN:
                 draft.write(say("shutdown", run.language))
                 # Side by side: a locked database keeps nobody from reading why the answer ends here.
                 await asyncio.gather(self._take_back(run), reply.finish())
                 return None
             goes_on = any(part.strip() for part in draft.made.visible)
-            end = End(TurnState.STOPPED, say("stopped", run.language), goes_on=goes_on)
+            end = Outcome(TurnState.STOPPED, say("stopped", run.language), goes_on=goes_on)
             draft.write(end.note)
             return end
         return await self._endings.write_under(draft, outcome)

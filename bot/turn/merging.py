@@ -15,7 +15,7 @@ from bot.context import Busy, ChatBook, user_entry
 from bot.contract import LONGEST_TEXT, Clock, MessageSent, StoreError, UserEntry, time_limit
 from bot.store import Store
 from bot.turn.queue import Running, TurnQueue, Waiting
-from bot.turn.run import Ending, Run
+from bot.turn.run import EndReason, Run
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Merging:
         if running is None or running.person != question.sender.id:
             return
         if await self._mode_of(question) is Busy.INTERRUPT:
-            running.end(Ending.STOPPED)
+            running.end(EndReason.STOPPED)
 
     async def collect(self, run: Run) -> None:
         """Wait for the rest of a question that came in part; let the questions join that come within `COLLECT_SECONDS`

@@ -15,7 +15,7 @@ from bot.sentences import say
 from bot.store import HistoryRow, Store, StoredTurn, TurnState
 from bot.turn.loading import Known
 from bot.turn.narration import Narration, Narrator
-from bot.turn.run import Ending, Run, uncancel
+from bot.turn.run import EndReason, Run, uncancel
 
 _ENTRIES: Final = 60
 """Entries of the history among which the answer is looked for; a turn has few more."""
@@ -144,7 +144,7 @@ async def _wait(voice: Narration, run: Run) -> str:
     try:
         return await voice.wait()
     except asyncio.CancelledError:
-        if run.ending() is not Ending.STOPPED:
+        if run.ending() is not EndReason.STOPPED:
             raise
         uncancel()  # the text is complete
         return ""

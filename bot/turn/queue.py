@@ -15,7 +15,7 @@ from functools import partial
 
 from bot.contract import ChatId, MessageSent, is_within
 from bot.operations import about
-from bot.turn.run import Ending
+from bot.turn.run import EndReason
 from tools.cancelling import Contained
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class Running:
     """What is asked, where other questions may join it; see `bot.turn.merging`."""
     came_at: float = 0.0
     task: asyncio.Task[None] | None = None
-    ending: Ending | None = None
+    ending: EndReason | None = None
     gathers: bool = True
     """It has not begun yet: what belongs to its question may still come."""
     text_stands: asyncio.Future[None] | None = None
@@ -51,10 +51,10 @@ class Running:
     async def at_stage(self) -> None:
         """End here if the turn is to be handed over; see `Run.at_stage`."""
         if self.leaving:
-            self.end(Ending.HANDED_OVER)
+            self.end(EndReason.HANDED_OVER)
             await asyncio.sleep(0)  # the cancellation comes here, before anything new begins
 
-    def end(self, why: Ending) -> None:
+    def end(self, why: EndReason) -> None:
         """Ask it to end; it completes what is on screen and stores how far it came."""
         if self.ending is None and self.task is not None and not self.task.done():
             self.ending = why
@@ -127,9 +127,9 @@ class TurnQueue:
         one = Waiting(id, person, work, question, came_at, command, begun, scheduled)
         for running in self._speaking.get(chat, ()):
             if running.id == replaces:
-                running.end(Ending.REPLACED)
+                running.end(EndReason.REPLACED)
         if replaces and box.running is not None and box.running.id == replaces:
-            box.running.end(Ending.REPLACED)
+            box.running.end(EndReason.REPLACED)
             box.waiting.appendleft(one)
         elif replaces and replaces in waiting:
             place = waiting.index(replaces)
@@ -225,7 +225,7 @@ class TurnQueue:
             box.waiting.clear()
         if tasks := self._tasks():
             _, late = await asyncio.wait(tasks, timeout=max(0.0, grace))
-            await self._end(late, Ending.SHUTDOWN)
+            await self._end(late, EndReason.SHUTDOWN)
 
     async def hand_over(self, place: str, grace: float) -> None:
         """Begin nothing more that waits in a place, and end each of its turns after its next stored stage, or after
@@ -238,7 +238,7 @@ class TurnQueue:
                     log.info("turn %s is handed over as soon as it has come to a stage", box.running.id)
         if tasks := self._tasks(place):
             _, late = await asyncio.wait(tasks, timeout=grace)
-            await self._end(late, Ending.HANDED_OVER)
+            await self._end(late, EndReason.HANDED_OVER)
 
     async def leave(self, platform: str) -> list[int]:
         """End what runs on a platform and forget what waits there, also what is put from now on until `enter`; return
@@ -249,7 +249,7 @@ class TurnQueue:
             if chat.platform == platform:
                 box.waiting.clear()
                 ran += [box.running.id] if box.running is not None else []
-        await self._end(self._tasks(platform), Ending.SHUTDOWN)
+        await self._end(self._tasks(platform), EndReason.SHUTDOWN)
         return ran
 
     def enter(self, platform: str) -> None:
@@ -284,7 +284,7 @@ class TurnQueue:
         """Wait until no voice is left that a command ends, or whose answer is replaced."""
         speaking = list(self._speaking.get(chat, ()))
         for running in speaking if before.command else ():
-            running.end(Ending.STOPPED)
+            running.end(EndReason.STOPPED)
         if ending := [running.task for running in speaking if running.ending and running.task]:
             await asyncio.wait(ending)
 
@@ -304,7 +304,7 @@ class TurnQueue:
         found = [task for chat, tasks in here if not within or is_within(chat, within) for task in tasks]
         return [task for task in found if task is not None]
 
-    async def _end(self, tasks: Collection[asyncio.Task[None]], why: Ending) -> None:
+    async def _end(self, tasks: Collection[asyncio.Task[None]], why: EndReason) -> None:
         """End what runs, with its last words on screen where they can be written in a moment."""
         if not (tasks := set(tasks)):
             return

@@ -13,7 +13,7 @@ from bot.store import Store, StoredTurn, TurnState
 from bot.turn.limits import TurnLimits
 
 
-class Ending(enum.Enum):
+class EndReason(enum.Enum):
     """Why a running turn is ended from outside."""
 
     STOPPED = "stopped"
@@ -24,8 +24,8 @@ class Ending(enum.Enum):
     """Another process goes on with it, in the same messages: nothing is said about it."""
 
 
-LEFT = frozenset({Ending.REPLACED, Ending.HANDED_OVER})
-"""Endings after which what was shown is left to a turn that goes on with it."""
+LEFT = frozenset({EndReason.REPLACED, EndReason.HANDED_OVER})
+"""Reasons after which what was shown is left to a turn that goes on with it."""
 
 
 async def no_wait() -> None:
@@ -44,7 +44,7 @@ class Run:
     """The inbox row's id."""
     question: MessageSent
     language: str
-    ending: Callable[[], Ending | None]
+    ending: Callable[[], EndReason | None]
     """Why the task is being cancelled, asked when it is."""
     limits: TurnLimits
     came_at: float = 0.0
@@ -77,7 +77,7 @@ async def finish(
     try:
         await finishing()
     except asyncio.CancelledError:
-        if run.ending() is not Ending.STOPPED or state == TurnState.STOPPED:
+        if run.ending() is not EndReason.STOPPED or state == TurnState.STOPPED:
             raise
         # There is nothing to stop any more: the answer is complete and only waits to be shown.
         uncancel()

@@ -11,7 +11,7 @@ import pytest
 
 from bot import app
 from bot.configuration import configure, open_adapters
-from bot.turn.run import Ending
+from bot.turn.run import EndReason
 from tests.contract.fleets import Board, OnBoard
 from tests.journeys.conftest import World
 from tests.journeys.test_kill import PLATFORMS, POSTS, Chats, Outside, answer
@@ -34,7 +34,7 @@ class Part:
         self.stop.set()
         await self.serving
 
-    def endings(self) -> list[Ending | None]:
+    def endings(self) -> list[EndReason | None]:
         """Why each of its running turns is ended; None: it is not."""
         boxes = self.bot.dispatcher.queue._boxes.values()
         return [box.running.ending for box in boxes if box.running is not None]
@@ -83,7 +83,7 @@ async def test_a_post_under_way_is_known_before_another_process_goes_on(
     second = await start()
 
     ending = asyncio.create_task(first.end())
-    await chats.until(lambda: first.endings() == [Ending.HANDED_OVER] * len(PLATFORMS))
+    await chats.until(lambda: first.endings() == [EndReason.HANDED_OVER] * len(PLATFORMS))
     await second.bot.dispatcher.wait_idle()
     assert not second.bot.dispatcher.queue.busy
     outside.let_go.set()

@@ -1083,7 +1083,7 @@ OWN: dict[str, str] = {
     "bot.reply.opening": _HANDS_ON,
     "bot.turn.conversation": _HANDS_ON,
     "bot.intake.admission": _HANDS_ON,
-    "bot.turn.ending": _HANDS_ON,
+    "bot.turn.closing": _HANDS_ON,
     "bot.intake.parts.Parts": _HANDS_ON,
     "bot.intake.missingrights.MissingRights": _SHORT,
     "bot.intake.dispatcher": _HANDS_ON,

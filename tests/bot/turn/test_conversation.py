@@ -19,7 +19,7 @@ from bot.store.records import TurnRecord
 from bot.turn import conversation as module
 from bot.turn.limits import MOST_ATTEMPTS
 from bot.turn.queue import Running
-from bot.turn.run import Ending
+from bot.turn.run import EndReason
 from playground.model import Reply
 from tests.bot.conftest import MessageFields, OpenRig, Place, Rig
 from tests.bot.store.conftest import taken_in
@@ -54,7 +54,7 @@ class Turn:
         async with asyncio.timeout(PATIENCE):
             await self.begin()
 
-    async def end(self, why: Ending | None) -> None:
+    async def end(self, why: EndReason | None) -> None:
         """End it from outside, and wait for its last words."""
         self.running.ending = why
         self.tasks[-1].cancel()
@@ -116,7 +116,7 @@ async def test_a_stop_ends_the_answer_and_says_so(rig: OpenRig) -> None:
         turn = await turn_of(it, "Tell me")
         turn.begin()
         await it.until(lambda: bool(it.shown()))
-        await turn.end(Ending.STOPPED)
+        await turn.end(EndReason.STOPPED)
 
         assert turn.tasks[0].exception() is None
         assert it.shown()[0].startswith("word") and it.shown()[0].endswith("\n\nStopped.")
@@ -141,7 +141,7 @@ async def test_a_stop_changes_nothing_where_the_answer_only_waits_to_be_shown(
         monkeypatch.setattr(place, "show", held)
         turn.begin()
         await asyncio.wait_for(arrived.wait(), PATIENCE)
-        turn.running.ending = Ending.STOPPED
+        turn.running.ending = EndReason.STOPPED
         turn.tasks[0].cancel()
         await asyncio.sleep(0)
         gate.set()
@@ -166,7 +166,7 @@ async def test_a_stop_is_heard_where_nothing_of_the_answer_is_shown_yet(
         monkeypatch.setattr(turns, "load", held)
         turn.begin()
         await asyncio.wait_for(arrived.wait(), PATIENCE)
-        await turn.end(Ending.STOPPED)
+        await turn.end(EndReason.STOPPED)
 
         assert turn.tasks[0].exception() is None and not await turn.waits()
         await it.until(lambda: it.shown() == ["Stopped."])
@@ -220,10 +220,10 @@ async def test_a_turn_that_has_to_end_while_a_stopped_answer_is_shown_ends(
         monkeypatch.setattr(place, "show", held)
         turn.begin()
         await it.until(lambda: bool(it.shown()))
-        turn.running.ending = Ending.STOPPED
+        turn.running.ending = EndReason.STOPPED
         turn.tasks[0].cancel()
         await asyncio.wait_for(arrived.wait(), PATIENCE)
-        await turn.end(Ending.STOPPED)
+        await turn.end(EndReason.STOPPED)
 
         assert not await turn.waits() and len(it.shown()) == 1
 
@@ -239,7 +239,7 @@ async def test_where_the_process_ends_the_turn_is_left_to_the_next_in_the_same_m
             turn.begin()
             await it.model.asked(asked + 1)
             await it.until(lambda: bool(it.shown()))
-            await turn.end(Ending.SHUTDOWN)
+            await turn.end(EndReason.SHUTDOWN)
             assert await turn.waits()
             assert "restart" in it.shown()[0]
         turn.running.ending = None

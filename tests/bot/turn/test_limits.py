@@ -11,7 +11,7 @@ import pytest
 from bot.contract.errors import StoreError
 from bot.store import StoredTurn
 from bot.turn.limits import MOST_ATTEMPTS, TurnLimits
-from bot.turn.run import Ending
+from bot.turn.run import EndReason
 from tests.bot.conftest import OpenRig
 
 
@@ -137,7 +137,7 @@ async def test_what_is_ended_in_good_order_before_it_began_costs_no_attempt(
         running = it.bot.dispatcher.queue.find_running(message.chat)
         assert running is not None
         closing = asyncio.create_task(it.bot.dispatcher.close(0.0))
-        while running.ending is not Ending.SHUTDOWN:
+        while running.ending is not EndReason.SHUTDOWN:
             await asyncio.sleep(0)
         gate.set()
         await closing

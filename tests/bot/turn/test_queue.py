@@ -9,7 +9,7 @@ import pytest
 
 from bot.contract.messages import ChatId
 from bot.turn.queue import Running, TurnQueue, Work
-from bot.turn.run import Ending
+from bot.turn.run import EndReason
 from tests.patience import PATIENCE
 
 TEA = ChatId("telegram", "42", "1")
@@ -110,16 +110,16 @@ async def test_stopping_ends_the_running_turn_only() -> None:
     running = queue.find_running(TEA)
     assert running is not None and (running.id, running.person) == (1, "ada")
 
-    running.end(Ending.STOPPED)
+    running.end(EndReason.STOPPED)
     await queue.wait_idle()
 
     assert log == ["begin one", "begin two", "end two"]
-    assert running.ending is Ending.STOPPED
+    assert running.ending is EndReason.STOPPED
 
 
 async def test_the_first_reason_to_end_counts() -> None:
     queue = TurnQueue()
-    ended: list[Ending | None] = []
+    ended: list[EndReason | None] = []
 
     async def slow_to_end(running: Running) -> None:
         try:
@@ -132,11 +132,11 @@ async def test_the_first_reason_to_end_counts() -> None:
     await settle()
     running = queue.find_running(TEA)
     assert running is not None
-    running.end(Ending.STOPPED)
-    running.end(Ending.SHUTDOWN)
+    running.end(EndReason.STOPPED)
+    running.end(EndReason.SHUTDOWN)
     await queue.wait_idle()
 
-    assert ended == [Ending.STOPPED]
+    assert ended == [EndReason.STOPPED]
 
 
 async def test_who_waits_where_is_counted_without_the_running_turn() -> None:
@@ -246,7 +246,7 @@ async def test_a_turn_that_is_handed_over_ends_at_its_next_stage_and_nothing_mor
     assert not handing.done() and log == ["one stage 0", "three stage 0"]
     gates[0].set()
     await handing
-    assert log[2:] == [f"one: {Ending.HANDED_OVER}"] and queue.find_running(topic) is None
+    assert log[2:] == [f"one: {EndReason.HANDED_OVER}"] and queue.find_running(topic) is None
 
     gates[1].set()
     await queue.wait_idle()
@@ -254,7 +254,7 @@ async def test_a_turn_that_is_handed_over_ends_at_its_next_stage_and_nothing_mor
 
 
 async def test_a_turn_that_reaches_no_stage_in_time_is_handed_over_as_it_is() -> None:
-    queue, ended = TurnQueue(), list[Ending | None]()
+    queue, ended = TurnQueue(), list[EndReason | None]()
 
     async def work(running: Running) -> None:
         try:
@@ -267,11 +267,11 @@ async def test_a_turn_that_reaches_no_stage_in_time_is_handed_over_as_it_is() ->
     await queue.hand_over(str(TEA), 0.0)
     await queue.hand_over(str(MILK), PATIENCE)
 
-    assert ended == [Ending.HANDED_OVER] and queue.busy == 0
+    assert ended == [EndReason.HANDED_OVER] and queue.busy == 0
 
 
 async def test_a_turn_that_takes_longer_is_ended_as_a_shutdown() -> None:
-    assert await closed_with(0.0) == [str(Ending.SHUTDOWN)]
+    assert await closed_with(0.0) == [str(EndReason.SHUTDOWN)]
 
 
 async def test_a_turn_that_resists_its_end_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,7 +320,7 @@ async def test_a_turn_whose_text_stands_holds_nobody_up_and_is_ended_with_the_re
 
     queue.put(TEA, 3, "ada", noting(log, "anew"), replaces=1)
     await queue.wait_idle()
-    assert log[3:] == ["voice Ending.REPLACED", "begin anew", "end anew"]
+    assert log[3:] == ["voice EndReason.REPLACED", "begin anew", "end anew"]
 
     for command in (False, True):
         queue.put(TEA, 4, "ada", speak)
@@ -328,12 +328,12 @@ async def test_a_turn_whose_text_stands_holds_nobody_up_and_is_ended_with_the_re
         queue.put(TEA, 5, "ada", noting(log, "other"), command=command)
         await settle()
         assert (queue.find_speaking(TEA) is None) is command
-    assert log[-3:] == ["voice Ending.STOPPED", "begin other", "end other"]
+    assert log[-3:] == ["voice EndReason.STOPPED", "begin other", "end other"]
 
 
 @pytest.mark.parametrize("way", ["close", "hand over", "leave"])
 async def test_a_voice_ends_where_its_process_or_place_does(way: str) -> None:
-    queue, ended = TurnQueue(), list[Ending | None]()
+    queue, ended = TurnQueue(), list[EndReason | None]()
 
     async def speak(running: Running) -> None:
         running.speaks()
@@ -352,7 +352,7 @@ async def test_a_voice_ends_where_its_process_or_place_does(way: str) -> None:
         case _:
             assert await queue.leave("telegram") == [1]
 
-    assert ended == [Ending.HANDED_OVER if way == "hand over" else Ending.SHUTDOWN]
+    assert ended == [EndReason.HANDED_OVER if way == "hand over" else EndReason.SHUTDOWN]
     assert queue.busy == 0
 
 

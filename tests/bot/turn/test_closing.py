@@ -11,8 +11,8 @@ from bot.contract import SystemClock
 from bot.policy import Once
 from bot.store import TurnState
 from bot.turn import ApprovalOptions, Approvals
+from bot.turn.closing import Closing, is_said
 from bot.turn.draft import Draft
-from bot.turn.ending import Endings, is_said
 from tests.bot.conftest import OpenRig, Rig
 from tests.bot.turn.conftest import MakeDraft
 
@@ -21,10 +21,10 @@ def once_of(it: Rig) -> Once:
     return Once(it.bot.store.access.claim, SystemClock())
 
 
-def endings(it: Rig, draft: Draft) -> Endings:
+def endings(it: Rig, draft: Draft) -> Closing:
     bot, clock = it.bot, SystemClock()
     approvals = Approvals(bot.store, bot.settling, clock, ApprovalOptions())
-    return Endings(
+    return Closing(
         bot.store, bot.models, once_of(it), bot.settling, bot.summaries, approvals, bot.metrics, clock, draft.options
     )
 

@@ -30,7 +30,7 @@ _NO_MORE: Final = frozenset({"content_refused", "too_long"})
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class Outcome:
     """The state, sentence and error that are stored of an ended turn."""
 
     state: TurnState
@@ -45,7 +45,7 @@ class End:
     """What a person is asked under it."""
 
 
-class Endings:
+class Closing:
     """Ends answers; one object for the whole process."""
 
     def __init__(
@@ -71,7 +71,7 @@ class Endings:
         self._options = options
         self._redact = Redactor(options.secrets).redact
 
-    async def write_under(self, draft: Draft, outcome: Finished | Failed | None) -> End:
+    async def write_under(self, draft: Draft, outcome: Finished | Failed | None) -> Outcome:
         """Write what belongs under an answer: sources, workings, files that could not be sent, how it ended."""
         made, language, turn = draft.made, draft.run.language, draft.run.turn
         told, begun = outcome, not shows_nothing(made.shown)
@@ -91,13 +91,15 @@ class Endings:
             if words:
                 draft.write(words)
         if asks is not None:
-            return End(TurnState.DONE, say("approval_note", language), asked=await self._approvals.ask(draft, asks))
+            return Outcome(TurnState.DONE, say("approval_note", language), asked=await self._approvals.ask(draft, asks))
         if isinstance(outcome, Failed):
             goes_on = begun and outcome.sentence not in _NO_MORE
-            return End(TurnState.FAILED, note, outcome.detail, goes_on, withheld=outcome.sentence == "content_refused")
+            return Outcome(
+                TurnState.FAILED, note, outcome.detail, goes_on, withheld=outcome.sentence == "content_refused"
+            )
         # Without an outcome nobody can read it any more.
         cut = isinstance(outcome, Finished) and bool(outcome.cut)
-        return End(TurnState.DONE if outcome is not None else TurnState.STOPPED, note, goes_on=cut)
+        return Outcome(TurnState.DONE if outcome is not None else TurnState.STOPPED, note, goes_on=cut)
 
     def write_note(self, draft: Draft, outcome: Finished | Failed | None) -> str:
         """Return the sentence that tells how an answer ended; empty where none is needed."""
@@ -120,7 +122,7 @@ class Endings:
             case _:
                 return ""
 
-    async def close(self, draft: Draft, end: End, task: Task, briefing: Briefing, *, stays: bool) -> None:
+    async def close(self, draft: Draft, end: Outcome, task: Task, briefing: Briefing, *, stays: bool) -> None:
         """Keep the answer that was shown; begin what follows it: showing it again, a summary of the chat.
 
         Args:

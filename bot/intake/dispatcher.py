@@ -204,15 +204,15 @@ class Dispatcher:
         for task in routes:
             task.cancel()
         await asyncio.gather(*routes, return_exceptions=True)
-        await asyncio.gather(self.queue.hand_over(place, TURN_SECONDS), self._signs.rest(place))
-        await self._settling.rest(place)
+        await asyncio.gather(self.queue.hand_over(place, TURN_SECONDS), self._signs.suspend(place))
+        await self._settling.suspend(place)
 
     async def suspend(self, platform: str) -> None:
         """Begin nothing more on a platform that is of no use in this run; what is unfinished there goes on at a start
         that has it, and the attempts that failed for want of it do not count."""
         self._resumed.discard(platform)
         self._serving.leave(platform)
-        await self._settling.rest(platform)
+        await self._settling.suspend(platform)
         for turn in await self.queue.leave(platform):
             await self._retry_patiently(platform, partial(self._store.intake.pause, turn))
         await self._retry_patiently(platform, lambda: self.report_suspended(platform.__eq__))

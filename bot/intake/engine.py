@@ -140,7 +140,7 @@ class Engine:
             self._asking = threading.Thread(target=queue_worker_thread, args=values, name="places", daemon=True)
             self._asking.start()
 
-    def rest(self) -> None:
+    def suspend(self) -> None:
         """Take nothing more; what is served goes on. Returns at once."""
         # What it says of the workflows that end with this process is of use to nobody.
         logging.getLogger("dbos").setLevel(logging.ERROR)

@@ -212,7 +212,7 @@ class Fleet:
         """See `Ownership.hand_over`."""
         self._leaving.set()
         if self._engine is not None:
-            self._engine.rest()
+            self._engine.suspend()
         for task in self._jobs.values():
             task.cancel()
         await asyncio.gather(*self._jobs.values(), return_exceptions=True)

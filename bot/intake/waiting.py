@@ -69,7 +69,7 @@ class WaitingSigns:
         if message.message_id and len(self._tasks) < MOST_AT_ONCE:
             self._start(message.chat, self._sign(message, False, lambda: True))
 
-    async def rest(self, within: str) -> None:
+    async def suspend(self, within: str) -> None:
         """Show nothing more on a platform or in a place. Lines go, where that can be done in a moment: nobody else
         knows them. Signs on messages stay, which a next process takes away."""
         await self._end([task for task, chat in self._tasks.items() if is_within(chat, within)])

@@ -155,7 +155,7 @@ class Settling:
         except DeliveryError as error:
             log.warning("turn %s: its reply stays: %s", turn, error)
 
-    async def rest(self, within: str) -> None:
+    async def suspend(self, within: str) -> None:
         """Show nothing more on a platform, or in a place; a later start, or another process, goes on."""
         await self._end([one.task for one in self._tasks.values() if is_within(one.chat, within)])
 

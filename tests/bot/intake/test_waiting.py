@@ -132,7 +132,7 @@ async def test_a_line_goes_with_its_process_and_a_sign_is_left_to_the_next(
         await clock.advance(1.0)
     assert [what for what, _ in surface.done] == ["line", "sign", "line"]
 
-    for count, resting in ((1, signs.rest("slack:T/C")), (1, signs.rest("discord")), (2, signs.close())):
+    for count, resting in ((1, signs.suspend("slack:T/C")), (1, signs.suspend("discord")), (2, signs.close())):
         ending = asyncio.create_task(resting)
         await clock.advance(2.0)
         await ending

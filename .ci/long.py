@@ -1,6 +1,6 @@
 """`python .ci/long.py`: write `tests/long.txt` anew, from a run of all tests: some ten minutes on two quiet cores.
 
-It says how long each test takes that takes more than 0.2 s of processor time, all its cases together. What takes long
+It says how long each test takes that takes more than 0.1 s of processor time, all its cases together. What takes long
 seldom breaks alone: so the README's line and the other Pythons of `.ci/run` leave it out, each from a limit of its own.
 """
 
@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SPENT = "PARLEY_TESTS_SPENT"
 """The folder in which each process that runs tests leaves what they took."""
-LONG = 0.2
+LONG = 0.1
 """Seconds of processor time from which on a test is worth a line."""
 
 _spent: Counter[str] = Counter()

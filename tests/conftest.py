@@ -44,7 +44,7 @@ RawJson: TypeAlias = Any
 RawObject: TypeAlias = dict[str, RawJson]
 LONG = Path(__file__).with_name("long.txt")
 """Seconds of processor time before the name of each test that takes more than 0.2 of one; `.ci/long.py` writes it."""
-LINE_SECONDS = 0.4
+LINE_SECONDS = 0.3
 """What takes longer is left out where nothing is named."""
 
 

@@ -240,21 +240,23 @@ class Reminder:
     """The model answers the text at that time; else the text itself is written."""
 
 
+@dataclass(frozen=True, slots=True)
+class NewReminder:
+    """A reminder that is to be set; see `Reminder`."""
+
+    due: float
+    text: str
+    repeat: Repeat | None = None
+    question: bool = False
+    outside: bool = False
+    """As in `ToolContext`."""
+
+
 class Timers(Protocol):
     """Storage for reminders."""
 
-    async def set(
-        self,
-        scope: str,
-        person: str,
-        due: float,
-        text: str,
-        *,
-        repeat: Repeat | None = None,
-        question: bool = False,
-        outside: bool = False,
-    ) -> int:
-        """Set a reminder and return its number; `outside` as in `ToolContext`.
+    async def set(self, scope: str, person: str, wanted: NewReminder) -> int:
+        """Set a reminder and return its number.
 
         Raises:
             ToolError: this chat keeps no target that lasts until then, or there are too many.

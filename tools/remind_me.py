@@ -7,7 +7,7 @@ import re
 from typing import Literal
 
 from tools import cron, moments, repeats, zones
-from tools.base import Repeat, Timers, ToolContext, ToolError, ToolResult, Unavailable
+from tools.base import NewReminder, Repeat, Timers, ToolContext, ToolError, ToolResult, Unavailable
 from tools.function import FunctionTool, tool
 from tools.zones import Zone
 
@@ -127,7 +127,7 @@ async def _repeat(timers: Timers, context: ToolContext, text: str, every: str, z
     assert due is not None, "`read` takes no rule that never comes"
     repeat = Repeat(rule, zone.name, " ".join(every.split()))
     number = await timers.set(
-        context.scope, context.person, due, text, repeat=repeat, question=ask, outside=context.outside
+        context.scope, context.person, NewReminder(due, text, repeat=repeat, question=ask, outside=context.outside)
     )
     first = datetime.datetime.fromtimestamp(due, zone.info)
     return f"Reminder {number} is set, {_often(repeat)}, first for {_written(first)}, {_in(first - now)}: {text}"
@@ -143,7 +143,7 @@ async def _set(
     if due - now > FARTHEST:
         raise ToolError("That is too far away: at most five years are possible.")
     number = await timers.set(
-        context.scope, context.person, due.timestamp(), text, question=ask, outside=context.outside
+        context.scope, context.person, NewReminder(due.timestamp(), text, question=ask, outside=context.outside)
     )
     return f"Reminder {number} is set for {_written(due)} ({zone}), {_in(due - now)}: {text}"
 

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tools.base import Reminder, Repeat, ToolError
+from tools.base import NewReminder, Reminder, Repeat, ToolError
 
 
 class Shelf:
@@ -98,19 +98,10 @@ class ShelfTimers:
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
 
-    async def set(
-        self,
-        scope: str,
-        person: str,
-        due: float,
-        text: str,
-        *,
-        repeat: Repeat | None = None,
-        question: bool = False,
-        outside: bool = False,
-    ) -> int:
-        row: dict[str, Any] = {"scope": scope, "person": person, "due": due, "text": text, "question": question}
-        return self._shelf.add("timers", row if repeat is None else {**row, "repeat": asdict(repeat)})
+    async def set(self, scope: str, person: str, wanted: NewReminder) -> int:
+        row: dict[str, Any] = {"scope": scope, "person": person, "due": wanted.due, "text": wanted.text}
+        row |= {"question": wanted.question} | ({} if wanted.repeat is None else {"repeat": asdict(wanted.repeat)})
+        return self._shelf.add("timers", row)
 
     async def pending(self, scope: str, person: str) -> list[Reminder]:
         rows = self._shelf.rows("timers").items()

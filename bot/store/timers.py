@@ -16,7 +16,7 @@ from bot.store.sql import Connection
 from bot.store.text import escape_halves, to_json
 from bot.store.writer import Writer
 from tools import cron, zones
-from tools.base import Reminder, Repeat, ToolError
+from tools.base import NewReminder, Reminder, Repeat, ToolError
 from tools.plaintext import read_stored, to_plain
 
 LATE_AFTER = 120.0
@@ -195,17 +195,7 @@ class ChatTimers:
     limits: TimerLimits
     grouped: bool
 
-    async def set(
-        self,
-        scope: str,
-        person: str,
-        due: float,
-        text: str,
-        *,
-        repeat: Repeat | None = None,
-        question: bool = False,
-        outside: bool = False,
-    ) -> int:
+    async def set(self, scope: str, person: str, wanted: NewReminder) -> int:
         """Set a timer for a wall-clock time and return its id.
 
         Raises:
@@ -213,20 +203,20 @@ class ChatTimers:
         """
         if self.target is None:
             raise ToolError("In this place nothing can be written later, so no reminder can be set.", retry=False)
-        if len(text) > TIMER_CHARS:
-            raise ToolError(f"The reminder has {len(text)} characters; at most {TIMER_CHARS} are kept.")
+        if len(wanted.text) > TIMER_CHARS:
+            raise ToolError(f"The reminder has {len(wanted.text)} characters; at most {TIMER_CHARS} are kept.")
         row = (
             scope,
             person,
-            due,
-            to_plain(text),
+            wanted.due,
+            to_plain(wanted.text),
             str(self.chat),
             to_json(asdict(self.person)),
             escape_halves(self.target.to_json()),
             self.clock.wall(),
-            OUTSIDE if outside else self.person.id,
-            *(("", "", "") if repeat is None else (repeat.rule, repeat.zone, to_plain(repeat.said))),
-            question,
+            OUTSIDE if wanted.outside else self.person.id,
+            *(("", "", "") if (repeat := wanted.repeat) is None else (repeat.rule, repeat.zone, to_plain(repeat.said))),
+            wanted.question,
             self.grouped,
         )
 

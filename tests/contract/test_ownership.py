@@ -20,6 +20,7 @@ from playground.model import Reply
 from tests.conftest import RawJson
 from tests.contract.fleets import FLEETS, Fleet, Member, message
 from tests.patience import PATIENCE
+from tools.base import NewReminder
 
 
 @pytest.fixture(params=list(FLEETS))
@@ -233,7 +234,7 @@ async def test_a_reminder_comes_once_whoever_watches(fleet: Fleet) -> None:
 
     async def remind(text: str) -> None:
         timers = fleet.store.timers.bind(ChatId("telegram", "42", "7"), ada, ReplyTarget("telegram", {"chat": "7"}))
-        await timers.set("me", "me", 0.0, text)
+        await timers.set("me", "me", NewReminder(0.0, text))
         async with asyncio.timeout(PATIENCE):
             while not any(text in one for one in fleet.shown("7")):
                 await asyncio.sleep(0.01)

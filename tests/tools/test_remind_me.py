@@ -9,11 +9,15 @@ from typing import Any
 
 import pytest
 
-from tools.base import Json, Reminder, Repeat, ToolCall, ToolContext, ToolError, ToolResult
+from tools.base import Json, NewReminder, Reminder, Repeat, ToolCall, ToolContext, ToolError, ToolResult
 from tools.registry import ToolRegistry
 from tools.remind_me import open_tool
 
 NOW = datetime.datetime(2026, 10, 20, 12, 0, tzinfo=datetime.UTC)
+
+
+def _waiting(number: int, wanted: NewReminder) -> Reminder:
+    return Reminder(number, wanted.due, wanted.text, wanted.repeat, question=wanted.question)
 
 
 class Noted:
@@ -23,21 +27,11 @@ class Noted:
         self.rows: dict[int, Reminder] = {}
         self.owners: dict[int, tuple[str, str]] = {}
 
-    async def set(
-        self,
-        scope: str,
-        person: str,
-        due: float,
-        text: str,
-        *,
-        repeat: Repeat | None = None,
-        question: bool = False,
-        outside: bool = False,
-    ) -> int:
+    async def set(self, scope: str, person: str, wanted: NewReminder) -> int:
         if scope == "fleeting":
             raise ToolError("In this place nothing can be written later.", retry=False)
         number = len(self.owners) + 1
-        self.rows[number], self.owners[number] = Reminder(number, due, text, repeat, question=question), (scope, person)
+        self.rows[number], self.owners[number] = _waiting(number, wanted), (scope, person)
         return number
 
     async def pending(self, scope: str, person: str) -> list[Reminder]:

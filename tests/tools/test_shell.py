@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Nursery, Told
-from tools.base import Reminder, Repeat, ToolError
+from tools.base import NewReminder, Reminder, Repeat, ToolError
 from tools.shelf import Shelf
 from tools.shell import _kept, main, read_arguments
 
@@ -166,11 +166,11 @@ async def test_facts_are_kept_in_a_file_from_one_run_to_the_next(tmp_path: Path)
 
 async def test_timers_are_kept_beside_them(tmp_path: Path) -> None:
     timers = Shelf(tmp_path / "data.json").timers
-    late = await timers.set("chat", "me", 200.0, "late")
+    late = await timers.set("chat", "me", NewReminder(200.0, "late"))
     often = Repeat("0 8 * * *", "UTC", "every day at 8")
-    early = await timers.set("chat", "me", 100.0, "early")
+    early = await timers.set("chat", "me", NewReminder(100.0, "early"))
 
-    daily = await timers.set("chat", "me", 300.0, "daily", repeat=often)
+    daily = await timers.set("chat", "me", NewReminder(300.0, "daily", repeat=often))
 
     assert not await timers.pause("chat", "me", late) and not await timers.pause("chat", "you", daily)
     assert await timers.pause("chat", "me", daily)

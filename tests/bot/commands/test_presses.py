@@ -20,6 +20,7 @@ from bot.contract import (
 )
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
+from tools.base import NewReminder
 
 ADA, BOB = "telegram:7", "telegram:8"
 OLD = "This button belongs to an answer that is not the newest any more."
@@ -260,7 +261,7 @@ async def test_who_may_not_ask_any_more_keeps_no_hand_on_reminders(rig: OpenRig)
     async with rig(ADMINS="telegram:9") as it:
         timers = it.bot.store.timers.bind(it.message("").chat, Sender(id=ADA), ReplyTarget("telegram"))
         scope = str(it.message("").chat)
-        number = await timers.set(scope, ADA, time.time() + 9_000.0, "Stretch!")
+        number = await timers.set(scope, ADA, NewReminder(time.time() + 9_000.0, "Stretch!"))
         await it.say(f"/forbid {ADA}", person="telegram:9", chat="9")
 
         assert await press(it, Control.DELETE, number) == [NOT_YOURS]
@@ -272,7 +273,7 @@ async def test_below_many_reminders_stand_as_many_buttons_as_every_platform_show
     async with rig() as it:
         timers = it.bot.store.timers.bind(it.message("").chat, Sender(id=ADA), ReplyTarget("telegram"))
         for number in range(30):
-            await timers.set(str(it.message("").chat), ADA, time.time() + 9_000.0 + number, "Stretch!")
+            await timers.set(str(it.message("").chat), ADA, NewReminder(time.time() + 9_000.0 + number, "Stretch!"))
         await it.say("/reminders")
         assert [one.turn for one in page(it).buttons] == list(range(1, 25))
 

@@ -10,14 +10,14 @@ from dataclasses import replace
 from bot.commands.reminders import list_mark, page_of
 from bot.contract import Button, ChatId, Control, ControlPressed, Page, ReplyTarget, Sender, SurfaceLimits
 from tests.bot.conftest import OpenRig, Rig
-from tools.base import Repeat
+from tools.base import NewReminder, Repeat
 
 ADA, BOB = "telegram:7", "telegram:8"
 
 
 async def remind(it: Rig, chat: ChatId, due: float, text: str, repeat: Repeat | None = None) -> int:
     timers = it.bot.store.timers.bind(chat, Sender(id=ADA, name="Ada"), ReplyTarget("telegram"))
-    return await timers.set(str(chat), ADA, due, text, repeat=repeat)
+    return await timers.set(str(chat), ADA, NewReminder(due, text, repeat=repeat))
 
 
 async def test_they_are_listed_paused_resumed_and_deleted(rig: OpenRig) -> None:
@@ -37,7 +37,7 @@ async def test_they_are_listed_paused_resumed_and_deleted(rig: OpenRig) -> None:
         [unclear] = await it.say("/reminders please")
         await it.say(f"/reminders delete {daily}")
         asks = it.bot.store.timers.bind(chat, Sender(id=ADA, name="Ada"), ReplyTarget("telegram"))
-        question = await asks.set(str(chat), ADA, later, "What is new?", question=True)
+        question = await asks.set(str(chat), ADA, NewReminder(later, "What is new?", question=True))
         [with_question] = await it.say("/reminders")
         await it.say(f"/reminders delete {question}")
         [empty] = await it.say("/reminders")

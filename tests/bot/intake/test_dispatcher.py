@@ -34,7 +34,7 @@ from playground.faults import Fault
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
 from tests.conftest import RawObject
-from tools.base import Repeat
+from tools.base import NewReminder, Repeat
 
 ADA, BOB = "telegram:7", "telegram:8"
 
@@ -566,8 +566,8 @@ async def test_a_repeated_reminder_of_somebody_who_may_not_ask_any_more_is_pause
         scope, store = str(asked.chat), it.bot.store
         timers = store.timers.bind(asked.chat, asked.sender, asked.target, grouped=group)
         now = time.time()
-        number = await timers.set(scope, BOB, now, "tea", repeat=daily, question=question)
-        await timers.set(scope, BOB, now, "once", question=question)
+        number = await timers.set(scope, BOB, NewReminder(now, "tea", repeat=daily, question=question))
+        await timers.set(scope, BOB, NewReminder(now, "once", question=question))
         due = await store.timers.list_due(now, ["telegram"])
         for timer in due:
             await it.bot.dispatcher.deliver(timer.to_delivery(now), store.timers.claim(timer))

@@ -20,7 +20,7 @@ from bot.store.history import NEWEST
 from bot.store.schema import STEPS, upgrade
 from tests.bot.store.conftest import OF_THE_FILE, HandClock, Held, Message, taken_in
 from tests.patience import PATIENCE
-from tools.base import ToolCall
+from tools.base import NewReminder, ToolCall
 
 OTHER = ChatId("telegram", "42", "8")
 SECRET = "Rosebud was the sledge"
@@ -195,7 +195,7 @@ async def test_a_forgotten_chat_is_gone_from_every_table_and_from_the_file(
     await store.facts.remember("telegram:1", "likes cats")
     await store.settings.set(chat, "model", SECRET)
     timers = store.timers.bind(chat, Sender(id="telegram:1", name=SECRET), ReplyTarget("telegram"))
-    await timers.set(str(chat), "telegram:1", 5.0, SECRET)
+    await timers.set(str(chat), "telegram:1", NewReminder(5.0, SECRET))
     await store.files.put(str(chat), "notes.txt", "text/plain", SECRET.encode())
     assert any(SECRET.encode() in content for content in held().values()), "the test can fail"
 

@@ -11,7 +11,7 @@ from bot.contract.transcript import AssistantEntry, ToolEntry, Usage, UserEntry
 from bot.store import InboxState, PageState, Store, TurnState
 from bot.store.personal import Holding
 from tests.bot.store.conftest import Held, Message, ask_again, taken_in
-from tools.base import ToolCall, ToolResult
+from tools.base import NewReminder, ToolCall, ToolResult
 
 GROUP = ChatId("telegram", "42", "-100")
 ADA, BOB = Sender(id="telegram:1", name="Ada"), Sender(id="telegram:2", name="Bob")
@@ -69,8 +69,8 @@ async def test_everything_of_a_person_is_gone_and_the_others_keep_theirs(
     await store.facts.remember(ADA.id, SECRET)
     await store.facts.remember(str(GROUP), SECRET, ADA.id)
     await store.facts.remember(str(GROUP), "Bob likes tea", BOB.id)
-    await store.timers.bind(GROUP, ADA, ReplyTarget("telegram")).set(str(GROUP), ADA.id, 5.0, SECRET)
-    await store.timers.bind(GROUP, BOB, ReplyTarget("telegram")).set(str(GROUP), BOB.id, 5.0, "tea")
+    await store.timers.bind(GROUP, ADA, ReplyTarget("telegram")).set(str(GROUP), ADA.id, NewReminder(5.0, SECRET))
+    await store.timers.bind(GROUP, BOB, ReplyTarget("telegram")).set(str(GROUP), BOB.id, NewReminder(5.0, "tea"))
     assert await store.people.count_held(ADA.id) == Holding(turns=3, facts=2, reminders=1)
     assert any(SECRET.encode() in content for content in held().values()), "the test can fail"
 

@@ -15,7 +15,7 @@ from bot.store import Keep, PageState, Store
 from bot.store.facts import FACTS, match_expression, split_words
 from bot.store.files import FILE_BYTES
 from tests.bot.store.conftest import HandClock, Message, taken_in
-from tools.base import Facts, Files, Reminder, Timers, ToolError
+from tools.base import Facts, Files, NewReminder, Reminder, Timers, ToolError
 
 ADA = Sender(id="telegram:1", name="Ada", language="en", groups=("slack:T1",))
 
@@ -102,8 +102,8 @@ async def test_a_timer_is_due_with_everything_needed_to_write_again(url: str, cl
     target = ReplyTarget("telegram", {"chat": 7})
     async with Store.open(url, clock=clock) as store:
         timers = store.timers.bind(chat, ADA, target)
-        late = await timers.set("scope", "person", 2000.0, "later")
-        soon = await timers.set("scope", "person", 1000.0, "Tea!")
+        late = await timers.set("scope", "person", NewReminder(2000.0, "later"))
+        soon = await timers.set("scope", "person", NewReminder(1000.0, "Tea!"))
         assert await timers.pending("scope", "person") == [
             Reminder(soon, 1000.0, "Tea!"),
             Reminder(late, 2000.0, "later"),
@@ -121,7 +121,7 @@ async def test_a_timer_is_due_with_everything_needed_to_write_again(url: str, cl
 
 async def test_a_timer_is_cancelled_by_whoever_set_it(store: Store, chat: ChatId) -> None:
     timers = store.timers.bind(chat, ADA, ReplyTarget("telegram"))
-    id = await timers.set("scope", "person", 1000.0, "Tea!")
+    id = await timers.set("scope", "person", NewReminder(1000.0, "Tea!"))
 
     assert not await timers.cancel("scope", "another", id)
     assert not await timers.cancel("elsewhere", "person", id)
@@ -131,14 +131,14 @@ async def test_a_timer_is_cancelled_by_whoever_set_it(store: Store, chat: ChatId
 
 async def test_the_model_is_told_why_no_timer_can_be_set(store: Store, chat: ChatId) -> None:
     with pytest.raises(ToolError, match="nothing can be written later"):
-        await store.timers.bind(chat, ADA, None).set("scope", "person", 1000.0, "Tea!")
+        await store.timers.bind(chat, ADA, None).set("scope", "person", NewReminder(1000.0, "Tea!"))
     timers = store.timers.bind(chat, ADA, ReplyTarget("telegram"))
     with pytest.raises(ToolError, match="2000"):
-        await timers.set("scope", "person", 1000.0, "x" * 2001)
+        await timers.set("scope", "person", NewReminder(1000.0, "x" * 2001))
     for number in range(50):
-        await timers.set("scope", "person", 1000.0, str(number))
+        await timers.set("scope", "person", NewReminder(1000.0, str(number)))
     with pytest.raises(ToolError, match="Cancel one first"):
-        await timers.set("scope", "person", 1000.0, "one too many")
+        await timers.set("scope", "person", NewReminder(1000.0, "one too many"))
 
 
 async def test_the_newest_file_of_a_name_is_read_in_its_own_chat_only(store: Store) -> None:

@@ -11,6 +11,7 @@ from bot.contract.messages import ChatId, ReplyTarget, Sender
 from bot.contract.transcript import AssistantEntry, Usage, UserEntry
 from bot.store import Store, TurnState
 from tests.bot.store.conftest import HandClock, Message, taken_in
+from tools.base import NewReminder
 
 CHAT = ChatId("telegram", "42", "7")
 
@@ -64,7 +65,9 @@ async def test_a_reminder_that_two_processes_find_due_is_taken_in_once(
 ) -> None:
     sender, target = Sender(id="telegram:7"), ReplyTarget("telegram", {})
     for number in range(10):
-        await store.timers.bind(CHAT, sender, target).set(str(CHAT), sender.id, clock.wall() + 1, f"Tea {number}!")
+        await store.timers.bind(CHAT, sender, target).set(
+            str(CHAT), sender.id, NewReminder(clock.wall() + 1, f"Tea {number}!")
+        )
     due = await other.timers.list_due(clock.wall() + 2, ["telegram"])
 
     taken = await asyncio.gather(

@@ -18,6 +18,7 @@ from bot.store.renaming import ChatNames, rename_chat
 from bot.store.schema import STEPS, upgrade
 from bot.store.states import TurnState
 from tests.bot.store.conftest import OF_THE_FILE, HandClock, Message, taken_in
+from tools.base import NewReminder
 
 OLD, NEW = ChatId("discord", "1", "500"), ChatId("discord", "1", "20", "500")
 NEIGHBOUR = ChatId("discord", "1", "5001")
@@ -40,7 +41,7 @@ async def fill(store: Store, message: Message, chat: ChatId) -> int:
     await store.files.put(str(chat), "a.txt", "text/plain", b"tea")
     await store.spending.count([Limit(f"chat {chat}", DAY, Amount())], Amount(tokens=5, messages=1))
     timers = store.timers.bind(chat, ADA, ReplyTarget("discord", {"channel": 500}))
-    await timers.set(str(chat), ADA.id, 2_000_000_000.0, "water the fern")
+    await timers.set(str(chat), ADA.id, NewReminder(2_000_000_000.0, "water the fern"))
     return turn
 
 

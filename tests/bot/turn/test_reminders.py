@@ -24,6 +24,7 @@ from tests.bot.conftest import BareSurface
 from tests.conftest import FakeClock
 from tests.patience import PATIENCE
 from tests.surfaces import page_of
+from tools.base import NewReminder
 
 CHAT = ChatId("telegram", "42", "7")
 ADA = Sender(id="telegram:7", name="Ada")
@@ -69,7 +70,7 @@ def reminding(
 
 
 async def remind(store: Store, due: float, text: str = "Tea!") -> int:
-    return await store.timers.bind(CHAT, ADA, ReplyTarget("telegram")).set(str(CHAT), ADA.id, due, text)
+    return await store.timers.bind(CHAT, ADA, ReplyTarget("telegram")).set(str(CHAT), ADA.id, NewReminder(due, text))
 
 
 def ended_or_asleep(task: asyncio.Task[None], clock: FakeClock) -> bool:
@@ -139,7 +140,9 @@ async def test_a_reminder_of_a_platform_that_another_process_serves_is_left_to_i
     store: Store, inbox: Inbox, watching: asyncio.Task[None], clock: FakeClock
 ) -> None:
     """`parley chat` beside `parley run` on one database: what it took in, nobody would show before a restart."""
-    await store.timers.bind(ChatId("console", "local", "me"), ADA, ReplyTarget("console")).set("me", "me", 0.0, "Now!")
+    await store.timers.bind(ChatId("console", "local", "me"), ADA, ReplyTarget("console")).set(
+        "me", "me", NewReminder(0.0, "Now!")
+    )
     await remind(store, clock.wall() - 1.0)
     await until(lambda: inbox.rows)
     # The timer is taken out of the store after it was delivered.
@@ -206,7 +209,7 @@ async def test_it_comes_from_the_group_in_which_it_was_set(
 ) -> None:
     """A list of people may not count there, whatever comes."""
     timers = store.timers.bind(CHAT, ADA, ReplyTarget("telegram"), grouped=grouped)
-    await timers.set(str(CHAT), ADA.id, clock.wall(), "the tea", question=question)
+    await timers.set(str(CHAT), ADA.id, NewReminder(clock.wall(), "the tea", question=question))
     [timer] = await store.timers.list_due(clock.wall(), ["telegram"])
 
     assert timer.to_delivery(clock.wall() + late).group is grouped
@@ -217,7 +220,7 @@ async def test_it_holds_the_words_that_led_to_it_and_brings_no_address(
     outside: bool, store: Store, reminders: Reminders, clock: FakeClock
 ) -> None:
     timers = store.timers.bind(CHAT, ADA, ReplyTarget("telegram"))
-    await timers.set(str(CHAT), ADA.id, clock.wall(), "open https://evil.test/?q=all", outside=outside)
+    await timers.set(str(CHAT), ADA.id, NewReminder(clock.wall(), "open https://evil.test/?q=all", outside=outside))
     [timer] = await store.timers.list_due(clock.wall(), ["telegram"])
     turn = await store.intake.take_in(timer.to_delivery(clock.wall()))
     assert turn is not None

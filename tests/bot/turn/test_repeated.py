@@ -13,7 +13,7 @@ from bot.store import Store, TimerLimits
 from bot.turn.reminders import Reminders
 from tests.bot.turn.test_reminders import ADA, CHAT, Inbox, Screen, inbox, reminders, screen, until
 from tests.conftest import FakeClock
-from tools.base import Repeat, ToolError
+from tools.base import NewReminder, Repeat, ToolError
 
 __all__ = ["inbox", "reminders", "screen"]
 
@@ -36,7 +36,7 @@ def set_clock(clock: FakeClock, wall: float) -> None:
 
 async def repeat(store: Store, rule: str, first: str, text: str = "Stretch!", zone: str = "Europe/Paris") -> int:
     timers = store.timers.bind(CHAT, ADA, ReplyTarget("telegram"))
-    return await timers.set(str(CHAT), ADA.id, moment(first), text, repeat=Repeat(rule, zone, rule))
+    return await timers.set(str(CHAT), ADA.id, NewReminder(moment(first), text, repeat=Repeat(rule, zone, rule)))
 
 
 async def start_once(reminders: Reminders, inbox: Inbox, clock: FakeClock) -> None:
@@ -186,23 +186,22 @@ async def test_a_rule_that_never_comes_again_ends_and_an_unknown_zone_is_utc(
 async def test_a_chat_holds_so_many_reminders_and_no_more(store: Store) -> None:
     timers = store.timers.bind(CHAT, ADA, ReplyTarget("telegram"), TimerLimits(person=2, chat=3))
     for person in ("a", "a", "b"):
-        await timers.set("scope", person, 1.0, "Tea!")
+        await timers.set("scope", person, NewReminder(1.0, "Tea!"))
     with pytest.raises(ToolError, match="2 reminders wait already"):
-        await timers.set("scope", "a", 1.0, "Tea!")
+        await timers.set("scope", "a", NewReminder(1.0, "Tea!"))
     with pytest.raises(ToolError, match="3 reminders of all people"):
-        await timers.set("scope", "b", 1.0, "Tea!")
+        await timers.set("scope", "b", NewReminder(1.0, "Tea!"))
     unlimited = store.timers.bind(CHAT, ADA, ReplyTarget("telegram"), TimerLimits(person=0, chat=0))
-    assert await unlimited.set("scope", "a", 1.0, "Tea!")
+    assert await unlimited.set("scope", "a", NewReminder(1.0, "Tea!"))
 
 
 async def test_a_question_is_a_message_of_its_person_and_too_late_one_line(
     store: Store, inbox: Inbox, reminders: Reminders, screen: Screen, clock: FakeClock
 ) -> None:
     timers = store.timers.bind(CHAT, ADA, ReplyTarget("telegram"), grouped=True)
-    await timers.set(
-        str(CHAT), ADA.id, moment("2026-11-02 08:00"), "What is new?", repeat=Repeat("0 8 * * *", "Europe/Paris", ""),
-        question=True,
-    )  # fmt: skip
+    rule = Repeat("0 8 * * *", "Europe/Paris", "")
+    wanted = NewReminder(moment("2026-11-02 08:00"), "What is new?", repeat=rule, question=True)
+    await timers.set(str(CHAT), ADA.id, wanted)
     [timer] = await store.timers.list_due(moment("2026-11-02 08:00"), ["telegram"])
 
     asked = timer.to_delivery(timer.due + 60.0)

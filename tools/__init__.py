@@ -3,7 +3,8 @@
 `TOOLS` is the list: name → module. Each module has `open_tool(settings) -> Tool`, with `settings` of the class that
 `tools.settings.SETTINGS` names (None for a tool without), and raises `Unavailable` when it cannot be offered. One that
 raises anything else, imported or opened, is not offered either: that is its own fault, and named with the error.
-Modules import what is heavy only when they run.
+Modules import what is heavy only when they run. This one imports none of ours before: programs that read in a sandbox
+import it, and have no other there.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ import importlib
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
-
-from tools.cancelling import Contained
 
 if TYPE_CHECKING:
     from tools.base import Tool
@@ -59,6 +58,7 @@ def open_registry(
     Tools of MCP servers come later: the servers are started in the background, where an event loop runs.
     """
     from tools.base import Unavailable
+    from tools.cancelling import Contained
     from tools.crashes import describe_crash
     from tools.registry import SWITCHED_OFF, ToolRegistry
     from tools.settings import McpSettings
@@ -96,7 +96,6 @@ def open_registry(
     if isinstance(mcp, McpSettings):
         from tools.mcp.source import open_source
 
-        source = open_source(mcp.mcp_config)
-        if source is not None:
+        if (source := open_source(mcp.mcp_config)) is not None:
             registry.add_source(source)
     return registry

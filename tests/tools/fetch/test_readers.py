@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import os
 from collections.abc import Callable
@@ -14,14 +15,17 @@ import pytest
 from tests.patience import PATIENCE
 from tests.tools.fetch.conftest import Canary
 from tools.base import ToolError
+from tools.documents import reading
 from tools.fetch import readers
 from tools.fetch.client import Fetched
 from tools.fetch.extraction import extract
 from tools.fetch.readers import Readers
+from tools.pictures import making
 from tools.read_page import ReadPage
 from tools.sandbox.launcher import Launcher
 from tools.sandbox.layout import PROGRAM
 
+ROOT = Path(__file__).parents[3]
 POSSESSED = """
 def read(about, body, until):
     said = []
@@ -264,3 +268,34 @@ async def test_the_operator_is_told_where_pages_are_read(sandboxed: Readers, mon
     checked = await tool.check()
     assert checked.verdict == "not asked", "no page was opened"
     assert checked.text.endswith("; pages are read in a bubblewrap sandbox")
+
+
+def imported_at_once(path: Path) -> set[str]:
+    """The modules of ours that a file imports when it is imported itself."""
+    names = set[str]()
+    for node in ast.parse(path.read_text()).body:
+        match node:
+            case ast.Import(aliases):
+                names |= {alias.name for alias in aliases}
+            case ast.ImportFrom(module=str(module), names=aliases):
+                names |= {module, *(f"{module}.{alias.name}" for alias in aliases)}
+    found = {name for name in names if name == "tools" or name.startswith("tools.")}
+    return {name for name in found if name_of_file(name) is not None}
+
+
+def name_of_file(module: str) -> str | None:
+    """Where a module stands below the folder of our packages; None: it is no module."""
+    path = module.replace(".", "/")
+    return next((name for name in (f"{path}.py", f"{path}/__init__.py") if (ROOT / name).is_file()), None)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [readers.Program(readers.READER, readers.PACKAGES, readers.MODULES), reading.program(), making.program()],
+    ids=["pages", "documents", "pictures"],
+)
+def test_a_program_has_all_modules_in_its_sandbox_that_it_imports(program: readers.Program) -> None:
+    """Else it fails there, and what comes from outside would be read without a sandbox."""
+    for file in (program.file, *program.modules.values()):
+        needed = {name_of_file(module) for module in imported_at_once(file)}
+        assert needed <= {*program.modules}, f"{file.name} lacks {needed - {*program.modules}}"

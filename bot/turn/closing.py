@@ -84,8 +84,10 @@ class Closing:
         under = await footer.write_footer(
             self._store, turn, made.reasoning, language, self._redact, self._options, draft.limits
         )
-        blind = any(one.content for one in draft.known.asked.pictures) and not self._models.sees(made.model)
-        unseen = say("pictures_unseen", language) if blind and isinstance(told, Finished) else ""
+        # Who was turned away before a model began was answered by none.
+        answered = isinstance(told, Finished) and bool(made.model)
+        pictured = answered and any(one.content for one in draft.known.asked.pictures)
+        unseen = say("pictures_unseen", language) if pictured and not self._models.sees(made.model) else ""
         sources = made.citations.list_cited(made.shown, language)
         for words in (unseen, sources, *under, *write_unsent(made.unsent, language, f"t{turn}"), note):
             if words:

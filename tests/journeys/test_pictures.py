@@ -226,6 +226,20 @@ async def test_a_model_that_sees_none_answers_without_and_is_not_shown_another(
     assert [UNSEEN in text for text in place.texts] == [lasting] * 2
 
 
+async def test_who_sends_a_picture_and_has_nothing_left_is_told_so(
+    world: World, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No model began to answer, so there is none that might not see it."""
+    async with start("telegram", TOKENS_PER_DAY_PERSON="300") as bot:
+        place = Place(world, "telegram")
+        place.send("What is this?", PNG)
+        await world.telegram.screen.until(lambda _: place.texts)
+        await bot.dispatcher.wait_idle()
+
+    assert world.model.requests == [] and len(place.texts) == 1
+    assert [one.getMessage() for one in caplog.records if one.levelno > logging.WARNING] == []
+
+
 async def test_a_picture_in_a_quoted_or_forwarded_message_is_shown_too(world: World, start: Start) -> None:
     world.model.script = lambda body: Reply("A cat.")
     async with start(*PLATFORMS) as bot:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
+import json
+import random
+import sys
 import time
 from collections.abc import Iterator
 from itertools import cycle
@@ -12,9 +17,10 @@ from types import FrameType
 import pytest
 
 from playground.model import Reply
+from playground.model.images import png
 from tests.conftest import RawJson
 from tests.journeys.conftest import Start, World
-from tests.patience import slowed
+from tests.patience import PATIENCE, slowed
 
 MOST = 0.05
 """Seconds of processor time in one piece."""
@@ -46,6 +52,27 @@ ANSWERS = {
     "spaces": filled(" \u3000\t"),
     "calls": filled('<tool_call>{"name": "nothing", "arguments": {"a": [1, 2]}} '),
 }
+SERVER = Path(__file__).parents[1] / "tools" / "mcp" / "servers" / "plain.py"
+RESULTS = ("dense", "wordy", "enormous")
+"""Large results of a server: of many values, written out in one text, in one line of 14 MB."""
+
+
+def table(rows: int) -> bytes:
+    written = io.StringIO()
+    csv.writer(written).writerows((row, "tea", f"{row * 7} €", 'said "so"') for row in range(rows))
+    return written.getvalue().encode()
+
+
+FILES = (
+    ("notes.txt", "text/plain", filled("It rained for a day and a night. 茶是一种叶子。\n", 500_000).encode()),
+    ("line.txt", "text/plain", filled("<tool_call> [data **`", 500_000).encode()),
+    ("prices.csv", "text/csv", table(20_000)),
+    ("rows.json", "application/json", json.dumps([{"leaf": [[], {}], "price": 12.5}] * 20_000).encode()),
+    ("page.html", "text/html", filled("<div><p>Tea &amp; <b>leaves</b><br></div>", 500_000).encode()),
+    ("tea.png", "image/png", png("tea") + random.Random(1).randbytes(2_000_000)),
+    ("tea.pdf", "application/pdf", b"%PDF-1.7\n" + filled("1 0 obj << /Tea [1 2 3] >> endobj\n", 500_000).encode()),
+    ("noise.bin", "application/octet-stream", random.Random(2).randbytes(2_000_000)),
+)
 
 
 class Steps:
@@ -63,6 +90,10 @@ class Steps:
         """The longest ones, a line each."""
         longest = sorted(self._found, reverse=True)[:LISTED]
         return "\n".join(f"{seconds * 1000:6.1f} ms  {kind}: {what}" for seconds, kind, what in longest)
+
+    def check(self) -> None:
+        """Fail on a longer one. Caches that others empty slow down what computes, to about the half."""
+        assert self.longest < min(slowed(MOST), 2 * MOST), self.lines()
 
     def note(self, seconds: float, task: asyncio.Task[object], before: list[FrameType]) -> None:
         frames = before or _frames_of(task)
@@ -143,5 +174,65 @@ async def test_no_step_of_the_loop_computes_for_long_whatever_comes(world: World
             await asyncio.sleep(1.0)
             await bot.dispatcher.wait_idle()
 
-    # Caches that others empty slow down what computes, to about the half.
-    assert steps.longest < min(slowed(MOST), 2 * MOST), steps.lines()
+    steps.check()
+
+
+async def test_no_step_computes_for_long_whatever_file_or_result_comes(
+    world: World, start: Start, steps: Steps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.turn.conversation.SERVERS_SECONDS", PATIENCE)
+    servers = {kind: {"command": sys.executable, "args": [str(SERVER), kind]} for kind in RESULTS}
+    (world.data / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    big = filled("Tea is a leaf. [1] <tool_call> ", 15_000)
+
+    def answer(body: RawJson) -> Reply:
+        last = body["messages"][-1]
+        asked = next((kind for kind in RESULTS if f"the {kind} server" in str(last)), "")
+        if last["role"] == "user" and asked:
+            return Reply(calls=((f"{asked}__echo", {}),))
+        if last["role"] == "user" and "calculate" in str(last):
+            return Reply(calls=(("calculator", {"expression": big}), ("search_web", {"query": big})))
+        return Reply("Tea is a leaf.")
+
+    world.model.script = answer
+    world.telegram.person(7, "Ada")
+    world.slack.person("U7", "ada")
+    direct = world.slack.direct("U7")
+    world.discord.guild(10, "Library")
+    world.discord.person(1, "Ada")
+    world.discord.channel(20, 10, "general")
+
+    def ask(platform: str, text: str, files: tuple[tuple[str, str, bytes], ...] = ()) -> None:
+        if platform == "telegram":
+            world.telegram.say(7, text, person=7, files=files)
+        elif platform == "slack":
+            world.slack.say(direct, text, person="U7", files=files)
+        else:
+            world.discord.say("20", f"{world.discord.mention()} {text}", person=1, files=files)
+
+    settings = {"MESSAGES_WAITING": "0", "TOKENS_PER_DAY_PERSON": "0", "TOKENS_PER_DAY": "0"}
+    async with start(*PLATFORMS, TOOL_MODE="native", MCP_CONFIG=f"{world.data}/mcp.json", **settings) as bot:
+        for platform in PLATFORMS:
+            ask(platform, "warm up", FILES[:1])
+        await asyncio.sleep(1.0)
+        await bot.dispatcher.wait_idle()
+        for kind, platform in zip((*RESULTS, "calculate"), cycle(PLATFORMS)):
+            steps.kind = f"{kind} on {platform}"
+            ask(platform, f"please use the echo tool of the {kind} server, or calculate")
+            await asyncio.sleep(1.0)
+            await bot.dispatcher.wait_idle()
+        for platform in PLATFORMS:
+            for file in FILES:
+                steps.kind = f"{file[0]} on {platform}"
+                ask(platform, "what is in this file?", (file,))
+                await asyncio.sleep(1.0)
+                await bot.dispatcher.wait_idle()
+
+    called = [
+        call["function"]["name"]
+        for one in world.model.requests
+        for message in one.messages
+        for call in message.get("tool_calls") or ()
+    ]
+    assert {*(f"{kind}__echo" for kind in RESULTS), "calculator", "search_web"} <= set(called)
+    steps.check()

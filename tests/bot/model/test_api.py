@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 from collections.abc import AsyncIterator
@@ -10,8 +11,9 @@ import httpx2
 import pytest
 from aiohttp import web
 
-from bot.model.api import Api, Refused, read_value
+from bot.model.api import Api, Refused, _write, read_value
 from tests.bot.model.conftest import RawServer
+from tests.conftest import RawJson
 
 
 @pytest.fixture
@@ -110,3 +112,42 @@ async def test_an_answer_that_takes_long_to_read_or_is_no_json_is_a_value_error(
 async def test_numbers_that_are_not_finite_are_not_sent(http: httpx2.AsyncClient) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         await Api(http, "http://127.0.0.1:9", "k").post("/any", {"a": float("nan")}).__aenter__()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"a": [], "b": {}, "c": None, "d": [[]], "e": [{"f": [1, 2.5, True, "茶\n\"'\ud83d\ude00"]}]},
+        {"messages": [{"role": "user", "content": "hi"}, {"role": "user", "content": [{"type": "text", "text": "x"}]}]},
+        {"tools": [{"type": "function", "function": {"parameters": {"required": ["a"], "properties": {}}}}], "n": 1},
+    ],
+)
+async def test_what_is_sent_in_pieces_is_the_same_json(
+    http: httpx2.AsyncClient, raw_server: RawServer, body: dict[str, RawJson]
+) -> None:
+    async def echo(request: web.Request) -> web.Response:
+        return web.Response(body=await request.read())
+
+    body = json.loads(json.dumps(body))
+    async with Api(http, await raw_server(echo), "k").post("/any", body) as response:
+        assert await response.aread() == json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+async def test_others_have_their_turn_while_many_pictures_are_written() -> None:
+    turns, done = 0, asyncio.Event()
+
+    async def other() -> None:
+        nonlocal turns
+        while not done.is_set():
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(other())
+    url = "data:image/png;base64," + "QUJD" * 100_000
+    content = [{"type": "image_url", "image_url": {"url": url}}] * 8
+    await _write({"messages": [{"role": "user", "content": content}]})
+    done.set()
+    await beside
+
+    assert turns >= 8

@@ -18,13 +18,17 @@ class Asked:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._coming: Counter[str] = Counter()
+        self._newest: dict[str, float] = {}
 
     @contextmanager
     def expect(self, platform: str, *, anew: bool) -> Iterator[None]:
         """Within it a reply is expected; see `Pacer.expecting`."""
         self._coming[platform] += 1
         known = None if anew else _ASKED_AT.get()
-        token = _ASKED_AT.set(self._clock.monotonic() if known is None else known)
+        asked_at = self._clock.monotonic() if known is None else known
+        if known is None:
+            self._newest[platform] = asked_at
+        token = _ASKED_AT.set(asked_at)
         try:
             yield
         finally:
@@ -38,6 +42,10 @@ class Asked:
     def coming_to(self, budget: RateBudget) -> int:
         """Return how many replies that are not under way yet will draw on a budget."""
         return max(0, self._coming[platform_of(budget)]) if budget.shared else 0
+
+    def newest(self, budget: RateBudget) -> float:
+        """Return when the newest question of its platform came, whether or not its reply is under way."""
+        return self._newest.get(platform_of(budget), float("-inf"))
 
     @property
     def asked_at(self) -> float:

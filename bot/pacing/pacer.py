@@ -312,7 +312,9 @@ class Pacer:
         scope = self._scopes.get(budget.scope)
         if scope is None:
             self._sweep()
-            scope = self._scopes[budget.scope] = BudgetState(budget, frozen=self._shares and budget.shared)
+            scope = self._scopes[budget.scope] = BudgetState(
+                budget, frozen=self._shares and budget.shared, newest=lambda: self._asked.newest(budget)
+            )
         if scope.frozen:
             self.short.set()
         return scope

@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from bisect import bisect_right, insort
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from bot.contract import RateBudget, Window
@@ -40,6 +40,7 @@ class BudgetState:
         "_comers",
         "_full_at",
         "_long",
+        "_newest",
         "_stream",
         "beginning",
         "budget",
@@ -55,8 +56,15 @@ class BudgetState:
         "windows",
     )
 
-    def __init__(self, budget: RateBudget, *, frozen: bool = False) -> None:
+    def __init__(
+        self, budget: RateBudget, *, frozen: bool = False, newest: Callable[[], float] = lambda: float("-inf")
+    ) -> None:
+        """
+        Args:
+            newest: when the newest question came, also where a busy machine has not begun its reply yet.
+        """
         self.budget = budget
+        self._newest = newest
         self.windows = budget.windows
         """Its windows, each with as many of its calls as this process may make."""
         self.frozen = frozen
@@ -173,11 +181,12 @@ class BudgetState:
 
     def _between(self, now: float, lull: float = _LULL) -> float:
         """Return the seconds between two who came lately, one after the other; infinite after a lull."""
-        lately = self._lately(now)
+        # Those whose replies a busy machine has not begun come as quickly, so that its lag is no lull.
+        lately = self._lately(self._came[-1]) if self._came else []
         if len(lately) < 2:
             return float("inf")
         between = max((lately[-1] - lately[0]) / (len(lately) - 1), _EDGE)
-        return float("inf") if now - lately[-1] > max(lull, _LULLS * between) else between
+        return float("inf") if now - max(lately[-1], self._newest()) > max(lull, _LULLS * between) else between
 
     def _lately(self, now: float) -> list[float]:
         """Return when the questions of the last seconds came."""

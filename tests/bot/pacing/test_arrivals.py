@@ -194,6 +194,32 @@ async def test_a_hundred_who_ask_at_once_are_no_stream_however_late_their_answer
     await asyncio.gather(*answers)
 
 
+async def test_a_busy_machine_that_begins_answers_late_sees_no_lull_in_a_stream(pacer: Pacer, clock: FakeClock) -> None:
+    """Eight a second come, and each answer begins three seconds later: their ends leave no post for more."""
+    reader = pacer.enter((POSTS,))
+    for _ in range(20):
+        assert pacer.take(CallCost((POSTS,)), Purpose.FINAL)
+        pacer.answered(CallCost((POSTS,)))
+
+    async def begin_late() -> None:
+        with pacer.expecting("slack", anew=True):
+            await clock.sleep(3.0)
+            pacer.enter((POSTS,))
+
+    answers = []
+    for _ in range(200):
+        answers.append(asyncio.create_task(begin_late()))
+        await clock.advance(0.125)
+    reader.in_pieces = True
+    first = pacer.ask(CallCost((POSTS,)), Purpose.FIRST, reader)
+    pacer.wait(first)
+    assert not first.granted
+
+    await clock.advance(4.5)
+    assert first.granted, "no more come"
+    await asyncio.gather(*answers)
+
+
 async def test_a_question_asked_from_an_answer_has_a_time_of_its_own(pacer: Pacer, clock: FakeClock) -> None:
     asked = Asked(clock)
     with asked.expect("slack", anew=True):

@@ -37,7 +37,9 @@ def script_of_tag(tag: str) -> Language | None:
 
 def in_language(words: Words | str, language: str) -> str:
     """Return the text in `words` for a language tag; a plain string is the same in every language."""
-    return words if isinstance(words, str) else words[LANGUAGES.index(language_of_tag(language))]
+    if isinstance(words, str):
+        return words
+    return words[LANGUAGES.index(language if language in LANGUAGES else language_of_tag(language))]
 
 
 def phrase(words: Words | str, language: str, **values: object) -> str:

@@ -343,6 +343,8 @@ class CallRunner:
         return self._registry.status(_clean(call), self._failures[call.name] + 1, self._context.language)
 
     def _find_withheld(self) -> set[str]:
+        if not self._clearance.outside:
+            return {name for name in self._offered if not self._permits(name)}
         specs = (self._registry.spec(name) for name in self._offered)
         return {spec.name for spec in specs if spec is not None and self._clearance.withholds(spec)}
 

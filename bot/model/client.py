@@ -72,11 +72,8 @@ class ModelClient:
             # An operator's own figure counts as it stands; only the default yields to a silent thinker.
             first = max(first, at.name.provider.first_token_seconds)
         self._first = first
-
-    @property
-    def name(self) -> str:
+        self.name = str(at.name)
         """`provider:name`."""
-        return str(self._at.name)
 
     @property
     def sees(self) -> bool:

@@ -24,7 +24,7 @@ from typing import Any
 
 LOADED = (
     *("adapters.console.adapter", "adapters.discord.adapter", "adapters.slack.adapter", "adapters.telegram.adapter"),
-    *("anyio._backends._asyncio", "httpcore", "httpcore2", "tavily"),
+    *("anyio._backends._asyncio", "httpcore", "httpcore2", "openai", "tavily"),
     *(
         "bot.app",
         "bot.cli.main",

@@ -1,6 +1,9 @@
 """One server's interface: its address, its key, and what it answers, with a status of 2xx or as a refusal.
 
-The SDK is not used for it: loading its types takes half a second and 20 MiB, and all that is left of it here is a POST.
+Requests go through the OpenAI SDK's client as they are: its walk through the types of every message and every tool's
+schema takes longer than all else a request needs, and changes nothing in plain values. Its types are a third of the
+modules of a start, so it is loaded in a thread once the platforms are asked, or at the first request.
+https://github.com/openai/openai-python#undocumented-endpoints
 """
 
 from __future__ import annotations
@@ -9,18 +12,22 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import httpx2
 
 from tools.json_values import ValueCounter, read_json
+
+if TYPE_CHECKING:
+    import openai
 
 _MOST_BYTES: Final = 4 * 1024 * 1024
 """Of an answer that is neither a stream nor sound."""
 _AT_ONCE: Final = 256 * 1024
 """Characters that are written in one piece, unless one text has more."""
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-_HEADERS: Final = {"Accept": "application/json", "User-Agent": "parley-chat/0.1"}
+_UNREAD: Final = {"X-Stainless-Raw-Response": "stream"}
+"""How the SDK itself asks for a response that is not read yet."""
 
 
 class Refused(Exception):
@@ -44,11 +51,26 @@ class Api:
         self._http = http
         self._base_url = base_url.rstrip("/")
         self._key = key
-        self._headers = {**_HEADERS, "Authorization": f"Bearer {key}"}
+        self._client: openai.AsyncOpenAI | None = None
 
     def beside(self, base_url: str) -> Api:
         """Another interface of the same server."""
         return Api(self._http, base_url, self._key)
+
+    def load(self) -> openai.AsyncOpenAI:
+        """Return the SDK's client; the first call loads the SDK, which takes half a second of the processor."""
+        if self._client is None:
+            import openai
+
+            self._client = openai.AsyncOpenAI(
+                # Unlike an empty one, a key that a server does not ask for is never looked for in the environment.
+                api_key=self._key,
+                base_url=self._base_url,
+                max_retries=0,
+                timeout=self._http.timeout,
+                http_client=self._http,
+            )
+        return self._client
 
     @asynccontextmanager
     async def post(
@@ -64,33 +86,40 @@ class Api:
             Refused: the status is not 2xx.
             httpx2.HTTPError, OSError, ValueError: it was not sent, or nobody answered.
         """
-        url = self._base_url + path
         if file is None:
-            content = await _write(body)
-            headers = {**self._headers, "Content-Type": "application/json"}
-            request = self._http.build_request("POST", url, content=content, headers=headers)
+            sent: dict[str, Any] = {"content": await _write(body)}
+            headers = {**_UNREAD, "Content-Type": "application/json"}
         else:
-            request = self._http.build_request(
-                "POST", url, data=dict(body), files={"file": file}, headers=self._headers
-            )
-        response = await self._http.send(request, stream=True)
+            sent = {"body": body, "files": [("file", file)]}
+            headers = {**_UNREAD, "Content-Type": "multipart/form-data"}
+        response = await self._ask("post", path, options={"headers": headers}, **sent)
         try:
-            if not response.is_success:
-                raise await _refused(response)
             yield response
         finally:
             await response.aclose()
 
     async def get(self, path: str) -> Any:
         """Return the JSON value at `path`; raises as `post`."""
-        request = self._http.build_request("GET", self._base_url + path, headers=self._headers)
-        response = await self._http.send(request, stream=True)
+        response = await self._ask("get", path, options={"headers": _UNREAD})
         try:
-            if not response.is_success:
-                raise await _refused(response)
             return await read_value(response)
         finally:
             await response.aclose()
+
+    async def _ask(self, method: str, path: str, **request: Any) -> httpx2.Response:
+        client = self._client or await asyncio.to_thread(self.load)
+        import openai  # loaded by now
+
+        try:
+            answer = await getattr(client, method)(
+                path, cast_to=object, stream=True, stream_cls=openai.AsyncStream[Any], **request
+            )
+        except openai.APIStatusError as error:
+            raise _refused(error.response) from None
+        except openai.APIConnectionError as error:
+            raise error.__cause__ or httpx2.ConnectError(str(error)) from None
+        response: httpx2.Response = answer.http_response
+        return response
 
 
 async def _write(body: Mapping[str, Any]) -> bytes:
@@ -136,8 +165,7 @@ async def read_value(response: httpx2.Response) -> Any:
     return read_json(content)
 
 
-async def _refused(response: httpx2.Response) -> Refused:
-    await response.aread()
+def _refused(response: httpx2.Response) -> Refused:
     body: object = response.text.strip()
     try:
         body = read_json(response.content)

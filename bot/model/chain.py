@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -150,7 +151,8 @@ class Models:
         return self._chain.name
 
     async def prepare(self) -> None:
-        """Load what the first request needs, in a thread."""
+        """Load what the first request needs, in threads."""
+        await asyncio.to_thread(self._clients[0].load)
         await self._transport.open()
 
     @property

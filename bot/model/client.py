@@ -75,6 +75,10 @@ class ModelClient:
         self.name = str(at.name)
         """`provider:name`."""
 
+    def load(self) -> None:
+        """Load what the first request needs, which takes half a second."""
+        self._at.api.load()
+
     @property
     def sees(self) -> bool:
         """It was never told that the model takes no pictures."""

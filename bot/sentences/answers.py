@@ -40,12 +40,12 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "模型的服務商拒絕回答這個問題，這則內容之後不會再送出。請換個說法，或問別的問題。（編號 {id}）",
     ),
     "no_money": (
-        "The account that pays for the model is empty. Whoever runs this bot has to top it up (reference {id}).",
+        "The account that pays for the model is empty. The operator of this bot has to top it up (reference {id}).",
         "模型账户的余额已用完，需要机器人的管理员充值（编号 {id}）。",
         "模型帳戶的餘額已用完，需要機器人的管理員儲值（編號 {id}）。",
     ),
     "refused": (
-        "The model cannot be used as it is configured. Whoever runs this bot has to look at it (reference {id}).",
+        "The model is not set up correctly. The operator of this bot has to fix that (reference {id}).",
         "当前的模型配置无法使用，需要机器人的管理员处理（编号 {id}）。",
         "目前的模型設定無法使用，需要機器人的管理員處理（編號 {id}）。",
     ),
@@ -55,15 +55,15 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "這則訊息對模型來說太長了。請縮短內容，或分成幾則傳送。（編號 {id}）",
     ),
     "too_long_for_window": (
-        "This message is too long for the model: it is about {tokens:token|tokens}, and the model takes {window} with "
-        "all else it is told. Please shorten it, or send it in parts. (Reference {id})",
+        "This message is too long for the model: about {tokens:token|tokens}, and the model takes {window} with my "
+        "instructions. Please shorten it, or send it in parts. (Reference {id})",
         "这条消息对模型来说太长了：约 {tokens} 个 token，而模型连同其他内容最多接受 {window} 个。请缩短，或分几次发送。"
         "（编号 {id}）",
         "這則訊息對模型來說太長了：約 {tokens} 個 token，而模型連同其他內容最多接受 {window} 個。請縮短內容，"
         "或分成幾則傳送。（編號 {id}）",
     ),
     "window_too_small": (
-        "The model takes only {window:token|tokens}, too few for what I have to tell it. Whoever runs this bot has to "
+        "The model takes only {window:token|tokens}, too few for my instructions. The operator of this bot has to "
         "choose another one (reference {id}).",
         "当前模型只接受 {window} 个 token，不足以工作，需要机器人的管理员更换模型（编号 {id}）。",
         "目前的模型只接受 {window} 個 token，不足以運作，需要機器人的管理員更換模型（編號 {id}）。",
@@ -79,7 +79,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "模型沒有給出回答。輸入 {retry} 可以重新提問。（編號 {id}）",
     ),
     "empty_after_tools": (
-        "I used {tools}, but could not make an answer of the results. Write {retry} to ask again. (Reference {id})",
+        "I used {tools}, but could not write an answer from the results. Write {retry} to ask again. (Reference {id})",
         "我使用了 {tools}，但没能根据结果写出回答。发送 {retry} 可以重新提问。（编号 {id}）",
         "我使用了 {tools}，但未能根據結果寫出回答。輸入 {retry} 可以重新提問。（編號 {id}）",
     ),
@@ -119,7 +119,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "button_noted": ("Noted, thank you.", "已记录，谢谢。", "已記錄，謝謝。"),
     "button_begun": ("On it.", "好的。", "好的。"),
     "button_old": (
-        "This button belongs to an answer that is not the newest any more.",
+        "This button belongs to an older answer; there is a newer one.",
         "这个按钮属于一个较早的回答，不再有效。",
         "這個按鈕屬於較早的回答，不再有效。",
     ),
@@ -129,7 +129,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "請從你上一個回答停下的地方繼續，不要重複。",
     ),
     "shutdown": (
-        "I am being restarted and will go on with this answer in a moment.",
+        "I am restarting and will continue this answer in a moment.",
         "我正在重启，马上会继续这个回答。",
         "我正在重新啟動，稍後會繼續這個回答。",
     ),
@@ -157,7 +157,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "sources": ("Sources", "来源", "資料來源"),
     "reminder": ("⏰ {text}", "⏰ {text}", "⏰ {text}"),
     "reminder_late": (
-        "⏰ {text}\n\n(This was due {when}, when I could not write.)",
+        "⏰ {text}\n\n(This was due {when}, while I could not write.)",
         "⏰ {text}\n\n（这条提醒原定于 {when}，当时我无法发送。）",
         "⏰ {text}\n\n（這則提醒原訂於 {when}，當時我無法傳送。）",
     ),
@@ -167,12 +167,12 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "⏰ {when} 時我不在線上，沒有回答這個定時提問：{text}",
     ),
     "reminder_forbidden": (
-        "Reminder {number} is paused, since the operator of this bot does not let me answer you any more.",
+        "Reminder {number} is paused: the operator of this bot no longer lets me answer you.",
         "提醒 {number} 已暂停：管理员不再允许我回答你。",
         "提醒 {number} 已暫停：管理員不再允許我回答你。",
     ),
     "reminder_missed": (
-        "⏰ {text}\n\n(This was due several times since {when}, when I could not write. This is for all of them.)",
+        "⏰ {text}\n\n(This was due several times since {when}, while I could not write. This is for all of them.)",
         "⏰ {text}\n\n（这条提醒从 {when} 起多次到期，当时我无法发送，现在只补发这一次。）",
         "⏰ {text}\n\n（這則提醒從 {when} 起多次到期，當時我無法傳送，現在只補送這一次。）",
     ),

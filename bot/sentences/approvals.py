@@ -20,7 +20,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "🔐 **可以這樣做嗎？**本對話含有外部文字，交給工具 `{name}` 的內容可能會傳給他人。它將依以下內容執行：",
     ),
     "approval_not_up": (
-        "⚠️ What runs the tool `{name}` is still being started, so it was not done. Please allow it again in a moment.",
+        "⚠️ The server of the tool `{name}` is still starting, so it was not done. Please allow it again in a moment.",
         "⚠️ 运行工具 `{name}` 的服务仍在启动，因此没有执行。请稍后再次允许。",
         "⚠️ 執行工具 `{name}` 的服務仍在啟動，因此沒有執行。請稍後再次允許。",
     ),
@@ -30,7 +30,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "⚠️ 工具 `{name}` 在您允許之後發生了變化，因此沒有執行。",
     ),
     "approval_cut": (
-        "⚠️ Not all of this can be shown here. The file `{file}` below holds all of it.",
+        "⚠️ This is too long to show here. The file `{file}` below contains all of it.",
         "⚠️ 内容太长，这里没有全部显示。完整内容见下方的文件 `{file}`。",
         "⚠️ 內容太長，這裡沒有全部顯示。完整內容見下方的檔案 `{file}`。",
     ),
@@ -66,7 +66,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "⌛ 沒有人及時決定：沒有執行。",
     ),
     "approval_withdrawn": (
-        "✖️ This is not asked any more: it was not done.",
+        "✖️ This question was withdrawn: it was not done.",
         "✖️ 已不再询问：没有执行。",
         "✖️ 已不再詢問：沒有執行。",
     ),

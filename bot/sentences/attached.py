@@ -29,7 +29,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我還無法讀取：{what}。請用文字告訴我其中重要的內容。",
     ),
     "unread_beside": (
-        "I cannot read this yet, so my answer leaves it aside: {what}.",
+        "I cannot read this yet, so my answer ignores it: {what}.",
         "我还不能读取：{what}，以下回答没有考虑其中的内容。",
         "我還無法讀取：{what}，以下回答沒有參考其中的內容。",
     ),
@@ -54,12 +54,12 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "檔案儲存在其他服務中，我無法讀取：{what}。請直接上傳檔案。",
     ),
     "unread_kept": (
-        "I am not given this, so I cannot read it: {what}. Please upload it to this conversation yourself.",
+        "I have no access to this, so I cannot read it: {what}. Please upload it to this conversation yourself.",
         "我没有读取权限：{what}。请在此对话中自行上传。",
         "我沒有讀取權限：{what}。請在此對話中自行上傳。",
     ),
     "unread_right": (
-        "I am not allowed to read files here: {what}. Whoever runs me can change that.",
+        "I am not allowed to read files here: {what}. The operator of this bot can change that.",
         "我在这里没有读取文件的权限：{what}。可以请机器人的管理员开启。",
         "我在這裡沒有讀取檔案的權限：{what}。可以請機器人的管理員開啟。",
     ),
@@ -105,7 +105,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "錄音太長，我無法收聽（上限 20 分鐘）：{what}。請分段傳送，或寫給我。",
     ),
     "unheard_form": (
-        "I could not make anything of this recording: {what}. Please record it again, or write to me.",
+        "I could not understand this recording: {what}. Please record it again, or write to me.",
         "我无法识别这段录音：{what}。请重新录制，或写给我。",
         "我無法辨識這段錄音：{what}。請重新錄製，或寫給我。",
     ),
@@ -125,7 +125,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我暫時無法收聽：{what}。請稍後再試，或寫給我。",
     ),
     "pictures_unseen": (
-        "(The model that answered cannot see pictures, so this leaves them aside.)",
+        "(The model that answered cannot see pictures, so this answer ignores them.)",
         "（回答所用的模型看不到图片，因此没有考虑图片内容。）",
         "（回答所用的模型看不到圖片，因此沒有參考圖片內容。）",
     ),

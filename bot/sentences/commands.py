@@ -18,9 +18,9 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我不认识命令 {word}。发送 {help} 查看可用命令。",
         "我不認識指令 {word}。輸入 {help} 查看可用的指令。",
     ),
-    "new": ("A new conversation begins here.", "新的对话从这里开始。", "新的對話從這裡開始。"),
+    "new": ("A new conversation starts here.", "新的对话从这里开始。", "新的對話從這裡開始。"),
     "new_own": (
-        "A new conversation begins here for you. What others asked stays; an admin may write `{all}`.",
+        "Your new conversation starts here. Other people's questions stay; an admin can write `{all}`.",
         "你的新对话从这里开始。其他人的提问会保留；管理员可以发送 `{all}`。",
         "你的新對話從這裡開始。其他人的提問會保留；管理員可以輸入 `{all}`。",
     ),
@@ -49,7 +49,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     ),
     "tool_off": ("The tool {name} is switched off here.", "工具 {name} 在这里已停用。", "工具 {name} 在這裡已停用。"),
     "tool_not_yours": (
-        "You may not use the tool {name} here. Whoever runs this bot decides who may.",
+        "You may not use the tool {name} here; the operator of this bot decides who may.",
         "你在这里不能使用工具 {name}，由机器人的管理员决定谁可以使用。",
         "你在這裡不能使用工具 {name}，由機器人的管理員決定誰可以使用。",
     ),
@@ -64,7 +64,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "這個聊天室沒有給我專屬的指示。輸入 `{command}` 加上你的要求即可設定。",
     ),
     "persona_given": (
-        "Whoever runs this bot wrote instructions for this chat, too, which stand above its own.",
+        "The operator of this bot wrote instructions for this chat, too; they come first.",
         "机器人的运行者也为此聊天写了指示，优先于此聊天自己的指示。",
         "機器人的營運者也為這個聊天室寫了指示，優先於聊天室自己的指示。",
     ),
@@ -84,23 +84,23 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "這些指示有 {length} 個字元，最多 {limit} 個。請縮短。",
     ),
     "busy_queue": (
-        "A question that comes while I answer waits for its turn.",
+        "A question that you send while I answer waits its turn.",
         "我正在回答时收到的新问题会排队等候。",
         "我正在回答時收到的新問題會排隊等候。",
     ),
     "busy_collect": (
-        "What you send within two seconds of each other is one question. I wait that long before I begin.",
+        "Messages that you send within two seconds of each other become one question. I wait that long before I start.",
         "两秒内接连发送的内容算作一个问题；我会等这么久再开始回答。",
         "兩秒內接連傳送的內容算作一個問題；我會等這麼久再開始回答。",
     ),
     "busy_interrupt": (
-        "A new question of yours ends the answer that I am writing for you.",
+        "Your new question stops the answer that I am writing for you.",
         "你发来新问题时，我会停止正在为你写的回答。",
         "你傳來新問題時，我會停止正在為你寫的回答。",
     ),
     "busy_steer": (
-        "What you send while I work on your question is taken into account as soon as I read my tools' results; else "
-        "it waits for its turn.",
+        "What you send while I work on your question is considered as soon as I read my tools' results; otherwise "
+        "it waits its turn.",
         "我处理你的问题时，你发送的内容会在我读取工具结果时一并考虑；否则排队等候。",
         "我處理你的問題時，你傳送的內容會在我讀取工具結果時一併考慮；否則排隊等候。",
     ),
@@ -111,14 +111,14 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "可用 `{command} queue`（排隊）、`{command} collect`（合併）、`{command} interrupt`（打斷）或 "
         "`{command} steer`（補充）來更改。",
     ),
-    "model_now": ("This chat is answered by {model}.", "此聊天由 {model} 回答。", "這個聊天室由 {model} 回答。"),
+    "model_now": ("{model} answers in this chat.", "此聊天由 {model} 回答。", "這個聊天室由 {model} 回答。"),
     "model_given": (
-        "This chat is answered by {model}, which whoever runs this bot chose for it.",
+        "{model} answers in this chat, as the operator of this bot chose.",
         "此聊天由 {model} 回答，这是机器人的运行者为此聊天选择的。",
         "這個聊天室由 {model} 回答，這是機器人的營運者為此聊天室選擇的。",
     ),
     "model_set": (
-        "From now on this chat is answered by {model}.",
+        "From now on {model} answers in this chat.",
         "此聊天从现在起由 {model} 回答。",
         "這個聊天室從現在起由 {model} 回答。",
     ),
@@ -131,7 +131,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "memory_listed": ("This is what I remember:", "我记住的内容：", "我記住的內容："),
     "memory_empty": ("I remember nothing here.", "我这里没有记住任何内容。", "我在這裡沒有記住任何內容。"),
     "memory_outside": (
-        "kept beside text from outside; used only when it is looked up",
+        "noted beside text from outside; used only when looked up",
         "记住时对话中有外部内容，只在查找时使用",
         "記住時對話中有外部內容，只在查詢時使用",
     ),
@@ -148,7 +148,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     ),
     "reminders_listed": ("Your reminders here ({zone}):", "你在这里的提醒（{zone}）：", "你在這裡的提醒（{zone}）："),
     "reminders_none": (
-        "No reminders of yours wait here. Ask me for one: remind me every weekday at 8 to stretch.",
+        "You have no reminders here. Ask me for one: remind me every weekday at 8 to stretch.",
         "你在这里没有等待中的提醒。可以这样设置：每个工作日早上八点提醒我活动一下。",
         "你在這裡沒有等待中的提醒。可以這樣設定：每個工作日早上八點提醒我活動一下。",
     ),
@@ -170,7 +170,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "提醒 {number} 已暫停，恢復前不會傳送。",
     ),
     "reminders_resume": (
-        "Reminder {number} goes on: next {when}.",
+        "Reminder {number} continues: next {when}.",
         "提醒 {number} 已恢复，下一次：{when}。",
         "提醒 {number} 已恢復，下一次：{when}。",
     ),
@@ -186,47 +186,48 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "提醒 {number} 只有一次，可以刪除，不能暫停。",
     ),
     "forget_sure": (
-        "This deletes everything kept of this chat for good: {turns:turn|turns}, reminders and files. Write `{command} "
-        "yes` to do it. What I remember about you stays; `{memory}` shows it.",
+        "This permanently deletes everything stored of this chat: {turns:turn|turns}, reminders and files. Write "
+        "`{command} yes` to confirm. What I remember about you stays; `{memory}` shows it.",
         "这会永久删除此聊天的全部记录：{turns} 轮对话、提醒和文件。确定的话请发送 `{command} yes`。"
         "我记住的关于你的内容会保留，可用 `{memory}` 查看。",
         "這會永久刪除這個聊天室的所有紀錄：{turns} 輪對話、提醒和檔案。確定的話請輸入 `{command} yes`。"
         "我記住的關於你的內容會保留，可用 `{memory}` 查看。",
     ),
     "export": (
-        "Here is what is kept of this chat. Questions, with their answers: {turns}.",
+        "Here is what is stored of this chat: {turns:question|questions} with the answers.",
         "这是此聊天保存的内容：{turns} 个提问及回答。",
         "這是這個聊天室保存的內容：{turns} 個提問及回答。",
     ),
     "export_own": (
-        "Here is what you asked in this chat. Questions, with their answers: {turns}. An admin may write `{all}` for "
-        "those of everybody.",
+        "Here are your questions in this chat, with their answers: {turns}. An admin can write `{all}` for "
+        "everybody's.",
         "这是你在此聊天中的 {turns} 个提问及回答。管理员可以发送 `{all}` 导出所有人的。",
         "這是你在這個聊天室的 {turns} 個提問及回答。管理員可以輸入 `{all}` 匯出所有人的。",
     ),
     "export_left_out": (
-        "The {count} oldest are left out: a file may have at most {size} MB here. Who runs this bot can export all.",
+        "The oldest {count} are missing: a file can have at most {size} MB here. The operator of this bot can "
+        "export all.",
         "最早的 {count} 个未包含在内：这里的文件最大 {size} MB。机器人的管理员可以导出全部。",
         "最早的 {count} 個沒有包含在內：這裡的檔案最大 {size} MB。機器人的管理員可以匯出全部。",
     ),
     "export_nothing": (
-        "Nothing is kept of this chat that could be exported for you.",
+        "Nothing is stored of this chat that I could export for you.",
         "此聊天没有可以为你导出的内容。",
         "這個聊天室沒有可以為你匯出的內容。",
     ),
     "export_usage": (
-        "Write `{command}` for a Markdown file or `{command} json` for JSON; in a group with `all` behind it for "
-        "everybody's questions.",
+        "Write `{command}` for a Markdown file or `{command} json` for JSON; in a group, add `all` for everybody's "
+        "questions.",
         "发送 `{command}` 得到 Markdown 文件，`{command} json` 得到 JSON；在群里加上 `all` 导出所有人的提问。",
         "輸入 `{command}` 取得 Markdown 檔案，`{command} json` 取得 JSON；在群組裡加上 `all` 匯出所有人的提問。",
     ),
     "forgotten": (
-        "Everything kept of this chat is deleted: {turns:turn|turns}.",
+        "Everything stored of this chat is deleted: {turns:turn|turns}.",
         "此聊天的全部记录已删除：共 {turns} 轮对话。",
         "這個聊天室的所有紀錄已刪除：共 {turns} 輪對話。",
     ),
     "forgotten_soon": (
-        "Another program is reading it just now: from the files it goes as soon as that ends.",
+        "Another program is reading the database right now; the files are overwritten as soon as it is done.",
         "另一个程序正在读取这些数据，读取结束后，文件中的内容也会立即清除。",
         "另一個程式正在讀取這些資料，讀取結束後，檔案中的內容也會立即清除。",
     ),

@@ -13,7 +13,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "hours": ("{hours} h {minutes} min", "{hours} 小时 {minutes} 分钟", "{hours} 小時 {minutes} 分鐘"),
     "days": ("{count:day|days}", "{count} 天", "{count} 天"),
     "waiting": (
-        "Received: “{text}”. It waits for the answer before it.",
+        "Received: “{text}”. It will be answered next.",
         "已收到：“{text}”，正在等待前面的回答。",
         "已收到：「{text}」，正在等待前面的回答。",
     ),
@@ -28,7 +28,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "這個聊天室已有許多訊息在排隊，請稍後再試。",
     ),
     "reminder_left_out": (
-        "⏰ I leave this reminder's question out: {text}\n\n{why}",
+        "⏰ I skip this reminder's question: {text}\n\n{why}",
         "⏰ 这个提醒的提问我先不回答：{text}\n\n{why}",
         "⏰ 這個提醒的提問我先不回答：{text}\n\n{why}",
     ),
@@ -48,12 +48,12 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "這則訊息太長了：共 {length} 個字元，我最多能讀 {limit} 個。",
     ),
     "spent_person": (
-        "You have used up what I may spend for you today. It starts again in {wait}.",
+        "Your budget for today is used up. It resets in {wait}.",
         "你今天的用量已达上限，{wait}后重新计算。",
         "你今天的用量已達上限，{wait}後重新計算。",
     ),
     "spent_chat": (
-        "This chat has used up what I may spend on it today. It starts again in {wait}.",
+        "This chat's budget for today is used up. It resets in {wait}.",
         "此聊天今天的用量已达上限，{wait}后重新计算。",
         "這個聊天室今天的用量已達上限，{wait}後重新計算。",
     ),
@@ -63,17 +63,18 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "這個工作空間今天的用量已達上限，{wait}後重新計算。",
     ),
     "spent_all": (
-        "I have used up everything I may spend today. It starts again in {wait}.",
+        "Today's budget is used up. It resets in {wait}.",
         "我今天的总用量已达上限，{wait}后重新计算。",
         "我今天的總用量已達上限，{wait}後重新計算。",
     ),
     "spent_nobody": (
-        "This question needs more than I may spend in a whole day. A shorter one may fit; the operator can allow more.",
+        "This question needs more than a whole day's budget. A shorter one may fit; the operator of this bot can "
+        "allow more.",
         "这个问题所需的用量超过了一整天的上限。可以缩短问题再试，或请管理员提高上限。",
         "這個問題所需的用量超過一整天的上限。可以縮短問題再試，或請管理員提高上限。",
     ),
     "usage_head": (
-        "**Today** (starts again in {wait})",
+        "**Today** (resets in {wait})",
         "**今日用量**（{wait}后重新计算）",
         "**今日用量**（{wait}後重新計算）",
     ),

@@ -20,28 +20,27 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我還不認識你。如果這是你的機器人，請寫 {pair} 和它啟動時主控台顯示的配對碼；否則需要管理員加入你的 ID：{id}",
     ),
     "faceless": (
-        "I answer people, and here you write as a group or a channel, so I cannot tell who asks. Please write as "
-        "yourself.",
+        "Here you write as a group or a channel, so I cannot tell who is asking. Please write as yourself.",
         "我只回答个人。你现在以群组或频道的身份发言，我不知道是谁在提问，请用自己的账号发送。",
         "我只回答個人。你現在以群組或頻道的身分發言，我不知道是誰在提問，請用自己的帳號傳送。",
     ),
     "paired": (
-        "Welcome. You are the owner of this bot now, and I answer you.",
+        "Welcome! You now own this bot.",
         "欢迎！你现在是这个机器人的主人，我会回答你。",
         "歡迎！你現在是這個機器人的擁有者，我會回答你。",
     ),
     "pair_wrong": (
-        "This code is wrong. The right one stands on the bot's console.",
+        "This code is wrong. The right one is on the bot's console.",
         "这个配对码不对。正确的配对码显示在机器人的控制台上。",
         "這個配對碼不對。正確的配對碼顯示在機器人的主控台上。",
     ),
     "pair_gone": (
-        "No code is valid any more. Restart the bot: its console then shows a new one.",
+        "The code has expired. Restart the bot: its console then shows a new one.",
         "配对码已经失效。请重新启动机器人，控制台会显示新的配对码。",
         "配對碼已經失效。請重新啟動機器人，主控台會顯示新的配對碼。",
     ),
     "pair_already": (
-        "You are an owner of this bot already. To add another account of yours, write {link} here and the code there.",
+        "You already own this bot. To add another account of yours, write {link} here and use its code there.",
         "你已经是这个机器人的主人。要添加你的另一个账号，请在这里发送 {link}，再到那边发送配对码。",
         "你已經是這個機器人的擁有者。要加入你的另一個帳號，請在這裡輸入 {link}，再到那邊輸入配對碼。",
     ),
@@ -64,20 +63,20 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "輸錯的次數太多。請在 {wait}後再試。",
     ),
     "link_code": (
-        "From another account of yours, anywhere, write me `/pair {code}` within 15 minutes (in Slack: `pair {code}`). "
-        "That account is an owner of this bot then. The code works once; show it to nobody.",
+        "Within 15 minutes, write `/pair {code}` to me from your other account, on any platform (in Slack: `pair "
+        "{code}`). That account then owns this bot, too. The code works once; show it to nobody.",
         "请在 15 分钟内用你的另一个账号（任何平台均可）向我发送 `/pair {code}`（在 Slack 中：`pair {code}`）。"
         "那个账号随后也是这个机器人的主人。配对码只能使用一次，请不要给别人看。",
         "請在 15 分鐘內用你的另一個帳號（任何平台皆可）向我輸入 `/pair {code}`（在 Slack 中：`pair {code}`）。"
         "那個帳號隨後也是這個機器人的擁有者。配對碼只能使用一次，請不要給別人看。",
     ),
     "link_used": (
-        "{id} used your code and is an owner of this bot now. If that was not you, write `{forbid} {id}` at once.",
+        "{id} used your code and now owns this bot, too. If that was not you, write `{forbid} {id}` at once.",
         "{id} 使用了你的配对码，现在是这个机器人的主人。如果那不是你，请立即发送 `{forbid} {id}`。",
         "{id} 使用了你的配對碼，現在是這個機器人的擁有者。如果那不是你，請立即輸入 `{forbid} {id}`。",
     ),
     "linked": (
-        "Welcome. This account is an owner of this bot now, too, and I answer you.",
+        "Welcome! This account now owns this bot, too.",
         "欢迎！这个账号现在也是机器人的主人，我会回答你。",
         "歡迎！這個帳號現在也是機器人的擁有者，我會回答你。",
     ),
@@ -112,7 +111,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "只有機器人的擁有者可以這麼做。",
     ),
     "in_private": (
-        "I tell you that only in a private chat.",
+        "I only tell you that in a private chat.",
         "这些内容我只在私聊中告诉你。",
         "這些內容我只在私人聊天中告訴你。",
     ),
@@ -137,7 +136,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     ),
     "people_nobody": ("Nobody has a role yet.", "还没有人被授予权限。", "還沒有人獲得權限。"),
     "id_written": (
-        "{text!r} is not how this id is written and would match nobody: write {right}.",
+        "{text!r} is written wrongly and would match nobody: write {right}.",
         "{text!r} 的写法不对，不会匹配任何人：请写成 {right}。",
         "{text!r} 的寫法不正確，不會對應到任何人：請寫成 {right}。",
     ),
@@ -147,24 +146,24 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "{text!r} 缺少平台：請寫成 {right}。",
     ),
     "id_group": (
-        "{text!r} is a group, not a person: a group is written {right}, as /whoami shows it there, and listed in "
+        "{text!r} is a group, not a person: groups are written {right}, as /whoami shows there, and belong in "
         "ALLOWED_CHATS.",
         "{text!r} 是群组，不是个人：群组写成 {right}（在群里发送 /whoami 可以看到），并列在 ALLOWED_CHATS 中。",
         "{text!r} 是群組，不是個人：群組寫成 {right}（在群組輸入 /whoami 可以看到），並列在 ALLOWED_CHATS 中。",
     ),
     "id_person": (
-        "{text!r} is no id of a person. Such ids are written {examples}.",
+        "{text!r} is not a person's id. Write one as {examples}.",
         "{text!r} 不是个人的 ID。个人的 ID 写成：{examples}。",
         "{text!r} 不是個人的 ID。個人的 ID 寫成：{examples}。",
     ),
     "id_chat": (
-        "{text!r} is no chat. Chats are written {examples}, as /whoami shows it in that chat.",
+        "{text!r} is not a chat. Write one as {examples}; /whoami shows it in that chat.",
         "{text!r} 不是聊天。聊天写成：{examples}，在该聊天中发送 /whoami 可以看到。",
         "{text!r} 不是聊天室。聊天室寫成：{examples}，在該聊天室輸入 /whoami 可以看到。",
     ),
     "id_channel": (
-        "{text!r} is no chat. Chats are written {examples}, as /whoami shows it in that chat, and all of a platform as "
-        "its name with :*.",
+        "{text!r} is not a chat. Write one as {examples}; /whoami shows it in that chat. A platform's name with :* "
+        "means all of its chats.",
         "{text!r} 不是聊天。聊天写成：{examples}（在该聊天中发送 /whoami 可以看到），"
         "平台名加 :* 表示该平台的所有聊天。",
         "{text!r} 不是聊天室。聊天室寫成：{examples}（在該聊天室輸入 /whoami 可以看到），"
@@ -176,22 +175,22 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "{text!r} 不是任何人的 ID。請寫成：{examples}，或 admins、everybody。",
     ),
     "allow_operator": (
-        "Who may write in this chat is decided by whoever runs this bot.",
+        "The operator of this bot decides who may write in this chat.",
         "谁可以在此聊天中使用我，由机器人的运行者决定。",
         "誰可以在這個聊天室使用我，由機器人的營運者決定。",
     ),
     "id_workspace": (
-        "{text!r} is no workspace or server. Those are written {examples}.",
+        "{text!r} is not a workspace or server. Write one as {examples}.",
         "{text!r} 不是工作区或服务器。请写成：{examples}。",
         "{text!r} 不是工作空間或伺服器。請寫成：{examples}。",
     ),
     "id_role": (
-        "{text!r} is no role. Roles are written {examples}.",
+        "{text!r} is not a role. Write one as {examples}.",
         "{text!r} 不是身份组。请写成：{examples}。",
         "{text!r} 不是身分組。請寫成：{examples}。",
     ),
     "id_any": (
-        "{text!r} is no id. Write one as {examples}, or `here` for this chat.",
+        "{text!r} is not an id. Write one as {examples}, or `here` for this chat.",
         "{text!r} 不是 ID。请写成：{examples}，或用 `here` 表示此聊天。",
         "{text!r} 不是 ID。請寫成：{examples}，或用 `here` 代表這個聊天室。",
     ),

@@ -10,7 +10,7 @@ from tools.languages import Words
 SENTENCES: Final[Mapping[str, Words]] = {
     "why_nothing": ("Nothing was answered here yet.", "这里还没有回答过问题。", "這裡還沒有回答過問題。"),
     "why_own": (
-        "The last answer was a sentence of my own: no model was asked.",
+        "I wrote the last answer myself: no model was asked.",
         "上一个回答是固定的提示，没有调用模型。",
         "上一個回答是固定的提示，沒有呼叫模型。",
     ),
@@ -31,7 +31,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "- **{name}** `{arguments}`：{status}，{seconds} 秒，{cost}",
     ),
     "why_thought": (
-        "What it thought, {count:character|characters}, begins with:",
+        "Its reasoning, {count:character|characters}, begins with:",
         "它的思考过程共 {count} 个字符，开头是：",
         "它的思考過程共 {count} 個字元，開頭是：",
     ),
@@ -50,7 +50,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "why_cancelled": ("cancelled", "已取消", "已取消"),
     "why_cached": ("known already, not run again", "已有结果，未再次运行", "已有結果，未再次執行"),
     "why_tokens": (
-        "Tokens: {prompt} read ({cached} of them cached), {completion} written ({reasoning} of them thinking).",
+        "Tokens: {prompt} read ({cached} of them cached), {completion} written ({reasoning} of them reasoning).",
         "Token：读取 {prompt}（其中缓存 {cached}），生成 {completion}（其中思考 {reasoning}）。",
         "Token：讀取 {prompt}（其中快取 {cached}），產生 {completion}（其中思考 {reasoning}）。",
     ),
@@ -61,8 +61,8 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "費用：不明，沒有這個模型的價格。",
     ),
     "context": (
-        "{model} is told the last {turns:turn|turns} of this chat word for word: about {tokens:token|tokens} with "
-        "everything below, of {window} that may be sent.",
+        "{model} sees the last {turns:turn|turns} of this chat word for word: about {tokens:token|tokens} with "
+        "everything below, out of {window}.",
         "{model} 会逐字看到此聊天最近的 {turns} 轮对话：连同以下内容约 {tokens} 个 token，最多可发送 {window} 个。",
         "{model} 會逐字看到這個聊天室最近的 {turns} 輪對話：連同以下內容約 {tokens} 個 token，最多可送出 {window} 個。",
     ),
@@ -73,7 +73,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     ),
     "context_facts": ("What I remember is told too:", "还包括我记住的内容：", "還包括我記住的內容："),
     "context_summary": (
-        "Of the {turns:turn|turns} before these it is told this summary:",
+        "It sees this summary of the {turns:turn|turns} before these:",
         "更早的 {turns} 轮对话以这份摘要代替：",
         "更早的 {turns} 輪對話以這份摘要代替：",
     ),

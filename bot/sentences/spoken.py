@@ -9,7 +9,7 @@ from tools.languages import Words
 
 SENTENCES: Final[Mapping[str, Words]] = {
     "voice_on": (
-        "I also speak my answers in this chat. `{command} off` ends that.",
+        "From now on I also speak my answers in this chat. `{command} off` ends that.",
         "我在此聊天中的回答会附带语音。发送 `{command} off` 可以关闭。",
         "我在這個聊天室的回答會附上語音。輸入 `{command} off` 可以關閉。",
     ),
@@ -19,22 +19,22 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我在這個聊天室只用文字回答。輸入 `{command} on` 可以同時收到語音。",
     ),
     "voice_unset": (
-        "I cannot speak here: whoever runs this bot has not set that up.",
+        "I cannot speak here: the operator of this bot has not set that up.",
         "我在这里不能用语音回答：机器人的管理员没有设置语音功能。",
         "我在這裡無法用語音回答：機器人的管理員沒有設定語音功能。",
     ),
     "voice_nothing": (
-        "There is no answer here that I could speak. Write `{command}` to hear those that come.",
+        "There is no answer here that I could speak. Write `{command}` to hear the next ones.",
         "这里没有可以朗读的回答。发送 `{command}` 可以收到之后回答的语音。",
         "這裡沒有可以朗讀的回答。輸入 `{command}` 可以收到之後回答的語音。",
     ),
     "voice_long": (
-        "The rest stands in the text.",
+        "The rest is in the text.",
         "其余内容请看文字。",
         "其餘內容請看文字。",
     ),
     "voice_failed": (
-        "I could not speak this answer just now. It is complete as text.",
+        "I could not speak this answer. It is complete as text.",
         "刚才无法生成语音，文字回答是完整的。",
         "剛才無法產生語音，文字回答是完整的。",
     ),

@@ -19,9 +19,7 @@ from tests.patience import PATIENCE
 ADA, BOB = 7, 8
 CLOSED = {"ALLOW_ALL": "false", "ALLOWED_USERS": "telegram:7,slack:T0PARLEY/U7,discord:7"}
 PLATFORMS = ("telegram", "slack", "discord")
-FACELESS = (
-    "I answer people, and here you write as a group or a channel, so I cannot tell who asks. Please write as yourself."
-)
+FACELESS = "Here you write as a group or a channel, so I cannot tell who is asking. Please write as yourself."
 
 
 class Place:
@@ -384,7 +382,7 @@ async def test_an_owner_adds_the_own_account_on_another_platform(
         known.say("/link")
         await known.until(lambda texts: len(texts) == (2 if group.texts else 3))
         # As it is written there, whatever is written here.
-        [code] = re.findall(r"write me `?/pair (\d{4}-\d\d)", known.texts[-1])
+        [code] = re.findall(r"write `?/pair (\d{4}-\d\d)", known.texts[-1])
         new.say(f"/pair {code}")
         await decided(world, bot, done=5)
         new.say("please answer me")
@@ -394,12 +392,12 @@ async def test_an_owner_adds_the_own_account_on_another_platform(
 
     wrong, welcome, answer, people = new.texts
     assert wrong.startswith("This code is wrong or has expired. If this bot is yours, write ")
-    assert welcome == "Welcome. This account is an owner of this bot now, too, and I answer you."
+    assert welcome == "Welcome! This account now owns this bot, too."
     assert answer == "Here you are."
     assert people.count(": owner") == 2
     ids = {"telegram": "telegram:8", "slack": "slack:T0PARLEY/U8", "discord": "discord:8"}
-    assert known.texts[-1].startswith(f"{ids[second]} used your code and is an owner of this bot now.")
-    assert "I tell you that only in a private chat." in [*group.texts, *known.texts]
+    assert known.texts[-1].startswith(f"{ids[second]} used your code and now owns this bot, too.")
+    assert "I only tell you that in a private chat." in [*group.texts, *known.texts]
     assert not any(re.search(r"\d{4}-\d\d", text) for text in group.texts)
 
 
@@ -526,7 +524,7 @@ async def test_who_has_nothing_left_today_is_told_once_until_when_and_others_go_
     for place in places:
         answer, refusal, usage = place.texts
         assert answer == "Yes.", place.platform
-        assert refusal.startswith("You have used up what I may spend for you today. It starts again in ")
+        assert refusal.startswith("Your budget for today is used up. It resets in ")
         assert "4 questions, 110,000 tokens of 100,000 (0 left), cost unknown" in usage, place.platform
         assert "everybody" not in usage, place.platform
     assert [other.texts for other in others] == [["Yes."]] * 3
@@ -563,7 +561,7 @@ async def test_a_quota_that_ends_within_a_turn_keeps_what_stands_and_says_so(wor
         await decided(world, bot, failed=2)
 
     [text] = place.texts
-    assert text.startswith("Let me look.\n\nYou have used up what I may spend for you today.")
+    assert text.startswith("Let me look.\n\nYour budget for today is used up.")
     assert len(world.model.requests) == 1
 
 
@@ -581,7 +579,7 @@ async def test_what_a_turn_cost_is_kept_and_an_admin_sees_the_whole_day(world: W
         admin.say("/usage")
         await decided(world, bot, done=4)
 
-    assert place.texts[-1].startswith("I have used up everything I may spend today.")
+    assert place.texts[-1].startswith("Today's budget is used up.")
     everybody = next(line for line in admin.texts[-1].splitlines() if "everybody" in line)
     assert "120,000 tokens of 2,000,000 (1,880,000 left), $2.40 of $2.00 ($0.00 left)" in everybody
     assert "telegram:8: 4 questions, 120,000 tokens, $2.40" in admin.texts[-1]

@@ -54,13 +54,13 @@ async def test_a_person_begins_anew_alone_and_an_admin_for_all(world: World, sta
             (ADA, "I like jasmine tea", "Noted."),
             (BOB, "I like black coffee", "Noted."),
             (ADA, "/new all", "Only an admin of this bot may do that here."),
-            (ADA, "/new", "begins here for you"),
+            (ADA, "/new", "Your new conversation starts here"),
             (BOB, "What do I like?", "Noted."),
         ):
             await room.say(person, text, answer)
             await bot.dispatcher.wait_idle()
         told = str(world.model.requests[-1].body["messages"])
-        await room.say(BOB, "/new all", "A new conversation begins here.")
+        await room.say(BOB, "/new all", "A new conversation starts here.")
         await bot.dispatcher.wait_idle()
         await room.say(ADA, "And now?", "Noted.")
         after = str(world.model.requests[-1].body["messages"])

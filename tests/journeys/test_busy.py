@@ -80,7 +80,7 @@ async def test_a_new_question_ends_the_answer_that_is_being_written(world: World
     ada = Person(world, platform)
     async with start(platform) as bot:
         ada.say("/busy interrupt")
-        await ada.until(lambda: any("ends the answer" in text for text in ada.shown))
+        await ada.until(lambda: any("stops the answer" in text for text in ada.shown))
         ada.say("Tea?")
         await ada.until(lambda: any("word1" in text for text in ada.shown))
         ada.say("Milk?")

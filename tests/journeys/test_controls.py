@@ -22,7 +22,7 @@ PLATFORMS = ("telegram", "discord", "slack")
 ADA, BOB = 7, 8
 LONG = " ".join(f"word{number}" for number in range(400))
 NOT_YOURS = "Only the person who asked, or an admin, may do that."
-OLD = "This button belongs to an answer that is not the newest any more."
+OLD = "This button belongs to an older answer; there is a newer one."
 STOP, AGAIN, GO_ON, SPEAK, GOOD, BAD = "⏹ Stop", "🔄 Regenerate", "▶️ Continue", "🔊", "👍", "👎"
 
 

@@ -50,8 +50,8 @@ class Case:
 
 
 CASES = (
-    Case("key refused", (Reply.refusal(401, LEAKY),), "The model cannot be used as it is configured."),
-    Case("request refused", (Reply.refusal(400, LEAKY),), "The model cannot be used as it is configured."),
+    Case("key refused", (Reply.refusal(401, LEAKY),), "The model is not set up correctly."),
+    Case("request refused", (Reply.refusal(400, LEAKY),), "The model is not set up correctly."),
     Case("server fails", (Reply.refusal(500, LEAKY),) * 4, "The model is overloaded right now."),
     Case("error in the stream", (Reply("x", error_object=0, error={"message": LEAKY}),) * 4, "The model"),
     Case(
@@ -64,12 +64,12 @@ CASES = (
     Case(
         "nothing after a tool",
         (Reply(calls=(("calculator", {"expression": "1+1"}),)), *[Reply("")] * 4),
-        "I used calculator, but could not make an answer",
+        "I used calculator, but could not write an answer",
     ),
     Case(
         "no answer to the last question after a tool",
         (Reply(calls=(("calculator", {"expression": "1+1"}),)), Reply(""), Reply(""), *[Reply.refusal(500, LEAKY)] * 4),
-        "I used calculator, but could not make an answer",
+        "I used calculator, but could not write an answer",
     ),
 )
 

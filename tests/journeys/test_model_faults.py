@@ -27,7 +27,7 @@ WHOLE = f"{HALF} and the rest never comes"
 SHORT = {"FIRST_TOKEN_SECONDS": "2", "IDLE_SECONDS": "1", "TURN_SECONDS": "6", "TOOL_MODE": "prompt"}
 BROKE_OFF = "The model's answer broke off here. Write /retry to ask again."
 SLOW = "The model did not answer in time. Write /retry to ask again."
-REFUSED = "The model cannot be used as it is configured."
+REFUSED = "The model is not set up correctly."
 CONTENT = "The model's provider refuses to answer this, and it is not sent again."
 EMPTY_ACCOUNT = "The account that pays for the model is empty."
 EMPTY = "The model gave no answer. Write /retry to ask again."
@@ -248,16 +248,16 @@ async def test_a_first_message_too_long_for_the_model_is_told_so_with_its_window
     chat = Chat(world)
     async with start("telegram", **SHORT) as bot:
         chat.say("please read this: " + "a stone and a leaf " * 1_800)
-        await chat.until("This message is too long for the model: it is about ")
+        await chat.until("This message is too long for the model: about ")
         await bot.dispatcher.wait_idle()
         chat.say("please answer me")
         await chat.until("Of course.")
         await bot.dispatcher.wait_idle()
         chat.say("/context")
-        await chat.until("of 6,000 that may be sent")
+        await chat.until("everything below, out of 6,000")
 
     said = next(one.text for one in chat.messages if "too long" in one.text)
-    assert "the model takes 6,000 with all else it is told." in said and "/new" not in said
+    assert "the model takes 6,000 with my instructions." in said and "/new" not in said
 
 
 async def test_a_window_that_does_not_even_hold_our_own_words_is_the_operators_affair(

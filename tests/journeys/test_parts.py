@@ -56,7 +56,7 @@ async def test_a_forward_whose_words_discord_withholds_is_named(world: World, st
         await bot.dispatcher.wait_idle()
 
     [text] = place.texts
-    assert "I cannot read this yet, so my answer leaves it aside: a forwarded message." in text
+    assert "I cannot read this yet, so my answer ignores it: a forwarded message." in text
 
 
 async def test_a_paste_that_telegrams_client_cut_is_one_question(world: World, start: Start) -> None:

@@ -17,7 +17,7 @@ from tests.conftest import RawJson
 from tests.journeys.conftest import Process, Start, World
 from tests.journeys.test_enclosures import PDF, PLATFORMS, PNG, UNREAD, Place
 
-UNSEEN = "(The model that answered cannot see pictures, so this leaves them aside.)"
+UNSEEN = "(The model that answered cannot see pictures, so this answer ignores them.)"
 LARGE = ("large.png", "image/png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (30_000).to_bytes(4, "big") * 2)
 NO_PICTURE = ("page.png", "image/png", b"<html>no picture</html>")
 
@@ -164,7 +164,7 @@ async def test_what_is_no_picture_or_too_large_or_no_picture_at_all_is_said(worl
         assert text.split("\n\n") == [
             "This is too large for me to read: a picture (large.png). Please send a smaller version, or the part that "
             "matters.",
-            f"{UNREAD}, so my answer leaves it aside: a picture (page.png).",
+            f"{UNREAD}, so my answer ignores it: a picture (page.png).",
             "This seems to be damaged, so I cannot read it: a file (report.pdf). Please send it again.",
             "A cat.",
         ]
@@ -188,7 +188,7 @@ async def test_a_picture_that_cannot_be_fetched_is_said_and_the_question_answere
                 await place.until("A cat.")
         await bot.dispatcher.wait_idle()
 
-    assert places[0].texts[0].startswith(f"{UNREAD}, so my answer leaves it aside: a picture")
+    assert places[0].texts[0].startswith(f"{UNREAD}, so my answer ignores it: a picture")
     assert places[1].texts[0].startswith("I am not allowed to read files here: a picture")
     assert caplog.text.count("a picture is left unread") == 2
     assert world.slack.bot_token not in caplog.text and world.telegram.token not in caplog.text

@@ -206,4 +206,4 @@ async def test_slack_that_says_nothing_of_a_file_leaves_it_unread(world: World, 
         text = await answered(world, ask(world, 1, NOTES, {}, connected=True))
         await bot.dispatcher.wait_idle()
 
-    assert text.startswith("I cannot read this yet, so my answer leaves it aside: a file.")
+    assert text.startswith("I cannot read this yet, so my answer ignores it: a file.")

@@ -130,7 +130,7 @@ async def test_only_admins_choose_it_in_a_group_and_without_a_speaker_one_senten
         for platform in PLATFORMS:
             place = Place(world, platform)
             command(place, "voice on")
-            await place.until("I cannot speak here: whoever runs this bot has not set that up.")
+            await place.until("I cannot speak here: the operator of this bot has not set that up.")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ async def test_a_text_stays_as_it_is_where_nothing_speaks_it_and_that_is_said_on
         for _ in range(2):
             place.send("When does it leave?")
             await bot.dispatcher.wait_idle()
-        await place.until("I could not speak this answer just now")
+        await place.until("I could not speak this answer")
         await until(lambda: sum("good trip" in text for text in texts(place)) == 2)
         await bot.dispatcher.wait_idle()
 
@@ -262,7 +262,7 @@ async def test_a_long_answer_is_spoken_in_part_and_says_so(world: World, start: 
         await until(lambda: len(voices(place)) == 2)
         await bot.dispatcher.wait_idle()
 
-    assert world.model.speech.said[1].endswith("this one is a sentence. The rest stands in the text.")
+    assert world.model.speech.said[1].endswith("this one is a sentence. The rest is in the text.")
     assert 2_000 < len(world.model.speech.said[1]) < 2_600
 
 
@@ -463,7 +463,7 @@ async def test_without_a_speaker_nothing_is_read_aloud(world: World, start: Star
     async with start("telegram", SPEECH_MODEL="") as bot:
         place = Place(world, "telegram")
         command(place, "voice")
-        await place.until("I cannot speak here: whoever runs this bot has not set that up.")
+        await place.until("I cannot speak here: the operator of this bot has not set that up.")
         await bot.dispatcher.wait_idle()
 
 

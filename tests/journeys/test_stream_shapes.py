@@ -26,7 +26,7 @@ SAID = "It is 391."
 ARGUMENTS = '{"expression": "17*23"}'
 WRITTEN = ('<tool_call>{"name": "calculator", "argu', f'ments": {ARGUMENTS}}}</tool_call>')
 DONE = "data: [DONE]"
-MISSET = r"The model cannot be used as it is configured\. .*"
+MISSET = r"The model is not set up correctly\. .*"
 LENGTH, WITHHELD = r"It is\s+The answer stops here: .*", r"It is\s+The model's provider withheld the rest .*"
 
 Lines: TypeAlias = tuple[str, ...]

@@ -79,7 +79,7 @@ async def test_a_tool_is_for_those_whom_it_is_left_to_and_a_chat_has_its_own_wor
     ada, bob, last = (request.body for request in world.model.requests)
     names = [{tool["function"]["name"] for tool in body["tools"]} for body in (ada, bob)]
     assert names[0] - names[1] == {"calculator"}
-    assert "You may not use the tool calculator here." in called.replace("\\", "")
+    assert "You may not use the tool calculator here;" in called.replace("\\", "")
     assert "admin" in refused and "From now on" in taken
     assert "Answer as a butler." in str(last["messages"][0]) and "pirate" not in str(last["messages"])
     assert "butler" not in str(bob["messages"])

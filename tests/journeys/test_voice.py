@@ -317,8 +317,8 @@ def signs(world: World) -> set[str]:
     ("sent", "said", "status", "asked"),
     [
         (OGG, "", 0, "I heard no words in this: a voice message."),
-        (b"#!AMR" + b"x" * 60, SAID, 0, "I could not make anything of this recording: a voice message."),
-        (OGG, SAID, 400, "I could not make anything of this recording: a voice message."),
+        (b"#!AMR" + b"x" * 60, SAID, 0, "I could not understand this recording: a voice message."),
+        (OGG, SAID, 400, "I could not understand this recording: a voice message."),
         (OGG, SAID, 401, "I cannot listen to this here: a voice message."),
         (OGG, SAID, 500, "I could not listen to this just now: a voice message."),
     ],

@@ -127,7 +127,7 @@ async def test_without_a_model_it_says_which_setting_is_missing(chat: Chat) -> N
     [
         (
             {"OPENAI_API_KEY": "sk-wrong-key-0123456"},
-            "The model cannot be used as it is configured.",
+            "The model is not set up correctly.",
             "parley: openai:scripted refuses the key of OPENAI_API_KEY (status 401",
         ),
         (
@@ -137,7 +137,7 @@ async def test_without_a_model_it_says_which_setting_is_missing(chat: Chat) -> N
         ),
         (
             {"MODEL": "openai:gone"},
-            "The model cannot be used as it is configured.",
+            "The model is not set up correctly.",
             "parley: openai:gone is not known to its server (status 404",
         ),
     ],

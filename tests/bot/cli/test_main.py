@@ -186,7 +186,7 @@ def test_a_mistyped_database_url_is_exit_code_2_and_touches_nothing(
         ("TOOL_MODE", "sometimes", "auto, native or prompt"),
         ("ALLOWED_USERS", "12345", "telegram:12345"),
         ("ALLOWED_USERS", "@ada", "telegram:123, slack:T1/U1, discord:456"),
-        ("ADMINS", "telegram:00123", "'telegram:00123' is not how this id is written"),
+        ("ADMINS", "telegram:00123", "'telegram:00123' is written wrongly"),
         ("ALLOWED_CHATS", "telegram:１２３/-50", "write telegram:123/-50"),
         ("ALLOW_ALL", "perhaps", "ALLOW_ALL"),
         ("MODEL", "gpt-5", "MODEL"),
@@ -327,7 +327,7 @@ def test_a_person_is_forgotten_only_by_a_yes_and_by_a_right_id(parley: Parley, t
     kept = parley(*forget, "telegram:7", typed="n\n")
     gone = parley(*forget, "telegram:7", typed="y\n")
 
-    assert wrong.code == 2 and "--person: '@ada' is no id" in wrong.err
+    assert wrong.code == 2 and "--person: '@ada' is not a person's id" in wrong.err
     assert "everything of a person: --person telegram:7" in parley("chats", "forget", "telegram:7", "--yes").err
     assert parley("chats", "--person", "telegram:7").code == 2
     assert kept.code == 1 and "nothing was deleted" in kept.err

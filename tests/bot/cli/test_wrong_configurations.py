@@ -147,7 +147,7 @@ REFUSED = {
     "unknown backend": wrong("CODE_BACKEND must be auto, bwrap, monty, e2b or off", CODE_BACKEND="docker"),
     "price not written so": wrong("PRICES: 'gpt=1' must be written", PRICES="gpt=1"),
     "person without platform": wrong("ALLOWED_USERS: '12345' lacks its platform", ALLOWED_USERS="12345"),
-    "person by name": wrong("ADMINS: '@ada' is no id of a person", ADMINS="@ada"),
+    "person by name": wrong("ADMINS: '@ada' is not a person's id", ADMINS="@ada"),
     "host that is none": wrong("TRUSTED_HOSTS: 'https://example.org' is no host", TRUSTED_HOSTS="https://example.org"),
     "tool left to nobody": wrong("TOOLS_FOR: 'run_python' must be written tool=who,who", TOOLS_FOR="run_python"),
     "tool left to a name": wrong("TOOLS_FOR: '@ada' is no", TOOLS_FOR="run_python=@ada"),

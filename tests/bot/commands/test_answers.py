@@ -39,7 +39,7 @@ async def test_context_says_what_a_model_is_told_of_a_chat_and_what_it_is_not(ri
 
     assert "last 0 turns" in empty and "What I remember" not in empty
     assert "What I remember is told too:\n\n- Ada likes" in told and "evil.example)" not in told
-    assert "Of the 1 turn before these it is told this summary:\n\n> Ada asked for a tale." in told
+    assert "It sees this summary of the 1 turn before these:\n\n> Ada asked for a tale." in told
     assert "Older turns that do not fit" in told
 
 
@@ -86,7 +86,7 @@ async def test_an_admin_lets_a_group_in_by_pair_and_reads_who_is_in_in_private_a
         [people] = await it.say("/people")
 
     assert "-50" in paired and "can write to me now" in paired
-    assert in_group == "I tell you that only in a private chat."
+    assert in_group == "I only tell you that in a private chat."
     assert f"- `{ADA}`" in people and "-50" in people
 
 
@@ -117,10 +117,10 @@ async def test_new_in_a_group_is_for_the_asker_and_for_all_where_an_admin_says_s
         everything = await it.say("/new all", person=ADA, **GROUP)
         alone = await it.say("/new")
 
-    assert "begins here for you" in own[0] and "`/new all`" in own[0]
+    assert "Your new conversation starts here" in own[0] and "`/new all`" in own[0]
     assert f"Hello {ADA}." in told and f"Hello {BOB}." not in told
     assert "admin" in refused[0]
-    assert everything == alone == ["A new conversation begins here."]
+    assert everything == alone == ["A new conversation starts here."]
 
 
 async def test_forget_asks_first_and_deletes_then(rig: OpenRig) -> None:
@@ -151,7 +151,8 @@ async def test_what_another_program_reads_is_said_to_go_later(
             [done] = await it.say("/forget yes")
 
         assert done.endswith(
-            "1 turn. Another program is reading it just now: from the files it goes as soon as that ends."
+            "1 turn. Another program is reading the database right now; the files are overwritten "
+            "as soon as it is done."
         )
 
 

@@ -52,7 +52,7 @@ async def test_the_history_comes_as_markdown_or_as_json(rig: OpenRig, files: lis
     markdown, listed = files
     assert (markdown.name, markdown.media_type) == ("chat.md", "text/markdown")
     assert (listed.name, listed.media_type) == ("chat.json", "application/json")
-    assert said == as_json == "Here is what is kept of this chat. Questions, with their answers: 2."
+    assert said == as_json == "Here is what is stored of this chat: 2 questions with the answers."
     text = markdown.content.decode()
     assert text.startswith("## Settings of this chat\n\n- persona: Speak like a sailor\n\n## 20")
     assert text.index("· Ada\n\n> What is tea?\n\nA **leaf**.") < text.index("> /tool calculator 1+2\n\nIt is 3.")
@@ -62,7 +62,7 @@ async def test_the_history_comes_as_markdown_or_as_json(rig: OpenRig, files: lis
     assert [one["name"] for one in second["tools"]] == ["calculator"]
     assert not {"target", "error", "entries", "reasoning"} & first.keys()
     # What was exported is no question: nothing tells a model of it, and it is not what is asked again.
-    assert not any("/export" in str(entry) or "kept of this chat" in str(entry) for entry in entries)
+    assert not any("/export" in str(entry) or "stored of this chat" in str(entry) for entry in entries)
     assert "1 tool call" in why[0] or "calculator" in why[0]
 
 
@@ -88,8 +88,8 @@ async def test_in_a_group_everybody_has_their_own_and_admins_everything(rig: Ope
         [everything] = await it.say("/export all", person="telegram:1", **GROUP)  # type: ignore[arg-type]
         [unclear] = await it.say("/export pdf", person="telegram:7", **GROUP)  # type: ignore[arg-type]
 
-    assert "what you asked in this chat. Questions, with their answers: 1." in own and "`/export all`" in own
-    assert "admin" in refused and "Nothing is kept" in none and "answers: 2." in everything
+    assert "your questions in this chat, with their answers: 1." in own and "`/export all`" in own
+    assert "admin" in refused and "Nothing is stored" in none and "2 questions with the answers." in everything
     assert "`/export json`" in unclear
     mine, all_of_it = (one.content.decode() for one in files)
     assert "leaf" in mine and "bean" not in mine
@@ -127,8 +127,8 @@ async def test_the_oldest_are_left_out_where_a_file_is_too_large_and_that_is_sai
         [said] = await it.say("/export")
         [as_json] = await it.say("/export json")
 
-    assert "answers: 2." in said and "The 2 oldest are left out: a file may have at most 0 MB" in said
-    assert "2 oldest" in as_json
+    assert "2 questions with the answers." in said and "The oldest 2 are missing: a file can have at most 0 MB" in said
+    assert "oldest 2" in as_json
     assert all(len(one.content) <= 20_000 for one in files)
     assert b"Answer 1" not in files[0].content and files[0].content.index(b"Answer 2") < files[0].content.index(
         b"Answer 3"
@@ -161,4 +161,4 @@ async def test_a_file_that_is_stored_is_not_written_anew_and_not_sent_twice(rig:
 
     [call] = stored.calls
     assert call.result is not None and [file.content for file in call.result.files] == [files[0].content]
-    assert len(files) == 1 and len([one for one in shown if "kept of this chat" in one]) == 1
+    assert len(files) == 1 and len([one for one in shown if "stored of this chat" in one]) == 1

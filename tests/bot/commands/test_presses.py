@@ -23,7 +23,7 @@ from tests.bot.conftest import OpenRig, Rig
 from tools.base import NewReminder
 
 ADA, BOB = "telegram:7", "telegram:8"
-OLD = "This button belongs to an answer that is not the newest any more."
+OLD = "This button belongs to an older answer; there is a newer one."
 NOT_YOURS = "Only the person who asked, or an admin, may do that."
 NOTED = "Noted, thank you."
 

@@ -46,11 +46,11 @@ async def test_they_are_listed_paused_resumed_and_deleted(rig: OpenRig) -> None:
     assert f"- `{daily}` " in listed and "(`0 8 * * 1-5` Europe/Paris) Stretch!" in listed
     assert "Your reminders here (Europe/Paris):" in listed and "`/reminders pause N`" in listed
     assert paused == f"Reminder {daily} is paused until you resume it." and "paused (`0 8" in while_paused
-    assert resumed.startswith(f"Reminder {daily} goes on: next 20") and resumed.endswith(" 08:00.")
+    assert resumed.startswith(f"Reminder {daily} continues: next 20") and resumed.endswith(" 08:00.")
     assert "comes only once" in only_once and str(once) in deleted
     assert "no reminder" in gone and "Write `/reminders pause N`" in unclear
     assert " question: What is new?" in with_question
-    assert "No reminders of yours wait here." in empty
+    assert "You have no reminders here." in empty
 
 
 def short(text: str) -> int:

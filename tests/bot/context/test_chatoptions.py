@@ -123,10 +123,10 @@ async def test_the_operators_file_says_what_a_chat_begins_with(rig: OpenRig, tmp
     )
     async with rig(CHANNELS_FILE=str(file), INSTRUCTIONS="Be polite.") as it:
         it.model.models.append("other")
-        assert "openai:other, which whoever runs this bot chose for it" in (await it.say("/model"))[0]
+        assert "openai:other answers in this chat, as the operator of this bot chose" in (await it.say("/model"))[0]
         assert "instructions for this chat, too" in (await it.say("/persona"))[0]
         assert "too, which" not in (await it.say("/persona", chat="9"))[0]
-        assert "openai:scripted." in (await it.say("/model", chat="8"))[0]
+        assert "openai:scripted answers" in (await it.say("/model", chat="8"))[0]
         await it.say(f"/persona {PIRATE}")
         it.model.reply(Reply("One."), Reply("Two."), Reply("Three."))
         await it.say("What is tea?")
@@ -141,8 +141,8 @@ async def test_the_operators_file_says_what_a_chat_begins_with(rig: OpenRig, tmp
         assert "openai:scripted" in (await it.say("/model openai:scripted"))[0]
         await it.say("What is tea?")
         assert it.model.requests[-1].body["model"] == "scripted"
-        assert "openai:scripted." in (await it.say("/model"))[0]
-        assert PIRATE in (persona := (await it.say("/persona"))[0]) and "which stand above its own" in persona
+        assert "openai:scripted answers" in (await it.say("/model"))[0]
+        assert PIRATE in (persona := (await it.say("/persona"))[0]) and "they come first" in persona
         assert "openai:other" in (await it.say("/model off"))[0]
 
         await it.say("What is tea?", chat="8", person=BOB)
@@ -193,7 +193,7 @@ async def test_a_chat_chooses_among_the_models_of_the_operator_and_not_among_the
     async with rig(MODELS="openai:quick, openai:deep", FALLBACK_MODELS="openai:spare") as it:
         it.model.models += ["quick", "deep", "spare"]
         [now] = await it.say("/model")
-        assert "answered by openai:scripted" in now
+        assert "openai:scripted answers" in now
         assert "`openai:scripted`, `openai:quick`, `openai:deep`" in now and "spare" not in now
         [refused] = await it.say("/model openai:spare")
         assert "`openai:deep`" in refused and "From now on" not in refused
@@ -221,10 +221,10 @@ async def test_where_a_chat_may_not_choose_nothing_is_offered_to_it(rig: OpenRig
 async def test_what_becomes_of_a_question_meanwhile_is_shown_and_chosen(rig: OpenRig) -> None:
     async with rig(ADMINS=ADA) as it:
         [now] = await it.say("/busy")
-        assert "waits for its turn" in now and "/busy collect" in now
+        assert "waits its turn" in now and "/busy collect" in now
         for mode, meaning in (
             ("collect", "two seconds"),
-            ("Interrupt", "ends the answer"),
+            ("Interrupt", "stops the answer"),
             ("steer", "tools' results"),
         ):
             [said] = await it.say(f"/busy {mode}")
@@ -233,6 +233,6 @@ async def test_what_becomes_of_a_question_meanwhile_is_shown_and_chosen(rig: Ope
         assert "tools' results" in unknown and "/busy queue" in unknown
         [refused] = await it.say("/busy queue", person=BOB, **GROUP)
         assert "admin" in refused
-        assert "waits for its turn" in (await it.say("/busy off"))[0]
+        assert "waits its turn" in (await it.say("/busy off"))[0]
 
         assert await it.bot.store.settings.list_of(it.message("x").chat) == {}

@@ -206,7 +206,7 @@ def test_what_cannot_be_read_is_said_before_the_answer_in_the_persons_language()
     assert write_preamble(asked("tea?"), "en") == ""
     assert write_preamble(asked("", enclosed=(PDF,)), "en") == ""
     assert write_preamble(asked("tea?", enclosed=(PICTURE, *many, PICTURE)), "en") == (
-        "I cannot read this yet, so my answer leaves it aside: 2 pictures, 5 files (`0.pdf`, `1.pdf`, `2.pdf`, …).\n\n"
+        "I cannot read this yet, so my answer ignores it: 2 pictures, 5 files (`0.pdf`, `1.pdf`, `2.pdf`, …).\n\n"
     )
     assert write_preamble(asked("茶？", enclosed=(PDF, PICTURE), quote_question=True), "zh") == (
         "> 茶？\n\n我还不能读取：一个文件（`report.pdf`）、一张图片，以下回答没有考虑其中的内容。\n\n"

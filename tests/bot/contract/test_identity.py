@@ -60,7 +60,7 @@ def test_one_that_would_match_nobody_is_refused_with_the_one_that_was_meant(
     with pytest.raises(MalformedIdError) as refused:
         check(written)
 
-    assert str(refused.value) == f"{written!r} is not how this id is written and would match nobody: write {meant}."
+    assert str(refused.value) == f"{written!r} is written wrongly and would match nobody: write {meant}."
     assert check(meant) == meant
 
 
@@ -81,10 +81,10 @@ def test_one_that_would_match_nobody_is_refused_with_the_one_that_was_meant(
         (identity.workspace, "slack:U1", "slack:T1, discord:SERVER"),
         (identity.workspace, "t1", "lacks its platform: write slack:T1."),
         (identity.chat, "C1", "slack:TEAM/CHANNEL"),
-        (identity.person, "-100200", "is a group, not a person: a group is written telegram:BOT/-100200"),
+        (identity.person, "-100200", "is a group, not a person: groups are written telegram:BOT/-100200"),
         (identity.person, "T1/U1", "lacks its platform: write slack:T1/U1."),
         (identity.channel, "general", "telegram:BOT/CHAT, slack:TEAM/CHANNEL, discord:APP/CHANNEL, telegram:CHAT"),
-        (identity.channel, "matrix:*", "is no chat"),
+        (identity.channel, "matrix:*", "is not a chat"),
         (identity.anyone, "guild/5", "lacks its platform: write discord:guild/5."),
         (identity.role, "discord:guild/5", "discord:ROLE"),
         (identity.anything, "nobody", "`here`"),

@@ -209,7 +209,7 @@ async def test_a_reminder_that_is_refused_is_named_each_time(make: Make, store: 
     await store.spending.settle((reserved, Amount(tokens=11)))
 
     for admission, why in (
-        (make(tokens_person=10), "You have used up"),
+        (make(tokens_person=10), "Your budget for today"),
         (make(scheduled_per_day=1), "today's limit of 1"),
     ):
         for text in ("What is tea?", "What is milk?", "What is rum?"):

@@ -185,8 +185,8 @@ async def test_pair_without_a_code_asks_for_it_and_is_no_guess(rig: OpenRig) -> 
         for _ in range(6):
             [text] = await it.say("/pair")
             assert text == "Write /pair and the code that the bot's console showed when it started."
-        assert await it.say("/pair 0000-00") == ["This code is wrong. The right one stands on the bot's console."]
-        assert (await it.say(f"/pair {code}"))[0].startswith("Welcome.")
+        assert await it.say("/pair 0000-00") == ["This code is wrong. The right one is on the bot's console."]
+        assert (await it.say(f"/pair {code}"))[0].startswith("Welcome!")
 
 
 async def test_stop_ends_the_answer_for_its_asker_and_admins_only(rig: OpenRig) -> None:
@@ -573,7 +573,7 @@ async def test_a_repeated_reminder_of_somebody_who_may_not_ask_any_more_is_pause
             await it.bot.dispatcher.deliver(timer.to_delivery(now), store.timers.claim(timer))
         await it.idle()
 
-        said = f"Reminder {number} is paused, since the operator of this bot does not let me answer you any more."
+        said = f"Reminder {number} is paused: the operator of this bot no longer lets me answer you."
         assert it.shown() == ([] if group else [said])
         assert [one.paused for one in await timers.pending(scope, BOB)] == [True]
         assert await store.timers.pause_refused(f"timer:{number}:1") is None, "it is paused once"

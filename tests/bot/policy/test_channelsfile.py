@@ -117,8 +117,8 @@ CHAT = "telegram:42/7:\n"
         (CHAT + "\tmodel: x\n", "line 2 is no YAML"),
         ("- telegram:*\n", "line 1: the file must be a list of chats"),
         ("12345:\n  model: x\n", "line 1: '12345' lacks its platform"),
-        ("telegram:042:\n  model: x\n", "line 1: 'telegram:042' is not how this id is written"),
-        ("telegram:4*:\n  model: x\n", "line 1: 'telegram:4*' is no chat. Chats are written telegram:BOT/CHAT"),
+        ("telegram:042:\n  model: x\n", "line 1: 'telegram:042' is written wrongly"),
+        ("telegram:4*:\n  model: x\n", "line 1: 'telegram:4*' is not a chat. Write one as telegram:BOT/CHAT"),
         ("[a, b]: x\n", "line 1: a chat must be a text"),
         (CHAT + "  model: a\n" + CHAT, "line 3: telegram:42/7 stands in line 1 already"),
         ("slack:T1/C1:\n  model: a\nslack:T1/%431:\n  model: a\n", "slack:T1/C1 stands in line 1 already"),
@@ -168,7 +168,7 @@ def test_aliases_that_stand_for_aliases_cost_no_more_than_they_are_long(tmp_path
     began = time.process_time()
 
     for text, says in (
-        ("\n".join(laughs), "'a0' is no chat"),
+        ("\n".join(laughs), "'a0' is not a chat"),
         (CHAT + "  tools: &a [*a]\n", "tools of telegram:42/7 must be a text"),
         (chats, f"has more than {MOST_VALUES:,} values"),
     ):

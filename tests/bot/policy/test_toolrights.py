@@ -75,7 +75,7 @@ async def test_a_name_that_is_no_tools_is_told_without_starting_a_server() -> No
     ("settings", "english", "chinese"),
     [
         ({"TOOLS_OFF": "calc*"}, "The tool calculator is switched off here.", "工具 calculator 在这里已停用。"),
-        ({"TOOLS_FOR": f"calculator={BOB}"}, "You may not use the tool calculator here.", "不能使用工具 calculator"),
+        ({"TOOLS_FOR": f"calculator={BOB}"}, "You may not use the tool calculator here;", "不能使用工具 calculator"),
     ],
 )
 async def test_a_direct_call_of_it_is_answered_with_one_sentence(

@@ -21,7 +21,7 @@ TOOL = "calculator"
 SUM = {"expression": "6*7"}
 WAITS = "⏳ Only the person who asked, or an admin, can decide, within 60 minutes. Until then nothing is done."
 NOT_YOURS = "Only the person who asked, or an admin, may do that."
-OLD = "This button belongs to an answer that is not the newest any more."
+OLD = "This button belongs to an older answer; there is a newer one."
 
 
 def wants(*calls: tuple[str, dict[str, str]], text: str = "") -> Reply:
@@ -211,8 +211,8 @@ async def test_other_questions_go_on_and_the_next_thing_asked_takes_the_place_of
         await it.say("and what is 1+1?")
         await settled(it)
         [old] = [page for page in it.memory.pages["7"].values() if "6*7" in page.body]
-        assert old.body.endswith("✖️ This is not asked any more: it was not done.") and not old.buttons
-        assert await press(it, first.buttons[0], awaited=True) == ["✖️ This is not asked any more: it was not done."]
+        assert old.body.endswith("✖️ This question was withdrawn: it was not done.") and not old.buttons
+        assert await press(it, first.buttons[0], awaited=True) == ["✖️ This question was withdrawn: it was not done."]
         assert await press(it, buttons(it)[0]) == ["Two."]
         assert calls_of(tmp_path) == [(TOOL, '{"expression": "1+1"}')]
 
@@ -244,7 +244,7 @@ async def test_stop_and_new_end_the_waiting(rig: OpenRig, tmp_path: Path) -> Non
 
             await it.say(command, person=person, group=True)
             await settled(it)
-            assert card(it).body.endswith("✖️ This is not asked any more: it was not done.") and not card(it).buttons
+            assert card(it).body.endswith("✖️ This question was withdrawn: it was not done.") and not card(it).buttons
             it.memory.pages.clear()
             if command != "/retry":
                 await it.say("and now?", group=True)
@@ -313,7 +313,7 @@ async def test_what_is_too_long_is_cut_and_goes_with_a_file(rig: OpenRig, tmp_pa
     async with rig(CONFIRM_TOOLS=TOOL) as it:
         it.model.reply(wants((TOOL, {"expression": "+".join(map(str, range(1000)))})), Reply("Much."))
         await it.say("add them all up")
-        assert "Not all of this can be shown here" in card(it).body and "⟪3,2" in card(it).body
+        assert "This is too long to show here" in card(it).body and "⟪3,2" in card(it).body
         with closing(sqlite3.connect(tmp_path / "parley.db")) as db:
             [(name, content)] = db.execute("SELECT name, content FROM files JOIN blobs USING (digest)")
         assert name == "arguments.json" and json.loads(content)["expression"].endswith("+998+999")

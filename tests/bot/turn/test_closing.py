@@ -41,7 +41,11 @@ async def test_a_spent_quota_is_told_once_and_again_to_who_awaits_an_answer(rig:
 
 @pytest.mark.parametrize(
     ("words", "window", "told"),
-    [("tea " * 900, 1_000, "it is about "), ("tea", 1_000, "takes only 1,000 tokens"), ("tea", 0, "send it in parts")],
+    [
+        ("tea " * 900, 1_000, "for the model: about "),
+        ("tea", 1_000, "takes only 1,000 tokens"),
+        ("tea", 0, "send it in parts"),
+    ],
     ids=["message", "window", "unknown window"],
 )
 async def test_what_is_too_long_is_told_with_what_the_model_takes(

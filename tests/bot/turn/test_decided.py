@@ -361,7 +361,7 @@ async def test_a_card_that_waits_goes_with_what_is_forgotten(rig: OpenRig, group
         await settled(it)
 
         [said] = it.shown()
-        assert said.startswith("Everything kept of this chat is deleted")
+        assert said.startswith("Everything stored of this chat is deleted")
 
 
 @pytest.mark.parametrize("forbidden", ["telegram:8", "telegram:42/-50", "here"])

@@ -262,7 +262,7 @@ async def test_a_late_one_names_the_time_that_was_meant(
         id, due = await taken_in(store, inbox, clock.wall() - 7200.0, text)
         await reminders.show(id, due)
 
-    assert screen.pages[0] == "⏰ Tea!\n\n(This was due 2026-09-21 14:13 (Europe/Paris), when I could not write.)"
+    assert screen.pages[0] == "⏰ Tea!\n\n(This was due 2026-09-21 14:13 (Europe/Paris), while I could not write.)"
     assert "2026-09-21 14:13" in screen.pages[1] and "原定于" in screen.pages[1]
 
 

@@ -19,7 +19,7 @@ from tests.conftest import RawJson
 
 pytest.importorskip("mcp")
 SERVER = Path(__file__).parents[2] / "tools" / "mcp" / "servers" / "plain.py"
-NOT_UP = "⚠️ What runs the tool `p__echo` is still being started, so it was not done. Please allow it again in a moment."
+NOT_UP = "⚠️ The server of the tool `p__echo` is still starting, so it was not done. Please allow it again in a moment."
 
 
 @dataclass

@@ -52,22 +52,21 @@ class TelegramSettings(PlatformSettings):
 
     needs = "TELEGRAM_BOT_TOKEN"
 
-    telegram_bot_token: Key = Field(SecretStr(""), description="From BotFather, as 123456:ABC-DEF.")
+    telegram_bot_token: Key = Field(SecretStr(""), description="Telegram: the token from BotFather, as 123456:ABC-DEF.")
     telegram_api_base_url: Address = Field(
-        "https://api.telegram.org", description="Where the Bot API is; for a local Bot API server."
+        "https://api.telegram.org", description="Telegram's Bot API, or a Bot API server of your own."
     )
     telegram_webhook_url: PublicAddress = Field(
         "",
-        description="Where Telegram posts what is new, as https://bot.example.org/telegram; unset: it is asked for it, "
-        "which needs no public address.",
+        description="Your public address for Telegram's posts, as https://bot.example.org/telegram; empty: the bot "
+        "polls.",
     )
     telegram_webhook_secret: Key = Field(
-        SecretStr(""), description="What Telegram shows with each post; unset: made from the token."
+        SecretStr(""), description="The secret that Telegram sends with each post; empty: derived from the token."
     )
     telegram_drafts: bool = Field(
         False,
-        description="In private chats an answer grows as a draft, which notifies nobody, and becomes a message when it "
-        "is whole; off: its message is posted at once and edited.",
+        description="Show a growing answer as a draft in private chats, which notifies nobody until it is complete.",
     )
 
     @property
@@ -109,32 +108,34 @@ class SlackSettings(PlatformSettings):
 
     needs = "SLACK_BOT_TOKEN with SLACK_APP_TOKEN"
 
-    slack_bot_token: Key = Field(SecretStr(""), description="Bot token of the app, xoxb-…")
-    slack_app_token: Key = Field(SecretStr(""), description="App-level token with connections:write, xapp-…")
+    slack_bot_token: Key = Field(SecretStr(""), description="Slack: the app's bot token, xoxb-…")
+    slack_app_token: Key = Field(SecretStr(""), description="Slack: an app-level token with connections:write, xapp-…")
     slack_signing_secret: Key = Field(
         SecretStr(""),
-        description="In place of SLACK_APP_TOKEN: Slack posts what is new, as to https://bot.example.org/slack, and "
-        "signs it with this.",
+        description="The signing secret, instead of SLACK_APP_TOKEN: Slack then posts to "
+        "https://bot.example.org/slack.",
     )
-    slack_client_id: str = Field("", description="The app's client id, where others install it in their workspaces.")
-    slack_client_secret: Key = Field(SecretStr(""), description="The app's client secret, for the same.")
+    slack_client_id: str = Field("", description="The app's client id, if other workspaces install it.")
+    slack_client_secret: Key = Field(
+        SecretStr(""), description="The app's client secret, if other workspaces install it."
+    )
     slack_install_url: PublicAddress = Field(
         "",
-        description="Where others install the app, as https://bot.example.org/slack/install; Slack sends them back to "
-        "…/slack/installed, which is a Redirect URL of the app.",
+        description="The page where they install it, as https://bot.example.org/slack/install; …/slack/installed has "
+        "to be a Redirect URL of the app.",
     )
     slack_token_key: Key = Field(
         SecretStr(""),
-        description="With which their tokens are sealed in the database: 32 random bytes in URL-safe base64; a former "
-        "key may stand behind it, separated by a comma.",
+        description="Encrypts their tokens in the database: 32 random bytes in URL-safe base64; an older key can "
+        "follow after a comma.",
     )
-    slack_pkce: bool = Field(False, description="The app has PKCE switched on (OAuth & Permissions).")
+    slack_pkce: bool = Field(False, description="True if PKCE is switched on in the app (OAuth & Permissions).")
     slack_follow_threads: bool = Field(
         False,
-        description="Answer every message in threads where the bot takes part, without a mention; "
-        "the app needs the events message.channels and message.groups.",
+        description="Answer every message in the bot's threads, without a mention, unless it is addressed to "
+        "somebody else.",
     )
-    slack_api_base_url: Address = Field("https://slack.com/api/", description="Where the Web API is.")
+    slack_api_base_url: Address = Field("https://slack.com/api/", description="Slack's Web API.")
 
     @property
     def configured(self) -> bool:
@@ -209,17 +210,15 @@ class DiscordSettings(PlatformSettings):
 
     needs = "DISCORD_BOT_TOKEN"
 
-    discord_bot_token: Key = Field(SecretStr(""), description="Bot token from the developer portal.")
+    discord_bot_token: Key = Field(SecretStr(""), description="Discord: the bot token from the developer portal.")
     discord_api_base_url: Address = Field(
-        "https://discord.com/api/v10", description="Where the API is; the gateway's address is taken from its /gateway."
+        "https://discord.com/api/v10", description="Discord's API, which also names the gateway."
     )
-    discord_threads: bool = Field(
-        False, description="Answer a mention in a channel in a thread of its own, opened under the question."
-    )
+    discord_threads: bool = Field(False, description="Answer each question in a channel in a thread of its own.")
     discord_public_key: str = Field(
         "",
-        description="The application's public key, where Discord posts commands and presses, as to "
-        "https://bot.example.org/discord (its Interactions Endpoint URL); mentions come over the gateway.",
+        description="The application's public key: Discord then posts commands and presses to "
+        "https://bot.example.org/discord, its Interactions Endpoint URL.",
     )
 
     @property

@@ -118,217 +118,259 @@ class Settings(BaseSettings):
     )
 
 
-class CoreSettings(Settings):
-    """What the core needs to know."""
+class ModelSettings(Settings):
+    """Models
 
-    model: str = Field("", description="Which model answers, as provider:name (openai:gpt-5-mini, ollama:qwen3).")
+    For everybody; the first lines of this file are enough for one model of OpenAI.
+    """
+
+    model: str = Field("", description="The model, as provider:name: openai:gpt-5-mini, ollama:qwen3, …")
     fallback_models: Words = Field((), description="Models to try when the first cannot answer, as a,b,c.")
     models: Words = Field(
-        (), description="Models that /model may choose besides MODEL, as a,b,c; empty: those of FALLBACK_MODELS."
+        (), description="Models that people can choose with /model, besides MODEL; empty: those of FALLBACK_MODELS."
     )
-    openai_api_key: Key = Field(SecretStr(""), description="Key for OpenAI, or for any server at OPENAI_BASE_URL.")
-    openai_base_url: Address = Field(
-        "https://api.openai.com/v1", description="Where OpenAI, or a compatible server, is."
-    )
+    openai_api_key: Key = Field(SecretStr(""), description="Key for OpenAI, or for the server at OPENAI_BASE_URL.")
     ark_api_key: Key = Field(SecretStr(""), description="Key for Volcengine Ark.")
-    ark_base_url: Address = Field("https://ark.cn-beijing.volces.com/api/v3", description="Where Volcengine Ark is.")
     deepseek_api_key: Key = Field(SecretStr(""), description="Key for DeepSeek.")
-    deepseek_base_url: Address = Field("https://api.deepseek.com", description="Where DeepSeek is.")
     openrouter_api_key: Key = Field(SecretStr(""), description="Key for OpenRouter.")
-    openrouter_base_url: Address = Field("https://openrouter.ai/api/v1", description="Where OpenRouter is.")
     gemini_api_key: Key = Field(SecretStr(""), description="Key for Gemini.")
-    gemini_base_url: Address = Field(
-        "https://generativelanguage.googleapis.com/v1beta/openai/", description="Where Gemini's compatible endpoint is."
-    )
     anthropic_api_key: Key = Field(SecretStr(""), description="Key for Anthropic.")
-    anthropic_base_url: Address = Field("https://api.anthropic.com/v1/", description="Where Anthropic's endpoint is.")
     ollama_api_key: Key = Field(SecretStr(""), description="Key for Ollama's cloud; a local Ollama needs none.")
-    ollama_api_url: Address = Field("http://localhost:11434/v1", description="Where Ollama is.")
     vllm_api_key: Key = Field(SecretStr(""), description="Key for a vLLM server, if it has one.")
-    vllm_base_url: Address = Field("http://localhost:8000/v1", description="Where a vLLM server is.")
     tool_mode: Literal["auto", "native", "prompt"] = Field(
-        "auto", description="How tools are offered: natively, in the prompt, or natively until the server refuses."
+        "auto", description="How tools are offered: native, in the prompt, or auto: native until the server refuses."
     )
-    tool_choice_model: str = Field(
-        "", description="A small model that chooses among all tools for a question, as provider:name; empty: none."
-    )
+    tool_choice_model: str = Field("", description="A small model that chooses among all tools; empty: none.")
+    summary_model: str = Field("", description="A small model that writes summaries; empty: the one that answers.")
     transcribe_model: str = Field(
         "",
-        description="What transcribes voice messages, as provider:name, or as local:/path/of/a/model on this machine; "
-        "empty: what the model's provider has, else one whose key is set (OpenAI); off: nothing.",
+        description="Transcribes speech: provider:name, or local:/path/of/a/model on this machine; off: nothing. "
+        "Empty: the model's provider, or OpenAI if its key is set.",
     )
-    speech_model: str = Field(
+    speech_model: str = Field("", description="Speaks answers, as openai:gpt-4o-mini-tts; empty: nothing.")
+    speech_voice: str = Field("alloy", description="The voice of SPEECH_MODEL.")
+
+
+class AddressSettings(Settings):
+    """Addresses of services
+
+    For a mirror, a compatible server or a test; the defaults are the services themselves.
+    """
+
+    openai_base_url: Address = Field("https://api.openai.com/v1", description="OpenAI, or a compatible server.")
+    ark_base_url: Address = Field("https://ark.cn-beijing.volces.com/api/v3", description="Volcengine Ark.")
+    deepseek_base_url: Address = Field("https://api.deepseek.com", description="DeepSeek.")
+    openrouter_base_url: Address = Field("https://openrouter.ai/api/v1", description="OpenRouter.")
+    gemini_base_url: Address = Field(
+        "https://generativelanguage.googleapis.com/v1beta/openai/", description="Gemini's compatible endpoint."
+    )
+    anthropic_base_url: Address = Field("https://api.anthropic.com/v1/", description="Anthropic's compatible endpoint.")
+    ollama_api_url: Address = Field("http://localhost:11434/v1", description="Ollama.")
+    vllm_base_url: Address = Field("http://localhost:8000/v1", description="A vLLM server.")
+
+
+class AnswerSettings(Settings):
+    """Answers
+
+    For whoever wants the assistant to say, show or remember something else than it does by itself.
+    """
+
+    bot_name: str = Field("Parley", description="What the assistant calls itself.")
+    instructions: str = Field("", description="What the assistant should always know or do, in your words.")
+    time_zone: Zone = Field("UTC", description="The time zone it assumes, as Europe/Paris.")
+    channels_file: str = Field(
         "",
-        description="What speaks answers where a chat wants to hear them, as provider:name (openai:gpt-4o-mini-tts); "
-        "empty: nothing.",
+        description="A YAML file with instructions, model, tools and permissions of single chats, workspaces and "
+        "platforms, as channels.yaml.",
     )
-    speech_voice: str = Field("alloy", description="The voice that SPEECH_MODEL speaks with.")
-    pre_search: bool = Field(False, description="Search before the model is asked where a question plainly needs it.")
-    max_tool_rounds: int = Field(5, ge=2, le=50, description="Model calls a turn; 2 is the classical two-pass loop.")
-    max_calls_per_pass: int = Field(16, ge=1, le=64, description="Tool calls that one pass may ask for.")
-    first_token_seconds: float = Field(60.0, gt=0, description="How long the model may take to begin.")
-    idle_seconds: float = Field(30.0, gt=0, description="How long the model may pause while it writes.")
-    turn_seconds: float = Field(
-        300.0,
-        gt=0,
-        description="How long a whole turn may take, not counting waits for the database or the platform.",
+    show_tools: Literal["off", "line", "full"] = Field(
+        "off",
+        description="Show the tool calls under an answer: off, a line for each, or with the beginnings of their "
+        "results (full).",
     )
-    tool_seconds: float = Field(30.0, gt=0, description="How long a tool may take that states no time of its own.")
-    tool_result_chars: int = Field(8000, ge=500, description="Characters of a tool's result the model is given.")
-    condense_results: bool = Field(
-        False,
-        description="Have a model (SUMMARY_MODEL, when set) condense results that are longer, instead of cutting them.",
+    show_reasoning: Literal["off", "why", "quote"] = Field(
+        "why",
+        description="Who can read the model's reasoning: nobody (off), who asks with /why, or also everybody in a "
+        "collapsed quote under the answer (quote; Telegram and Discord).",
     )
-    max_output_chars: int = Field(40_000, ge=500, description="Characters of an answer; the rest is not read.")
-    max_message_chars: int = Field(100_000, ge=100, description="Characters of a message that are accepted.")
+    reply_buttons: bool = Field(True, description="Put buttons under answers and lists of reminders.")
+    fresh_message_seconds: float = Field(
+        60.0,
+        ge=0.0,
+        description="If an answer's newest message is older than this at its end, it ends in a new message that "
+        "marks the channel as unread; 0: never.",
+    )
+    unknown_links: Literal["code", "text", "live"] = Field(
+        "code",
+        description="How to show an address that only the model knows: as code, as text, or as a link with its host "
+        "beside it (live; never if it is long or holds encoded data).",
+    )
+    pre_search: bool = Field(False, description="Search before asking the model if a question plainly needs it.")
     context_tokens: int = Field(
         0, ge=0, description="Tokens of conversation sent to the model; 0: as the model allows."
     )
     summary_at: float = Field(
         16_000,
         ge=0,
-        description="Tokens of a chat from which older turns are summarised; up to 1: a share of the window; 0: never.",
+        description="Summarise older turns of a chat above this many tokens; up to 1: a share of the window; 0: never.",
     )
-    summary_model: str = Field(
-        "", description="A small model that writes summaries, as provider:name; empty: the one that answers."
+
+
+class TurnSettings(Settings):
+    """Limits of a question
+
+    For slow or expensive models and tools; the defaults suit most.
+    """
+
+    max_tool_rounds: int = Field(5, ge=2, le=50, description="Model calls a question; 2 is the classic two-pass loop.")
+    max_calls_per_pass: int = Field(16, ge=1, le=64, description="Tool calls in one model call.")
+    first_token_seconds: float = Field(60.0, gt=0, description="How long the model may take to begin.")
+    idle_seconds: float = Field(30.0, gt=0, description="How long the model may pause while it writes.")
+    turn_seconds: float = Field(
+        300.0, gt=0, description="How long a question may take, without waits for the database or the platform."
     )
-    database_url: str = Field(
-        "sqlite:///data/parley.db", description="Where conversations are kept: a SQLite file, or postgresql://…"
+    tool_seconds: float = Field(30.0, gt=0, description="How long a tool may take, unless it sets a limit itself.")
+    tool_result_chars: int = Field(8000, ge=500, description="Characters of a tool's result that the model sees.")
+    condense_results: bool = Field(
+        False, description="Have SUMMARY_MODEL, or the model itself, condense longer results instead of cutting them."
     )
-    keep_days: int = Field(
-        0, ge=0, description="Days after which what was said and answered is deleted; 0: it is kept until /forget."
-    )
+    max_output_chars: int = Field(40_000, ge=500, description="Characters of an answer; the rest is dropped.")
+    max_message_chars: int = Field(100_000, ge=100, description="Characters of a question.")
+
+
+class StorageSettings(Settings):
+    """Storage
+
+    For whoever keeps the database elsewhere, or deletes old conversations.
+    """
+
+    database_url: str = Field("sqlite:///data/parley.db", description="A SQLite file, or postgresql://…")
+    keep_days: int = Field(0, ge=0, description="Delete conversations after so many days; 0: keep them until /forget.")
     keep_files_days: int = Field(
-        30, ge=0, description="Days after which files are deleted, never later than their chat's words; 0: with those."
+        30, ge=0, description="Delete files after so many days, or with their conversation; 0: only with it."
     )
-    bot_name: str = Field("Parley", description="What the assistant calls itself.")
-    instructions: str = Field("", description="Anything the assistant should always know or do, in your words.")
-    trusted_hosts: Hosts = Field(
+
+
+class ToolRuleSettings(Settings):
+    """Which tools, and which ask first
+
+    For whoever lets others use the bot, or adds MCP servers.
+    """
+
+    tools_off: Words = Field((), description="Tools that nobody can use, as run_python,github__*.")
+    tools_for: Limits = Field(
         (),
-        description="Hosts of which read_page opens every address, also while a conversation holds text from outside, "
-        "as example.org,*.example.org.",
-    )
-    trusted_tools: Words = Field(
-        (),
-        description="Tools of MCP servers that are not withheld while a conversation holds text from outside, as "
-        "calendar__list,github__*.",
-    )
-    untrusted_calls: Untrusted = Field(
-        "ask_tools",
-        description="What becomes of calls that could carry something out while a conversation holds text from "
-        "outside: refuse them, ask the person about tools of MCP servers (ask_tools), or also about addresses (ask).",
+        description="Tools reserved for people, roles, workspaces or chats, as "
+        "run_python=telegram:123,discord:role/456;generate_image=admins.",
     )
     confirm_tools: Words = Field(
         (),
-        description="Tools that ask before they run, as generate_image,github__*, beside those of MCP servers that "
-        "change things; a tool behind a - never does, as -memory__*.",
+        description="Tools that ask before they run, as generate_image,github__*, besides MCP tools that change "
+        "things; with - before it a tool that never asks, as -memory__*.",
     )
     confirm_by: Literal["asker", "admins"] = Field(
-        "asker",
-        description="Who decides about a tool that asks: the person whose question it is and admins, or admins.",
+        "asker", description="Who decides: the person who asked and admins, or only admins."
     )
-    confirm_seconds: float = Field(
-        3600.0, gt=0, le=604_800, description="Seconds that a tool which asks waits for the decision."
-    )
-    show_tools: Literal["off", "line", "full"] = Field(
-        "off",
-        description="What stands under an answer of the tools it used: nothing, a line for each call, or also "
-        "the head of its result (full).",
-    )
-    reply_buttons: bool = Field(
-        True,
-        description="Put buttons under answers (Stop, then Regenerate, Continue, good and bad) and lists of reminders.",
-    )
-    fresh_message_seconds: float = Field(
-        60.0,
-        ge=0.0,
-        description="An answer whose newest message was posted longer ago than so many seconds ends in a new message, "
-        "so that the channel becomes unread; the one before it is taken away. 0: it is edited to its end.",
-    )
-    show_reasoning: Literal["off", "why", "quote"] = Field(
-        "why",
-        description="Who may read what the model thought: nobody, who asks with /why, or also everybody in a collapsed "
-        "quote under the answer, on Telegram and Discord.",
-    )
-    unknown_links: Literal["code", "text", "live"] = Field(
-        "code",
-        description="How an address is shown that the model knows by itself: as code, as text, or as a link with its "
-        "host beside it (live; never one that is long or holds encoded data).",
-    )
-    tools_off: Words = Field((), description="Tools that nobody may use, as run_python,github__*.")
-    tools_for: Limits = Field(
+    confirm_seconds: float = Field(3600.0, gt=0, le=604_800, description="How long a tool waits for the decision.")
+    trusted_tools: Words = Field(
         (),
-        description="Tools that only these people, roles, workspaces and chats may use, as "
-        "run_python=telegram:123,discord:role/456;generate_image=admins.",
+        description="MCP tools that run while a conversation contains text from outside, as calendar__list,github__*.",
     )
-    channels_file: str = Field(
-        "",
-        description="A YAML file with instructions, model, tools and who may write, for single chats, workspaces and "
-        "platforms, as channels.yaml; empty: none.",
+    trusted_hosts: Hosts = Field(
+        (), description="Hosts of which read_page then opens every address, as example.org,*.example.org."
     )
-    time_zone: Zone = Field("UTC", description="The time zone the assistant assumes, as Europe/Paris.")
-    allow_all: bool = Field(False, description="Answer everybody. Costs you money if strangers find the bot.")
+    untrusted_calls: Untrusted = Field(
+        "ask_tools",
+        description="What happens to other calls then: refuse them, ask about MCP tools (ask_tools), or also about "
+        "addresses (ask).",
+    )
+
+
+class AccessSettings(Settings):
+    """Who may write
+
+    For everybody who lets others use the bot. Until then only its owner can, by /pair.
+    """
+
+    allow_all: bool = Field(False, description="Answer everybody. This costs you money if strangers find the bot.")
     allowed_users: Ids = Field((), description="People who may write, as telegram:123,slack:T1/U1,discord:456.")
     people_in_groups: bool = Field(
-        True, description="People of ALLOWED_USERS may write in groups that no list names; false: only in listed ones."
+        True, description="ALLOWED_USERS may also write in groups that are not listed; false: only in listed ones."
     )
     allowed_chats: Chats = Field(
-        (), description="Chats whose members may all write there, as telegram:BOT/CHAT,slack:TEAM/CHANNEL; see /whoami."
+        (), description="Chats in which everybody may write, as telegram:BOT/CHAT,slack:TEAM/CHANNEL; see /whoami."
     )
     allowed_workspaces: Workspaces = Field(
-        (), description="Slack workspaces and Discord servers whose members may all write, as slack:T1,discord:SERVER."
+        (), description="Slack workspaces and Discord servers whose members may write, as slack:T1,discord:SERVER."
     )
     allowed_roles: Roles = Field((), description="Discord roles whose members may write, as discord:ROLE.")
     admins: Ids = Field(
-        (), description="People who may also stop others' turns, change a chat's model and say who may write."
+        (), description="People who can also stop others' answers, change a chat's model and let people write."
     )
-    messages_per_minute: int = Field(
-        20, ge=0, description="Questions a minute of one person, and as many commands; 0: no limit."
-    )
-    messages_waiting: int = Field(2, ge=0, description="Messages of one person that may wait in one chat; 0: no limit.")
-    turns_per_person: int = Field(5, ge=0, description="Answers to one person under way in all chats; 0: no limit.")
-    reminders_per_person: int = Field(
-        50, ge=0, description="Reminders of one person that may wait in one chat; 0: no limit."
-    )
-    reminders_per_chat: int = Field(
-        200, ge=0, description="Reminders of everybody that may wait in one chat; 0: no limit."
-    )
-    scheduled_questions_per_day: int = Field(
-        20, ge=0, description="Questions a day (UTC) that one person's reminders may ask the model; 0: no limit."
-    )
-    tokens_per_day_person: int = Field(200_000, ge=0, description="Tokens a day (UTC) of one person; 0: no limit.")
-    tokens_per_day_chat: int = Field(0, ge=0, description="Tokens a day of one chat; 0: no limit.")
-    tokens_per_day_workspace: int = Field(
-        0, ge=0, description="Tokens a day of everybody in one Slack workspace; 0: no limit."
-    )
-    tokens_per_day: int = Field(2_000_000, ge=0, description="Tokens a day of everybody together; 0: no limit.")
-    money_per_day_person: float = Field(
-        2.0, ge=0, description="Dollars a day of one person, for models and for tools that are paid; 0: no limit."
-    )
-    money_per_day_workspace: float = Field(
-        0.0, ge=0, description="Dollars a day of everybody in one Slack workspace; 0: no limit."
-    )
-    money_per_day: float = Field(20.0, ge=0, description="Dollars a day of everybody together; 0: no limit.")
+
+
+class QuotaSettings(Settings):
+    """What people may use
+
+    For everybody: the defaults keep a day's cost below 20 dollars. 0 always means no limit; a day is a day in UTC.
+    """
+
+    messages_per_minute: int = Field(20, ge=0, description="Questions of one person in a minute, and as many commands.")
+    messages_waiting: int = Field(2, ge=0, description="Questions of one person that can wait in one chat.")
+    turns_per_person: int = Field(5, ge=0, description="Answers for one person at the same time, in all chats.")
+    reminders_per_person: int = Field(50, ge=0, description="Reminders of one person in one chat.")
+    reminders_per_chat: int = Field(200, ge=0, description="Reminders of everybody in one chat.")
+    scheduled_questions_per_day: int = Field(20, ge=0, description="Questions by one person's reminders in a day.")
+    tokens_per_day_person: int = Field(200_000, ge=0, description="Tokens of one person in a day.")
+    tokens_per_day_chat: int = Field(0, ge=0, description="Tokens of one chat in a day.")
+    tokens_per_day_workspace: int = Field(0, ge=0, description="Tokens of one Slack workspace in a day.")
+    tokens_per_day: int = Field(2_000_000, ge=0, description="Tokens of everybody in a day.")
+    money_per_day_person: float = Field(2.0, ge=0, description="Dollars of one person in a day, tools included.")
+    money_per_day_workspace: float = Field(0.0, ge=0, description="Dollars of one Slack workspace in a day.")
+    money_per_day: float = Field(20.0, ge=0, description="Dollars of everybody in a day.")
     admin_share: float = Field(
         0.2,
         ge=0,
         le=0.9,
-        description="Part of TOKENS_PER_DAY and MONEY_PER_DAY that only owners and admins can spend; 0: none.",
+        description="The share of TOKENS_PER_DAY and MONEY_PER_DAY that is reserved for owners and admins; 0: none.",
     )
     prices: Words = Field(
         (),
-        description="Prices in dollars per million tokens, as openai:gpt-5-mini=0.25/0.025/2.00 (in/cached/out), or "
-        "for speech as openai:whisper-1=0.006/minute or openai:tts-1=15/characters (a million of them).",
+        description="Dollars per million tokens, as openai:gpt-5-mini=0.25/0.025/2.00 (in/cached/out); for speech as "
+        "openai:whisper-1=0.006/minute or openai:tts-1=15/characters (a million of them).",
     )
-    http_host: str = Field("127.0.0.1", description="Where the HTTP server listens (health and metrics).")
-    http_port: int | None = Field(None, ge=0, le=65535, description="Its port; unset: no server.")
+
+
+class ServerSettings(Settings):
+    """Servers and logs
+
+    For whoever watches the bot, or has platforms post to it.
+    """
+
+    http_port: int | None = Field(None, ge=0, le=65535, description="Port for health and metrics; empty: none.")
+    http_host: str = Field("127.0.0.1", description="The address of that port.")
     http_names: Hosts = Field(
-        (), description="Public names by which it is asked, as bot.example.org; addresses and local names always work."
+        (),
+        description="Public names by which it is reached, as bot.example.org; addresses and local names always work.",
     )
-    web_host: str = Field("127.0.0.1", description="Where what platforms post is listened for, if one of them does.")
-    web_port: int = Field(8081, ge=0, le=65535, description="The port there; a proxy with TLS hands posts on to it.")
+    web_port: int = Field(8081, ge=0, le=65535, description="Port for platforms that post, behind a server with TLS.")
+    web_host: str = Field("127.0.0.1", description="The address of that port.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="How much is logged.")
     log_format: Literal["console", "json"] = Field("console", description="For people, or for machines.")
+
+
+class CoreSettings(
+    ServerSettings,
+    QuotaSettings,
+    AccessSettings,
+    ToolRuleSettings,
+    StorageSettings,
+    TurnSettings,
+    AnswerSettings,
+    AddressSettings,
+    ModelSettings,
+):
+    """What the core needs to know."""
 
 
 S = TypeVar("S", bound=BaseSettings)

@@ -31,24 +31,24 @@ class SearchSettings(ToolSettings):
     """search_web."""
 
     tavily_api_key: Key = Field(SecretStr(""), description="Key for web search, from tavily.com.")
-    tavily_api_base_url: Address = Field("https://api.tavily.com", description="Where Tavily is.")
+    tavily_api_base_url: Address = Field("https://api.tavily.com", description="Tavily.")
     search_depth: Literal["quick", "deep"] = Field(
-        "quick", description="How a search is made where the model asks for no depth; deep takes two credits."
+        "quick", description="The depth of a search unless the model chooses; deep takes two credits."
     )
     search_again_below: float = Field(
         0.2,
         ge=0,
         le=1,
-        description="A quick search whose best result has a lower relevance is made once more, deep; 0: never.",
+        description="Repeat a quick search as a deep one if its best result has a lower relevance; 0: never.",
     )
     tavily_credit_price: float = Field(
         0.008,
         ge=0,
-        description="Dollars that a credit costs; a quick search takes one, a deep one two. 0: your plan is free.",
+        description="Dollars for a credit; 0: your plan is free.",
     )
     search_fallback: Literal["", "ddgs"] = Field(
         "",
-        description="ddgs: search DuckDuckGo, Brave and Mojeek without a key where Tavily has none or fails.",
+        description="ddgs: search DuckDuckGo, Brave and Mojeek if Tavily has no key or fails.",
     )
 
 
@@ -56,7 +56,7 @@ class McpSettings(ToolSettings):
     """Tools of MCP servers."""
 
     mcp_config: str = Field(
-        "", description="The mcp.json that names MCP servers; empty: the one beside .env, if there is one."
+        "", description="The file with your MCP servers; empty: mcp.json beside .env, if it exists."
     )
 
 
@@ -65,7 +65,7 @@ class ReadPageSettings(ToolSettings):
 
     fetch_allow: str = Field(
         "",
-        description="Hosts that read_page may open although they are not on the public internet: host:port,host:port.",
+        description="Hosts outside the public internet that read_page may open, as wiki.corp.example:443.",
     )
 
     @field_validator("fetch_allow")
@@ -81,19 +81,21 @@ class ReadPageSettings(ToolSettings):
 class SearchPapersSettings(ToolSettings):
     """search_papers."""
 
-    openalex_base_url: Address = Field("https://api.openalex.org", description="Where OpenAlex is.")
-    openalex_email: str = Field("", description="Your address, told to OpenAlex so that it can write to you.")
+    openalex_base_url: Address = Field("https://api.openalex.org", description="OpenAlex (search_papers).")
+    openalex_email: str = Field("", description="Your e-mail address, sent to OpenAlex so that it can reach you.")
     openalex_api_key: Key = Field(
-        SecretStr(""), description="Free key from openalex.org; without one about 100 searches a day are possible."
+        SecretStr(""), description="A free key from openalex.org; without one about 100 searches a day work."
     )
 
 
 class WeatherSettings(ToolSettings):
     """get_weather."""
 
-    open_meteo_base_url: Address = Field("https://api.open-meteo.com", description="Where Open-Meteo's forecast is.")
+    open_meteo_base_url: Address = Field(
+        "https://api.open-meteo.com", description="Open-Meteo's forecast (get_weather)."
+    )
     open_meteo_geocoding_url: Address = Field(
-        "https://geocoding-api.open-meteo.com", description="Where Open-Meteo finds places by name."
+        "https://geocoding-api.open-meteo.com", description="Open-Meteo's search for places (get_weather)."
     )
 
 
@@ -101,17 +103,17 @@ class WikipediaSettings(ToolSettings):
     """wikipedia."""
 
     wikipedia_base_url: Address = Field(
-        "https://{language}.wikipedia.org", description="Where Wikipedia is; {language} becomes en, zh, …"
+        "https://{language}.wikipedia.org", description="Wikipedia; {language} becomes en, zh, …"
     )
     wikipedia_contact: str = Field(
-        "", description="An address or page of yours, told to Wikipedia as its rules for bots ask."
+        "", description="Your e-mail address or page, sent to Wikipedia as its rules for bots require."
     )
 
 
 class TokenPriceSettings(ToolSettings):
     """token_price."""
 
-    dexscreener_base_url: Address = Field("https://api.dexscreener.com", description="Where Dexscreener is.")
+    dexscreener_base_url: Address = Field("https://api.dexscreener.com", description="Dexscreener (token_price).")
 
 
 class CodeSettings(ToolSettings):
@@ -119,24 +121,21 @@ class CodeSettings(ToolSettings):
 
     code_backend: Literal["auto", "bwrap", "monty", "e2b", "off"] = Field(
         "auto",
-        description="What confines code: bwrap (a sandbox on Linux), monty (a small interpreter), e2b (remote); "
-        "auto takes bwrap, else monty; off: no code.",
+        description="Where code runs: bwrap (a sandbox on Linux), monty (a small interpreter), e2b (remote), off; "
+        "auto: bwrap, or else monty.",
     )
     code_packages: str = Field(
         "numpy,pandas,matplotlib,sympy,scipy,pillow,networkx,openpyxl",
-        description="Installed packages that code may import in the bwrap sandbox.",
+        description="Installed packages that code can import in the bwrap sandbox.",
     )
     code_rich: bool = Field(
         False,
-        description="Whether the bwrap sandbox runs code in a Jupyter kernel: magics, rich display; "
-        "needs the extra code-rich.",
+        description="Use a Jupyter kernel in the bwrap sandbox (magics, rich display); needs the extra code-rich.",
     )
     e2b_api_key: Key = Field(SecretStr(""), description="Key for remote sandboxes, from e2b.dev.")
-    e2b_api_base_url: Address = Field("https://api.e2b.app", description="Where E2B is.")
-    e2b_sandbox_base_url: Address = Field("", description="Where E2B's sandboxes are; empty: each at its own address.")
-    e2b_hour_price: float = Field(
-        0.12, ge=0, description="Dollars that an hour of a remote sandbox costs, idle or not (2 vCPU, 1 GiB)."
-    )
+    e2b_api_base_url: Address = Field("https://api.e2b.app", description="E2B (run_python).")
+    e2b_sandbox_base_url: Address = Field("", description="E2B's sandboxes; empty: each at its own address.")
+    e2b_hour_price: float = Field(0.12, ge=0, description="Dollars for an hour of a remote sandbox (2 vCPU, 1 GiB).")
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -149,15 +148,15 @@ class DatabaseSettings(ToolSettings):
 
     databases: SecretStr = Field(
         SecretStr(""),
-        description="Databases that may be read, as sales=sqlite:////data/sales.db,crm=postgresql://reader:…@host/crm.",
+        description="Databases to read, as sales=sqlite:////data/sales.db,crm=postgresql://reader:…@host/crm.",
     )
-    database_seconds: float = Field(10.0, gt=0, le=120, description="How long one database query may take.")
+    database_seconds: float = Field(10.0, gt=0, le=120, description="How long a query may take.")
 
 
 class ImageSettings(ToolSettings):
     """generate_image."""
 
-    image_model: str = Field("", description="Which model makes images, as openai:gpt-image-1; empty: none.")
+    image_model: str = Field("", description="The model that makes images, as openai:gpt-image-1; empty: none.")
     image_api_key: Key = Field(
         SecretStr(""),
         validation_alias=AliasChoices("image_api_key", "openai_api_key"),
@@ -166,11 +165,11 @@ class ImageSettings(ToolSettings):
     image_base_url: Address = Field(
         "https://api.openai.com/v1",
         validation_alias=AliasChoices("image_base_url", "openai_base_url"),
-        description="Where it is; without this line OPENAI_BASE_URL.",
+        description="The server that makes images; without this line OPENAI_BASE_URL.",
     )
     image_price: str = Field(
         "",
-        description="Dollars of a square image of low/medium/high quality, as 0.011/0.042/0.167, or one number; "
+        description="Dollars for a square image of low/medium/high quality, as 0.011/0.042/0.167, or one number; "
         "empty: OpenAI's list price.",
     )
 

@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from bot.configuration import settings_classes
-from bot.settings import Settings, variables
+from bot.settings import AddressSettings, Settings, variables
 
 _HEAD = """\
-# Every setting with its default. Copy this file to .env and take away the "# " of the lines you change.
-# A list is written a,b,c. Ids are written telegram:123, slack:T1/U1, discord:456.
+# Every setting with its default. Copy this file to .env and uncomment the lines you change.
+# Lists are written a,b,c. Ids are written telegram:123, slack:T1/U1, discord:456.
 
-# ---- What most people need: these four lines, or those of another platform and provider from below ----
+# ---- Start here: a model, a platform, and what most people change ----
 """
-_FIRST: Final = ("TELEGRAM_BOT_TOKEN", "MODEL", "OPENAI_API_KEY", "TAVILY_API_KEY")
+_FIRST: Final = (
+    *("MODEL", "OPENAI_API_KEY"),
+    *("TELEGRAM_BOT_TOKEN", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "DISCORD_BOT_TOKEN"),
+    *("TAVILY_API_KEY", "ALLOWED_USERS", "INSTRUCTIONS", "TIME_ZONE", "MONEY_PER_DAY", "DATABASE_URL"),
+)
+
+
+_ADDRESS: Final = re.compile(r"_(BASE|API|GEOCODING)_URL$")
 
 
 def example() -> str:
-    """The whole file: the few settings that most people need, then the platforms', the core's and the tools'."""
+    """The whole file: the twelve settings that matter most, then the core's groups, the platforms' and the tools'."""
     core, *others = settings_classes()
     platforms = [kind for kind in others if issubclass(kind, Settings)]
-    kinds = [*platforms, core, *(kind for kind in others if kind not in platforms)]
-    shown = dict(variables(kinds))
+    tools = [kind for kind in others if kind not in platforms]
+    groups = [(kind, variables([kind])) for kind in (*reversed(core.__bases__), *platforms, *tools)]
+    shown = dict(variables([core, *others]))
+    # Hardly anybody changes an address: all of them stand at the end.
+    addresses = {name: about for _, table in groups for name, about in table.items() if _ADDRESS.search(name)}
+    groups = [(kind, table) for kind, table in groups if kind is not AddressSettings] + [(AddressSettings, addresses)]
     parts = [_HEAD, *(_lines(name, *shown.pop(name)) for name in _FIRST)]
-    for kind in kinds:
-        table = {name: shown.pop(name) for name in variables([kind]) if name in shown}
+    for group, named in groups:
+        late = addresses if group is not AddressSettings else {}
+        table = {name: shown.pop(name) for name in named if name in shown and name not in late}
         if table:
-            title = (kind.__doc__ or kind.__name__).strip().splitlines()[0].rstrip(".")
-            parts.append(f"# ---- {title} ----\n")
+            title, _, whom = (group.__doc__ or group.__name__).strip().partition("\n\n")
+            parts.append(f"# ---- {title.rstrip('.')} ----\n" + (f"# {whom.strip()}\n" if whom else ""))
             parts += [_lines(name, *about) for name, about in table.items()]
     return "\n".join(parts)
 

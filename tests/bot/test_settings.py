@@ -342,9 +342,19 @@ def test_what_transcribes_is_named_or_the_providers_or_nothing(
 def test_the_example_begins_with_what_most_people_need_and_shows_nothing_twice() -> None:
     names = re.findall(r"^# ([A-Z0-9_]+)=", example(), re.M)
 
-    assert names[:4] == ["TELEGRAM_BOT_TOKEN", "MODEL", "OPENAI_API_KEY", "TAVILY_API_KEY"]
-    assert names.index("DISCORD_BOT_TOKEN") < names.index("FALLBACK_MODELS")
+    assert names[:2] == ["MODEL", "OPENAI_API_KEY"]
+    assert {"TELEGRAM_BOT_TOKEN", "SLACK_BOT_TOKEN", "DISCORD_BOT_TOKEN", "ALLOWED_USERS"} <= set(names[:12])
+    assert names.index("DATABASE_URL") < names.index("FALLBACK_MODELS") < names.index("TELEGRAM_WEBHOOK_URL")
     assert len(names) == len(set(names))
+
+
+def test_addresses_of_services_stand_at_the_end_of_the_example() -> None:
+    *_, end = example().split("# ---- ")
+    title, whom, *_ = end.splitlines()
+
+    assert title.startswith("Addresses of services") and whom.startswith("# For a mirror")
+    assert len(re.findall(r"^# [A-Z0-9_]+=http", end, re.M)) > 15
+    assert re.findall(r"^# [A-Z0-9_]+_URL=http.*", example().replace(end, ""), re.M) == []
 
 
 @pytest.mark.parametrize("address", ["https://me:pw@slack.example/api/", "https://me@h/", "https://h/?key=1"])

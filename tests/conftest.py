@@ -30,6 +30,7 @@ from bot.contract import identity
 from tests import postgres
 from tests.counting import counting
 from tests.patience import PATIENCE
+from tests.sandboxes import sandbox_possible as sandbox_possible  # a fixture
 
 # How fast texts are drawn says something of the machine and of what runs beside, and nothing of what is tested.
 settings.register_profile("quick", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -109,14 +109,22 @@ def lock_server(url: str, command: str) -> Iterator[None]:
         SettingsError: another process has it, or the database cannot be used.
     """
     with _connected(url) as db:
+        import psycopg
+
         from bot.store.postgres_schema import LOCK
 
-        if db.execute("SELECT pg_try_advisory_lock(?)", (LOCK + _COMMANDS[command],)).fetchone() != (True,):
+        key = (LOCK + _COMMANDS[command],)
+        if db.execute("SELECT pg_try_advisory_lock(?)", key).fetchone() != (True,):
             raise SettingsError(
                 f"The database of DATABASE_URL is in use by another `parley {command}`, and both would answer "
                 "everything. End that one, or give this one a DATABASE_URL of its own."
             )
-        yield
+        try:
+            yield
+        finally:
+            # A busy server notices the end of a connection only after a while, and the next start would be refused.
+            with suppress(psycopg.Error):
+                db.execute("SELECT pg_advisory_unlock(?)", key)
 
 
 def refuse_running(url: str) -> None:

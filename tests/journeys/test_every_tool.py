@@ -25,8 +25,6 @@ from tests.conftest import Nursery, RawJson, RawObject
 from tests.journeys.conftest import Start, World
 from tools import TOOLS
 from tools.base import Unavailable
-from tools.sandbox.bwrap import Bubblewrap
-from tools.sandbox.cell import SandboxFailed
 from tools.settings import SETTINGS
 
 ROOT = Path(__file__).parents[2]
@@ -129,14 +127,10 @@ async def services(world: World) -> AsyncIterator[dict[str, str]]:
 
 
 @pytest.fixture
-async def plots() -> None:
+def plots(sandbox_possible: None) -> None:
     """A sandbox in which figures can be drawn."""
     if importlib.util.find_spec("matplotlib") is None:
         pytest.skip("matplotlib is not installed (extra: code)")
-    try:
-        await (await Bubblewrap(()).open()).end()
-    except SandboxFailed as failure:
-        pytest.skip(f"no bubblewrap sandbox on this machine: {failure}")
 
 
 def filled(arguments: Mapping[str, RawJson], services: Mapping[str, str], before: str) -> RawObject:

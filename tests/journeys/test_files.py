@@ -6,7 +6,6 @@ import asyncio
 import importlib
 import json
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -21,7 +20,7 @@ from tests.conftest import RawJson
 from tests.journeys.conftest import Process, Start, World
 from tests.patience import PATIENCE
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="code runs in bubblewrap")
+pytestmark = pytest.mark.usefixtures("sandbox_possible")
 
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9, 16])\nplt.title('Squares')"
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from tools.documents.findings import Findings, Found
 from tools.documents.kinds import DocumentUnreadable, Kind, Reason, find_kind
-from tools.fetch.reader import MOST_CHARS, MOST_FIELD, PasswordNeeded, TooSlow, set_limits, time_limit
+from tools.fetch.reader import MOST_CHARS, MOST_FIELD, PasswordNeeded, TooSlow, has_no_room, set_limits, time_limit
 
 MOST_PARTS = 10_000
 MOST_LABEL = 200
@@ -55,18 +55,17 @@ def read(kind: Kind, body: bytes, findings: Findings) -> Iterator[Found]:
     while True:
         try:
             found = _next(kind, parts, findings.until)
-        except (TooSlow, MemoryError, RecursionError) as error:
+        except (TooSlow, Exception) as error:
             if not shown:
                 raise
-            too_slow = isinstance(error, TooSlow)
-            findings.note = _rest(findings, done, "the time was up" if too_slow else "the rest takes too much memory")
-            return
-        except Exception:
-            if not shown:
-                raise
+            if has_no_room(error):
+                ended = "the rest takes too much memory"
             # A library may make another error of the one that says that the time is up.
-            late = time.monotonic() >= findings.until
-            findings.note = _rest(findings, done, "the time was up" if late else "what follows is damaged")
+            elif isinstance(error, TooSlow) or time.monotonic() >= findings.until:
+                ended = "the time was up"
+            else:
+                ended = "what follows is damaged"
+            findings.note = _rest(findings, done, ended)
             return
         if found is None:
             return
@@ -119,10 +118,8 @@ def answer(about: Mapping[str, Any], body: bytes, until: float, write: Callable[
         reason = Reason.EXTRA_MISSING
     except TooSlow:
         reason = Reason.TOO_LONG_TO_READ
-    except (MemoryError, RecursionError):
-        reason = Reason.TOO_LARGE
-    except Exception:  # noqa: BLE001  # the edge of this process; the libraries raise what they like
-        reason = Reason.DAMAGED
+    except Exception as error:  # noqa: BLE001  # the edge of this process; the libraries raise what they like
+        reason = Reason.TOO_LARGE if has_no_room(error) else Reason.DAMAGED
     if shown:
         write({"title": " ".join(findings.title[:MOST_FIELD].split()), "note": findings.sentences()})
     else:

@@ -92,6 +92,13 @@ def set_limits(seconds: float | None, memory: int = _MEMORY, *, threads: bool = 
         resource.setrlimit(kind, (most, most))
 
 
+def has_no_room(error: BaseException) -> bool:
+    """Whether an error says that no memory is left: also that of a library which is there and cannot be loaded."""
+    return isinstance(error, MemoryError | RecursionError) or (
+        isinstance(error, ImportError) and not isinstance(error, ModuleNotFoundError)
+    )
+
+
 def read_html(body: bytes, url: str, charset: str, until: float) -> dict[str, str]:
     """The main text of a web page in Markdown with its links, and the metadata of the page."""
     from lxml.etree import ParserError
@@ -415,10 +422,11 @@ def main() -> int:
     sys.setrecursionlimit(2000)
     try:
         found = read(about, body, started + seconds / 2)
-    except (MemoryError, RecursionError):
-        found = {"error": "The page is too complex to be read."}
     except Exception as error:  # noqa: BLE001  # the edge of this process; the libraries raise what they like
-        found = {"error": "The page is damaged and cannot be read.", "reason": f"{type(error).__name__}"}
+        if has_no_room(error):
+            found = {"error": "The page is too complex to be read."}
+        else:
+            found = {"error": "The page is damaged and cannot be read.", "reason": f"{type(error).__name__}"}
     text = found.pop("text", "")[:MOST_CHARS]
     head = {name: value[:MOST_FIELD] for name, value in found.items()}
     sys.stdout.buffer.write(json.dumps(head).encode() + b"\n" + text.encode("utf-8", "replace"))

@@ -17,7 +17,7 @@ import sys
 import warnings
 from typing import Any
 
-from tools.fetch.reader import set_limits
+from tools.fetch.reader import has_no_room, set_limits
 
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "DIB", "TIFF", "AVIF")
 """What is decoded at all: the library knows fifty more."""
@@ -108,10 +108,8 @@ def answer(about: dict[str, Any], body: bytes) -> tuple[dict[str, str], bytes]:
         return {"unreadable": str(error)}, b""
     except ModuleNotFoundError:
         return {"unreadable": "extra_missing"}, b""
-    except (MemoryError, RecursionError):
-        return {"unreadable": "too_large"}, b""
-    except Exception:  # noqa: BLE001  # the edge of this process; the libraries raise what they like
-        return {"unreadable": "damaged"}, b""
+    except Exception as error:  # noqa: BLE001  # the edge of this process; the libraries raise what they like
+        return {"unreadable": "too_large" if has_no_room(error) else "damaged"}, b""
     return {"media_type": media_type}, made
 
 

@@ -23,7 +23,7 @@ from bot.contract.errors import SettingsError, StoreError
 from bot.contract.messages import ChatId
 from bot.store import Store, lock_database
 from bot.store.faults import DatabaseError, Fault, store_error
-from bot.store.postgres import connect_postgres, open_postgres, postgres_error, translate
+from bot.store.postgres import PostgresConnection, connect_postgres, open_postgres, postgres_error, translate
 from bot.store.postgres_schema import bring_up_to_date, check_server, find_version, for_postgres, steps
 from bot.store.queries import in_place, place_range
 from bot.store.schema import upgrade
@@ -694,6 +694,19 @@ async def test_only_one_bot_answers_from_a_database(postgres_url: str) -> None:
             pass
     with lock_database(postgres_url, "run"):
         pass
+
+
+async def test_a_database_is_free_though_the_server_has_not_noticed_yet_that_its_holder_has_left(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[PostgresConnection] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(PostgresConnection, "close", lambda connection: left.append(connection))
+        for _ in range(2):
+            with lock_database(postgres_url, "run"):
+                pass
+    for connection in left:
+        connection.close()
 
 
 async def test_who_gives_up_while_it_is_opened_leaves_no_connection(postgres_url: str) -> None:

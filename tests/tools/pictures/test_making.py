@@ -165,6 +165,15 @@ def test_what_is_no_picture_or_too_much_of_one_is_refused(content: bytes, why: s
     assert worker.answer(LIMITS, content) == ({"unreadable": why}, b"")
 
 
+def test_a_picture_for_whose_library_no_memory_is_left_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unmapped(*_: object) -> None:
+        raise ImportError("_imaging.so: failed to map segment from shared object")
+
+    monkeypatch.setattr(worker, "remake", unmapped)
+
+    assert worker.answer(LIMITS, written("PNG")) == ({"unreadable": "too_large"}, b"")
+
+
 @pytest.mark.parametrize(
     ("content", "look"),
     [

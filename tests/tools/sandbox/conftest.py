@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
@@ -13,24 +12,9 @@ import pytest
 from tests.patience import slowed
 from tools.sandbox import processes
 from tools.sandbox.bwrap import Bubblewrap
-from tools.sandbox.cell import SandboxFailed
 from tools.sandbox.limits import MIB, Limits
 
 LIMITS = Limits(wall=0.6, cpu=3.0, memory=128 * MIB, file=8 * MIB, disk=16 * MIB, entries=2000, grace=0.3)
-
-
-@pytest.fixture(scope="session")
-def sandbox_possible() -> None:
-    """Skips where the kernel gives no namespaces, as in most containers; says what is missing."""
-
-    async def attempt() -> None:
-        session = await Bubblewrap(limits=LIMITS).open()
-        await session.end()
-
-    try:
-        asyncio.run(attempt())
-    except SandboxFailed as failure:
-        pytest.skip(f"no bubblewrap sandbox on this machine: {failure}")
 
 
 @pytest.fixture

@@ -272,6 +272,38 @@ def test_tests_are_typed_as_the_code_is() -> None:
     assert 0 < len(anything) <= 130, "give a fixture or a helper its type instead"
 
 
+CLOCK = re.compile(r"\b(time|monotonic|perf_counter|now|utcnow|today|localtime|gmtime|formatdate|slowed|slowness)\(")
+
+
+def done_on_import(module: ast.AST) -> list[ast.Call]:
+    """The calls of a module outside of its functions: what a table of cases is made of, too."""
+    found, inside = list(ast.iter_child_nodes(module)), list[ast.AST]()
+    while found:
+        node = found.pop()
+        inside.append(node)
+        late = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        found += [part for name, part in fields_of(node) if not (late and name == "body")]
+    return [node for node in inside if isinstance(node, ast.Call)]
+
+
+def fields_of(node: ast.AST) -> list[tuple[str, ast.AST]]:
+    named = [(name, part if isinstance(part, list) else [part]) for name, part in ast.iter_fields(node)]
+    return [(name, part) for name, parts in named for part in parts if isinstance(part, ast.AST)]
+
+
+def test_no_test_looks_at_the_clock_before_it_runs() -> None:
+    """A whole run takes half an hour: what was now when a module was loaded is long ago then."""
+    looks = {
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in (ROOT / "tests").rglob("*.py")
+        if CLOCK.search(text := path.read_text())
+        for call in done_on_import(ast.parse(text))
+        if CLOCK.match(f"{ast.unparse(call.func).rpartition('.')[2]}(")
+    }
+
+    assert not looks
+
+
 def test_a_module_is_read_in_one_sitting() -> None:
     lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in MODULES}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -183,6 +184,8 @@ class Rig:
     model: ModelServer
     number: int = 0
     sent: list[MessageSent] = field(default_factory=list)
+    began: float = field(default_factory=time.time)
+    """When it began to run: what somebody writes now is not late then."""
 
     def message(
         self, text: str, *, person: str = "telegram:7", chat: str = "7", **more: Unpack[MessageFields]

@@ -12,6 +12,7 @@ from contextlib import closing
 import pytest
 
 from bot.app import App
+from playground.faults import Fault
 from playground.model import Reply
 from tests.journeys.conftest import Start, World
 from tests.patience import PATIENCE
@@ -145,18 +146,21 @@ async def test_a_crowd_of_strangers_does_not_hold_up_who_may_write(world: World,
     world.model.script = lambda body: Reply("Tea is a leaf.")
     for person in range(1, 102):
         world.telegram.person(person, f"Person {person}")
+    goes_on = asyncio.Event()
     async with start("telegram") as bot:
+        telling = world.telegram.faults.add("sendMessage", Fault(hold=goes_on))
         for number, person in enumerate(range(2, 102)):
             world.telegram.say(person, "/start" if number % 2 else "hello", person=person)
-        began = asyncio.get_running_loop().time()
+        await asyncio.wait_for(telling.reached.wait(), PATIENCE)
         world.telegram.say(1, "What is tea?", person=1)
-        await world.telegram.screen.until(lambda screen: any("leaf" in one.text for one in screen.of("1")))
-        waited = asyncio.get_running_loop().time() - began
+        await world.telegram.screen.until(lambda screen: any("leaf" in one.text for one in screen.of("1")), PATIENCE)
+        # They are told one after the other, and here the first of them is still being told.
+        assert not any(world.telegram.screen.of(str(person)) for person in range(2, 102))
+        goes_on.set()
         await bot.dispatcher.wait_idle()
 
     told = [world.telegram.screen.of(str(person))[-1].text for person in range(2, 102)]
     assert all(str(person) in text for person, text in enumerate(told, 2))
-    assert waited <= 1.0
 
 
 async def test_a_strangers_slash_command_is_answered_each_time_so_that_nothing_is_left_thinking(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from bot.intake.membership import ENDED
+from bot.store.states import UNFINISHED
 from playground.model import Reply
 from playground.screen import Screen, Shown
 from tests.conftest import Nursery, RawJson
@@ -52,6 +53,13 @@ class Fleet:
             ).fetchone()
         pid = int(found[0].rpartition(" ")[2]) if found else None
         return next((process for process in self.processes if process.started and process.child.pid == pid), None)
+
+    def unfinished(self) -> int:
+        """How many deliveries nobody has ended yet."""
+        import psycopg
+
+        with psycopg.connect(self.url) as db:
+            return db.execute(f"SELECT FROM inbox WHERE {UNFINISHED}".encode()).rowcount
 
     def listening(self, platform: str) -> Process | None:
         """The process that receives from a platform which lets one do so."""
@@ -150,11 +158,11 @@ class Scenes:
         return outside, serving, before
 
     async def rest(self) -> None:
-        """Wait until what has been written so far is shown."""
+        """Wait until what has been written so far is shown: for longer than a platform lets an edit wait."""
         before = -1
         while (now := sum(len(self.calls(name)) for name in PLATFORMS)) != before:
             before = now
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(slowed(2.0))
 
     def calls(self, platform: str) -> list[str]:
         """The methods called so far, but for those that ask for news."""
@@ -192,6 +200,8 @@ class Scenes:
         self.world.discord.say(self.chats.chat["discord"], "please go on", person=7)
         await self.until(lambda: all(NEXT in self.chats.texts(name)[before[name] :] for name in PLATFORMS))
         assert all(self.chats.texts(name)[before[name] :] == [NEXT] for name in PLATFORMS)
+        # Its text stands before its last edit is made, and its process ends the delivery behind that.
+        await self.until(lambda: not self.fleet.unfinished())
 
 
 async def one_turn_for_what_reaches_all(scenes: Scenes) -> None:
@@ -310,10 +320,10 @@ async def a_frozen_process_is_replaced(scenes: Scenes) -> None:
     await scenes.go_on()
     await asyncio.sleep(max(0.0, since + FROZEN_SECONDS - loop.time()))
 
-    calls, requests = {name: scenes.calls(name) for name in PLATFORMS}, len(scenes.world.model.requests)
+    calls, requests = {name: len(scenes.calls(name)) for name in PLATFORMS}, len(scenes.world.model.requests)
     serving.child.send_signal(signal.SIGCONT)
     assert await serving.child.wait() == ENDED
-    assert {name: scenes.calls(name) for name in PLATFORMS} == calls
+    assert {name: scenes.calls(name)[calls[name] :] for name in PLATFORMS} == {name: [] for name in PLATFORMS}
     assert len(scenes.world.model.requests) == requests
     await scenes.go_on()
 

@@ -164,14 +164,14 @@ async def at_stage(stage: str, world: World, process: Process) -> None:
         server.faults.clear()
 
     await process.start()
-    await chats.until(lambda: all(chats.whole(name) for name in PLATFORMS), 40.0)
+    await chats.until(lambda: all(chats.whole(name) for name in PLATFORMS))
     # Whatever else would come, comes before the next answer.
     await chats.ready(starts=2)
     world.model.script = lambda body: Reply("And that is the next one.")
     world.telegram.say(7, "please go on", person=7)
     world.slack.say(chats.chat["slack"], "please go on", person="U7")
     world.discord.say(chats.chat["discord"], "please go on", person=7)
-    await chats.until(lambda: all("And that is the next one." in chats.texts(name)[-1:] for name in PLATFORMS), 40.0)
+    await chats.until(lambda: all("And that is the next one." in chats.texts(name)[-1:] for name in PLATFORMS))
 
     for name in PLATFORMS:
         texts = chats.texts(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,8 +18,6 @@ PICTURE = Enclosure(kind=EnclosureKind.PICTURE, name="a.png", size=4)
 TEA = Quoted(text="Tea is a leaf.", author="Eve", forwarded=True)
 MILK = Quoted(text="Milk is white.", author="Mallory", forwarded=True)
 
-START = time.time() - 102.0
-"""So that what is written at 100 was written just now."""
 Sends = Callable[[Rig], list[MessageSent]]
 
 
@@ -33,7 +30,8 @@ def asked(it: Rig) -> str:
 
 
 def say(it: Rig, text: str, at: float = 100.0, *, person: str = "telegram:7", **more: RawJson) -> MessageSent:
-    return it.message(text, sent_at=START + at, message_id=str(it.number + 1), person=person, **more)
+    """Write at a second of this test, of which the 102nd is the one in which the bot began to run."""
+    return it.message(text, sent_at=it.began - 102.0 + at, message_id=str(it.number + 1), person=person, **more)
 
 
 def forward(it: Rig, quoted: Quoted = TEA, at: float = 100.0, **more: RawJson) -> MessageSent:

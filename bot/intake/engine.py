@@ -1,8 +1,8 @@
 """The engine that gives places to processes: DBOS Transact, with one workflow for each time that a place is busy.
 
-What is used of it is its queue, partitioned by place with one workflow at a time in a partition: it is spread over the
-processes, and is added to in the transaction that stores a delivery. Its journal of steps is not used: the stages of a
-turn are stored by the turn. It is loaded only for a `postgresql://` URL.
+What is used of it is its queue: it is spread over the processes, and is added to in the transaction that stores a
+delivery. Its journal of steps is not used: the stages of a turn are stored by the turn. It is loaded only for a
+`postgresql://` URL.
 """
 
 from __future__ import annotations
@@ -35,10 +35,14 @@ _CONNECTIONS = 4
 
 ENQUEUE = (
     "SELECT dbos.enqueue_workflow('serve', 'places', ARRAY[to_json(CAST(? AS text))], "
-    f"workflow_id => ?, queue_partition_key => ?, app_version => '1'), pg_notify('{WAITING}', '')"
+    f"workflow_id => job, queue_partition_key => job, app_version => '1'), pg_notify('{WAITING}', '') "
+    "FROM (SELECT CAST(? AS text) AS job) AS busy"
 )
-"""Has some process serve a place: the values are the place, the id of its busy time, and the place again. The version
-is one for all releases: while a new one takes over from the one before, either may serve any place."""
+"""Has some process serve a place: the values are the place and the id of its busy time. The version is one for all
+releases: while a new one takes over from the one before, either may serve any place.
+
+Each busy time is a partition of its own. One for a place would have it wait until the engine has written down the end
+of the busy time before, of which nobody is told; that one process serves a place is seen to by its row in `places`."""
 _REQUEUE = """
 UPDATE dbos.workflow_status
 SET status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL, updated_at = %(now)s

@@ -162,7 +162,7 @@ class Fleet:
         while (found := db.execute(_FIND, (place,)).fetchone()) is None:
             job = _new_job()
             if db.execute(_MAKE, (place, job)).fetchone() is not None:
-                db.execute(ENQUEUE, (place, job, place))
+                db.execute(ENQUEUE, (place, job))
                 return False
             # Another process made it at the same time.
         return found[0] == self._member.id and self.owns(place)
@@ -305,7 +305,7 @@ class Fleet:
         db.execute(
             "UPDATE places SET owner = NULL, job = %s, passed = passed + %s WHERE place = %s", (job, passed, place)
         )
-        db.execute(ENQUEUE.replace("?", "%s").encode(), (place, job, place))
+        db.execute(ENQUEUE.replace("?", "%s").encode(), (place, job))
 
     def _sweep(self, db: Connection[Any]) -> None:
         """Have what nobody serves served by somebody. Runs in the thread of the direct connection."""

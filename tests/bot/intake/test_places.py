@@ -114,6 +114,26 @@ async def test_a_bot_that_is_known_after_its_login_is_compared_then(here: Member
         assert "T1" not in str(seen.rows("SELECT configuration FROM workers"))
 
 
+async def test_a_place_is_served_anew_before_the_engine_has_written_that_it_was_given_up(
+    seen: Looks, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, call = asyncio.Event(), engine.Engine._call
+
+    async def late(self: engine.Engine, place: str, job: str) -> None:
+        await call(self, place, job)
+        await written.wait()
+
+    monkeypatch.setattr(engine.Engine, "_call", late)
+    async with Member(postgres_url, "here", seconds=0.0, idle=0.1, look=PATIENCE).open() as here:
+        try:
+            for _ in range(3):
+                await here.take_in("slack:C1")
+                await look_for(seen, NOBODY)
+        finally:
+            written.set()
+    seen.check_order()
+
+
 async def test_a_place_that_could_not_be_served_is_tried_again(seen: Looks, postgres_url: str) -> None:
     here = Member(postgres_url, "here", seconds=0.0, idle=0.3)
     serve, faults = here.serve, ["broken"]
@@ -141,7 +161,7 @@ async def test_a_busy_time_that_the_engine_lost_is_given_away_again(
     enqueue = engine.ENQUEUE.replace("?", "%s")
     for place, job, process in (("slack:C2", "begun", str(me)), ("slack:C3", "dead", "17")):
         with here.db.transaction():
-            here.db.execute(enqueue.encode(), (place, job, place))
+            here.db.execute(enqueue.encode(), (place, job))
             pending = "UPDATE dbos.workflow_status SET status = 'PENDING', executor_id = %s, started_at_epoch_ms = 1 "
             here.db.execute(f"{pending} WHERE workflow_uuid = %s".encode(), (process, job))
 

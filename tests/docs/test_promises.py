@@ -29,7 +29,7 @@ def test_every_promise_names_a_test() -> None:
 
     assert len(found) > 35
     assert not [name for name, tests in found.items() if not tests]
-    assert {"live", "whole", "once", "in order", "alone"} <= set(found)
+    assert {"live", "whole", "once", "in order", "clean"} <= set(found)
 
 
 def test_every_test_that_a_promise_names_exists() -> None:

@@ -126,7 +126,7 @@ class Gateway:
         """The sessions that are connected now."""
         return [session for session in self._sessions.values() if session.connection is not None]
 
-    async def until_ready(self, sessions: int = 1, seconds: float = 20.0) -> None:
+    async def until_ready(self, sessions: int = 1, seconds: float = 120.0) -> None:
         """Wait until `sessions` clients have identified or resumed.
 
         Raises:
@@ -137,7 +137,7 @@ class Gateway:
                 self._changed.clear()
                 await self._changed.wait()
 
-    async def until_left(self, seconds: float = 20.0) -> None:
+    async def until_left(self, seconds: float = 120.0) -> None:
         """Wait until no client is connected any more.
 
         Raises:

@@ -116,7 +116,7 @@ class Sockets:
         for connection in list(self.connections):
             await connection.socket.close()
 
-    async def until_connected(self, count: int = 1, seconds: float = 20.0, *, since: int = 1) -> None:
+    async def until_connected(self, count: int = 1, seconds: float = 120.0, *, since: int = 1) -> None:
         """Wait until that many connections take envelopes; only those from number `since` on count.
 
         Raises:

@@ -264,7 +264,7 @@ async def ready(world: World, starts: int = 1) -> None:
             or sum(call.method == "getMe" for call in world.telegram.calls) < starts
         ):
             await asyncio.sleep(0.01)
-    await world.slack.sockets.until_connected(1)
+    await world.slack.sockets.until_connected(since=starts)
     await world.discord.gateway.until_ready(1)
 
 

@@ -112,13 +112,13 @@ async def killed_at(stage: str, world: World, process: Process) -> None:
     await process.start()
     await chats.ready(starts=2)
     if stage.startswith("asking"):
-        await chats.until(lambda: hands.ended() == 3, 40.0)
+        await chats.until(lambda: hands.ended() == 3)
         assert not world.tavily.requests, "nobody has allowed it"
     for name in PLATFORMS:
         # Who saw nothing happen presses again.
         hands.press(name)
-    await chats.until(lambda: all(any(DONE in text for text in chats.texts(name)) for name in PLATFORMS), 40.0)
-    await chats.until(lambda: hands.ended() == 6 and not any(hands.cards(name)[1:] for name in PLATFORMS), 40.0)
+    await chats.until(lambda: all(any(DONE in text for text in chats.texts(name)) for name in PLATFORMS))
+    await chats.until(lambda: hands.ended() == 6 and not any(hands.cards(name)[1:] for name in PLATFORMS))
     await asyncio.sleep(0.1)
 
     assert all(count == 1 for count in hands.runs.values()) and hands.decided() == 3, hands.runs

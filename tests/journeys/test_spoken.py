@@ -392,6 +392,8 @@ async def test_what_is_spoken_comes_once_over_a_kill(world: World, process: Proc
     speaks.set()
     await process.start()
     await until(lambda: all(len(voices(place)) == 2 for place in places))
+    # Its files may be there before its gateways are: what is written until then is told to nobody.
+    await ready(world, starts=2)
     for place in places:
         await switch(place, "off")
     assert await process.stop() == 0

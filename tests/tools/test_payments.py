@@ -264,7 +264,7 @@ async def test_a_cell_costs_the_time_for_which_it_keeps_a_machine(
     tool = CodeRunner(CodeSettings.model_construct(), ("e2b",))
     monkeypatch.setattr("tools.sandbox.e2b.E2B", lambda *given: Rented())
     registry = ToolRegistry([tool], timeout=0.2)
-    monkeypatch.setattr(tool, "_spec", replace(tool.spec, timeout=0.2))
+    monkeypatch.setattr(tool, "spec", replace(tool.spec, timeout=0.2))
 
     result = await call(registry, purse, code=code)
 

@@ -25,8 +25,6 @@ from typing import IO, Any, TypeAlias
 import pytest
 from hypothesis import HealthCheck, settings
 
-from adapters import PLATFORMS
-from bot.contract import identity
 from tests import postgres
 from tests.counting import counting
 from tests.patience import PATIENCE
@@ -36,15 +34,12 @@ from tests.sandboxes import sandbox_possible as sandbox_possible  # a fixture
 settings.register_profile("quick", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("quick")
 
-# Most tests build what they look at from parts, and no configuration has said before how ids are written.
-identity.use({name: one.ids for name, one in PLATFORMS.items()})
-
 
 RawJson: TypeAlias = Any
 """What a service, a file or a database said, as it came: which of its parts there are is what a test finds out."""
 RawObject: TypeAlias = dict[str, RawJson]
 LONG = Path(__file__).with_name("long.txt")
-"""Seconds of processor time before the name of each test that takes more than 0.2 of one; `.ci/long.py` writes it."""
+"""Seconds of processor time before the name of each test that takes more than 0.1 of one; `.ci/long.py` writes it."""
 LINE_SECONDS = 0.3
 """What takes longer is left out where nothing is named."""
 
@@ -75,6 +70,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Only now: what is loaded before `tests.counting` is not counted.
+    from adapters import PLATFORMS
+    from bot.contract import identity
+
+    # Most tests build what they look at from parts, and no configuration has said before how ids are written.
+    identity.use({name: one.ids for name, one in PLATFORMS.items()})
     if report := config.getoption("count"):
         config.pluginmanager.register(counting(config, report))
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS:

@@ -110,7 +110,7 @@ async def test_a_turn_a_last_edit_stubborn_servers_and_a_locked_database_are_ove
         seconds = await stopped(process)
 
     assert seconds < slowed(LONGEST), process.said
-    assert "I am being restarted" in world.telegram.screen.of("7")[0].text, "no store is needed to say so"
+    assert "I am restarting" in world.telegram.screen.of("7")[0].text, "no store is needed to say so"
     await until(lambda: not running(), PATIENCE)
 
 

@@ -51,7 +51,7 @@ async def test_two_hundred_people_at_once_spend_no_more_than_the_day_has(world: 
     tokens, _ = spent(world)
     assert 0.5 * DAY < tokens <= DAY
     told = [world.telegram.screen.of(str(number))[0].text for number in range(1, 201)]
-    assert sum("used up everything I may spend today" in text for text in told) == 200 - len(made)
+    assert sum("Today's budget is used up" in text for text in told) == 200 - len(made)
 
 
 async def test_a_kill_between_setting_aside_and_settling_spends_no_more_either(world: World, process: Process) -> None:

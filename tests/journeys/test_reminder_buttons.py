@@ -76,7 +76,7 @@ async def test_reminders_are_paused_resumed_and_deleted_below_their_list(
         assert "paused" in desk.lists[0].text and "⏸ Pause 2" not in desk.lists[0].buttons
         second = await desk.listed()
         desk.press(first, "▶️ Resume 2")
-        await desk.told("Reminder 2 goes on")
+        await desk.told("Reminder 2 continues")
         await desk.until(lambda: "⏸ Pause 2" in desk.lists[0].buttons and "paused" not in desk.lists[0].text)
         desk.press(first, "🗑 Delete 1")
         await desk.told("Reminder 1 is deleted.")

@@ -127,8 +127,8 @@ AWAY: list[tuple[RawJson, bool, str]] = [
     ({"mode": "hidden_by_limit"}, False, "This is too old for your workspace's plan"),
     ({"is_external": True, "url_private": "https://drive.example.com/x"}, False, "This is kept by another service"),
     ({"is_external": True, "url_private": "https://drive.example.com/x"}, True, "This is kept by another service"),
-    ({"file_access": "access_denied"}, False, "I am not given this"),
-    ({"refused": "file_not_found"}, True, "I am not given this"),
+    ({"file_access": "access_denied"}, False, "I have no access to this"),
+    ({"refused": "file_not_found"}, True, "I have no access to this"),
     ({"refused": "file_deleted"}, True, "This was deleted"),
     ({"url_private_download": "https://evil.example.com/x"}, True, "I cannot read this yet"),
 ]

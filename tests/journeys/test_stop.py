@@ -18,7 +18,7 @@ from tests.journeys.conftest import Process, Start, World
 from tests.patience import PATIENCE, slowed
 
 WORDS = " ".join(f"word{number}" for number in range(60))
-NOTE = "I am being restarted"
+NOTE = "I am restarting"
 PLATFORMS = ("telegram", "slack", "discord")
 
 

@@ -211,7 +211,7 @@ async def test_the_pairing_code_makes_its_sender_the_owner_once(
         world.telegram.say(8, f"/pair {code}", person=8)
         await world.telegram.screen.until(lambda screen: screen.of("8"))
 
-    assert "owner" in welcome.text
+    assert "You now own this bot" in welcome.text
     assert answer.text == "At your service."
     assert "This code is wrong or has expired. If this bot is yours, write /link to it" in text_of(world, 8)
 
@@ -231,7 +231,7 @@ async def test_an_unknown_model_is_one_plain_sentence(world: World, start: Start
     async with start("telegram", MODEL="openai:no-such-model") as bot:
         [message] = await ask(world, bot, "please answer me")
 
-    assert "cannot be used as it is configured" in message.text
+    assert "is not set up correctly" in message.text
     assert "no-such-model" not in message.text
 
 

@@ -280,7 +280,7 @@ async def test_commands_with_arguments_need_no_slash_on_slack(world: World, star
         for chat, place, before in (("C1", "general", mention), (direct, "direct", "")):
             for asked, told in (
                 (f"persona talk like a {place} pirate", "From now on"),
-                ("busy collect", "is one question"),
+                ("busy collect", "become one question"),
                 ("persona", f"a {place} pirate"),
             ):
                 slack.say(chat, before + asked, person="U1")

@@ -83,7 +83,7 @@ async def test_a_reminder_missed_while_the_bot_was_off_comes_late_once_and_says_
             await bot.dispatcher.wait_idle()
 
     late = world.telegram.screen.of(str(ADA))[1].text
-    assert late.startswith("⏰ Tea\n\n(This was due ") and late.endswith("when I could not write.)")
+    assert late.startswith("⏰ Tea\n\n(This was due ") and late.endswith("while I could not write.)")
     assert len(world.telegram.screen.of(str(ADA))) == 2
 
 

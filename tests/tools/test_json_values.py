@@ -92,8 +92,6 @@ def test_json_from_outside_has_one_door() -> None:
     assert found == {
         "bot/toolsyntax/elements.py",
         "tools/json_values.py",
-        "tools/documents/worker.py",
         "tools/fetch/reader.py",
-        "tools/pictures/worker.py",
         "tools/sandbox/notebook.py",
     }

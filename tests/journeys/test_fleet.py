@@ -18,7 +18,7 @@ from tests.conftest import Nursery, RawJson
 from tests.journeys.conftest import Process, World, process_in
 from tests.journeys.test_approvals import ALLOW
 from tests.journeys.test_controls import STOP
-from tests.journeys.test_kill import PLATFORMS, WORDS, Chats, Outside, answer
+from tests.journeys.test_kill import HELD_AFTER, PLATFORMS, WORDS, Chats, Outside, answer
 from tests.journeys.test_stop import NOTE, asked
 from tests.patience import PATIENCE, slowed
 from tests.web import Web, free_port
@@ -157,8 +157,10 @@ class Scenes:
         assert serving in self.workers
         return outside, serving, before
 
-    async def rest(self) -> None:
-        """Wait until what has been written so far is shown: for longer than a platform lets an edit wait."""
+    async def rest(self, shown: dict[str, int]) -> None:
+        """Wait until all is shown that a model which is held has written, and no call is made any more."""
+        written = {name: answer(name)[:HELD_AFTER].strip() for name in PLATFORMS}
+        await self.until(lambda: all(self.shown(name)[shown[name]].text.endswith(written[name]) for name in PLATFORMS))
         before = -1
         while (now := sum(len(self.calls(name)) for name in PLATFORMS)) != before:
             before = now
@@ -311,7 +313,7 @@ async def a_frozen_process_is_replaced(scenes: Scenes) -> None:
     """It stands still for six seconds while it answers: another one completes its message, and it only ends."""
     outside, serving, before = await scenes.begin("S6")
     # An edit that is on its way in this instant comes when the process wakes.
-    await scenes.rest()
+    await scenes.rest(before)
     loop = asyncio.get_running_loop()
     since = loop.time()
     serving.child.send_signal(signal.SIGSTOP)

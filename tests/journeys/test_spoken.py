@@ -306,7 +306,10 @@ async def test_a_choice_at_the_root_of_a_slack_channel_is_the_channels(
         place = Place(world, "slack", group=True)
         place.send("When does it leave?")
         await place.until("At six.")
-        for chosen, told in (("voice on", "I also speak my answers"), ("persona be a pirate", "From now on")):
+        for chosen, told in (
+            ("voice on", "I also speak my answers"),
+            ("persona be a pirate", "I follow these instructions"),
+        ):
             place.send(chosen) if mentions else command(place, chosen)
             await place.until(told)
         await bot.dispatcher.wait_idle()

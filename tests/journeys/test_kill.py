@@ -21,8 +21,6 @@ from tests.conftest import RawJson
 from tests.journeys.conftest import Process, World
 from tests.patience import PATIENCE
 
-HELD_AFTER = 80
-"""Characters that the model writes at stage S6 before it is held."""
 WORDS = " ".join(f"word{number}" for number in range(60))
 PLATFORMS = ("telegram", "slack", "discord")
 
@@ -107,7 +105,7 @@ class Outside:
             return Reply(hang_before_headers=True, until=self.let_go)
         if holding and self.stage == "S6":
             self.held.add(name)
-            return Reply(answer(name), hang_after=HELD_AFTER, until=self.let_go, words_per_second=100)
+            return Reply(answer(name), hang_after=answer(name).index("word8"), until=self.let_go, words_per_second=100)
         return Reply(answer(name), words_per_second=200)
 
     def hold(self, server: Any, method: str, *, after: bool, times: int = 1) -> None:

@@ -159,8 +159,8 @@ class Membership:
             member._waker.close()
 
     def is_heard(self) -> bool:
-        """Return True if the database answered within the last second: until then nobody can have replaced this
-        process. Nothing is sent to a platform, and no paid call is made, while it is False."""
+        """Return True if the database answered what was asked within the last second: until then nobody can have
+        replaced this process. Nothing is sent to a platform, and no paid call is made, while it is False."""
         return self._clock.monotonic() - self._answered < UNHEARD_SECONDS
 
     async def do(self, work: Callable[[Connection[Any]], _Result]) -> _Result:
@@ -335,14 +335,14 @@ class Membership:
     def _beat(self, db: Connection[Any]) -> None:
         asked = self._clock.monotonic()
         ahead = db.execute(_BEAT, [self.listens, self._clock.wall(), self.id]).fetchone()
-        now = self._clock.monotonic()
         if ahead is None:
             self.end("another process has taken over what this one served, as it was not heard of: this one ends")
         else:
-            self._clocks.look(ahead[0], now - asked)
-        if now - self._answered >= UNHEARD_SECONDS:
-            self._steady_since = now
-        self._answered = now
+            self._clocks.look(ahead[0], self._clock.monotonic() - asked)
+        # An answer proves nothing about the time it took: a process that was frozen meanwhile has been replaced.
+        if asked - self._answered >= UNHEARD_SECONDS:
+            self._steady_since = asked
+        self._answered = asked
 
     def _judge(self, db: Connection[Any]) -> bool:
         """Remove the rows of the dead; True if there were any.

@@ -269,6 +269,25 @@ async def test_a_process_that_writes_nothing_any_more_is_replaced_and_ends(
         assert other.is_heard()
 
 
+async def test_an_answer_that_comes_late_says_nothing_of_now(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that is frozen between its question and the answer finds the answer when it wakes."""
+    monkeypatch.setattr(membership, "UNHEARD_SECONDS", 0.4)
+    async with enter(postgres_url, "late") as late:
+        slow = "$$ BEGIN PERFORM pg_sleep(0.5); RETURN NEW; END $$"
+        run(postgres_url, f"CREATE OR REPLACE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS {slow}")
+        run(postgres_url, "CREATE TRIGGER slow BEFORE UPDATE ON workers FOR EACH ROW EXECUTE FUNCTION slow()")
+        try:
+            # As soon as a beat takes longer than the pause between two, what is asked for is done right after one.
+            async with asyncio.timeout(LATE):
+                while await late.do(lambda db: late.is_heard()):
+                    await asyncio.sleep(0.01)
+        finally:
+            run(postgres_url, "DROP TRIGGER slow ON workers")
+        await until(late.is_heard)
+
+
 async def test_a_server_that_cannot_be_reached_or_used_is_named(postgres_url: str) -> None:
     with pytest.raises(StoreError, match="PostgreSQL cannot be reached"):
         async with enter("postgresql://nobody@127.0.0.1:1/none", "one"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 
 from bot.contract import (
     CallCost,
@@ -152,14 +153,9 @@ class WaitingSigns:
         """Make a call as soon as nobody else needs it; False when it was not wanted any more by then."""
         until = self._clock.monotonic() + PATIENCE
         while wanted() and self._clock.monotonic() < until:
-            if may() and self._pacer.take(cost):
-                try:
-                    await call()
-                except RateLimited as error:
-                    self._pacer.refused(cost, error.scope, error.retry_after)
-                else:
+            if may() and (grant := self._pacer.take(cost)):
+                with suppress(RateLimited):
+                    await grant.call(call)
                     return True
-                finally:
-                    self._pacer.answered(cost)
             await self._clock.sleep(LOOK_AGAIN)
         return False

@@ -2,9 +2,9 @@
 
 The reader is the clock: the call goes first whose reader is first without anything to read (`bot.pacing.reader`).
 
-One `Pacer` serves the whole process. A reply asks it for a grant before every call and gives the grant back
-when the answer came. The state of each rate budget is in `bot.pacing.scope`. Two calls wait for each other only if
-they draw on the same budget.
+One `Pacer` serves the whole process, and every call that is counted is made by it: `call` as soon as there is room,
+`ask` when its reader needs it, `take` at once or not at all. The state of each rate budget is in `bot.pacing.scope`.
+Two calls wait for each other only if they draw on the same budget.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from itertools import groupby
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager
+from itertools import count, groupby
+from typing import TypeVar
 
 from bot.contract import CallCost, Clock, Closed, RateBudget, SystemClock
 from bot.operations import Metrics
@@ -25,6 +26,7 @@ from bot.pacing.waiting import Grant, Purpose, _Queues
 from bot.store import Part, Wish
 
 log = logging.getLogger(__name__)
+_Made = TypeVar("_Made")
 
 PATIENCE = 300.0
 """Seconds a call may wait for a budget that its platform closed; a longer wait raises `Closed` at once."""
@@ -62,10 +64,14 @@ class Pacer:
         self._asked = Asked(self._clock)
         self._scopes: dict[str, BudgetState] = {}
         self._waiting = _Queues()
-        self._number = 0
+        self._numbers = count()
         self._timer: asyncio.Task[None] | None = None
         self._timer_at = float("inf")
         self._sweep_at = 0.0
+
+    async def call(self, cost: CallCost, purpose: Purpose, work: Callable[[], Awaitable[_Made]]) -> _Made:
+        """Make a call that somebody waits for from now on. Returns and raises as `Grant.call`."""
+        return await self.ask(cost, purpose).call(work)
 
     def ask(
         self,
@@ -76,7 +82,7 @@ class Pacer:
         at_once: bool = True,
         begins_page: bool = False,
     ) -> Grant:
-        """Return a grant to enter before a call of this `cost`, and to leave once it is answered.
+        """Return a grant for a call of this `cost`, whose `call` makes it.
 
         Args:
             reader: who reads what the call shows; without one, somebody waits for it from now on.
@@ -84,8 +90,7 @@ class Pacer:
                 call. Else first words are collected for a moment, and more is needed when the reader runs out.
             begins_page: it posts a further page. Posts may be few, so it takes one early where half of them are free.
         """
-        self._number += 1
-        grant = Grant(self, self._number, cost)
+        grant = Grant(self, next(self._numbers), cost)
         self._time(grant, purpose, reader, at_once=at_once)
         if begins_page:
             grant.not_before = min(grant.not_before, self._clock.monotonic() + COLLECT)
@@ -130,10 +135,16 @@ class Pacer:
         # About a second later a reader of short first words needs more.
         return max((scope.gap(now, coming + scope.crowd(now, 1.0)) for scope, coming in scopes), default=0.0)
 
-    def take(self, cost: CallCost, purpose: Purpose = Purpose.TYPING) -> bool:
-        """Take a call at once if the budgets allow it, else return False; call `answered` when its answer came."""
+    def take(
+        self, cost: CallCost, purpose: Purpose = Purpose.TYPING, *, closes: CallCost | None = None
+    ) -> Grant | None:
+        """Return a grant for a call that may be made at once; None where the budgets do not allow it.
+
+        Args:
+            closes: what a refusal closes, where that is more than what the call draws on.
+        """
         if not self.may_call():
-            return False
+            return None
         now = self._clock.monotonic()
         for budget in cost.budgets:
             scope = self._scope_of(budget)
@@ -142,9 +153,11 @@ class Pacer:
                 # Words are worth more than the sign that they will come.
                 leaves = max(leaves, scope.beginning + self._asked.coming_to(budget))
             if scope.ready_at(now, leaves) > now:
-                return False
+                return None
         self._occupy(cost, now, purpose)
-        return True
+        grant = Grant(self, next(self._numbers), cost, closes)
+        grant.grant()
+        return grant
 
     def answered(self, cost: CallCost) -> None:
         """Record that a call was answered: its windows run from now on."""
@@ -162,11 +175,8 @@ class Pacer:
     def refused(self, cost: CallCost, scope: str, retry_after: float) -> None:
         """Record that the platform refused a call for `retry_after` seconds; empty `scope`: in its narrowest budget."""
         now = self._clock.monotonic()
-        chosen = next((budget for budget in cost.budgets if budget.scope == scope), None)
-        if chosen is None and cost.budgets:
-            chosen = cost.budgets[0]
-        if chosen is not None:
-            known = self._scope_of(chosen)
+        if chosen := [budget for budget in cost.budgets if budget.scope == scope] or cost.budgets:
+            known = self._scope_of(chosen[0])
             told = known.closed_until > now + PATIENCE
             known.refuse(now, retry_after)
             self._metrics.refusals.add(_platform(cost))
@@ -187,7 +197,7 @@ class Pacer:
         for grant in list(self._waiting.in_order(())):
             if any(budget.scope == scope.budget.scope for budget in grant.cost.budgets):
                 self._waiting.remove(grant)
-                grant.end(_closed(scope.budget.scope, until))
+                grant.end(Closed(f"{scope.budget.scope} is refused for a long time", until=until))
 
     def opens_at(self, cost: CallCost) -> float:
         """Return the monotonic time until which a refusal blocks this call; not in the future if none does."""
@@ -212,16 +222,14 @@ class Pacer:
             self._scope_of(budget).assume_spent(now)
         return reader
 
-    @contextmanager
-    def expecting(self, platform: str, *, anew: bool = False) -> Iterator[None]:
+    def expecting(self, platform: str, *, anew: bool = False) -> AbstractContextManager[None]:
         """Know of a reply from the arrival of its question on: of a hundred at once the first then have enough to read
         until the beginnings of all others are shown.
 
         Args:
             anew: the question has just come; else it came when this was last said in the same context.
         """
-        with self._asked.expect(platform, anew=anew):
-            yield
+        return self._asked.expect(platform, anew=anew)
 
     def _count(self, reader: Reader, by: int) -> None:
         """Count a reply in the budgets it draws on (1), or no longer (-1)."""
@@ -287,7 +295,8 @@ class Pacer:
         """
         until = self.opens_at(grant.cost)
         if until > self._clock.monotonic() + PATIENCE:
-            raise _closed(", ".join(budget.scope for budget in grant.cost.budgets), until)
+            scopes = ", ".join(budget.scope for budget in grant.cost.budgets)
+            raise Closed(f"{scopes} is refused for a long time", until=until)
         self._waiting.add(grant)
         self.pump()
 
@@ -432,10 +441,6 @@ class Pacer:
         await self._clock.sleep(max(0.0, at - self._clock.monotonic()))
         self._timer, self._timer_at = None, float("inf")
         self.pump()
-
-
-def _closed(scope: str, until: float) -> Closed:
-    return Closed(f"{scope} is refused for a long time", until=until)
 
 
 def _platform(cost: CallCost) -> str:

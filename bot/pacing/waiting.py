@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import enum
 from bisect import bisect_left, insort
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from operator import attrgetter
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from bot.contract import CallCost, Closed
+from bot.contract import CallCost, Closed, RateLimited
+
+_Made = TypeVar("_Made")
 
 
 class Purpose(enum.Enum):
@@ -36,21 +38,32 @@ class Gate(Protocol):
     def forget(self, grant: Grant) -> None: ...
     def answered(self, cost: CallCost) -> None: ...
     def returned(self, cost: CallCost) -> None: ...
+    def refused(self, cost: CallCost, scope: str, retry_after: float) -> None: ...
 
 
 class Grant:
-    """One call that waits for its turn, or has it: `async with` waits on entering and gives back on leaving.
+    """One call that waits for its turn, or has it: `call` makes it. Times are monotonic."""
 
-    Entering raises `Closed` where a platform lets nothing through for longer than `PATIENCE`. Times are monotonic.
-    """
+    __slots__ = (
+        "_closes",
+        "_future",
+        "_gate",
+        "cost",
+        "due",
+        "made",
+        "needed_at",
+        "not_before",
+        "number",
+        "purpose",
+        "spare",
+    )
 
-    __slots__ = ("_future", "_gate", "cost", "due", "made", "needed_at", "not_before", "number", "purpose", "spare")
-
-    def __init__(self, gate: Gate, number: int, cost: CallCost) -> None:
+    def __init__(self, gate: Gate, number: int, cost: CallCost, closes: CallCost | None = None) -> None:
         self._gate = gate
         self._future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.number = number
         self.cost = cost
+        self._closes = cost if closes is None else closes
         self.purpose = Purpose.FINAL
         self.due = 0.0
         """When somebody has nothing to read without it: the earliest goes first."""
@@ -61,15 +74,32 @@ class Grant:
         self.spare = False
         """It is more than a first and a last call and one between them."""
         self.made = True
-        """Set to False before leaving: the call was not needed after all, and another may have it."""
+        """Set to False by what is called: the call was not needed after all, and another may have it."""
 
-    async def __aenter__(self) -> None:
-        await self._wait()
-        while not self._gate.may_call():
-            # The process stood still between the two: another one may have made the call.
-            self._gate.returned(self.cost)
-            self._future = asyncio.get_running_loop().create_future()
+    async def call(self, work: Callable[[], Awaitable[_Made]]) -> _Made:
+        """Wait for its turn, make the call, and return what it returns; a refusal closes its rate budgets.
+
+        Raises:
+            Closed: the platform lets nothing through for longer than `PATIENCE`; it was not made.
+            Exception: what `work` raises, a refusal, too.
+        """
+        if not self.granted:
             await self._wait()
+            while not self._gate.may_call():
+                # The process stood still between the two: another one may have made the call.
+                self._gate.returned(self.cost)
+                self._future = asyncio.get_running_loop().create_future()
+                await self._wait()
+        try:
+            return await work()
+        except RateLimited as error:
+            self._gate.refused(self._closes, error.scope, error.retry_after)
+            raise
+        finally:
+            if self.made:
+                self._gate.answered(self.cost)
+            else:
+                self._gate.returned(self.cost)
 
     async def _wait(self) -> None:
         self._gate.wait(self)
@@ -81,12 +111,6 @@ class Grant:
             else:
                 self._gate.returned(self.cost)
             raise
-
-    async def __aexit__(self, *exc: object) -> None:
-        if self.made:
-            self._gate.answered(self.cost)
-        else:
-            self._gate.returned(self.cost)
 
     @property
     def order(self) -> tuple[float, int]:

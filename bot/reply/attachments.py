@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Protocol
 
 from bot.contract import (
@@ -93,39 +94,38 @@ class Attachments:
             return
         backoff, since, refusal = Backoff(self._clock, QUICK, endless=False), self._clock.monotonic(), ""
         while True:
-            delay: float | None = 0.0
-            async with self._pacer.ask(cost, Purpose.FINAL):
-                try:
-                    await self._delivery.save_file(number, file, ref=None, state=PageState.SENDING, nonce=nonce)
-                    ref = await self._surface.attach(file, after, nonce)
-                    await self._delivery.save_file(number, file, ref=ref, state=PageState.FINAL, nonce=nonce)
+            try:
+                await self._pacer.call(cost, Purpose.FINAL, partial(self._put, number, file, after, nonce))
+                return
+            except Closed:
+                raise
+            except RateLimited as error:
+                # It is surely not there: whoever goes on with it later may post it.
+                await self._delivery.save_file(number, file, ref=None, state=PageState.GONE, nonce=nonce)
+                until = self._clock.monotonic() + error.retry_after
+                if until - since > PATIENCE:
+                    raise Closed(f"file {file.name!r} was refused for too long", until=until) from error
+            except TooLong as error:
+                self._give_up(file, "file_too_large", error)
+                return
+            except (Unrenderable, Unreachable, MessageGone) as error:
+                # Also where files alone are forbidden; where nothing can be written, nothing is told either.
+                self._give_up(file, "file_failed", error)
+                return
+            except DeliveryError as error:
+                unsure = isinstance(error, Unclear) and not cost.repeats_safely
+                before, refusal = refusal, str(error) if isinstance(error, Refused) else ""
+                if isinstance(error, Refused) and before == refusal:
+                    self._give_up(file, "file_failed", error.lasting)
                     return
-                except RateLimited as error:
-                    # It is surely not there: whoever goes on with it later may post it.
-                    await self._delivery.save_file(number, file, ref=None, state=PageState.GONE, nonce=nonce)
-                    self._pacer.refused(cost, error.scope, error.retry_after)
-                    until = self._clock.monotonic() + error.retry_after
-                    if until - since > PATIENCE:
-                        raise Closed(f"file {file.name!r} was refused for too long", until=until) from error
-                except TooLong as error:
-                    self._give_up(file, "file_too_large", error)
+                if unsure or not await backoff.wait():
+                    self._give_up(file, "file_unsure" if isinstance(error, Unclear) else "file_failed", error)
                     return
-                except (Unrenderable, Unreachable, MessageGone) as error:
-                    # Also where files alone are forbidden; where nothing can be written, nothing is told either.
-                    self._give_up(file, "file_failed", error)
-                    return
-                except DeliveryError as error:
-                    unsure = isinstance(error, Unclear) and not cost.repeats_safely
-                    before, refusal = refusal, str(error) if isinstance(error, Refused) else ""
-                    if isinstance(error, Refused) and before == refusal:
-                        self._give_up(file, "file_failed", error.lasting)
-                        return
-                    delay = next(backoff, None)
-                    if unsure or delay is None:
-                        self._give_up(file, "file_unsure" if isinstance(error, Unclear) else "file_failed", error)
-                        return
-            if delay:
-                await self._clock.sleep(delay)
+
+    async def _put(self, number: int, file: File, after: MessageRef | None, nonce: str) -> None:
+        await self._delivery.save_file(number, file, ref=None, state=PageState.SENDING, nonce=nonce)
+        ref = await self._surface.attach(file, after, nonce)
+        await self._delivery.save_file(number, file, ref=ref, state=PageState.FINAL, nonce=nonce)
 
     def _give_up(self, file: File, why: str, error: object) -> None:
         """Post it no more; the person is told `why`, a key of `bot.sentences`."""

@@ -9,11 +9,11 @@ from bot.contract import (
     QUICK,
     Backoff,
     Clock,
+    Closed,
     DeliveryError,
     MessageGone,
     MessageRef,
     Page,
-    RateLimited,
     Status,
     Surface,
     Unreachable,
@@ -91,17 +91,13 @@ async def take_away(surface: Surface, pacer: Pacer, clock: Clock, ref: MessageRe
     problem: DeliveryError | None = None
     backoff = Backoff(clock, QUICK, endless=False)
     while True:
-        async with pacer.ask(cost, Purpose.FINAL):
-            try:
-                await surface.remove(ref)
-                return True
-            except RateLimited as error:
-                pacer.refused(cost, error.scope, error.retry_after)
-                problem = error
-            except Unreachable:
-                raise
-            except DeliveryError as error:
-                problem = error
+        try:
+            await pacer.call(cost, Purpose.FINAL, lambda: surface.remove(ref))
+            return True
+        except (Closed, Unreachable):
+            raise
+        except DeliveryError as error:
+            problem = error
         if not await backoff.wait():
             log.warning("%s could not be taken away: %s", name, problem)
             return False
@@ -133,5 +129,4 @@ async def _show_at_once(surface: Surface, pacer: Pacer, clock: Clock, page: Page
     drawn = surface.draw(page)
     cost = surface.cost(drawn, ref)
     if pacer.opens_at(cost) <= clock.monotonic():
-        async with pacer.ask(cost, Purpose.FINAL):
-            await surface.show(drawn, ref, "")
+        await pacer.call(cost, Purpose.FINAL, lambda: surface.show(drawn, ref, ""))

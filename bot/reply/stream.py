@@ -11,6 +11,7 @@ import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from types import TracebackType
 
 from bot.contract import (
@@ -349,36 +350,33 @@ class ReplyStream:
             return await look_up(self._surface, self._delivery, number, shown, cost, ended=self._pages.finished)
         grant = self.cadence.ask(number, cost, only_begins=not self.visible and self._begins_only(cost))
         try:
-            return await self._call(number, shown, cost, grant)
+            await grant.call(partial(self._call, number, shown, cost, grant))
+        except RateLimited as error:
+            log.info("turn %s: refused for %.1f s", self._turn, error.retry_after)
+            if shown.overdue(until := self._clock.monotonic() + error.retry_after):
+                raise Closed(f"page {number} was refused for too long", until=until) from error
+        except (Closed, TooLong, MessageGone, Unrenderable, Unreachable):
+            raise
+        except Unclear as error:
+            return await self._unclear(number, shown, error, cost)
+        except DeliveryError as error:
+            return shown.failed(error, self._clock.monotonic())
         finally:
             self.cadence.granted()
-
-    async def _call(self, number: int, shown: PageNow, cost: CallCost, grant: Grant) -> float:
-        """Show page `number` when its call is granted; the seconds to wait before anything else."""
-        async with grant:
-            self.cadence.granted()
-            # Text came in since: the page may be gone or blank, and its call may be another one now.
-            gone = not self._pages.exists(number) or is_blank(self._pages.page(number))
-            if gone or self._fresh.page is not None or self.cadence.costs_otherwise(number, shown, cost):
-                grant.made = False
-                return 0.0
-            try:
-                if self.cadence.in_pieces and not self._pages.finished:
-                    self._pages.begin_piece(number, grows=self._surface.limits.grows)
-                async with self._calling:
-                    grant.made = await self._show(number, shown, cost)
-            except RateLimited as error:
-                log.info("turn %s: refused for %.1f s", self._turn, error.retry_after)
-                self._pacer.refused(cost, error.scope, error.retry_after)
-                if shown.overdue(until := self._clock.monotonic() + error.retry_after):
-                    raise Closed(f"page {number} was refused for too long", until=until) from error
-            except (TooLong, MessageGone, Unrenderable, Unreachable):
-                raise
-            except Unclear as error:
-                return await self._unclear(number, shown, error, cost)
-            except DeliveryError as error:
-                return shown.failed(error, self._clock.monotonic())
         return 0.0
+
+    async def _call(self, number: int, shown: PageNow, cost: CallCost, grant: Grant) -> None:
+        """Show page `number`, now that its call is granted."""
+        self.cadence.granted()
+        # Text came in since: the page may be gone or blank, and its call may be another one now.
+        gone = not self._pages.exists(number) or is_blank(self._pages.page(number))
+        if gone or self._fresh.page is not None or self.cadence.costs_otherwise(number, shown, cost):
+            grant.made = False
+            return
+        if self.cadence.in_pieces and not self._pages.finished:
+            self._pages.begin_piece(number, grows=self._surface.limits.grows)
+        async with self._calling:
+            grant.made = await self._show(number, shown, cost)
 
     async def _unclear(self, number: int, shown: PageNow, error: Unclear, cost: CallCost) -> float:
         """A call may have arrived: an edit is made again, and what is posted blindly is not."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
 from bot.contract import Clock, RateLimited, Surface, post_cost
 from bot.pacing import Pacer
@@ -59,14 +61,10 @@ class TypingSign:
         await self._clock.sleep(TYPING_AFTER)
         while wanted():
             # Where no page may be posted, a platform wants to hear of no sign either.
-            if self._pacer.opens_at(post) <= self._clock.monotonic() and self._pacer.take(cost):
+            if self._pacer.opens_at(post) <= self._clock.monotonic() and (sign := self._pacer.take(cost, closes=post)):
                 self._stands = True
-                try:
-                    await self._surface.typing(self._words)
-                except RateLimited as error:
-                    self._pacer.refused(post, error.scope, error.retry_after)
-                finally:
-                    self._pacer.answered(cost)
+                with suppress(RateLimited):
+                    await sign.call(partial(self._surface.typing, self._words))
                 await self._clock.sleep(self._surface.limits.typing_seconds)
             else:
                 await self._clock.sleep(_LOOK_AGAIN)

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from bot.contract import MOST_QUOTED, BotError, Clock, DeliveryError, Earlier, LogThrottle, MessageSent, Quoted
 from bot.pacing import Pacer, Purpose
@@ -100,12 +101,9 @@ class ThreadContext:
         found: list[Quoted] = []
         cursor = ""
         for _ in range(MOST_PAGES):
-            if not self._pacer.take(earlier.cost, Purpose.FIRST):
+            if (grant := self._pacer.take(earlier.cost, Purpose.FIRST)) is None:
                 raise DeliveryError("the platform lets no more be looked up in this minute")
-            try:
-                page, cursor = await earlier.page(since, cursor)
-            finally:
-                self._pacer.answered(earlier.cost)
+            page, cursor = await grant.call(partial(earlier.page, since, cursor))
             found += page
             if not cursor:
                 break

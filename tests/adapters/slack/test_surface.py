@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import aiohttp
 import pytest
@@ -582,8 +583,7 @@ async def test_progress_at_our_pace_is_never_refused(
         nonlocal at
         for number in range(80):
             cost = cost_of(surface, Page("x"), at)
-            async with pacer.ask(cost, Purpose.FINAL):
-                at = await show(surface, Page(f"words {number}"), at)
+            at = await pacer.call(cost, Purpose.FINAL, partial(show, surface, Page(f"words {number}"), at))
 
     writing = asyncio.create_task(write())
     while not writing.done():

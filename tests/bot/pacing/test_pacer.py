@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
 
-from bot.contract.errors import Closed
+from bot.contract.errors import Closed, RateLimited, Unclear
 from bot.contract.surface import CallCost, RateBudget, Window
 from bot.pacing.pacer import PATIENCE, Pacer
 from bot.pacing.reader import AHEAD, CALM, COLLECT, Reader
@@ -55,12 +56,11 @@ class Calls:
         grant = self.pacer.ask(cost, purpose, reader, at_once=at_once)
 
         async def call() -> None:
-            async with grant:
-                self.granted.append((round(self.clock.now - 1000.0, 3), name))
-                if answer_after:
-                    await self.clock.sleep(answer_after)
+            self.granted.append((round(self.clock.now - 1000.0, 3), name))
+            if answer_after:
+                await self.clock.sleep(answer_after)
 
-        self.tasks.append(asyncio.create_task(call()))
+        self.tasks.append(asyncio.create_task(grant.call(call)))
         return grant
 
     @property
@@ -506,7 +506,7 @@ async def test_whoever_is_cancelled_when_its_wait_is_ended_gives_back_no_call_th
     pacer.answered(NARROW)
     await clock.advance(86_401.0)
 
-    assert [pacer.take(NARROW, Purpose.FINAL) for _ in range(2)] == [True, False]
+    assert [bool(pacer.take(NARROW, Purpose.FINAL)) for _ in range(2)] == [True, False]
 
 
 async def test_a_call_that_is_wanted_for_something_else_before_it_waits_is_made_for_that(
@@ -519,6 +519,45 @@ async def test_a_call_that_is_wanted_for_something_else_before_it_waits_is_made_
     pacer.change(grant, Purpose.FINAL, reader)
 
     assert (before, grant.purpose, grant.due) == (clock.now + CALM, Purpose.FINAL, clock.now)
+
+
+async def test_a_call_gives_what_it_returns_and_counts_from_its_answer_however_it_ends(
+    pacer: Pacer, clock: FakeClock
+) -> None:
+    async def posted() -> str:
+        return "m1"
+
+    async def unanswered() -> str:
+        raise Unclear("no answer")
+
+    assert await pacer.call(NARROW, Purpose.FINAL, posted) == "m1"
+    second = asyncio.create_task(pacer.call(NARROW, Purpose.FINAL, unanswered))
+    await clock.advance(1.1)
+    with pytest.raises(Unclear):
+        await second
+
+    assert not pacer.take(NARROW, Purpose.FINAL)
+    await clock.advance(1.1)
+    assert pacer.take(NARROW, Purpose.FINAL)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_a_refused_call_closes_what_it_says_it_does(pacer: Pacer, clock: FakeClock, at_once: bool) -> None:
+    async def refused() -> None:
+        raise RateLimited("slower", retry_after=30.0)
+
+    sign, post = CallCost((BOT,)), CallCost((CHAT, BOT))
+    call = pacer.call(sign, Purpose.FINAL, refused)
+    if at_once:
+        call.close()
+        taken = pacer.take(sign, closes=post)
+        assert taken is not None
+        call = taken.call(refused)
+    with pytest.raises(RateLimited):
+        await call
+
+    closed = pacer.opens_at(CallCost((CHAT,))), pacer.opens_at(sign)
+    assert [until > clock.now for until in closed] == [at_once, not at_once]
 
 
 async def test_a_call_that_draws_on_no_budget_is_made_at_once_and_its_refusal_closes_none(
@@ -616,8 +655,8 @@ async def test_who_is_cancelled_and_changed_at_once_leaves_the_queue_as_it_was(
 
 async def test_memory_follows_live_replies_not_known_chats(pacer: Pacer, clock: FakeClock) -> None:
     for number in range(2_000):
-        async with pacer.ask(CallCost((RateBudget(f"chat {number}", rate=1.0, burst=3),)), Purpose.FINAL):
-            pass
+        cost = CallCost((RateBudget(f"chat {number}", rate=1.0, burst=3),))
+        await pacer.call(cost, Purpose.FINAL, partial(asyncio.sleep, 0))
         clock.now += 0.1
 
     assert pacer.known_scopes < 600
@@ -666,8 +705,8 @@ async def test_a_take_leaves_half_of_the_calls_for_text_unless_somebody_waits_fo
 ) -> None:
     cost = CallCost((RateBudget("four", windows=(Window(4, 1.0),)),))
 
-    assert [pacer.take(cost) for _ in range(3)] == [True, True, False]
-    assert [pacer.take(cost, Purpose.FIRST) for _ in range(3)] == [True, True, False]
+    assert [bool(pacer.take(cost)) for _ in range(3)] == [True, True, False]
+    assert [bool(pacer.take(cost, Purpose.FIRST)) for _ in range(3)] == [True, True, False]
 
 
 async def test_a_reply_begins_on_screen_only_if_its_end_will_have_a_call(

@@ -40,8 +40,10 @@ class Process:
 
     async def _write(self, cost: CallCost, calls: int) -> None:
         for _ in range(calls):
-            async with self.pacer.ask(cost, Purpose.FINAL):
-                self.called.append(self.clock.now)
+            await self.pacer.call(cost, Purpose.FINAL, self._called)
+
+    async def _called(self) -> None:
+        self.called.append(self.clock.now)
 
 
 @asynccontextmanager

@@ -154,8 +154,14 @@ class OpenReply(Protocol):
 
 
 @pytest.fixture
-async def start(screen: Screen, log: Log, clock: FakeClock) -> AsyncIterator[OpenReply]:
+async def pacer(clock: FakeClock) -> AsyncIterator[Pacer]:
     pacer = Pacer(clock)
+    yield pacer
+    await pacer.close()
+
+
+@pytest.fixture
+async def start(screen: Screen, log: Log, pacer: Pacer, clock: FakeClock) -> AsyncIterator[OpenReply]:
     opened: list[ReplyStream] = []
 
     async def start(**more: Unpack[ReplyOptions]) -> ReplyStream:
@@ -168,7 +174,6 @@ async def start(screen: Screen, log: Log, clock: FakeClock) -> AsyncIterator[Ope
     for reply in opened:
         if reply._writer is not None:
             await reply.__aexit__(RuntimeError, None, None)
-    await pacer.close()
 
 
 async def finish(reply: ReplyStream, clock: FakeClock, seconds: float = 30.0) -> None:
@@ -446,6 +451,23 @@ async def test_where_posts_wait_a_day_the_last_page_says_so(start: OpenReply, sc
     assert pages[-1].body.startswith("first. first.") and not pages[-1].final
     assert [line.text for line in pages[-1].status] == ["the rest in 86400 s"]
     assert reply.owed is not None
+
+
+async def test_where_saying_so_is_refused_that_pause_is_kept_too(
+    start: OpenReply, screen: Screen, pacer: Pacer, clock: FakeClock
+) -> None:
+    screen.edit_budgets = (RateBudget("edits", rate=1.0, burst=3),)
+    reply = await start(delayed=lambda seconds: f"the rest in {seconds:.0f} s")
+    reply.append("first. " * 20)
+    await clock.settle()
+    tomorrow = RateLimited("tomorrow", retry_after=DAY, scope="chat")
+    screen.faults = [None, tomorrow, RateLimited("soon", retry_after=60.0, scope="edits")]
+    reply.append("second. " * 20)
+
+    await finish(reply, clock, 5.0)
+
+    assert reply.owed is not None
+    assert pacer.opens_at(CallCost(screen.edit_budgets)) > clock.now
 
 
 async def test_where_edits_wait_a_day_too_nothing_is_said(start: OpenReply, screen: Screen, clock: FakeClock) -> None:

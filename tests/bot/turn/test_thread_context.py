@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot.contract.errors import DeliveryError
+from bot.contract.errors import DeliveryError, RateLimited
 from bot.contract.messages import ChatId, MessageSent, Quoted, ReplyTarget, Sender
-from bot.contract.surface import CallCost, RateBudget
+from bot.contract.surface import CallCost, RateBudget, Window
 from bot.pacing.pacer import Pacer
 from bot.store import Store
 from bot.turn.thread_context import MOST_PAGES, PER_MESSAGE, ThreadContext
@@ -142,3 +142,16 @@ async def test_a_look_that_the_platform_would_refuse_is_not_made(
     assert await reading.words.complete(question, "m") is question
     assert len(reading.thread.asked) == 1
     assert "no more be looked up in this minute" in caplog.text
+
+
+async def test_a_look_that_the_platform_refuses_is_not_repeated_before_its_pause_is_over(reading: Reading) -> None:
+    cost = CallCost((RateBudget("conversations.replies", windows=(Window(30, 60.0),)),))
+    refusal = RateLimited("slower", retry_after=20.0)
+    looks = list[int]()
+    for wait in (0.0, 10.0, 11.0):
+        reading.clock.now += wait
+        reading.thread = Thread([[wrote(1.0)]], cost, fault=refusal)
+        await reading.words.complete(asked(), "m")
+        looks.append(len(reading.thread.asked))
+
+    assert looks == [1, 0, 1]

@@ -11,6 +11,7 @@ COPY requirements.lock ./
 RUN pip install --no-cache-dir --no-deps --require-hashes -r requirements.lock
 COPY adapters adapters
 COPY bot bot
+COPY parley_chat parley_chat
 COPY playground playground
 COPY tools tools
 
@@ -23,5 +24,5 @@ ENV PYTHONPATH=/app PYTHONUNBUFFERED=1 DATABASE_URL=sqlite:////data/parley.db HT
 EXPOSE 8080 8081
 HEALTHCHECK --interval=30s --timeout=5s --start-period=20s \
     CMD ["python", "-c", "import urllib.request as ask; ask.urlopen('http://127.0.0.1:8080/health', timeout=4)"]
-ENTRYPOINT ["python", "-P", "-m", "bot"]
+ENTRYPOINT ["python", "-P", "-m", "parley_chat"]
 CMD ["run"]

@@ -1,16 +1,8 @@
-"""`python -m bot`, the same as `parley`."""
+"""`python -m bot`: `parley`, by the short name that a clone has."""
 
 from __future__ import annotations
 
-import sys
-
-
-def main() -> None:
-    """Run the command line and exit with its code."""
-    from bot.cli.main import main as command_line
-
-    sys.exit(command_line(sys.argv[1:]))
-
+from parley_chat.__main__ import main
 
 if __name__ == "__main__":
     main()

@@ -17,9 +17,12 @@ from typing import Any
 
 import aiohttp
 
-ROOT = Path(__file__).resolve().parent.parent
-BOT = (sys.executable, "-P", "-m", "playground.leash", "bot", "run")
-"""`python -m bot run`, ended when we are gone. `-P`: what stands in the folder of the conversations is not imported."""
+ROOT = Path(__file__).resolve().parents[__name__.count(".")]
+BOT = (sys.executable, "-P", "-m", "playground.leash", "parley_chat", "run")
+"""`python -m parley_chat run`, ended when we are gone.
+
+`-P`: what stands in the folder of the conversations is not imported.
+"""
 _INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "SYSTEMROOT")
 _CANNOT_START = 2
 """The exit code of a bot that is configured wrongly: trying again changes nothing."""

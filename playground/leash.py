@@ -1,6 +1,6 @@
 """Runs a module as `python -m` would, and ends it when the process that started it is gone.
 
-    python -m playground.leash bot run
+    python -m playground.leash parley_chat run
 
 The parent keeps the other end of our standard input. Whatever becomes of it, `kill -9` included, the pipe closes, and
 the module gets the SIGTERM it knows. Imports the standard library only: what runs here is somebody else's program.

@@ -98,7 +98,7 @@ def test_what_is_copied_exists_and_is_not_ignored() -> None:
     copied = re.findall(r"^COPY (\S+) ", RECIPE, re.M)
     ignored = (ROOT / ".dockerignore").read_text().split()
 
-    assert {"adapters", "bot", "playground", "tools"} < set(copied)
+    assert {"adapters", "bot", "parley_chat", "playground", "tools"} < set(copied)
     for name in copied:
         assert (ROOT / name).exists() and f"!{name}" in ignored
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 ROOT = Path(__file__).parent.parent
-OURS = ("bot", "adapters", "tools", "playground")
+OURS = ("bot", "adapters", "tools", "parley_chat", "playground")
 DISCORD = "tests/adapters/discord/test_adapter.py"
 STORE = "tests/bot/store/test_database.py"
 UNPROMISED = {

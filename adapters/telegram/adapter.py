@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, BinaryIO, Final
 
-import adapters.telegram.library  # noqa: F401  # isort: skip  # before anything else of it
+from adapters.telegram import library  # noqa: F401  # isort: skip  # before anything else of it
 from telegram import WebhookInfo
 from telegram.error import (
     BadRequest,

@@ -139,14 +139,7 @@ def _add_chats(chats: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command; the exit code. Until the process ends, all that it writes goes through one outlet."""
-    from bot.cli.installation import Misplaced, check_installation
-
     options = parser().parse_args(list(arguments))
-    try:
-        check_installation()  # before anything else of ours is imported, which may be another's
-    except Misplaced as error:
-        print(f"parley: {error}", file=sys.stderr)  # noqa: T201
-        return 2
     from bot.contract import BotError, SettingsError
     from bot.operations import Outlet, set_up
 

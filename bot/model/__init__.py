@@ -43,5 +43,5 @@ _LATE = {
 def __getattr__(name: str) -> object:
     """Load what needs an HTTP library when it is first asked for: that takes a fifth of a second."""
     if name in _LATE:
-        return getattr(importlib.import_module(f"bot.model.{_LATE[name]}"), name)
+        return getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
     raise AttributeError(name)

@@ -26,7 +26,9 @@ from bot.operations.outlet import Outlet, raw
 MOST_CHARS = 8_000
 """Characters of a line; an error may quote megabytes of a server's answer."""
 MOST_TRACE_CHARS = 30_000
-_OURS = ("bot", "adapters", "tools", "__main__")
+_OURS = ("bot", "adapters", "tools")
+_ABOVE = "".join(f"{part}." for part in __name__.split(".")[:-3])
+"""What stands before these names: nothing in a clone, `parley_chat.` in the wheel."""
 _INSTALLED = {"site-packages", "dist-packages"}
 _HOME = Path(__file__).parent.parent.parent
 _PLACE: ContextVar[tuple[str, int]] = ContextVar("place of a log line", default=("", 0))
@@ -181,5 +183,5 @@ def set_up(level: str, form: str, outlet: Outlet) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[level]))
-    for name in _OURS:
+    for name in ("__main__", *(_ABOVE + name for name in _OURS)):
         logging.getLogger(name).setLevel(level)

@@ -109,7 +109,7 @@ def check_parley(arguments: list[str]) -> None:
 
 
 def check_python(arguments: list[str]) -> None:
-    if arguments[:2] == ["-m", "bot"]:
+    if arguments[:2] in (["-m", "bot"], ["-m", "parley_chat"]):
         check_parley(arguments[2:])
     elif arguments[0] == "-m":
         name, rest = arguments[1], arguments[2:]

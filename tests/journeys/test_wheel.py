@@ -1,63 +1,84 @@
-"""The built package, installed as a user installs it, in places that hold folders of the same names."""
+"""The built package, installed as a user installs it, beside and among modules that have the names of our folders."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import urllib.request
 from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = ("bot", "adapters", "tools", "playground")
+FOREIGN = "raise SystemExit('somebody else was started')\n"
+CONFINED = """
+import asyncio, sys
+from pathlib import Path
+from parley_chat.tools.documents.reading import DocumentReader
+from parley_chat.tools.pictures.making import PictureMaker
+
+async def main():
+    reader = DocumentReader()
+    for name in ("table.csv", "page.html"):
+        print((await reader.read(Path(name), name)).markdown)
+    print((await PictureMaker().make(Path("dot.png").read_bytes(), 100_000))[0])
+
+asyncio.run(main())
+"""
+DOT = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de"
+    "0000000c49444154789c63f8cfc0000003010100c9fe92ef0000000049454e44ae426082"
+)
 
 pytestmark = pytest.mark.real
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment with the wheel of this tree, and the libraries of the one that runs the tests."""
+    """A virtual environment in which somebody else's package `tools` was, and then the wheel of this tree came.
+
+    The libraries are those of the environment that runs the tests.
+    """
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     source.mkdir()
-    for package in PACKAGES:
+    for package in ("parley_chat", *PACKAGES):
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("pyproject.toml", "README.md", "LICENSE"):
+    for file in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / file, source)
     build = "import sys, setuptools.build_meta as build; print(build.build_wheel(sys.argv[1]))"
     _ran([sys.executable, "-W", "ignore", "-c", build, str(folder)], source)
     (wheel,) = folder.glob("*.whl")
     made = folder / "environment"
     _ran([sys.executable, "-m", "venv", "--without-pip", str(made)], folder)
+    site = _site(made)
+    for package in ("tools", "adapters"):
+        (site / package).mkdir()
+        (site / package / "__init__.py").write_text("OWNER = 'somebody else'\n")
     install = ("install", "-q", "--no-index", "--no-deps", "--no-compile", str(wheel))
     _ran([sys.executable, "-m", "pip", "--python", str(made / "bin/python"), *install], folder)
-    (site,) = made.glob("lib/python*/site-packages")
     (site / "libraries.pth").write_text("".join(f"{path}\n" for path in sys.path if path.endswith("site-packages")))
     return made
 
 
 @pytest.fixture
 def misleading(tmp_path: Path) -> Path:
-    """A folder in which somebody else's packages have the names of ours."""
+    """A folder in which somebody keeps modules of their own that have the names of our folders."""
     for package in PACKAGES:
-        (tmp_path / package).mkdir()
-        for file in ("__init__.py", "__main__.py"):
-            (tmp_path / package / file).write_text("raise SystemExit('somebody else was started')\n")
+        (tmp_path / f"{package}.py").write_text(FOREIGN)
     return tmp_path
 
 
-@pytest.fixture
-def replaced(environment: Path) -> Iterator[str]:
-    """The environment after another distribution wrote its own package over one of ours."""
+def _site(environment: Path) -> Path:
     (site,) = environment.glob("lib/python*/site-packages")
-    ours = site / "adapters/__init__.py"
-    text = ours.read_text()
-    ours.write_text("__version__ = '1.2.0'\n")
-    yield "adapters"
-    ours.write_text(text)
+    return site
 
 
 def _ran(command: list[str], folder: Path, code: int = 0, **settings: str) -> str:
@@ -73,18 +94,81 @@ def _ran(command: list[str], folder: Path, code: int = 0, **settings: str) -> st
     return told.stdout + told.stderr
 
 
-def test_both_names_start_the_program_where_folders_mislead(environment: Path, misleading: Path) -> None:
+def test_it_brings_one_name_and_its_types_and_leaves_another_package_as_it_was(environment: Path) -> None:
+    site = _site(environment)
+    (information,) = site.glob("parley_chat-*.dist-info")
+    brought = {line.split("/")[0] for line in (information / "RECORD").read_text().splitlines()}
+
+    assert brought == {"parley_chat", information.name, ".."}  # `../../../bin/parley`
+    assert {path.name for path in (site / "parley_chat").iterdir()} >= {*PACKAGES, "py.typed", "__main__.py"}
+    assert (information / "top_level.txt").read_text().split() == ["parley_chat"]
+    assert (site / "tools/__init__.py").read_text() == (site / "adapters/__init__.py").read_text()
+    assert list((site / "tools").iterdir()) == [site / "tools/__init__.py"]
+
+
+def test_only_names_of_modules_differ_from_the_repository_and_no_line_moves(environment: Path) -> None:
+    names = re.compile(rf"\bparley_chat\.(?=(?:{'|'.join(PACKAGES)})\b)")
+    built = _site(environment) / "parley_chat"
+    for package in PACKAGES:
+        for file in (ROOT / package).rglob("*.py"):
+            theirs = (built / file.relative_to(ROOT)).read_text(encoding="utf-8", errors="surrogateescape")
+            assert names.sub("", theirs) == file.read_text(encoding="utf-8", errors="surrogateescape"), file
+
+
+def test_every_way_to_start_it_is_ours_where_modules_mislead(environment: Path, misleading: Path) -> None:
     parley, chat = (environment / "bin" / name for name in ("parley", "parley-chat"))
-    for script in (parley, chat):
-        assert _ran([str(script), "--version"], misleading).startswith("parley 0.")
-    assert "calculator" in _ran([str(parley), "tools"], misleading)
+    python = str(environment / "bin/python")
+
+    assert _ran([str(parley), "--version"], misleading).startswith("parley 0.")
     assert chat.read_text() == parley.read_text(), "what is true of one is true of the other"
+    told = _ran([python, "-m", "parley_chat", "tools", "calculator", '{"expression": "17 * 23"}'], misleading)
+    assert "391" in told
+    first = f"sys.path.insert(0, {str(misleading)!r})"
+    told = _ran([python, "-c", f"import sys; {first}; import parley_chat.bot.app; print('well')"], misleading)
+    assert told == "well\n"
+    assert "somebody else was started" in _ran([python, "-c", "import tools"], misleading, code=1), (
+        "their own is theirs"
+    )
 
 
-def test_the_playground_that_starts_is_ours_where_a_folder_has_its_name(environment: Path, misleading: Path) -> None:
-    command = [str(environment / "bin/parley"), "playground", "--no-browser", "--port", "0", "--data", str(misleading)]
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="no bubblewrap")
+def test_code_runs_in_its_sandbox_and_sees_nothing_of_the_program(environment: Path, misleading: Path) -> None:
+    code = "import importlib.util as u\nprint(6 * 7, [n for n in ('parley_chat', 'tools', 'bot') if u.find_spec(n)])"
+    told = _ran(
+        [str(environment / "bin/parley"), "tools", "run_python", json.dumps({"code": code})],
+        misleading,
+        CODE_BACKEND="bwrap",
+    )
+
+    assert "42 []" in told
+
+
+def test_documents_pages_and_pictures_are_read_by_programs_of_the_wheel(environment: Path, misleading: Path) -> None:
+    (misleading / "table.csv").write_text("tea,price\nsencha,12\n")
+    (misleading / "page.html").write_text("<html><body><h1>Kyoto</h1><p>Green tea grows there.</p></body></html>")
+    (misleading / "dot.png").write_bytes(DOT)
+
+    told = _ran([str(environment / "bin/python"), "-c", CONFINED], misleading)
+
+    assert "sencha" in told and "Green tea grows there." in told and "image/png" in told
+    assert "sandbox" not in told, "a fault of it would be said"
+
+
+def test_the_doctor_and_a_start_without_settings_say_what_is_missing(environment: Path, misleading: Path) -> None:
+    parley = str(environment / "bin/parley")
+
+    told = _ran([parley, "doctor", "--offline"], misleading, code=1)
+    assert "MODEL" in told and "Traceback" not in told
+    told = _ran([parley, "run"], misleading, code=2)
+    assert "no platform is configured" in told and told.count("\n") == 1
+
+
+def test_the_playground_and_the_bot_behind_it_are_those_of_the_wheel(environment: Path, misleading: Path) -> None:
+    data = misleading / "data"
+    data.mkdir()
+    shutil.copy(misleading / "bot.py", data)
     playing = subprocess.Popen(
-        command,
+        [str(environment / "bin/parley"), "playground", "--no-browser", "--port", "0", "--data", str(data)],
         cwd=misleading,
         env={"PATH": os.environ["PATH"], "HOME": str(misleading)},
         stdout=subprocess.PIPE,
@@ -94,26 +178,16 @@ def test_the_playground_that_starts_is_ours_where_a_folder_has_its_name(environm
     assert playing.stdout is not None
     try:
         first = playing.stdout.readline()
+        url = re.search(r"http://127\.0\.0\.1:\d+/?", first)
+        assert url, first
+        page = urllib.request.urlopen(url[0], timeout=PATIENCE).read().decode()
+        with urllib.request.urlopen(f"{url[0].rstrip('/')}/events", timeout=PATIENCE) as events:
+            ready = next(line for line in events if b'"phase": "ready"' in line or b'"phase":"ready"' in line)
     finally:
         playing.terminate()
         rest = playing.stdout.read()
         playing.stdout.close()
         playing.wait(20)
 
-    assert "http://127.0.0.1:" in first + rest
-    assert "somebody else" not in first + rest
-
-
-def test_a_package_that_was_installed_over_ours_is_named(environment: Path, tmp_path: Path, replaced: str) -> None:
-    told = _ran([str(environment / "bin/parley"), "tools"], tmp_path, code=2)
-
-    assert told.count("\n") == 1
-    assert f"the package '{replaced}' at" in told and "an environment of its own" in told
-
-
-def test_a_package_that_stands_before_ours_is_named(environment: Path, misleading: Path) -> None:
-    shutil.copytree(misleading / "tools", misleading / "late/tools")
-    told = _ran([str(environment / "bin/parley"), "tools"], misleading, code=2, PYTHONPATH=str(misleading / "late"))
-
-    assert told.count("\n") == 1
-    assert "the package 'tools' at" in told
+    assert "</html>" in page and b"telegram" in ready
+    assert "somebody else" not in first + rest + (data / "bot.log").read_text()

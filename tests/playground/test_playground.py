@@ -513,4 +513,4 @@ time.sleep(600)
 
 
 def test_the_real_bot_is_what_runs() -> None:
-    assert BOT[1:] == ("-P", "-m", "playground.leash", "bot", "run")
+    assert BOT[1:] == ("-P", "-m", "playground.leash", "parley_chat", "run")

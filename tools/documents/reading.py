@@ -12,7 +12,7 @@ from pathlib import Path
 from tools.documents.kinds import DocumentUnreadable, Kind, Reason
 from tools.fetch.readers import MODULES as PAGE_MODULES
 from tools.fetch.readers import PACKAGES as PAGE_PACKAGES
-from tools.fetch.readers import READER, Program, Readers, Start, talk
+from tools.fetch.readers import READER, Program, Readers, Start, as_modules, talk
 from tools.json_values import read_json
 
 _FOLDER = Path(__file__).resolve().parent
@@ -82,11 +82,11 @@ class Document:
 
 def program() -> Program:
     """The program that reads documents, and what it can import in its sandbox."""
-    modules = {f"tools/documents/{name}.py": _FOLDER / f"{name}.py" for name in _MODULES}
+    modules = as_modules(*(_FOLDER / f"{name}.py" for name in _MODULES), READER)
     return Program(
         _FOLDER / "worker.py",
         (*PAGE_PACKAGES, *_PACKAGES),
-        {**PAGE_MODULES, **modules, "tools/fetch/reader.py": READER},
+        PAGE_MODULES | modules,
         reads="documents",
         # Where the libraries are missing there is text, which needs none.
         trial="html" if find_spec("trafilatura") is not None else "text",

@@ -29,9 +29,18 @@ Start: TypeAlias = Callable[[], Awaitable[asyncio.subprocess.Process]]
 """Starts a reader with pipes to and from it."""
 
 READER = Path(__file__).resolve().with_name("reader.py")
-_OURS = READER.parents[2]
+_OURS = READER.parents[__name__.count(".")]
 """The folder of our own packages."""
-MODULES = {name: _OURS / name for name in ("tools/__init__.py", "tools/fetch/__init__.py", "tools/fetch/encodings.py")}
+
+
+def as_modules(*files: Path) -> dict[str, Path]:
+    """Return files of ours by the paths under which a reader imports them."""
+    return {str(file.relative_to(_OURS)): file for file in files}
+
+
+MODULES = as_modules(
+    *(READER.parents[up] / name for up, name in ((1, "__init__.py"), (0, "__init__.py"), (0, "encodings.py")))
+)
 """Files of ours that a reader imports."""
 PACKAGES = ("trafilatura", "lxml_html_clean", "charset-normalizer", "pypdfium2")
 """Distributions that a reader imports."""

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tools.documents.kinds import DocumentUnreadable, Reason
-from tools.fetch.readers import MODULES, READER, Program, Readers, Start, talk
+from tools.fetch.readers import MODULES, READER, Program, Readers, Start, as_modules, talk
 from tools.json_values import read_json
 from tools.pictures.kinds import kind_of
 
@@ -71,5 +71,6 @@ class PictureMaker:
 
 def program() -> Program:
     """The program that makes pictures fit, and what it can import in its sandbox."""
-    modules = {**MODULES, "tools/fetch/reader.py": READER}
-    return Program(_FOLDER / "worker.py", ("pillow", "pi-heif"), modules, reads="pictures", trial="text")
+    return Program(
+        _FOLDER / "worker.py", ("pillow", "pi-heif"), MODULES | as_modules(READER), reads="pictures", trial="text"
+    )

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from tools import subprocesses
-from tools.fetch.readers import Program, start_plain, talk
+from tools.fetch.readers import Program, as_modules, start_plain, talk
 from tools.json_values import read_json
 from tools.nearness import find_path_fault
 
 _PROGRAM: Final = Program(
     Path(__file__).with_name("worker.py"),
     ("faster-whisper",),
-    {"tools/speech/worker.py": Path(__file__).with_name("worker.py")},
+    as_modules(Path(__file__).resolve().with_name("worker.py")),
     reads="recordings",
 )
 _FILES: Final = ("model.bin", "config.json", "tokenizer.json")

@@ -56,13 +56,15 @@ from bench.server import open_server
 from bench.setups import SETUPS, Setup
 from bench.writer import WARM_UP, Writer, Written, answer_of, tokens_of
 from bot.contract import SystemClock
-from bot.policy import DAY, EVERYBODY, OTHERS, QuotaLimits
-from bot.settings import CoreSettings
+from bot.contract.limits import LIMITS
+from bot.policy import DAY, EVERYBODY, OTHERS
+from bot.settings import QuotaSettings
 from bot.store import Amount, Limit, Store
 
 LONG_TOKENS, LONG_RATE = 2100, 300.0
 """About 12,000 characters."""
 QUESTION_TOKENS = 4_000
+DAYS_TOKENS: int = QuotaSettings.model_fields["tokens_per_day"].default
 """Of a day, for a question with its answer."""
 UNLIMITED = "unlimited"
 
@@ -262,8 +264,7 @@ async def spend(database: str, left: str) -> None:
     """Spend of the day's tokens what is not to be `left` to all but admins: a number, or percent; else nothing."""
     if left in ("", UNLIMITED):
         return
-    limits = QuotaLimits.from_settings(CoreSettings.model_construct())
-    day = int(limits.tokens_all * (1 - limits.admin_share))
+    day = int(DAYS_TOKENS * (1 - LIMITS.admin_share))
     rest = int(day * float(left[:-1]) / 100) if left.endswith("%") else int(left)
     async with Store.open(database, clock=SystemClock()) as store:
         keys = [Limit(key, DAY, Amount()) for key in (EVERYBODY, OTHERS)]
@@ -277,7 +278,7 @@ def environment(setup: Setup, base_url: str, database: str, asked: int, left: st
         asked: how many questions; a day has tokens for more of them only where the default is not enough.
         left: what is left of the day's tokens.
     """
-    day, known = asked * QUESTION_TOKENS, QuotaLimits().tokens_all
+    day, known = asked * QUESTION_TOKENS, DAYS_TOKENS
     more = {"TOKENS_PER_DAY": str(day)} if day > known and not left else {}
     return {
         **setup.environment,

@@ -16,6 +16,9 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 
+from bot.agent.callpolicy import CallPolicy
+from bot.settings import ToolRuleSettings, TurnSettings
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bot.agent.loop import Agent
@@ -76,8 +79,9 @@ async def turn(seconds: float, *, effects: bool) -> float:
         context=ToolContext(),
         deadline=float("inf"),
     )
+    agent = Agent(registry, TurnSettings.model_construct(), CallPolicy(ToolRuleSettings.model_construct()))
     started = time.perf_counter()
-    async with aclosing(Agent(registry).answer(task)) as events:
+    async with aclosing(agent.answer(task)) as events:
         async for _ in events:
             pass
     return time.perf_counter() - started

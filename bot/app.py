@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from bot.agent import Agent, AgentLimits, CallPolicy, Condenser
+from bot.agent import Agent, CallPolicy, Condenser
 from bot.commands import CommandActions, CommandAnswers, Exports, Presses, ReminderList
 from bot.configuration import Configuration, model_options
 from bot.context import Briefings, ChatBook, Summaries
@@ -17,7 +17,6 @@ from bot.contract import Adapter, Clock, Installable, MessageSent, SettingsError
 from bot.gauges import add_gauges, describe
 from bot.intake import (
     Admission,
-    AdmissionLimits,
     Alone,
     Dispatcher,
     Locks,
@@ -38,7 +37,6 @@ from bot.policy import (
     DayPurse,
     Once,
     Prices,
-    QuotaLimits,
     Quotas,
     ToolRights,
     check_tools,
@@ -52,7 +50,6 @@ from bot.safety import Redactor, wrapper_length
 from bot.store import Keep, Store, writes
 from bot.toolchoice import Chooser, small_model
 from bot.turn import (
-    ApprovalOptions,
     Approvals,
     AttachmentReader,
     Conversation,
@@ -62,7 +59,6 @@ from bot.turn import (
     Reminders,
     ThreadContext,
     ToolOffer,
-    TurnOptions,
     TurnQueue,
 )
 from tools.base import Json
@@ -119,7 +115,7 @@ class App:
             Store.open(core.database_url, clock=self._clock, worker=self.worker, fence=self.ownership.fence)
         )
         self._channels.former.update(await self.store.names.list_former())
-        self.models = await stack.enter_async_context(Models(model_options(core), self._clock))
+        self.models = await stack.enter_async_context(Models(model_options(self.configuration), self._clock))
         self.models.check()
         self.may_answer = (*self.models.names, *self._channels.models)
 
@@ -140,7 +136,8 @@ class App:
         self.quotas = Quotas(
             self.store.spending,
             self._clock,
-            QuotaLimits.from_settings(core),
+            core,
+            self.configuration.limits,
             Prices(read_prices(core.prices)),
             self.access.is_admin_id,
             self.metrics,
@@ -154,11 +151,11 @@ class App:
         self.roles = Roles(self._clock, self.members, lambda: (spec.name for spec in self.registry.specs()))
         self._writer = self._side_model(core.summary_model, "SUMMARY_MODEL")
         side = self._writer or self._paid(self.models.choose(""))
-        room = core.tool_result_chars - wrapper_length("x" * 40)
+        room = self.configuration.limits.result_chars - wrapper_length("x" * 40)
         self.registry = importlib.import_module("tools").open_registry(
             self.configuration.tools,
             runs=self.roles.role.answers,
-            timeout=core.tool_seconds,
+            timeout=self.configuration.limits.tool_seconds,
             result_chars=room,
             off=core.tools_off,
             condense=Condenser(side, self._clock, result_chars=room) if core.condense_results else None,
@@ -167,7 +164,7 @@ class App:
         self._secrets = (*self.configuration.secrets, *self.registry.secrets)
         self.outlet.mask(self._secrets)
         self._redact = Redactor(self._secrets).redact
-        self._call_policy = CallPolicy.from_settings(core)
+        self._call_policy = CallPolicy(core, core.instructions)
         self.rights = ToolRights(
             self.registry, self.access.is_admin, off=core.tools_off, limits=core.tools_for, channels=self._channels
         )
@@ -212,7 +209,7 @@ class App:
     def _join_reply(self) -> None:
         """Build what shows replies, and completes those of former processes."""
         core, secrets, speaks = self.configuration.core, self._secrets, self.models.speaker is not None
-        buttons, fresh = core.reply_buttons, core.fresh_message_seconds
+        buttons, fresh = core.reply_buttons, self.configuration.limits.fresh_seconds
         self._replies = replies = Replies(
             self.store, self.pacer, self._clock, secrets=secrets, buttons=buttons, speaks=speaks, fresh_after=fresh
         )
@@ -232,18 +229,21 @@ class App:
             redact=self._redact,
         )
         self._queue = TurnQueue()
-        self._approvals = Approvals(self.store, self.settling, self._clock, ApprovalOptions.from_settings(core))
+        self._approvals = Approvals(self.store, self.settling, self._clock, core, self.configuration.limits)
         self._joins = Merging(self.store, self._book, self._queue, self._clock)
         self.conversation = Conversation(
             store=self.store,
             settling=self.settling,
             models=self.models,
-            agent=Agent(self.registry, AgentLimits.from_settings(core), self._redact, self._call_policy),
+            agent=Agent(self.registry, core, self._call_policy, self.configuration.limits, self._redact),
             registry=self.registry,
             replies=self._replies,
             notices=self._notices,
             clock=self._clock,
-            options=TurnOptions.from_settings(core, self._secrets),
+            answers=core,
+            turns=core,
+            limits=self.configuration.limits,
+            redact=self._redact,
             surface=self._surface,
             quotas=self.quotas,
             once=self._once,
@@ -329,7 +329,7 @@ class App:
             quotas=self.quotas,
             queue=self._queue,
             clock=self._clock,
-            limits=AdmissionLimits.from_settings(self.configuration.core),
+            limits=self.configuration.limits,
             metrics=self.metrics,
             shared=self.ownership.shared,
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bot.contract import SettingsError, identity
+from bot.contract import LIMITS, Limits, SettingsError, identity
 from bot.environment import Strays, env_file, strays
 from bot.settings import CoreSettings, read, secrets_of, variables
 from tools.network import find_certificate_fault
@@ -34,6 +34,7 @@ class Configuration:
     secrets: Mapping[str, str] = field(default_factory=dict)
     """What must never leave the program → where it is set."""
     strays: Strays = field(default_factory=Strays)
+    limits: Limits = LIMITS
 
     @property
     def configured(self) -> list[str]:
@@ -130,7 +131,7 @@ def _mcp(settings: Any, file: Path | None) -> Any:
     return settings.model_copy(update={"mcp_config": str(beside)})
 
 
-def model_options(core: CoreSettings) -> ModelOptions:
+def model_options(configuration: Configuration) -> ModelOptions:
     """What the model client is told.
 
     Raises:
@@ -138,6 +139,7 @@ def model_options(core: CoreSettings) -> ModelOptions:
     """
     from bot.model import PROVIDERS, ModelOptions, default_model, default_transcriber
 
+    core = configuration.core
     keys = {name: getattr(core, row.key.lower()).get_secret_value() for name, row in PROVIDERS.items()}
     urls = {name: getattr(core, row.base_url_setting.lower()) for name, row in PROVIDERS.items()}
     name = core.model or default_model(keys)
@@ -156,8 +158,7 @@ def model_options(core: CoreSettings) -> ModelOptions:
         keys=keys,
         base_urls=urls,
         tool_mode=core.tool_mode,
-        first_token_seconds=core.first_token_seconds,
-        idle_seconds=core.idle_seconds,
+        limits=configuration.limits,
         turn_seconds=core.turn_seconds,
     )
 

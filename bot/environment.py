@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bot.contract import SettingsError
+from bot.contract import LIMITS, SettingsError
 from tools.credentials import is_random
 from tools.nearness import explain_path_error, suggest
 
@@ -68,6 +68,28 @@ OTHERS: Final[Mapping[str, str]] = {
     for name in names.split()
 }
 """What others call it → what it is called here: one name, or several with what tells them apart."""
+# Settings of earlier versions, each with what holds in its place.
+_GONE: Final = f"""
+MAX_CALLS_PER_PASS: one model call can make {LIMITS.calls_per_pass} tool calls
+TOOL_RESULT_CHARS: the model sees {LIMITS.result_chars} characters of a tool's result
+MAX_OUTPUT_CHARS: an answer has at most {LIMITS.answer_chars} characters
+MAX_MESSAGE_CHARS: a question has at most {LIMITS.question_chars} characters
+FIRST_TOKEN_SECONDS: a model has {LIMITS.first_token_seconds:g} seconds to begin, and longer where models think silently
+IDLE_SECONDS: a model can pause for {LIMITS.idle_seconds:g} seconds while it writes
+TOOL_SECONDS: a tool has {LIMITS.tool_seconds:g} seconds or its own limit, which "timeout" sets for an MCP server
+CONFIRM_SECONDS: a tool waits {LIMITS.approval_seconds / 60:g} minutes for the decision
+FRESH_MESSAGE_SECONDS: an answer that is older than {LIMITS.fresh_seconds:g} seconds at its end ends in a new message
+MESSAGES_WAITING: {LIMITS.waiting_per_person} questions of one person can wait in one chat
+TURNS_PER_PERSON: one person can have {LIMITS.turns_per_person} answers at the same time
+REMINDERS_PER_PERSON: one person can have {LIMITS.reminders_per_person} reminders in one chat
+REMINDERS_PER_CHAT: everybody together can have {LIMITS.reminders_per_chat} reminders in one chat
+SCHEDULED_QUESTIONS_PER_DAY: one person's reminders can ask {LIMITS.scheduled_per_day} questions a day
+ADMIN_SHARE: {LIMITS.admin_share:.0%} of TOKENS_PER_DAY and MONEY_PER_DAY is reserved for owners and admins
+"""
+GONE: Final[Mapping[str, str]] = {
+    name: now for name, _, now in (line.partition(": ") for line in _GONE.strip().splitlines())
+}
+"""A setting of earlier versions → what holds in its place."""
 ENVIRONMENT_ONLY: Final = frozenset(
     {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 )
@@ -87,13 +109,15 @@ class Strays:
     """A sentence for each variable of the environment whose name is nearly a setting's."""
     renamed: tuple[str, ...] = ()
     """A sentence for each variable of the environment that other programs use for what a setting of ours says."""
+    gone: tuple[str, ...] = ()
+    """A sentence for each setting of earlier versions that is still set."""
     foreign: str = ""
     """One sentence about the names in `.env` that are another program's; empty where there is none."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """All that is to be said, the more important first."""
-        return (*self.misspelt, *self.renamed, *((self.foreign,) if self.foreign else ()))
+        return (*self.misspelt, *self.renamed, *self.gone, *((self.foreign,) if self.foreign else ()))
 
 
 def env_file() -> Path | None:
@@ -170,7 +194,7 @@ def strays(file: Path | None, known: Mapping[str, tuple[str, str]]) -> Strays:
     told_here = {name.upper() for name in (*written, *os.environ)}
     foreign, refused = [], []
     for name in written:
-        if name.upper() in settings:
+        if name.upper() in settings or name.upper() in GONE:
             continue
         if name.upper() in ENVIRONMENT_ONLY and name.upper() not in {one.upper() for one in os.environ}:
             refused.append(f"{name} in {file} has no effect: this program reads it from the environment alone")
@@ -192,13 +216,21 @@ def strays(file: Path | None, known: Mapping[str, tuple[str, str]]) -> Strays:
         elif (
             "_" in name
             and not OTHERS.get(name.upper())
+            and name.upper() not in GONE
             and name.upper() not in settings
             and (near := nearest(name, settings))
         ):
             misspelt.append(f"{name} in the environment is no setting of this program; did you mean {near}?")
     named = ", ".join(dict.fromkeys(foreign))
     told = f"passed over in {file}: {named} (no settings of this program; .env.example lists all)" if foreign else ""
-    return Strays(tuple(misspelt), tuple(renamed), told)
+    return Strays(tuple(misspelt), tuple(renamed), tuple(_name_gone(file, written)), told)
+
+
+def _name_gone(file: Path | None, written: Iterable[str]) -> list[str]:
+    """Say of each setting of earlier versions that is still set what holds in its place."""
+    where = {name.upper(): "the environment" for name, text in os.environ.items() if text}
+    where |= {name.upper(): str(file) for name in written}
+    return [f"{name} in {where[name]} has no effect any more: {now}" for name, now in GONE.items() if name in where]
 
 
 def _ours(name: str, told: Collection[str]) -> str:

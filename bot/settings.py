@@ -52,7 +52,7 @@ def _host(text: str) -> str:
     return text if text == "*" else wild + sent
 
 
-def _limits(value: object) -> object:
+def _tool_rights(value: object) -> object:
     """Split `tool=who,who;tool=who`, each `who` an id or `admins`."""
     if not isinstance(value, str):
         return value
@@ -98,7 +98,7 @@ Roles = Annotated[tuple[str, ...], NoDecode, _each(identity.role)]
 """Roles, written `discord:456`."""
 Hosts = Annotated[tuple[str, ...], NoDecode, _each(_host)]
 """Hosts, written `example.org,*.example.org`."""
-Limits = Annotated[tuple[tuple[str, tuple[str, ...]], ...], NoDecode, BeforeValidator(_limits)]
+ToolRights = Annotated[tuple[tuple[str, tuple[str, ...]], ...], NoDecode, BeforeValidator(_tool_rights)]
 """Tools with whom they are left to, written `run_python=telegram:123,discord:role/456;github__*=admins`."""
 Untrusted: TypeAlias = Literal["refuse", "ask_tools", "ask"]
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
@@ -194,12 +194,6 @@ class AnswerSettings(Settings):
         "collapsed quote under the answer (quote; Telegram and Discord).",
     )
     reply_buttons: bool = Field(True, description="Put buttons under answers and lists of reminders.")
-    fresh_message_seconds: float = Field(
-        60.0,
-        ge=0.0,
-        description="If an answer's newest message is older than this at its end, it ends in a new message that "
-        "marks the channel as unread; 0: never.",
-    )
     unknown_links: Literal["code", "text", "live"] = Field(
         "code",
         description="How to show an address that only the model knows: as code, as text, or as a link with its host "
@@ -223,19 +217,12 @@ class TurnSettings(Settings):
     """
 
     max_tool_rounds: int = Field(5, ge=2, le=50, description="Model calls a question; 2 is the classic two-pass loop.")
-    max_calls_per_pass: int = Field(16, ge=1, le=64, description="Tool calls in one model call.")
-    first_token_seconds: float = Field(60.0, gt=0, description="How long the model may take to begin.")
-    idle_seconds: float = Field(30.0, gt=0, description="How long the model may pause while it writes.")
     turn_seconds: float = Field(
         300.0, gt=0, description="How long a question may take, without waits for the database or the platform."
     )
-    tool_seconds: float = Field(30.0, gt=0, description="How long a tool may take, unless it sets a limit itself.")
-    tool_result_chars: int = Field(8000, ge=500, description="Characters of a tool's result that the model sees.")
     condense_results: bool = Field(
         False, description="Have SUMMARY_MODEL, or the model itself, condense longer results instead of cutting them."
     )
-    max_output_chars: int = Field(40_000, ge=500, description="Characters of an answer; the rest is dropped.")
-    max_message_chars: int = Field(100_000, ge=100, description="Characters of a question.")
 
 
 class StorageSettings(Settings):
@@ -258,7 +245,7 @@ class ToolRuleSettings(Settings):
     """
 
     tools_off: Words = Field((), description="Tools that nobody can use, as run_python,github__*.")
-    tools_for: Limits = Field(
+    tools_for: ToolRights = Field(
         (),
         description="Tools reserved for people, roles, workspaces or chats, as "
         "run_python=telegram:123,discord:role/456;generate_image=admins.",
@@ -271,7 +258,6 @@ class ToolRuleSettings(Settings):
     confirm_by: Literal["asker", "admins"] = Field(
         "asker", description="Who decides: the person who asked and admins, or only admins."
     )
-    confirm_seconds: float = Field(3600.0, gt=0, le=604_800, description="How long a tool waits for the decision.")
     trusted_tools: Words = Field(
         (),
         description="MCP tools that run while a conversation contains text from outside, as calendar__list,github__*.",
@@ -316,11 +302,6 @@ class QuotaSettings(Settings):
     """
 
     messages_per_minute: int = Field(20, ge=0, description="Questions of one person in a minute, and as many commands.")
-    messages_waiting: int = Field(2, ge=0, description="Questions of one person that can wait in one chat.")
-    turns_per_person: int = Field(5, ge=0, description="Answers for one person at the same time, in all chats.")
-    reminders_per_person: int = Field(50, ge=0, description="Reminders of one person in one chat.")
-    reminders_per_chat: int = Field(200, ge=0, description="Reminders of everybody in one chat.")
-    scheduled_questions_per_day: int = Field(20, ge=0, description="Questions by one person's reminders in a day.")
     tokens_per_day_person: int = Field(200_000, ge=0, description="Tokens of one person in a day.")
     tokens_per_day_chat: int = Field(0, ge=0, description="Tokens of one chat in a day.")
     tokens_per_day_workspace: int = Field(0, ge=0, description="Tokens of one Slack workspace in a day.")
@@ -328,12 +309,6 @@ class QuotaSettings(Settings):
     money_per_day_person: float = Field(2.0, ge=0, description="Dollars of one person in a day, tools included.")
     money_per_day_workspace: float = Field(0.0, ge=0, description="Dollars of one Slack workspace in a day.")
     money_per_day: float = Field(20.0, ge=0, description="Dollars of everybody in a day.")
-    admin_share: float = Field(
-        0.2,
-        ge=0,
-        le=0.9,
-        description="The share of TOKENS_PER_DAY and MONEY_PER_DAY that is reserved for owners and admins; 0: none.",
-    )
     prices: Words = Field(
         (),
         description="Dollars per million tokens, as openai:gpt-5-mini=0.25/0.025/2.00 (in/cached/out); for speech as "

@@ -13,6 +13,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import select
 import signal
@@ -151,8 +152,11 @@ def _become(order: dict[str, Any], descriptors: list[int]) -> None:
     os.chdir(order["folder"])
     sys.argv[1:] = order["arguments"]
     for name, value in order["values"].items():
-        module, _, constant = name.rpartition(".")
-        setattr(sys.modules[module], constant, value)
+        owner, _, constant = name.rpartition(".")
+        if (module := sys.modules.get(owner)) is not None:
+            setattr(module, constant, value)
+        else:
+            object.__setattr__(pkgutil.resolve_name(owner), constant, value)  # the owner is a frozen object
     runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
 
 

@@ -20,7 +20,7 @@ from bot.agent.events import (
     ToolStarted,
     answer_with,
 )
-from bot.agent.loop import Agent, AgentLimits
+from bot.agent.loop import Agent
 from bot.agent.modelpass import GAP
 from bot.agent.provenance import learn_result, policy_for
 from bot.agent.sources import Citations, source_line

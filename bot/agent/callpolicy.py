@@ -10,7 +10,7 @@ one service the operator chose (a search, an encyclopedia) stay: what they are a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TypeAlias
@@ -19,7 +19,7 @@ from bot.agent.provenance import SpecOf, brings, stands_in
 from bot.contract import Entry, is_from_outside, join_origins
 from bot.markdown import host_of
 from bot.policy import Permits, allow_everything, matches
-from bot.settings import CoreSettings, Untrusted
+from bot.settings import ToolRuleSettings
 from tools.base import ToolCall, ToolSpec
 from tools.fetch.guard import wire_form
 
@@ -82,42 +82,17 @@ _NOT_BROUGHT = (
 class CallPolicy:
     """Decides about calls by what the model was told; one for the process."""
 
-    def __init__(
-        self,
-        *,
-        hosts: Sequence[str] = (),
-        tools: Sequence[str] = (),
-        words: str = "",
-        confirm: Sequence[str] = (),
-        untrusted: Untrusted = "ask_tools",
-    ) -> None:
+    def __init__(self, rules: ToolRuleSettings, words: str = "") -> None:
         """
         Args:
-            confirm: a person is asked before these run; names or patterns, behind a `-` those that run unasked though
-                they act beyond the chat.
-            untrusted: what becomes of calls that words from outside may have led to: `ask_tools` asks a person about
-                tools that may reach others and refuses addresses that nobody brought, in place of which a model opens
-                others; `ask` asks about both.
-            hosts: any page of these is opened; `*.example.org` stands for all under it.
-            tools: these are never withheld; names, or patterns as `github_*`.
             words: the operator's own, whose addresses are opened.
         """
-        self._hosts = tuple(host.lower() for host in hosts)
-        self._tools = tuple(tools)
+        self._hosts = tuple(host.lower() for host in rules.trusted_hosts)
+        self._tools = rules.trusted_tools
         self._words = words
-        self._confirm = tuple(one for one in confirm if not one.startswith("-"))
-        self._unasked = tuple(one[1:] for one in confirm if one.startswith("-"))
-        self.untrusted = untrusted
-
-    @classmethod
-    def from_settings(cls, core: CoreSettings) -> CallPolicy:
-        return cls(
-            hosts=core.trusted_hosts,
-            tools=core.trusted_tools,
-            words=core.instructions,
-            confirm=core.confirm_tools,
-            untrusted=core.untrusted_calls,
-        )
+        self._confirm = tuple(one for one in rules.confirm_tools if not one.startswith("-"))
+        self._unasked = tuple(one[1:] for one in rules.confirm_tools if one.startswith("-"))
+        self.untrusted = rules.untrusted_calls
 
     @property
     def named(self) -> list[tuple[str, str]]:

@@ -22,7 +22,7 @@ from bot.agent.events import Asked, EarlyCall, FileProduced, ToolFinished, ToolS
 from bot.agent.nudges import describe_problem
 from bot.agent.sources import number_sources
 from bot.agent.task import Decision
-from bot.contract import Entry, File, ToolEntry
+from bot.contract import LIMITS, Entry, File, ToolEntry
 from bot.policy import Permits, allow_everything
 from bot.safety import clean_name, redacted, tool_entry
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec, ToolStatus
@@ -83,9 +83,9 @@ class CallRunner:
         *,
         marker: str,
         offered: Sequence[str],
-        calls_per_pass: int = 16,
+        policy: CallPolicy,
+        calls_per_pass: int = LIMITS.calls_per_pass,
         redact: redacted.Redact = redacted.redact_nothing,
-        policy: CallPolicy | None = None,
         permits: Permits = allow_everything,
         decision: Decision | None = None,
         may_ask: bool = True,
@@ -97,7 +97,7 @@ class CallRunner:
             may_ask: a person can be asked about further calls.
         """
         self._registry = registry
-        self._policy = policy or CallPolicy()
+        self._policy = policy
         self._permits = permits
         self._clearance = Clearance(self._policy, (), context.person, registry.spec, permits, may_ask)
         self._context = replace(context, together=object())

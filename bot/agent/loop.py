@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from bot.agent.callpolicy import CallPolicy
 from bot.agent.calls import CallEvent, CallRunner
@@ -22,10 +22,10 @@ from bot.agent.nudges import (
     remind_to_search,
 )
 from bot.agent.task import Decision, Task
-from bot.contract import BEFORE_FIRST_PASS, AssistantEntry, Entry, ToolEntry, Usage, UserEntry
+from bot.contract import BEFORE_FIRST_PASS, LIMITS, AssistantEntry, Entry, Limits, ToolEntry, Usage, UserEntry
 from bot.model import Answer, Request
 from bot.safety import new_marker, redacted
-from bot.settings import CoreSettings
+from bot.settings import TurnSettings
 from tools.base import ToolResult, ToolStatus
 from tools.registry import ToolRegistry
 
@@ -34,31 +34,16 @@ _OUTCOME_UNKNOWN = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentLimits:
-    """How far one turn may go."""
-
-    rounds: int = 5
-    """Model calls a turn; the last one may call nothing. One more, without tools, where it still says nothing."""
-    calls_per_pass: int = 16
-    output_chars: int = 40_000
-
-    @classmethod
-    def from_settings(cls, core: CoreSettings) -> AgentLimits:
-        return cls(
-            rounds=core.max_tool_rounds, calls_per_pass=core.max_calls_per_pass, output_chars=core.max_output_chars
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class Agent:
     """Answers one task at a time, as often as asked; holds no state between tasks."""
 
     registry: ToolRegistry
-    limits: AgentLimits = AgentLimits()
+    turns: TurnSettings
+    policy: CallPolicy
+    limits: Limits = LIMITS
     redact: redacted.Redact = redacted.redact_nothing
     """Takes secrets out of what a model wrote before it is kept or handed to a tool."""
-    policy: CallPolicy = field(default_factory=CallPolicy)
 
     async def answer(self, task: Task) -> AsyncGenerator[Event, None]:
         """Work on `task` until `Finished` or `Failed`, always the last event.
@@ -98,7 +83,7 @@ class Agent:
         reminder, reminded, pressed = "", False, bool(since)
         while runner.asked is None:
             number += 1
-            last = pressed or number >= self.limits.rounds or runner.over or not task.tools
+            last = pressed or number >= self.turns.max_tool_rounds or runner.over or not task.tools
             is_first_pass = number == 1 and task.begin_with is None
             if not is_first_pass:
                 entries.extend(await task.listen())
@@ -154,7 +139,7 @@ class Agent:
             tools=tools,
             tool_choice=choice if tools else "auto",
             deadline=task.deadline,
-            max_output_chars=self.limits.output_chars,
+            max_output_chars=self.limits.answer_chars,
             reminder=reminder,
         )
 

@@ -166,7 +166,7 @@ async def _examine_models(
     """Ask every model for a word, and one of each other provider with a key; return all names that may answer."""
     core, clock = configuration.core, SystemClock()
     try:
-        options = model_options(core)
+        options = model_options(configuration)
         async with Models(options, clock) as models:
             side = [(core.tool_choice_model, "TOOL_CHOICE_MODEL"), (core.summary_model, "SUMMARY_MODEL")]
             side += [(name, "CHANNELS_FILE") for name in channels.models]
@@ -292,7 +292,7 @@ async def _examine_tools(
         rights = ToolRights(registry, off=core.tools_off, limits=core.tools_for, channels=channels)
         for line in rights.lines:
             report.add("tools", Finding.note(line))
-        policy = CallPolicy.from_settings(core)
+        policy = CallPolicy(core)
         if asking := [spec.name for spec in registry.specs() if policy.asks_first(spec)]:
             report.add("tools", Finding.note(f"ask before they run: {', '.join(asking)}"))
         named = [*rights.named, *policy.named]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bot.cli.fleetcheck import Result, examine_server, format_size, list_unfinished
 from bot.contract import BotError, Clock, SettingsError, Usage
-from bot.policy import ANSWER_TOKENS, PROMPT_MARGIN, Prices, QuotaLimits, read_prices
+from bot.policy import ANSWER_TOKENS, PROMPT_MARGIN, Prices, count_at_once, read_prices
 from bot.settings import CoreSettings
 from bot.store import database_files, inspect, is_server, open_to_all, real_path
 from tools.findings import Finding
@@ -179,7 +179,7 @@ def examine_quotas(core: CoreSettings, models: Sequence[str], prompt: int) -> li
         return []  # told of already
     question = Usage(int(prompt * PROMPT_MARGIN), ANSWER_TOKENS)
     dearest = max((prices.dollars_of(model, question) or 0.0 for model in models), default=0.0)
-    people = QuotaLimits.from_settings(core).count_at_once(question.prompt + question.completion, dearest)
+    people = count_at_once(core, question.prompt + question.completion, dearest)
     if people is None:
         return [("quotas", Finding.ok("any number of people may ask at once"))]
     text = f"about {people:,} people may ask at once on a fresh day; TOKENS_PER_DAY and MONEY_PER_DAY allow more"

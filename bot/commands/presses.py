@@ -76,7 +76,7 @@ class Presses:
         turn = await self._store.turns.find_record(self._turn_of(press))
         known = turn is not None and turn.chat.place == press.chat.place
         asker = known and turn is not None and turn.person == press.sender.id
-        for_admins = press.control in _DECIDES and self._approvals.options.admins
+        for_admins = press.control in _DECIDES and self._approvals.admins
         may = allowed and (asker or not known) and not for_admins
         if not may and not await self._access.is_admin(press.sender):
             return await self._refuse(press, language, "admins_only" if for_admins else "not_yours")

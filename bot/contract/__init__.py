@@ -45,6 +45,7 @@ from bot.contract.errors import (
 )
 from bot.contract.grants import Grants, Installable
 from bot.contract.identity import ADMINS
+from bot.contract.limits import LIMITS, Limits
 from bot.contract.logthrottle import LogThrottle
 from bot.contract.measures import utf16_length
 from bot.contract.messages import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.intake.admission import Admission, AdmissionLimits
+from bot.intake.admission import Admission
 from bot.intake.agreement import (
     CLOCK_SECONDS,
     digest,

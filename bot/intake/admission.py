@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.context import language_for, subject_of
-from bot.contract import BY_WORD, Clock, LogThrottle, MessageSent
+from bot.contract import BY_WORD, LIMITS, Clock, Limits, LogThrottle, MessageSent
 from bot.intake.newest import NewestAnswer
 from bot.operations import Metrics
 from bot.policy import (
@@ -24,7 +24,6 @@ from bot.policy import (
 )
 from bot.safety import enclosed_in
 from bot.sentences import how_long, say
-from bot.settings import CoreSettings
 from bot.store import Store
 from bot.turn import TurnQueue
 from tools.languages import Language
@@ -71,21 +70,6 @@ class Refuse:
 Verdict: TypeAlias = Begin | Answer | Refuse
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdmissionLimits:
-    """What is let through to a turn; 0 is no limit. From the settings."""
-
-    message_chars: int = 100_000
-    waiting: int = 2
-    """Messages of one person that wait in one chat."""
-    turns: int = 5
-    """Turns of one person under way in all chats."""
-
-    @classmethod
-    def from_settings(cls, core: CoreSettings) -> AdmissionLimits:
-        return cls(message_chars=core.max_message_chars, waiting=core.messages_waiting, turns=core.turns_per_person)
-
-
 class Admission:
     """Decides about messages; one for the process."""
 
@@ -97,7 +81,7 @@ class Admission:
         quotas: Quotas,
         queue: TurnQueue,
         clock: Clock,
-        limits: AdmissionLimits | None = None,
+        limits: Limits = LIMITS,
         metrics: Metrics | None = None,
         shared: bool = False,
     ) -> None:
@@ -112,7 +96,7 @@ class Admission:
         self._clock = clock
         self._metrics = metrics or Metrics()
         self._strangers = LogThrottle(log, clock, logging.INFO)
-        self._limits = limits or AdmissionLimits()
+        self._limits = limits
         self._newest = NewestAnswer(store, queue)
         self._shared = shared
 
@@ -170,8 +154,8 @@ class Admission:
     async def _refuse_excess(self, message: MessageSent, language: Language) -> Refuse | None:
         """Refuse what is too long, empty, or one too many of those that wait."""
         most, sentence = self._limits, ""
-        if len(message.text) > most.message_chars:
-            sentence = say("too_big", language, length=len(message.text), limit=most.message_chars)
+        if len(message.text) > most.question_chars:
+            sentence = say("too_big", language, length=len(message.text), limit=most.question_chars)
         elif not message.command and not subject_of(message).strip() and not enclosed_in(message):
             sentence = say("empty_question", language)
         elif not message.command and message.replaces and self._queue.holds(message.chat, message.replaces):
@@ -180,9 +164,9 @@ class Admission:
             return None  # nobody could write it again; so many as may come in a day wait
         elif self._queue.count_waiting(message.chat) >= MOST_WAITING_IN_CHAT:
             sentence = say("queue_full_chat", language)
-        elif 0 < most.waiting <= self._queue.count_waiting(
+        elif 0 < most.waiting_per_person <= self._queue.count_waiting(
             message.chat, message.sender.id
-        ) or 0 < most.turns <= await self._count_elsewhere(message):
+        ) or 0 < most.turns_per_person <= await self._count_elsewhere(message):
             sentence = say("queue_full_person", language)
         if not sentence:
             return None

@@ -31,7 +31,6 @@ from bot.model.endings import CALLS, LENGTH, WHOLE, WITHHELD
 from bot.model.failures import NETWORK_ERRORS, NotUnderstood, PicturesRefused, ToolUnfit, failure, stream_fault
 from bot.model.lengths import AnswerTooLong, affords_another, name_in, without
 from bot.model.ollama import OllamaWire
-from bot.model.options import FIRST_TOKEN_SECONDS
 from bot.model.patience import Patience
 from bot.model.reading import CHARS_PER_ARGUMENT_TOKEN, StreamReading
 from bot.model.rendering import Weighed
@@ -67,11 +66,7 @@ class ModelClient:
         self.estimator = Estimator()
         """Estimates tokens for this model."""
         self._jitter = jitter
-        first = at.options.first_token_seconds
-        if first == FIRST_TOKEN_SECONDS:
-            # An operator's own figure counts as it stands; only the default yields to a silent thinker.
-            first = max(first, at.name.provider.first_token_seconds)
-        self._first = first
+        self._first = at.options.limits.first_token_seconds * at.name.provider.patience
         self.name = str(at.name)
         """`provider:name`."""
 
@@ -203,7 +198,7 @@ class ModelClient:
             wire.fit(body, int(self._weight(body) * _COUNTED_MARGIN))
         most_tokens = self._at.most_tokens(request)
         patience = Patience(
-            self._clock, name=self.name, first=self._first, idle=self._at.options.idle_seconds, deadline=deadline
+            self._clock, name=self.name, first=self._first, idle=self._at.options.limits.idle_seconds, deadline=deadline
         )
         async with patience:
             opening = wire.open(body)

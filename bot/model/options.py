@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-FIRST_TOKEN_SECONDS = 60.0
+from bot.contract import LIMITS, Limits
+
 TOOL_MODES = ("auto", "native", "prompt")
 
 
@@ -31,9 +32,7 @@ class ModelOptions:
     """By provider name; missing or empty: the provider's own."""
     tool_mode: str = "auto"
     """`auto`, `native` or `prompt`."""
-    first_token_seconds: float = FIRST_TOKEN_SECONDS
-    """At this default, providers whose models think silently are waited for longer."""
-    idle_seconds: float = 30.0
+    limits: Limits = LIMITS
     turn_seconds: float = 300.0
     """The longest a request may take whose own deadline says nothing."""
     reasoning_effort: str = ""

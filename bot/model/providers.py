@@ -48,8 +48,8 @@ class Provider:
     """`tool_choice="none"` works; else the last pass leaves the tools out and tells the results as text."""
     stop_words: bool = True
     """`stop` may be sent (prompt mode stops a model that invents a result)."""
-    first_token_seconds: float = 0.0
-    """A longer wait for the first token where models think without a sign; 0: the setting's."""
+    patience: float = 1.0
+    """How many times the usual wait for the first token, where models think without a sign."""
     responses: re.Pattern[str] | None = None
     """Models that refuse tools beside reasoning effort here and get them by the Responses wire."""
 
@@ -73,7 +73,7 @@ _ROWS = (
         max_tokens_name="max_completion_tokens",
         # Reasoning models refuse `stop`, and show nothing at all while they think.
         stop_words=False,
-        first_token_seconds=150.0,
+        patience=2.5,
         responses=re.compile(r"gpt-(5\.([4-9]|\d\d)|[6-9]|\d\d)"),
     ),
     Provider(name="ark", base_url="https://ark.cn-beijing.volces.com/api/v3", default_model="doubao-seed-1-6"),
@@ -90,7 +90,7 @@ _ROWS = (
         base_url="https://openrouter.ai/api/v1",
         default_model="openai/gpt-5-mini",
         reasoning_back=("reasoning_details",),
-        first_token_seconds=120.0,
+        patience=2.0,
     ),
     Provider(
         name="gemini",
@@ -100,7 +100,7 @@ _ROWS = (
         null_content=True,
         # Each call's thought signature must return unchanged; a call without one is a 400.
         calls_need_raw=True,
-        first_token_seconds=120.0,
+        patience=2.0,
     ),
     Provider(
         name="anthropic",
@@ -121,7 +121,7 @@ _ROWS = (
         tool_choice=False,
         last_pass_keeps_tools=False,
         # A model that is not loaded yet is read from disk first.
-        first_token_seconds=180.0,
+        patience=3.0,
     ),
     Provider(
         name="vllm",

@@ -12,8 +12,8 @@ from bot.policy.budgets import (
     PROMPT_MARGIN,
     Day,
     Payer,
-    QuotaLimits,
     Report,
+    count_at_once,
     payer_of,
 )
 from bot.policy.channelsfile import ChannelsFile, read_channels

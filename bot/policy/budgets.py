@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.contract import ChatId, MessageSent, identity
-from bot.settings import CoreSettings
+from bot.contract import LIMITS, ChatId, MessageSent, identity
+from bot.settings import QuotaSettings
 from bot.store import Amount
 
 MINUTE, DAY = 60, 86_400
@@ -19,49 +19,18 @@ EVERYBODY = "*"
 OTHERS = "* but admins"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaLimits:
-    """The quotas; 0 is no limit. From the settings."""
+def count_at_once(quotas: QuotaSettings, tokens: int, dollars: float) -> int | None:
+    """Return how many people may ask at once on a fresh day before one waits for another; None: any number.
 
-    messages_per_minute: int = 20
-    scheduled_per_day: int = 20
-    tokens_person: int = 200_000
-    tokens_chat: int = 0
-    tokens_workspace: int = 0
-    tokens_all: int = 2_000_000
-    money_person: float = 0.0
-    money_workspace: float = 0.0
-    money_all: float = 0.0
-    admin_share: float = 0.0
-    """The part of what everybody may spend that only admins can."""
-
-    @classmethod
-    def from_settings(cls, core: CoreSettings) -> QuotaLimits:
-        return cls(
-            messages_per_minute=core.messages_per_minute,
-            scheduled_per_day=core.scheduled_questions_per_day,
-            tokens_person=core.tokens_per_day_person,
-            tokens_chat=core.tokens_per_day_chat,
-            tokens_workspace=core.tokens_per_day_workspace,
-            tokens_all=core.tokens_per_day,
-            money_person=core.money_per_day_person,
-            money_workspace=core.money_per_day_workspace,
-            money_all=core.money_per_day,
-            admin_share=core.admin_share,
-        )
-
-    def count_at_once(self, tokens: int, dollars: float) -> int | None:
-        """Return how many people may ask at once on a fresh day before one waits for another; None: any number.
-
-        Args:
-            tokens: those that a usual question takes.
-            dollars: what it costs.
-        """
-        share = 1 - self.admin_share
-        counts = [int(self.tokens_all * share / tokens)] if self.tokens_all else []
-        if self.money_all and dollars:
-            counts.append(int(self.money_all * share / dollars))
-        return min(counts, default=None)
+    Args:
+        tokens: those that a usual question takes.
+        dollars: what it costs.
+    """
+    share = 1 - LIMITS.admin_share
+    counts = [int(quotas.tokens_per_day * share / tokens)] if quotas.tokens_per_day else []
+    if quotas.money_per_day and dollars:
+        counts.append(int(quotas.money_per_day * share / dollars))
+    return min(counts, default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,15 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 
-from bot.contract import Backoff, Clock, MessageSent, StoreError, Unaffordable, Usage, time_limit
+from bot.contract import LIMITS, Backoff, Clock, Limits, MessageSent, StoreError, Unaffordable, Usage, time_limit
 from bot.model import Estimator
 from bot.operations import Metrics
 from bot.policy.answersizes import AnswerSize
-from bot.policy.budgets import DAY, EVERYBODY, MINUTE, OTHERS, Day, Payer, QuotaLimits, Report, payer_of
+from bot.policy.budgets import DAY, EVERYBODY, MINUTE, OTHERS, Day, Payer, Report, payer_of
 from bot.policy.holdings import Holdings
 from bot.policy.once import OncePer
 from bot.policy.prices import Prices
+from bot.settings import QuotaSettings
 from bot.store import Allowances, Amount, Limit, Refused, Reserved, Spending
 
 log = logging.getLogger(__name__)
@@ -74,7 +75,8 @@ class Quotas:
         self,
         spending: Spending,
         clock: Clock,
-        limits: QuotaLimits | None = None,
+        settings: QuotaSettings,
+        limits: Limits = LIMITS,
         prices: Prices | None = None,
         admin: Callable[[str], Awaitable[bool]] | None = None,
         metrics: Metrics | None = None,
@@ -86,7 +88,8 @@ class Quotas:
         self._spending = spending
         self.clock = clock
         self.metrics = metrics or Metrics()
-        self._limits = limits or QuotaLimits()
+        self._settings = settings
+        self._limits = limits
         self.prices = prices or Prices()
         self._admin = admin
         self._settling: set[asyncio.Task[None]] = set()
@@ -152,14 +155,14 @@ class Quotas:
 
         A person has as many of them as of questions, and apart: who has asked too much is still shown `/usage`.
         """
-        limit = Limit(f"commands {payer.person}", MINUTE, Amount(messages=self._limits.messages_per_minute))
+        limit = Limit(f"commands {payer.person}", MINUTE, Amount(messages=self._settings.messages_per_minute))
         return self._allowed("commands_per_minute", await self._spending.count([limit], Amount(messages=1)))
 
     async def count_question(self, payer: Payer) -> bool:
         """Count a question; False when it is one too many of this minute."""
         person, chat, everybody = payer.keys
         limits = [
-            Limit(person, MINUTE, Amount(messages=self._limits.messages_per_minute)),
+            Limit(person, MINUTE, Amount(messages=self._settings.messages_per_minute)),
             *(Limit(key, DAY, Amount()) for key in (person, chat, everybody, *self._workspace_keys(payer))),
         ]
         return self._allowed("messages_per_minute", await self._spending.count(limits, Amount(messages=1)))
@@ -384,29 +387,29 @@ class Quotas:
 
     @property
     def _others(self) -> Limit:
-        limits, part = self._limits, 1 - self._limits.admin_share
-        return Limit(OTHERS, DAY, Amount(int(limits.tokens_all * part), dollars=limits.money_all * part))
+        most, part = self._settings, 1 - self._limits.admin_share
+        return Limit(OTHERS, DAY, Amount(int(most.tokens_per_day * part), dollars=most.money_per_day * part))
 
     def _daily_limits(self, payer: Payer | None) -> list[Limit]:
         """The quotas of a day on which somebody spends; side tasks of nobody are on those of all but admins."""
-        limits = self._limits
-        daily = [Limit(EVERYBODY, DAY, Amount(tokens=limits.tokens_all, dollars=limits.money_all))]
+        most = self._settings
+        daily = [Limit(EVERYBODY, DAY, Amount(tokens=most.tokens_per_day, dollars=most.money_per_day))]
         if payer is None or not payer.admin:
             daily.insert(0, self._others)
         if payer is None:
             return daily
         person, chat, _ = payer.keys
-        shared = Amount(tokens=limits.tokens_workspace, dollars=limits.money_workspace)
+        shared = Amount(tokens=most.tokens_per_day_workspace, dollars=most.money_per_day_workspace)
         return [
-            Limit(person, DAY, Amount(tokens=limits.tokens_person, dollars=limits.money_person)),
-            Limit(chat, DAY, Amount(tokens=limits.tokens_chat)),
+            Limit(person, DAY, Amount(tokens=most.tokens_per_day_person, dollars=most.money_per_day_person)),
+            Limit(chat, DAY, Amount(tokens=most.tokens_per_day_chat)),
             *(Limit(key, DAY, shared) for key in self._workspace_keys(payer)),
             *daily,
         ]
 
     def _workspace_keys(self, payer: Payer) -> tuple[str, ...]:
         """The key of the payer's workspace; none where no workspace has a quota, so that nothing more is counted."""
-        limited = self._limits.tokens_workspace or self._limits.money_workspace
+        limited = self._settings.tokens_per_day_workspace or self._settings.money_per_day_workspace
         return (payer.workspace,) if limited and payer.workspace else ()
 
     def _amount_of(self, model: str, usage: Usage) -> Amount:

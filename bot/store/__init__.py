@@ -47,6 +47,6 @@ from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
 from bot.store.sql import Connection
 from bot.store.states import ApprovalState, InboxState, PageState, TurnState
 from bot.store.store import Store
-from bot.store.timers import LATE_AFTER, TimerLimits, zone_or_utc
+from bot.store.timers import LATE_AFTER, zone_or_utc
 from bot.store.upkeep import keep_tidy, writes
 from bot.store.used import Used

@@ -7,7 +7,7 @@ import datetime
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 
-from bot.contract import OUTSIDE, ChatId, Clock, MessageSent, ReplyTarget, Sender, TimerDue
+from bot.contract import LIMITS, OUTSIDE, ChatId, Clock, Limits, MessageSent, ReplyTarget, Sender, TimerDue
 from bot.store.incoming import sender_of
 from bot.store.intake import Claim
 from bot.store.queries import Queries
@@ -82,15 +82,6 @@ class Timer:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class TimerLimits:
-    """How many timers may wait in one chat; 0 is no limit. From the settings."""
-
-    person: int = 50
-    """Of one person."""
-    chat: int = 200
-
-
 class StoredTimers(Queries):
     """All timers. A turn's tools get `bind(...)`, which knows where to write later."""
 
@@ -104,7 +95,7 @@ class StoredTimers(Queries):
         chat: ChatId,
         person: Sender,
         target: ReplyTarget | None,
-        limits: TimerLimits | None = None,
+        limits: Limits = LIMITS,
         *,
         grouped: bool = False,
     ) -> ChatTimers:
@@ -113,8 +104,7 @@ class StoredTimers(Queries):
         Args:
             grouped: the chat is a group.
         """
-        most = limits or TimerLimits()
-        return ChatTimers(self._writer, self._readers, self._clock, chat, person, target, self.changed, most, grouped)
+        return ChatTimers(self._writer, self._readers, self._clock, chat, person, target, self.changed, limits, grouped)
 
     async def list_due(self, now: float, platforms: Collection[str]) -> list[Timer]:
         """Return up to 100 timers of these platforms due by `now` (wall clock), the oldest first."""
@@ -192,7 +182,7 @@ class ChatTimers:
     person: Sender
     target: ReplyTarget | None
     changed: asyncio.Event
-    limits: TimerLimits
+    limits: Limits
     grouped: bool
 
     async def set(self, scope: str, person: str, wanted: NewReminder) -> int:
@@ -224,9 +214,9 @@ class ChatTimers:
             [(own, here)] = db.execute(
                 "SELECT count(*) FILTER (WHERE person = ?), count(*) FROM timers WHERE scope = ?", (person, scope)
             ).fetchall()
-            if 0 < self.limits.person <= own:
+            if 0 < self.limits.reminders_per_person <= own:
                 raise ToolError(f"{own} reminders wait already, which is the limit. Cancel one first.")
-            if 0 < self.limits.chat <= here:
+            if 0 < self.limits.reminders_per_chat <= here:
                 raise ToolError(f"{here} reminders of all people wait in this chat, which is the limit.", retry=False)
             [(id,)] = db.execute(
                 "INSERT INTO timers (scope, person, due, text, chat, sender, target, set_at, origin, "

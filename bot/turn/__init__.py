@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.turn.approvals import ApprovalOptions, Approvals
+from bot.turn.approvals import Approvals
 from bot.turn.attachments import AttachmentReader
 from bot.turn.conversation import Conversation
 from bot.turn.footer import call_lines, describe_reasoning, format_seconds
@@ -16,4 +16,3 @@ from bot.turn.reminders import LONGEST_SLEEP, Reminders
 from bot.turn.run import EndReason, Run, close_told, finish
 from bot.turn.thread_context import ThreadContext
 from bot.turn.tool_offer import ToolOffer
-from bot.turn.turnoptions import TurnOptions

@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from bot.agent import Asked, Decision
-from bot.contract import ChatId, Clock, Control, ControlPressed, File, MessageSent, identity
+from bot.contract import LIMITS, ChatId, Clock, Control, ControlPressed, File, Limits, MessageSent, identity
 from bot.reply import FILE, Settling, outcome_of, write_card
 from bot.safety import tool_entry
-from bot.settings import CoreSettings
+from bot.settings import ToolRuleSettings
 from bot.store import DECIDED, Approval, ApprovalState, Ensure, Store, digest_of
 from bot.turn.draft import Draft
 from tools.base import ToolResult, ToolStatus
@@ -33,27 +33,18 @@ _WAITS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalOptions:
-    """Who decides, and how long a question waits."""
-
-    seconds: float = 3600.0
-    admins: bool = False
-    """Only admins decide."""
-
-    @classmethod
-    def from_settings(cls, core: CoreSettings) -> ApprovalOptions:
-        return cls(seconds=core.confirm_seconds, admins=core.confirm_by == "admins")
-
-
 class Approvals:
     """Asks, takes decisions, and ends questions whose time is over; one object for the whole process."""
 
-    def __init__(self, store: Store, settling: Settling, clock: Clock, options: ApprovalOptions) -> None:
+    def __init__(
+        self, store: Store, settling: Settling, clock: Clock, rules: ToolRuleSettings, limits: Limits = LIMITS
+    ) -> None:
         self._store = store
         self._settling = settling
         self._clock = clock
-        self.options = options
+        self.admins = rules.confirm_by == "admins"
+        """Only admins decide."""
+        self._seconds = limits.approval_seconds
 
     async def ask(self, draft: Draft, asked: Asked) -> Approval:
         """Write under an answer what a person is asked, store it before anybody sees it, and return it.
@@ -61,14 +52,14 @@ class Approvals:
         Raises:
             StoreError: it cannot be stored now.
         """
-        run, call, options = draft.run, asked.call, self.options
+        run, call = draft.run, asked.call
         card = await asyncio.to_thread(
             write_card,
             call.name,
             call.arguments,
             run.language,
-            seconds=options.seconds,
-            admins=options.admins,
+            seconds=self._seconds,
+            admins=self.admins,
             host=asked.host,
             outside=asked.outside,
             changed=asked.changed,
@@ -85,7 +76,7 @@ class Approvals:
                 origin=asked.origin,
                 language=run.language,
                 line=card.line,
-                expires_at=self._clock.wall() + options.seconds,
+                expires_at=self._clock.wall() + self._seconds,
             )
         )
         log.info("turn %s asks whether %s may run", run.turn, call.name)

@@ -13,14 +13,14 @@ from bot.model import Models, token_count
 from bot.operations import Metrics
 from bot.policy import Once, once_per_window, payer_of
 from bot.reply import Settling
-from bot.safety import Redactor, shows_nothing
+from bot.safety import Redact, shows_nothing
 from bot.sentences import how_long, say
+from bot.settings import AnswerSettings
 from bot.store import Approval, PageState, Store, TurnState
 from bot.turn import footer
 from bot.turn.approvals import Approvals
 from bot.turn.draft import Draft
 from bot.turn.progress import write_unsent
-from bot.turn.turnoptions import TurnOptions
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,8 @@ class Closing:
         approvals: Approvals,
         metrics: Metrics,
         clock: Clock,
-        options: TurnOptions,
+        answers: AnswerSettings,
+        redact: Redact,
     ) -> None:
         self._store = store
         self._models = models
@@ -68,8 +69,8 @@ class Closing:
         self._approvals = approvals
         self._metrics = metrics
         self._clock = clock
-        self._options = options
-        self._redact = Redactor(options.secrets).redact
+        self._answers = answers
+        self._redact = redact
 
     async def write_under(self, draft: Draft, outcome: Finished | Failed | None) -> Outcome:
         """Write what belongs under an answer: sources, workings, files that could not be sent, how it ended."""
@@ -82,7 +83,7 @@ class Closing:
         if isinstance(outcome, Failed) and not await is_said(outcome, draft.known.question, self._once):
             note = note if made.visible else ""
         under = await footer.write_footer(
-            self._store, turn, made.reasoning, language, self._redact, self._options, draft.limits
+            self._store, turn, made.reasoning, language, self._redact, self._answers, draft.limits
         )
         # Who was turned away before a model began was answered by none.
         answered = isinstance(told, Finished) and bool(made.model)

@@ -16,10 +16,12 @@ from bot.agent import Agent, Failed, Finished, Task, answer_with, policy_for
 from bot.context import Briefings, ChatBook, Summaries
 from bot.contract import (
     AUDIBLE,
+    LIMITS,
     Backoff,
     BotError,
     Clock,
     DeliveryError,
+    Limits,
     MessageSent,
     StoreError,
     Surface,
@@ -31,8 +33,9 @@ from bot.model import Models
 from bot.operations import Metrics
 from bot.policy import Once, Permit, Quotas, charge
 from bot.reply import Notices, Replies, Settling, approval_buttons
-from bot.safety import enclosed_in
+from bot.safety import Redact, enclosed_in
 from bot.sentences import say
+from bot.settings import AnswerSettings, TurnSettings
 from bot.store import InboxState, Store, TurnState
 from bot.toolchoice import NamedCall
 from bot.turn.approvals import Approvals
@@ -52,7 +55,6 @@ from bot.turn.story import Story
 from bot.turn.task import TaskMaker
 from bot.turn.thread_context import ThreadContext
 from bot.turn.tool_offer import ToolOffer
-from bot.turn.turnoptions import TurnOptions
 from tools.cancelling import Contained
 from tools.registry import ToolRegistry
 
@@ -75,7 +77,9 @@ class Conversation:
         replies: Replies,
         notices: Notices,
         clock: Clock,
-        options: TurnOptions,
+        answers: AnswerSettings,
+        turns: TurnSettings,
+        redact: Redact,
         surface: Callable[[MessageSent], Surface],
         quotas: Quotas,
         once: Once,
@@ -90,6 +94,7 @@ class Conversation:
         approvals: Approvals,
         narrator: Narrator,
         metrics: Metrics | None = None,
+        limits: Limits = LIMITS,
     ) -> None:
         self._store = store
         self._agent = agent
@@ -97,7 +102,8 @@ class Conversation:
         self._replies = replies
         self._notices = notices
         self._clock = clock
-        self._options = options
+        self._answers = answers
+        self._turn_seconds = turns.turn_seconds
         self._surface = surface
         self._prices = quotas.prices
         self._payer_for = quotas.payer_for
@@ -105,12 +111,16 @@ class Conversation:
         self._offers = offers
         self._metrics = metrics or Metrics()
         self._lookup = Loading(store, models, book, briefings, quotas, earlier, enclosed)
-        self._asking = TaskMaker(store, models, briefings, offers, quotas, clock, options, joins, approvals)
+        self._asking = TaskMaker(
+            store, models, briefings, offers, quotas, clock, answers.time_zone, joins, approvals, limits
+        )
         self._joins = joins
         self._approvals = approvals
         self._narrations = Narrations(store, narrator, replies, notices, once)
         self._showing = EventTaker(store, registry, quotas.prices, self._metrics, clock)
-        self._endings = Closing(store, models, once, settling, summaries, approvals, self._metrics, clock, options)
+        self._endings = Closing(
+            store, models, once, settling, summaries, approvals, self._metrics, clock, answers, redact
+        )
 
     async def prepare(self) -> None:
         """Do what the first answer would wait for."""
@@ -134,7 +144,7 @@ class Conversation:
         """
         if running.came_at:
             self._metrics.queue_wait.observe(self._clock.monotonic() - running.came_at)
-        limits = TurnLimits(self._clock.monotonic() + self._options.turn_seconds)
+        limits = TurnLimits(self._clock.monotonic() + self._turn_seconds)
         ending, came_at = lambda: running.ending, running.came_at
         run = Run(turn, question, language, ending, limits, came_at, running.at_stage, running.speaks, do)
         try:
@@ -355,7 +365,7 @@ class Conversation:
     def _resume(self, run: Run, known: Known) -> Draft:
         """Open the reply, and take over what earlier tries brought."""
         question, before = known.question, known.before
-        policy = policy_for(question, self._options.unknown_links)
+        policy = policy_for(question, self._answers.unknown_links)
         surface = self._surface(question)
         reply = self._replies.answer(
             surface,
@@ -370,7 +380,7 @@ class Conversation:
         made = Progress(Story(self._clock))
         made.story.asked(question, run.limits.attempts)
         voice = self._narrations.begin(run, known, reply, policy)
-        draft = Draft(run, known, self._options, policy, reply, surface.limits, made, voice=voice)
+        draft = Draft(run, known, self._answers, policy, reply, surface.limits, made, voice=voice)
         draft.resume(self._registry, self._prices)
         return draft
 

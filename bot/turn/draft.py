@@ -9,13 +9,13 @@ from bot.contract import File, SurfaceLimits
 from bot.policy import Prices
 from bot.reply import ReplyStream, files_before
 from bot.safety import LinkPolicy, enclosures, tool_entry
+from bot.settings import AnswerSettings
 from bot.store import FILE_BYTES
 from bot.turn import footer
 from bot.turn.loading import Known
 from bot.turn.narration import Narration
 from bot.turn.progress import Progress
 from bot.turn.run import Run
-from bot.turn.turnoptions import TurnOptions
 from tools.base import ToolResult
 from tools.registry import ToolRegistry
 
@@ -26,7 +26,7 @@ class Draft:
 
     run: Run
     known: Known
-    options: TurnOptions
+    settings: AnswerSettings
     policy: LinkPolicy
     reply: ReplyStream
     limits: SurfaceLimits
@@ -72,7 +72,7 @@ class Draft:
 
     def say(self, text: str) -> None:
         """Write what a model says; the first words of a pass stand apart from what is written already."""
-        text = text if self.made.current else footer.gap_after(self.made.visible, self.options) + text
+        text = text if self.made.current else footer.gap_after(self.made.visible, self.settings) + text
         self._put(text)
         if self.voice is not None:
             self.voice.say(text)

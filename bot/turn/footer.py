@@ -13,8 +13,8 @@ from bot.contract import SurfaceLimits
 from bot.markdown import LineScanner, escape, quote
 from bot.safety import Redact, clean_untrusted, without_boundaries
 from bot.sentences import say
+from bot.settings import AnswerSettings
 from bot.store import CallRecord, Store
-from bot.turn.turnoptions import TurnOptions
 
 MOST_CALLS = 20
 ARGUMENT_CHARS = 160
@@ -36,22 +36,28 @@ def as_paragraph(written: Iterable[str], note: str) -> str:
     return (f"\n{scanner.fence.closer}" if scanner.fence else "") + f"\n\n{note}"
 
 
-def gap_after(written: Sequence[str], options: TurnOptions) -> str:
+def gap_after(written: Sequence[str], settings: AnswerSettings) -> str:
     """Return what separates the text so far from that of the next pass, after closing any open fence."""
     if not written:
         return ""
-    return as_paragraph(written, "" if options.show_tools == "off" else "---\n\n")
+    return as_paragraph(written, "" if settings.show_tools == "off" else "---\n\n")
 
 
 async def write_footer(
-    store: Store, turn: int, thought: str, language: str, redact: Redact, options: TurnOptions, limits: SurfaceLimits
+    store: Store,
+    turn: int,
+    thought: str,
+    language: str,
+    redact: Redact,
+    settings: AnswerSettings,
+    limits: SurfaceLimits,
 ) -> list[str]:
     """Return what the operator wants under an answer: the tools it used, and the model's reasoning."""
     shown = []
-    if options.show_tools != "off" and (calls := await store.turns.list_calls(turn)):
-        lines = call_lines(calls, language, redact, results=options.show_tools == "full")
+    if settings.show_tools != "off" and (calls := await store.turns.list_calls(turn)):
+        lines = call_lines(calls, language, redact, results=settings.show_tools == "full")
         shown.append(f"**{say('tools_used', language)}**\n\n{lines}")
-    if options.quote_reasoning and limits.collapses:
+    if settings.show_reasoning == "quote" and limits.collapses:
         shown.append(collapsed_reasoning(thought, language, redact))
     return shown
 

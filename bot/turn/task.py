@@ -9,7 +9,7 @@ from functools import partial
 
 from bot.agent import Task
 from bot.context import Briefing, Briefings, ChatFacts, withhold
-from bot.contract import Clock, UserEntry
+from bot.contract import Clock, Limits, UserEntry
 from bot.model import Models
 from bot.policy import DayPurse, Permit, Quotas, meter
 from bot.store import Store
@@ -21,7 +21,6 @@ from bot.turn.loading import Known
 from bot.turn.merging import Merging
 from bot.turn.run import Run
 from bot.turn.tool_offer import ToolOffer
-from bot.turn.turnoptions import TurnOptions
 from tools.base import ToolContext
 
 
@@ -36,9 +35,10 @@ class TaskMaker:
         offers: ToolOffer,
         quotas: Quotas,
         clock: Clock,
-        options: TurnOptions,
+        zone: str,
         joins: Merging,
         approvals: Approvals,
+        limits: Limits,
     ) -> None:
         self._joins = joins
         self._approvals = approvals
@@ -49,7 +49,8 @@ class TaskMaker:
         self._quotas = quotas
         self._purse = DayPurse(quotas)
         self._clock = clock
-        self._options = options
+        self._zone = zone
+        self._limits = limits
 
     async def make_task(
         self, draft: Draft, permit: Permit, named: NamedCall | None, *, may_ask: bool
@@ -113,12 +114,10 @@ class TaskMaker:
             scope=str(question.chat),
             person=question.sender.id,
             language=run.language,
-            zone=self._options.zone,
+            zone=self._zone,
             facts=ChatFacts(store.facts, question),
             now=lambda: datetime.datetime.fromtimestamp(self._clock.wall(), datetime.UTC),
-            timers=store.timers.bind(
-                question.chat, question.sender, target, self._options.reminders, grouped=question.group
-            ),
+            timers=store.timers.bind(question.chat, question.sender, target, self._limits, grouped=question.group),
             files=store.files,
             purse=self._purse,
             time_left=lambda: run.limits.deadline - self._clock.monotonic(),

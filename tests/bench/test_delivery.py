@@ -13,7 +13,8 @@ from bench.reader import Answer
 from bench.setups import SETUPS, Setup
 from bench.writer import Written, question
 from bot.contract import ChatId, SystemClock
-from bot.policy import Payer, QuotaLimits, Quotas
+from bot.policy import Payer, Quotas
+from bot.settings import QuotaSettings
 from bot.store import Store
 from playground.screen import Shown, Version
 from playground.telegram.call import Call
@@ -113,7 +114,7 @@ async def test_a_run_begins_with_so_many_of_the_days_tokens_as_are_left(tmp_path
     await spend(database, left)
 
     async with Store.open(database, clock=SystemClock()) as store:
-        quotas = Quotas(store.spending, SystemClock(), QuotaLimits(admin_share=0.2))
+        quotas = Quotas(store.spending, SystemClock(), QuotaSettings.model_construct())
         day = (await quotas.report(Payer("telegram:7", ChatId("telegram", "42", "7")))).others
     assert day.most.tokens - day.spent.tokens == tokens
 

@@ -15,6 +15,7 @@ import pytest
 from bot import app
 from bot.configuration import configure
 from bot.contract.errors import DeliveryError, MessageGone, Unreachable
+from bot.contract.limits import LIMITS, Limits
 from bot.contract.messages import (
     ChatId,
     Enclosure,
@@ -234,9 +235,9 @@ class Rig:
 
 
 class OpenRig(Protocol):
-    """Runs the core with these settings."""
+    """Runs the core with these limits and settings."""
 
-    def __call__(self, **settings: str) -> AbstractAsyncContextManager[Rig]: ...
+    def __call__(self, limits: Limits = LIMITS, /, **settings: str) -> AbstractAsyncContextManager[Rig]: ...
 
 
 @pytest.fixture
@@ -244,7 +245,7 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenRig:
     """`async with rig(ADMINS="telegram:1") as it:` runs the core with these settings."""
 
     @asynccontextmanager
-    async def run(**settings: str) -> AsyncIterator[Rig]:
+    async def run(limits: Limits = LIMITS, /, **settings: str) -> AsyncIterator[Rig]:
         async with AsyncExitStack() as stack:
             model = await stack.enter_async_context(ModelServer())
             values = {
@@ -259,7 +260,7 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenRig:
             for name, value in (values | settings).items():
                 monkeypatch.setenv(name, value)
             memory = Memory()
-            configuration = configure()
+            configuration = replace(configure(), limits=limits)
             bot = await stack.enter_async_context(app.App(configuration, {"telegram": memory}))
             stop = asyncio.Event()
             serving = asyncio.create_task(bot.serve(stop))

@@ -11,7 +11,7 @@ from adapters.settings import DiscordSettings, SlackSettings
 from bot import configuration
 from bot.cli.env_example import example
 from bot.contract.errors import SettingsError
-from bot.environment import ENVIRONMENT_ONLY, OTHERS, env_file, nearest, strays
+from bot.environment import ENVIRONMENT_ONLY, GONE, OTHERS, env_file, nearest, strays
 from bot.model.providers import place_of
 from bot.settings import CoreSettings, read, secrets_of, variables
 from tests.conftest import RawJson
@@ -20,7 +20,7 @@ from tests.conftest import RawJson
 @pytest.fixture(autouse=True)
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """No setting of the machine that runs the tests."""
-    for name in (*variables([CoreSettings]), *OTHERS):
+    for name in (*variables([CoreSettings]), *OTHERS, *GONE):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PARLEY_ENV_FILE", "")
 
@@ -165,6 +165,35 @@ def test_a_name_in_the_environment_that_is_nearly_a_settings_is_told_and_no_othe
     )
 
 
+@pytest.mark.parametrize("written", ["IDLE_SECONDS", "idle_seconds"])
+def test_a_setting_of_an_earlier_version_is_named_once_with_what_holds_now(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, written: str
+) -> None:
+    """It refuses no start: an update would end the bot. Nor is it taken for a slip, or for another program's."""
+    file, now = tmp_path / ".env", "has no effect any more: a model can pause for 30 seconds while it writes"
+    file.write_text(f"{written}=90\nADMIN_SHARE=\n")
+    monkeypatch.setenv("MESSAGES_WAITING", "9")
+    monkeypatch.setenv("TURNS_PER_PERSON", "")
+    known = variables(configuration.settings_classes())
+
+    sentences = strays(file, known).sentences
+    assert sentences[0] == f"IDLE_SECONDS in {file} {now}"
+    assert sentences[1] == (
+        "MESSAGES_WAITING in the environment has no effect any more: 2 questions of one person can wait in one chat"
+    )
+    assert len(sentences) == 3 and sentences[2].startswith(f"ADMIN_SHARE in {file} has no effect")
+
+    monkeypatch.setenv("IDLE_SECONDS", "90")
+    assert strays(None, known).sentences[0] == f"IDLE_SECONDS in the environment {now}"
+
+
+def test_no_setting_of_an_earlier_version_is_one_of_today_or_taken_for_one() -> None:
+    known = variables(configuration.settings_classes())
+
+    assert GONE and not GONE.keys() & (known.keys() | OTHERS.keys())
+    assert all(now and not now.endswith(".") for now in GONE.values())
+
+
 OTHER_PROGRAMS = {
     "ALLOW_USERS": "ALLOWED_USERS",
     "ALLOWED_TELEGRAM_USER_IDS": "ALLOWED_USERS",
@@ -302,7 +331,7 @@ def test_databases_that_name_the_programs_own_keep_it_from_starting(
 
 def test_without_a_model_and_any_key_the_sentence_says_what_to_set() -> None:
     with pytest.raises(SettingsError, match=r"MODEL is not set.*OPENAI_API_KEY"):
-        configuration.model_options(read(CoreSettings))
+        configuration.model_options(configuration.configure())
 
 
 @pytest.mark.parametrize(
@@ -319,7 +348,7 @@ def test_without_a_model_the_first_provider_with_a_key_answers(
     for key in keys:
         monkeypatch.setenv(key, "k" * 20)
 
-    options: RawJson = configuration.model_options(read(CoreSettings))
+    options: RawJson = configuration.model_options(configuration.configure())
 
     assert options.name.startswith(f"{provider}:")
 
@@ -334,7 +363,7 @@ def test_what_transcribes_is_named_or_the_providers_or_nothing(
     monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
     monkeypatch.setenv("TRANSCRIBE_MODEL", said)
 
-    options: RawJson = configuration.model_options(read(CoreSettings))
+    options: RawJson = configuration.model_options(configuration.configure())
 
     assert options.transcriber == found
 

@@ -9,7 +9,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn, Protocol
 
@@ -18,6 +18,7 @@ import pytest
 from bot import app
 from bot.configuration import configure
 from bot.contract.errors import StoreError, Unreachable
+from bot.contract.limits import Limits
 from bot.contract.messages import ChatId, Incoming, MessageRef, MessageSent, ReplyTarget, Sender
 from bot.contract.surface import Drawn
 from bot.intake import Alone
@@ -272,6 +273,9 @@ class InProcess:
         return not self.bot.dispatcher._open and all(one.leaving or one.ending for one in running)
 
 
+UNLIMITED = Limits(waiting_per_person=0, turns_per_person=0)
+
+
 @dataclass
 class InProcesses:
     """Processes of the program inside of the test's, on one SQLite file."""
@@ -286,7 +290,8 @@ class InProcesses:
     async def start(self) -> InProcess:
         memory = Shared(self._everywhere)
         ownership = OnBoard(self._board) if self.together else Alone()
-        bot = app.App(configure(), {"telegram": memory}, ownership=ownership, locks=ownership)
+        configuration = replace(configure(), limits=UNLIMITED)
+        bot = app.App(configuration, {"telegram": memory}, ownership=ownership, locks=ownership)
         await self._stack.enter_async_context(bot)
         if isinstance(bot.ownership, OnBoard):
             bot.ownership.release_by(bot.store.writer.run)
@@ -315,9 +320,7 @@ def in_processes(*, together: bool) -> OpenFleet:
                 "ALLOW_ALL": "true",
                 "DATABASE_URL": f"sqlite:///{path}/parley.db",
                 "PARLEY_ENV_FILE": "",
-                "MESSAGES_WAITING": "0",
                 "MESSAGES_PER_MINUTE": "0",
-                "TURNS_PER_PERSON": "0",
                 "TOKENS_PER_DAY_PERSON": "0",
                 "TOKENS_PER_DAY": "0",
             }

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -17,6 +18,7 @@ import pytest
 
 from bot import app
 from bot.configuration import configure, open_adapters
+from bot.contract.limits import LIMITS, Limits
 from playground.discord import DiscordServer
 from playground.model import ModelServer
 from playground.screen import Screen
@@ -41,6 +43,7 @@ class World:
     tavily: TavilyServer
     data: Path
     settings: dict[str, str] = field(default_factory=dict)
+    limits: Limits = LIMITS
 
     def environment(self) -> dict[str, str]:
         return {
@@ -93,6 +96,16 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield world
 
 
+_LIMITED = """
+import json, runpy, sys
+from bot.contract import LIMITS
+for name, value in json.loads(sys.argv.pop(1)).items():
+    object.__setattr__(LIMITS, name, value)
+runpy.run_module("bot", run_name="__main__", alter_sys=True)
+"""
+"""`python -m bot` with other limits."""
+
+
 class Process:
     """The bot as `python -m bot run`, killed and started at will."""
 
@@ -114,14 +127,19 @@ class Process:
     async def start(self) -> None:
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.world.data)}
         environment |= {**self.world.environment(), **self.settings}
+        changed = {name: value for name, value in asdict(self.world.limits).items() if value != getattr(LIMITS, name)}
         if self.nursery is None:
             self._child = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "bot", "run", *self.options, env=environment, stderr=self.log, cwd=ROOT
+                *(sys.executable, "-c", _LIMITED, json.dumps(changed), "run", *self.options),
+                env=environment,
+                stderr=self.log,
+                cwd=ROOT,
             )
             return
+        values = {f"bot.contract.limits.LIMITS.{name}": value for name, value in changed.items()} | self.values
         streams = (self.null, self.null, self.log.fileno())
         self._child = self.nursery.start(
-            "bot", "run", *self.options, folder=ROOT, environment=environment, streams=streams, values=self.values
+            "bot", "run", *self.options, folder=ROOT, environment=environment, streams=streams, values=values
         )
 
     @property
@@ -194,7 +212,7 @@ def starter(world: World, monkeypatch: pytest.MonkeyPatch, *, hurries: bool = Tr
     async def start(*platforms: str, **settings: str) -> AsyncIterator[app.App]:
         for name, value in {**world.environment(), **settings}.items():
             monkeypatch.setenv(name, value)
-        configuration = configure()
+        configuration = replace(configure(), limits=world.limits)
         stop = asyncio.Event()
         wanted = [name for name in platforms if not name.endswith("?")]
         adapters = open_adapters(configuration, [name.rstrip("?") for name in platforms])

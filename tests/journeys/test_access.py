@@ -12,6 +12,7 @@ from contextlib import closing
 import pytest
 
 from bot.app import App
+from bot.contract.limits import Limits
 from playground.faults import Fault
 from playground.model import Reply
 from tests.journeys.conftest import Start, World
@@ -491,7 +492,8 @@ async def test_a_flood_of_messages_is_refused_once_a_minute_and_can_still_be_sto
 ) -> None:
     monkeypatch.setattr("bot.contract.clock.SystemClock.wall", lambda _: 1_800_000_010.0)  # one and the same minute
     world.model.script = lambda body: Reply("Yes.")
-    async with start("telegram", MESSAGES_PER_MINUTE="3", MESSAGES_WAITING="0") as bot:
+    world.limits = Limits(waiting_per_person=0)
+    async with start("telegram", MESSAGES_PER_MINUTE="3") as bot:
         place = Place(world, "telegram")
         for number in range(8):
             place.say(f"/whoami {number}" if number % 2 else f"question number {number}")
@@ -572,7 +574,8 @@ async def test_a_quota_that_ends_within_a_turn_keeps_what_stands_and_says_so(wor
 async def test_what_a_turn_cost_is_kept_and_an_admin_sees_the_whole_day(world: World, start: Start) -> None:
     world.model.script = lambda body: Reply("Yes.", usage={"prompt_tokens": 30_000, "completion_tokens": 10_000})
     settings = {"PRICES": "openai:scripted=10/1/50", "MONEY_PER_DAY": "2", "MONEY_PER_DAY_PERSON": "0"}
-    settings |= {"ADMINS": "telegram:7", "ADMIN_SHARE": "0"}
+    settings |= {"ADMINS": "telegram:7"}
+    world.limits = Limits(admin_share=0.0)
     async with start("telegram", **settings) as bot:
         place, admin = Place(world, "telegram"), Place(world, "telegram", person=ADA)
         for number in range(3):

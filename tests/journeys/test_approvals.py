@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from bot.contract.limits import Limits
 from playground.model import Reply
 from playground.screen import Shown
 from tests.conftest import RawObject
@@ -73,7 +74,8 @@ async def test_a_refusal_is_told_to_the_model(room: Room, start: Start, world: W
 
 async def test_what_nobody_decides_expires_and_says_so(room: Room, start: Start, world: World) -> None:
     world.model.reply(wants())
-    async with start(room.platform, CONFIRM_SECONDS="20") as bot:
+    world.limits = Limits(approval_seconds=20.0)
+    async with start(room.platform) as bot:
         room.ask("look for green tea")
         card = await asked(room)
         assert "within 20 seconds" in card.text
@@ -115,7 +117,7 @@ async def test_a_press_after_a_kill_is_obeyed_and_what_waited_too_long_expires(
     await room.until(lambda: ended(world) == 1)
     await process.kill()
 
-    world.settings["CONFIRM_SECONDS"] = "1"
+    world.limits = Limits(approval_seconds=1.0)
     await process.start()
     await room.ready(2)
     room.press(card, ALLOW)

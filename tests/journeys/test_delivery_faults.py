@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from bot.app import App
+from bot.contract.limits import Limits
 from playground.faults import Fault
 from playground.gate import Gate
 from playground.model import Reply
@@ -365,7 +366,8 @@ async def test_the_tools_of_an_answer_that_nobody_can_read_end_too(world: World,
     )
     found = asyncio.Event()
     held = [world.tavily.faults.add("search", Fault(hold=until)) for until in (found, *[asyncio.Event()] * 3)]
-    async with start("telegram", TOOL_MODE="native", TOOL_SECONDS="600", TURN_SECONDS="600") as bot:
+    world.limits = Limits(tool_seconds=600.0)
+    async with start("telegram", TOOL_MODE="native", TURN_SECONDS="600") as bot:
         place.say("please look up telegram")
         async with asyncio.timeout(PATIENCE):
             for search in held:

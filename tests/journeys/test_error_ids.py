@@ -12,6 +12,7 @@ import pytest
 
 from bot import sentences
 from bot.contract.errors import StoreError
+from bot.contract.limits import Limits
 from playground.faults import Fault
 from playground.model import Reply
 from tests.conftest import RawJson
@@ -23,7 +24,8 @@ INSIDE = re.compile(
     r"https?:|127\.0\.0\.1|\bline \d|Traceback|\.py\b|/work|/tmp|/home|Error\b|Exception|You are Parley|sk-"
 )
 LEAKY = 'POST https://user@host.example/v1/chat failed in /srv/app/client.py, line 7: "You are Parley, an assistant"'
-SHORT = {"FIRST_TOKEN_SECONDS": "2", "IDLE_SECONDS": "2", "TOOL_MODE": "native"}
+BRIEF = Limits(first_token_seconds=0.8, idle_seconds=2.0)
+SHORT = {"TOOL_MODE": "native"}
 FAILURES = (
     *(
         "busy",
@@ -93,6 +95,7 @@ async def test_every_failure_of_a_model_is_told_with_an_id_and_nothing_else(
         return waiting[re.findall(r"as number (\d+)", " ".join(asked))[-1]].pop(0)
 
     world.model.script = script
+    world.limits = BRIEF
     async with start("telegram", **SHORT) as bot:
         for number in range(100, 100 + len(CASES)):
             world.telegram.person(number, "Ada")

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import pytest
 from bot import app
 from bot.configuration import configure, open_adapters
 from bot.contract.clock import SystemClock
+from bot.contract.limits import Limits
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.store import Store
 from playground.model import Reply
@@ -171,14 +173,14 @@ async def test_a_message_is_safe_within_fifty_milliseconds_while_fifty_arrive_at
 class BotInThread:
     """The bot with an event loop of its own, so that what the emulators compute is not taken for the bot's work."""
 
-    def __init__(self, *platforms: str) -> None:
-        self._platforms = platforms
+    def __init__(self, limits: Limits, *platforms: str) -> None:
+        self._limits, self._platforms = limits, platforms
         self._listening = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="bot")
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        configuration = configure()
+        configuration = replace(configure(), limits=self._limits)
         async with app.App(configuration, open_adapters(configuration, self._platforms)) as self.bot:
             serving = asyncio.create_task(self.bot.serve(self._stop))
             while not serving.done() and any(state != "listening" for state in self.bot.platforms.state.values()):
@@ -222,7 +224,7 @@ def in_thread(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Bo
     def make(*platforms: str, **settings: str) -> BotInThread:
         for name, value in {**world.environment(), **settings}.items():
             monkeypatch.setenv(name, value)
-        return BotInThread(*platforms)
+        return BotInThread(world.limits, *platforms)
 
     return make
 
@@ -262,7 +264,8 @@ async def test_a_message_of_a_megabyte_that_is_allowed_is_answered_and_blocks_no
 
     world.model.script = lambda body: Reply("Of course.")
     world.model.context_tokens = 10_000_000
-    async with in_thread("slack", MAX_MESSAGE_CHARS="2000000", TOKENS_PER_DAY_PERSON="0") as bot:
+    world.limits = Limits(question_chars=2_000_000)
+    async with in_thread("slack", TOKENS_PER_DAY_PERSON="0") as bot:
         await until(write("please warm up", 0))
         await bot.unblocked(partial(write, "please read: " + "word " * 200_000))
     assert world.slack.screen.of(ada)[-1].text == "Of course."
@@ -313,7 +316,8 @@ async def test_lines_of_a_megabyte_are_shown_as_far_as_allowed_and_block_nobody(
         world.telegram.block(chat)
         return True
 
-    async with in_thread("telegram", MAX_OUTPUT_CHARS="2000000", TOOL_MODE="prompt", TOKENS_PER_DAY="0") as bot:
+    world.limits = Limits(answer_chars=2_000_000)
+    async with in_thread("telegram", TOOL_MODE="prompt", TOKENS_PER_DAY="0") as bot:
         await until(write("Of course.", 99, 0))
         for number, line in enumerate((*hostile, *plain)):
             await bot.unblocked(partial(write, line, 2 * number + 7))

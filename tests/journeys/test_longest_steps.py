@@ -16,6 +16,7 @@ from types import FrameType
 
 import pytest
 
+from bot.contract.limits import Limits
 from playground.model import Reply
 from playground.model.images import png
 from tests.conftest import RawJson
@@ -153,7 +154,8 @@ async def test_no_step_of_the_loop_computes_for_long_whatever_comes(world: World
             world.discord.say("20", f"{world.discord.mention()} {question[:1_900]}", person=1)
 
     steps.kind = "start"
-    async with start("telegram", "slack", "discord", MESSAGES_WAITING="0") as bot:
+    world.limits = Limits(waiting_per_person=0)
+    async with start("telegram", "slack", "discord") as bot:
         for platform in PLATFORMS:
             ask("warm up", platform, "")
         await asyncio.sleep(1.0)
@@ -210,7 +212,8 @@ async def test_no_step_computes_for_long_whatever_file_or_result_comes(
         else:
             world.discord.say("20", f"{world.discord.mention()} {text}", person=1, files=files)
 
-    settings = {"MESSAGES_WAITING": "0", "TOKENS_PER_DAY_PERSON": "0", "TOKENS_PER_DAY": "0"}
+    world.limits = Limits(waiting_per_person=0)
+    settings = {"TOKENS_PER_DAY_PERSON": "0", "TOKENS_PER_DAY": "0"}
     async with start(*PLATFORMS, TOOL_MODE="native", MCP_CONFIG=f"{world.data}/mcp.json", **settings) as bot:
         for platform in PLATFORMS:
             ask(platform, "warm up", FILES[:1])

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from bot.contract.limits import Limits
 from playground.discord import DiscordServer
 from playground.model import ModelServer, Reply
 from playground.screen import Shown
@@ -24,7 +25,8 @@ from tests.patience import PATIENCE
 ADA = 7
 HALF = "Half of the answer is here"
 WHOLE = f"{HALF} and the rest never comes"
-SHORT = {"FIRST_TOKEN_SECONDS": "2", "IDLE_SECONDS": "1", "TURN_SECONDS": "6", "TOOL_MODE": "prompt"}
+BRIEF = Limits(first_token_seconds=0.8, idle_seconds=1.0)
+SHORT = {"TURN_SECONDS": "6", "TOOL_MODE": "prompt"}
 BROKE_OFF = "The model's answer broke off here. Write /retry to ask again."
 SLOW = "The model did not answer in time. Write /retry to ask again."
 REFUSED = "The model is not set up correctly."
@@ -167,6 +169,7 @@ async def test_every_fault_of_a_stream_keeps_what_was_shown_and_says_one_sentenc
         return queue.pop(0) if queue and words[-2] == "answer" else Reply("Of course.")
 
     world.model.script = script
+    world.limits = BRIEF
     async with start("telegram", **SHORT) as bot:
         async with asyncio.TaskGroup() as everybody:
             for index, case in enumerate(CASES):
@@ -183,6 +186,7 @@ async def test_the_sentence_stands_on_the_other_platforms_too(world: World, star
         (world.slack, slack, lambda: world.slack.say(slack, "please answer me", person="U7")),
         (world.discord, discord, lambda: world.discord.say(discord, "please answer me", person=7)),
     )
+    world.limits = BRIEF
     async with start("slack", "discord", **SHORT) as bot:
         names = ("closed without a finish reason", "silence after text", "no choice at all", "an ending nobody knows")
         for number, case in enumerate(case for case in CASES if case.name in names):
@@ -199,7 +203,8 @@ async def test_the_sentence_stands_on_the_other_platforms_too(world: World, star
 async def test_an_endless_answer_is_cut_and_its_stream_closed(world: World, start: Start) -> None:
     world.model.reply(Reply("more and more ", endless=True), Reply("Of course."))
     chat = Chat(world)
-    async with start("telegram", MAX_OUTPUT_CHARS="2000") as bot:
+    world.limits = Limits(answer_chars=2_000)
+    async with start("telegram") as bot:
         chat.say("please write for ever")
         await chat.until("The answer was cut here because it became too long.")
         async with asyncio.timeout(PATIENCE):
@@ -216,6 +221,7 @@ async def test_an_endless_answer_is_cut_and_its_stream_closed(world: World, star
 async def test_retry_after_a_fault_answers_the_question_anew(world: World, start: Start) -> None:
     world.model.reply(half(drop_after=len(HALF)), NO_MORE, Reply("The whole answer."))
     chat = Chat(world)
+    world.limits = BRIEF
     async with start("telegram", **SHORT) as bot:
         chat.say("please answer me")
         await chat.until(BROKE_OFF)
@@ -231,6 +237,7 @@ async def test_a_conversation_that_became_too_long_is_answered_without_its_oldes
 ) -> None:
     world.model.reply(Reply("One."), Reply("Two."), Reply.too_long(), Reply("Three."))
     chat = Chat(world)
+    world.limits = BRIEF
     async with start("telegram", **SHORT) as bot:
         for words, answer in (("first", "One."), ("second", "Two."), ("third", "Three.")):
             chat.say(f"please answer the {words} question")
@@ -246,6 +253,7 @@ async def test_a_first_message_too_long_for_the_model_is_told_so_with_its_window
     world.model.context_tokens = 6_000
     world.model.script = lambda body: Reply("Of course.")
     chat = Chat(world)
+    world.limits = BRIEF
     async with start("telegram", **SHORT) as bot:
         chat.say("please read this: " + "a stone and a leaf " * 1_800)
         await chat.until("This message is too long for the model: about ")
@@ -265,6 +273,7 @@ async def test_a_window_that_does_not_even_hold_our_own_words_is_the_operators_a
 ) -> None:
     world.model.context_tokens = 100
     chat = Chat(world)
+    world.limits = BRIEF
     async with start("telegram", **SHORT):
         chat.say("please answer me")
         await chat.until("The model takes only 100 tokens")
@@ -303,6 +312,8 @@ async def test_another_model_takes_over_before_the_first_words_and_nobody_notice
         await chat.until("From the spare one.")
         assert [one.text for one in chat.messages] == ["From the spare one."]
 
+    world.limits = BRIEF
+
     async with start("telegram", **SHORT), asyncio.TaskGroup() as everybody:
         for index in range(len(BEFORE_TEXT)):
             everybody.create_task(ask(100 + index))
@@ -319,6 +330,7 @@ async def test_a_model_that_breaks_off_goes_on_itself_where_none_stands_behind_i
         Reply("Of course."),
     )
     chat = Chat(world)
+    world.limits = BRIEF
     async with start("telegram", **SHORT) as bot:
         for words, until in (("answer me", "rest."), ("write code", "milk"), ("go on", "Of course.")):
             chat.say(f"please {words}")
@@ -338,6 +350,7 @@ async def test_another_model_goes_on_honestly_after_the_first_words(
     world.model.reply(half(**fault))
     spare.reply(Reply("and the rest came after all.", words_per_second=50))
     chat = Chat(world)
+    world.limits = BRIEF
     async with start("telegram", **SHORT) as bot:
         chat.say("please answer me")
         await chat.until("came after all.")

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 
+from bot.contract.limits import Limits
 from playground.model import Reply
 from playground.model.lengths import asked
 from playground.model.server import ModelRequest
@@ -18,7 +19,7 @@ from tests.journeys.conftest import Process, Start, World
 
 DAY = 120_000
 LONG = "A leaf and a stone, and what lies between them. " * 800
-"""Nearly as long as `MAX_OUTPUT_CHARS`."""
+"""Nearly as long as an answer can be."""
 
 
 def spent(world: World, key: str = "*") -> tuple[int, float]:
@@ -36,7 +37,8 @@ def cost(request: ModelRequest, *, answered: bool = True) -> int:
 
 async def test_two_hundred_people_at_once_spend_no_more_than_the_day_has(world: World, start: Start) -> None:
     world.model.script = lambda body: Reply(LONG)
-    async with start("telegram", TOKENS_PER_DAY=str(DAY), TOOL_MODE="prompt", ADMIN_SHARE="0") as bot:
+    world.limits = Limits(admin_share=0.0)
+    async with start("telegram", TOKENS_PER_DAY=str(DAY), TOOL_MODE="prompt") as bot:
         for number in range(1, 201):
             world.telegram.person(number, f"Person {number}")
             world.telegram.say(number, "please tell me all of it", person=number)
@@ -57,8 +59,8 @@ async def test_two_hundred_people_at_once_spend_no_more_than_the_day_has(world: 
 async def test_a_kill_between_setting_aside_and_settling_spends_no_more_either(world: World, process: Process) -> None:
     let_go, day, chars = asyncio.Event(), 130_000, 8_000
     world.model.script = lambda body: Reply(LONG[: chars - 400], hang_before_headers=not let_go.is_set(), until=let_go)
-    world.settings |= {"TOKENS_PER_DAY": str(day), "TOOL_MODE": "prompt", "ADMIN_SHARE": "0"}
-    world.settings["MAX_OUTPUT_CHARS"] = str(chars)
+    world.settings |= {"TOKENS_PER_DAY": str(day), "TOOL_MODE": "prompt"}
+    world.limits = Limits(admin_share=0.0, answer_chars=chars)
 
     def ask(*people: int) -> None:
         for number in people:
@@ -130,7 +132,7 @@ async def test_tools_that_are_paid_end_with_the_money_and_the_person_sees_what_t
         return Reply("Not paid." if "quota" in body["messages"][-1]["content"] else "Found.")
 
     world.model.script = script
-    settings = {"MONEY_PER_DAY_PERSON": "0.04", "TAVILY_CREDIT_PRICE": "0.008", "TOOL_MODE": "native"}
+    settings = {"MONEY_PER_DAY_PERSON": "0.04", "TOOL_MODE": "native"}
     async with start("telegram", **settings) as bot:
         world.telegram.person(7, "Ada")
         for number, said in enumerate(("Found.", "Found.", "Not paid."), 1):

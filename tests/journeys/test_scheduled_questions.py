@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 from bot.contract import Incoming, StoreError
+from bot.contract.limits import Limits
 from bot.store import Claim, Ensure
 from playground.model import Reply
 from tests.journeys.conftest import Start, World
@@ -28,7 +29,8 @@ async def _until(seen: Callable[[], bool]) -> None:
 
 async def test_the_model_answers_at_its_time_in_the_chat_and_only_so_often_a_day(world: World, start: Start) -> None:
     world.model.reply(*setting("What is tea?"), Reply("Tea is a leaf."), *setting("What is milk?"))
-    async with start("telegram", TOOL_MODE="native", SCHEDULED_QUESTIONS_PER_DAY="1") as bot:
+    world.limits = Limits(scheduled_per_day=1)
+    async with start("telegram", TOOL_MODE="native") as bot:
         await ask(world, bot, "please look up in a second what tea is")
         await world.telegram.screen.until(lambda screen: len(screen.of(str(ADA))) == 2)
         await bot.dispatcher.wait_idle()

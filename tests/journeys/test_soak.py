@@ -20,6 +20,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from bot.contract.limits import Limits
 from bot.reply.settling import SETTLED
 from playground.faults import Fault
 from playground.mixer import Mixer
@@ -131,9 +132,8 @@ class Soak:
 
     def gather(self, chats: dict[str, int]) -> None:
         """So many people on each platform, and a model that speaks with them."""
+        self.world.limits = Limits(first_token_seconds=0.8, idle_seconds=2.0)
         self.world.settings |= {
-            "FIRST_TOKEN_SECONDS": "2",
-            "IDLE_SECONDS": "2",
             "TOKENS_PER_DAY": "0",
             "TOKENS_PER_DAY_PERSON": "0",
             "SUMMARY_AT": str(SUMMARY_AT),

@@ -11,7 +11,7 @@ from bot.agent.callpolicy import Ask, CallPolicy, Clearance, Refuse, Run, Verdic
 from bot.context.window import fit
 from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
-from bot.settings import Untrusted
+from bot.settings import ToolRuleSettings, Untrusted
 from tools.base import Json, ToolCall, ToolSpec
 
 ADA, BOB = "telegram:7", "telegram:8"
@@ -26,8 +26,13 @@ HOSTILE = ToolEntry(
 )
 
 
-def cleared(*entries: Entry, person: str = ADA, **policy: Any) -> Clearance:
-    return Clearance(CallPolicy(**policy), (SystemEntry("You help."), *entries), person, SPECS.get)
+def cleared(*entries: Entry, person: str = ADA, words: str = "", **policy: Any) -> Clearance:
+    return Clearance(
+        CallPolicy(ToolRuleSettings.model_construct(**policy), words),
+        (SystemEntry("You help."), *entries),
+        person,
+        SPECS.get,
+    )
 
 
 def opens(clearance: Clearance, url: str) -> bool:
@@ -65,7 +70,7 @@ def test_words_from_outside_close_what_the_model_makes_up(
     before: list[Entry], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    clearance = cleared(*before, UserEntry("Please go on", ADA), untrusted="refuse")
+    clearance = cleared(*before, UserEntry("Please go on", ADA), untrusted_calls="refuse")
 
     verdict = clearance.judge(READ, ToolCall("a", "read_page", {"url": LEAK}))
 
@@ -83,12 +88,12 @@ def judged(clearance: Clearance, spec: ToolSpec, **arguments: Json) -> Verdict:
 
 def test_where_the_operator_says_so_a_person_is_asked_instead() -> None:
     told = (*searched("Source: https://evil.test/page"), UserEntry("Please go on", ADA))
-    clearance = cleared(*told, untrusted="ask")
+    clearance = cleared(*told, untrusted_calls="ask")
 
     assert judged(clearance, READ, url=LEAK) == judged(clearance, SEND, to="me") == Ask(outside=True)
     assert not clearance.withholds(SEND)
     assert isinstance(judged(clearance, READ, url="https://evil.test/page"), Run), "a result brought it"
-    assert isinstance(judged(cleared(*told, untrusted="ask", tools=["mail_*"]), SEND), Run)
+    assert isinstance(judged(cleared(*told, untrusted_calls="ask", trusted_tools=["mail_*"]), SEND), Run)
 
 
 def test_by_default_a_person_is_asked_about_tools_and_made_up_addresses_are_refused() -> None:
@@ -102,7 +107,7 @@ def test_by_default_a_person_is_asked_about_tools_and_made_up_addresses_are_refu
 
 @pytest.mark.parametrize("untrusted", ["refuse", "ask_tools", "ask"])
 def test_where_nobody_can_be_asked_it_is_refused(untrusted: Untrusted) -> None:
-    policy = CallPolicy(untrusted=untrusted, confirm=["search_web"])
+    policy = CallPolicy(ToolRuleSettings.model_construct(untrusted_calls=untrusted, confirm_tools=("search_web",)))
     clearance = Clearance(policy, (HOSTILE, UserEntry("Please go on", ADA)), ADA, SPECS.get, _may_ask=False)
 
     assert clearance.withholds(SEND)
@@ -114,14 +119,14 @@ def test_who_is_asked_and_who_is_exempt() -> None:
     writes = ToolSpec(name="mail_draft", purpose="Write.", parameters={}, asks=True)
 
     assert judged(cleared(), writes) == Ask()
-    assert isinstance(judged(cleared(confirm=["-mail_*"]), writes), Run)
-    assert judged(cleared(confirm=["-mail_*", "mail_draft"]), writes) == Ask(), "named itself"
-    assert judged(cleared(confirm=["search_*"]), SEARCH) == Ask()
+    assert isinstance(judged(cleared(confirm_tools=["-mail_*"]), writes), Run)
+    assert judged(cleared(confirm_tools=["-mail_*", "mail_draft"]), writes) == Ask(), "named itself"
+    assert judged(cleared(confirm_tools=["search_*"]), SEARCH) == Ask()
 
 
 def test_a_page_that_was_allowed_sends_on_within_its_host_only() -> None:
     told = (HOSTILE, UserEntry("Please go on", ADA))
-    verdict = cleared(*told, untrusted="ask").judge(READ, ToolCall("a", "read_page", {"url": LEAK}), allowed=True)
+    verdict = cleared(*told, untrusted_calls="ask").judge(READ, ToolCall("a", "read_page", {"url": LEAK}), allowed=True)
 
     assert isinstance(verdict, Run) and verdict.follow is not None
     assert verdict.follow("https://evil.test/next") and not verdict.follow("https://other.test/")
@@ -218,7 +223,7 @@ def test_an_address_that_nobody_brought_is_not_opened(entries: list[Entry], addr
 
 def test_the_operators_own_words_bring_addresses_and_a_listed_host_opens_every_page() -> None:
     hosts, words = ("docs.test", "*.wiki.test"), "Our handbook is https://intra.test/handbook ."
-    clearance = cleared(HOSTILE, UserEntry("Go on", ADA), hosts=hosts, words=words)
+    clearance = cleared(HOSTILE, UserEntry("Go on", ADA), trusted_hosts=hosts, words=words)
 
     assert opens(clearance, "https://intra.test/handbook")
     assert opens(clearance, "https://docs.test/any?q=thing") and opens(clearance, "https://en.wiki.test/any")
@@ -231,7 +236,7 @@ def test_the_operators_own_words_bring_addresses_and_a_listed_host_opens_every_p
 
 def test_a_page_of_a_listed_host_may_not_send_on_to_others() -> None:
     """What the model put into the address could go with it; where somebody brought the address, nothing of hers can."""
-    clearance = cleared(*searched("See https://brought.test/a"), UserEntry("Go on", ADA), hosts=("docs.test",))
+    clearance = cleared(*searched("See https://brought.test/a"), UserEntry("Go on", ADA), trusted_hosts=("docs.test",))
 
     listed = clearance.judge(READ, ToolCall("a", "read_page", {"url": "https://docs.test/go?to=evil.test&q=Ada"}))
     brought = clearance.judge(READ, ToolCall("a", "read_page", {"url": "https://brought.test/a"}))
@@ -243,7 +248,7 @@ def test_a_page_of_a_listed_host_may_not_send_on_to_others() -> None:
 
 
 def test_a_listed_tool_is_never_withheld() -> None:
-    clearance = cleared(HOSTILE, UserEntry("Go on", ADA), tools=("mail_*",))
+    clearance = cleared(HOSTILE, UserEntry("Go on", ADA), trusted_tools=("mail_*",))
 
     assert not clearance.withholds(SEND)
     assert isinstance(clearance.judge(SEND, ToolCall("a", "mail_send", {})), Run)

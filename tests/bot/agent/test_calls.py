@@ -16,6 +16,7 @@ from bot.agent.callpolicy import CallPolicy
 from bot.agent.calls import CallEvent, CallRunner, signature_of, tool_digest
 from bot.agent.events import Asked, ToolFinished, ToolStarted
 from bot.agent.task import Decision
+from bot.settings import ToolRuleSettings
 from tests.conftest import RawJson, RawObject
 from tools.base import Arguments, Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus
 from tools.registry import ToolRegistry
@@ -26,6 +27,8 @@ JSON: RawJson = st.recursive(
     max_leaves=6,
 )
 OBJECTS = st.dictionaries(st.text(max_size=5), JSON, max_size=4)
+
+POLICY = CallPolicy(ToolRuleSettings.model_construct())
 
 
 class Search:
@@ -62,7 +65,7 @@ def search() -> Search:
 
 @pytest.fixture
 def runner(search: Search) -> CallRunner:
-    return CallRunner(ToolRegistry([search]), ToolContext(), marker="0" * 8, offered=["search"])
+    return CallRunner(ToolRegistry([search]), ToolContext(), marker="0" * 8, offered=["search"], policy=POLICY)
 
 
 def call(text: str, id: str = "") -> ToolCall:
@@ -104,7 +107,7 @@ async def test_sources_are_numbered_through_the_turn_and_a_repeat_keeps_its_numb
 async def test_numbers_go_on_after_a_restart(runner: CallRunner) -> None:
     [_, first] = await ran(runner, call("tea"))
     assert isinstance(first, ToolFinished)
-    later = CallRunner(ToolRegistry([Search()]), ToolContext(), marker="0" * 8, offered=["search"])
+    later = CallRunner(ToolRegistry([Search()]), ToolContext(), marker="0" * 8, offered=["search"], policy=POLICY)
     later.remember([(first.call, first.result)])
 
     [_, second] = await ran(later, call("milk"))
@@ -123,7 +126,7 @@ class Changed(Search):
 def decided(text: str, registry: ToolRegistry, *, allowed: bool = True) -> CallRunner:
     """The runner of a turn that acts on a decision about `Search`."""
     decision = Decision(call=call(text), allowed=allowed, tool=tool_digest(Search.spec), origin="")
-    policy = CallPolicy(confirm=["search"])
+    policy = CallPolicy(ToolRuleSettings.model_construct(confirm_tools=("search",)))
     return CallRunner(registry, ToolContext(), marker="0" * 8, offered=["search"], policy=policy, decision=decision)
 
 
@@ -162,7 +165,7 @@ async def test_what_was_allowed_is_refused_where_the_tool_changed_and_nobody_can
         ToolContext(),
         marker="0" * 8,
         offered=["search"],
-        policy=CallPolicy(confirm=["search"]),
+        policy=CallPolicy(ToolRuleSettings.model_construct(confirm_tools=("search",))),
         decision=decision,
         may_ask=False,
     )
@@ -294,7 +297,7 @@ async def test_leaving_early_leaves_nothing_running(search: Search) -> None:
         raise AssertionError
 
     search.run = hang  # type: ignore[method-assign]  # a tool that never ends
-    runner = CallRunner(ToolRegistry([search]), ToolContext(), marker="0" * 8, offered=["search"])
+    runner = CallRunner(ToolRegistry([search]), ToolContext(), marker="0" * 8, offered=["search"], policy=POLICY)
     events = runner.run([call("tea")])
     await anext(events)
     await begun.wait()

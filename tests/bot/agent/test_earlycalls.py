@@ -12,13 +12,15 @@ import pytest
 
 from bot.agent.callpolicy import CallPolicy
 from bot.agent.events import EarlyCall, Event, Failed, Finished, PassEnded, TextDelta, ToolFinished, ToolStarted
-from bot.agent.loop import Agent, AgentLimits
+from bot.agent.loop import Agent
 from bot.agent.task import Task
 from bot.contract.errors import ModelBusy, ModelDropped
+from bot.contract.limits import LIMITS, Limits
 from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import SystemEntry, UserEntry
 from bot.model import ModelOptions, Models
 from bot.model.base import Answer, CallPiece, Model, Piece, Request, TextPiece
+from bot.settings import ToolRuleSettings, TurnSettings
 from playground.model import ModelServer, Reply
 from tests.bot.conftest import OpenRig, Rig
 from tests.conftest import FakeClock, RawObject
@@ -109,12 +111,21 @@ def task_for(model: Model, registry: ToolRegistry, **more: Any) -> Task:
     return Task(model=model, **(values | more))
 
 
+POLICY = CallPolicy(ToolRuleSettings.model_construct())
+TURNS = TurnSettings.model_construct()
+
+
 async def answer(
-    model: Model, *tools: Look, policy: CallPolicy | None = None, limits: AgentLimits | None = None, **more: Any
+    model: Model,
+    *tools: Look,
+    policy: CallPolicy = POLICY,
+    turns: TurnSettings = TURNS,
+    limits: Limits = LIMITS,
+    **more: Any,
 ) -> list[Event]:
     """Everything that happens while the agent works."""
     registry = ToolRegistry(tools)
-    agent = Agent(registry, limits or AgentLimits(), policy=policy or CallPolicy())
+    agent = Agent(registry, turns, policy, limits)
     async with asyncio.timeout(PATIENCE), aclosing(agent.answer(task_for(model, registry, **more))) as events:
         return [event async for event in events]
 
@@ -290,7 +301,7 @@ async def test_no_more_calls_begin_early_than_run_at_once_or_than_one_pass_may_m
     reply: list[Step] = [*(CallPiece(one) for one in calls), note, end("", *calls)]
 
     await answer(Scripted(reply, DONE), look)
-    await answer(Scripted(reply, DONE), look, limits=AgentLimits(calls_per_pass=2))
+    await answer(Scripted(reply, DONE), look, limits=Limits(calls_per_pass=2))
 
     assert begun == [4, 9 + 2]
     assert len(look.ran) == 9 + 2
@@ -320,7 +331,7 @@ async def test_the_last_pass_begins_nothing() -> None:
         [end("", call("tea"))], [CallPiece(call("more")), TextPiece("Leaves."), end("Leaves.", call("more"))]
     )
 
-    await answer(model, look, limits=AgentLimits(rounds=2))
+    await answer(model, look, turns=TurnSettings.model_construct(max_tool_rounds=2))
 
     assert look.ran == ["tea"]
 
@@ -417,7 +428,7 @@ async def test_stopping_in_the_middle_of_the_stream_ends_the_early_calls() -> No
     registry = ToolRegistry([look])
     model = Scripted([CallPiece(call("tea")), look.begun.wait, TextPiece("So"), asyncio.Event().wait])
 
-    async with aclosing(Agent(registry).answer(task_for(model, registry))) as events:
+    async with aclosing(Agent(registry, TURNS, POLICY).answer(task_for(model, registry))) as events:
         async for event in events:
             if isinstance(event, TextDelta):
                 break

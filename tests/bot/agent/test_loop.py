@@ -24,7 +24,7 @@ from bot.agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from bot.agent.loop import Agent, AgentLimits
+from bot.agent.loop import Agent
 from bot.agent.task import Task
 from bot.context.shortening import drop_oldest
 from bot.contract.errors import (
@@ -37,10 +37,12 @@ from bot.contract.errors import (
     ModelSlow,
     Unaffordable,
 )
+from bot.contract.limits import Limits
 from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import BEFORE_FIRST_PASS, AssistantEntry, Entry, SystemEntry, ToolEntry, Usage, UserEntry
 from bot.model import Chain
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
+from bot.settings import ToolRuleSettings, TurnSettings
 from tests.conftest import FakeClock, RawObject
 from tools.base import Arguments, ProducedFile, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
 from tools.registry import ToolRegistry
@@ -141,9 +143,12 @@ def breaks(error: Exception, text: str = "") -> Reply:
     return [*(TextPiece(part) for part in _parts(text)), error]
 
 
-def agent_of(*tools: Small, **limits: Any) -> tuple[Agent, ToolRegistry]:
+REFUSING = CallPolicy(ToolRuleSettings.model_construct(untrusted_calls="refuse"))
+
+
+def agent_of(*tools: Small, rounds: int = 5, **limits: int) -> tuple[Agent, ToolRegistry]:
     registry = ToolRegistry(tools)
-    return Agent(registry, AgentLimits(**limits), policy=CallPolicy(untrusted="refuse")), registry
+    return Agent(registry, TurnSettings.model_construct(max_tool_rounds=rounds), REFUSING, Limits(**limits)), registry
 
 
 def task_for(model: Scripted | Chain, registry: ToolRegistry, **more: Any) -> Task:
@@ -459,7 +464,9 @@ async def test_a_pass_of_many_calls_of_one_tool_runs_in_full_and_the_next_one_wa
     model = Scripted(*(says("", *(("look", f"{n}.{number}") for number in range(16))) for n in range(2)), says("Done."))
     context = ToolContext(scope="telegram:42/7", person="telegram:7", time_left=lambda: 300.0 - now[0])
 
-    async with aclosing(Agent(registry).answer(task_for(model, registry, context=context))) as events:
+    async with aclosing(
+        Agent(registry, TurnSettings.model_construct(), REFUSING).answer(task_for(model, registry, context=context))
+    ) as events:
         results = [event.result.ok async for event in events if isinstance(event, ToolFinished)]
 
     assert results == [True] * 32 and len(look.ran) == 32

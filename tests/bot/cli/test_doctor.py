@@ -406,7 +406,7 @@ async def test_a_price_of_ones_own_is_known(world: World) -> None:
     ("settings", "told"),
     [
         ({}, "about 336 people may ask at once"),
-        ({"tokens_per_day": 100_000, "admin_share": 0.0}, "about 21 people may ask at once"),
+        ({"tokens_per_day": 125_000}, "about 21 people may ask at once"),
         ({"money_per_day": 1.0, "prices": ["openai:scripted=1/0.1/10"]}, "about 58 people may ask at once"),
         ({"tokens_per_day": 0, "money_per_day": 0.0}, "any number of people may ask at once"),
         ({"tokens_per_day": 2_000}, "nobody is answered"),

@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Unpack
 
 import pytest
 
 from bot.contract import ChatId, MessageSent, ReplyTarget, Sender, Usage
+from bot.contract.limits import LIMITS, Limits
 from bot.intake import admission as module
-from bot.intake.admission import Admission, AdmissionLimits, Answer, Begin, Refuse
+from bot.intake.admission import Admission, Answer, Begin, Refuse
 from bot.policy import (
     DAY,
     MINUTE,
     Access,
-    QuotaLimits,
     Quotas,
     once_in_chat,
     once_per_person,
@@ -28,6 +28,7 @@ from bot.store import Amount, InboxState, Limit, Reserved, Store, TurnState
 from bot.turn import Running, TurnQueue
 from tests.bot.conftest import MessageFields
 from tests.conftest import FakeClock
+from tests.quotas import quotas_of
 
 ADA, BOB, EVE = "telegram:7", "telegram:8", "telegram:666"
 HERE, ELSEWHERE = ChatId("telegram", "42", "7"), ChatId("telegram", "42", "9")
@@ -54,12 +55,11 @@ Make = Callable[..., Admission]
 
 @pytest.fixture
 def make(store: Store, queue: TurnQueue, clock: FakeClock) -> Make:
-    def make(limits: AdmissionLimits | None = None, *, shared: bool = False, **quotas: Any) -> Admission:
-        none: dict[str, Any] = {"messages_per_minute": 0, "tokens_person": 0, "tokens_all": 0}
+    def make(limits: Limits = LIMITS, *, shared: bool = False, **most: float) -> Admission:
         return Admission(
             store=store,
             access=Access(store.access, clock, allow_all=False, users=(ADA, BOB), chats=(), admins=()),
-            quotas=Quotas(store.spending, clock, QuotaLimits(**(none | quotas))),
+            quotas=Quotas(store.spending, clock, quotas_of(**most), limits),
             queue=queue,
             clock=clock,
             limits=limits,
@@ -133,7 +133,7 @@ async def test_too_many_messages_of_a_minute_are_refused_questions_and_commands_
 async def test_what_is_too_long_or_empty_is_refused_once_a_minute_in_a_chat(
     make: Make, text: str, key: str, words: dict[str, int]
 ) -> None:
-    admission, sentence = make(AdmissionLimits(message_chars=100)), say(key, "en", **words)
+    admission, sentence = make(Limits(question_chars=100)), say(key, "en", **words)
 
     assert await admission.decide(1, message(text)) == Refuse(sentence, once_in_chat(HERE, sentence))
     assert await admission.decide(1, message(text, awaited=True)) == Refuse(sentence)
@@ -147,9 +147,9 @@ async def test_a_person_has_so_many_messages_waiting_here_and_so_many_turns_else
     assert await make().decide(1, message()) == Refuse(full, once_in_chat(HERE, full))
     assert isinstance(await make().decide(1, message(person=BOB)), Begin)
 
-    one = make(AdmissionLimits(turns=1))
+    one = make(Limits(turns_per_person=1))
     assert await one.decide(1, message(chat=ELSEWHERE)) == Refuse(full, once_in_chat(ELSEWHERE, full))
-    assert isinstance(await make(AdmissionLimits(waiting=0, turns=1)).decide(1, message()), Begin)
+    assert isinstance(await make(Limits(waiting_per_person=0, turns_per_person=1)).decide(1, message()), Begin)
 
 
 async def test_a_persons_turns_in_other_processes_count_as_well(make: Make, store: Store) -> None:
@@ -157,7 +157,7 @@ async def test_a_persons_turns_in_other_processes_count_as_well(make: Make, stor
         await store.intake.take_in(replace(message(person=person, chat=chat), delivery=f"{person} in {chat}"))
         for person, chat in ((ADA, HERE), (ADA, ELSEWHERE), (BOB, ELSEWHERE))
     ]
-    alone, shared = make(AdmissionLimits(turns=1)), make(AdmissionLimits(turns=1), shared=True)
+    alone, shared = make(Limits(turns_per_person=1)), make(Limits(turns_per_person=1), shared=True)
     assert isinstance(await shared.decide(9, message()), Begin)
     for row in rows:
         assert row is not None and await store.intake.begin(row)
@@ -190,7 +190,7 @@ async def test_questions_of_reminders_wait_however_many_and_hold_no_message_up(
         raise AssertionError("another turn runs")
 
     monkeypatch.setattr(module, "MOST_WAITING_IN_CHAT", 3)
-    admission = make(AdmissionLimits(turns=1))
+    admission = make(Limits(turns_per_person=1))
     await fill(queue, HERE, ADA)
     await fill(queue, ELSEWHERE, ADA)
     for number in range(6):
@@ -209,8 +209,8 @@ async def test_a_reminder_that_is_refused_is_named_each_time(make: Make, store: 
     await store.spending.settle((reserved, Amount(tokens=11)))
 
     for admission, why in (
-        (make(tokens_person=10), "Your budget for today"),
-        (make(scheduled_per_day=1), "today's limit of 1"),
+        (make(tokens_per_day_person=10), "Your budget for today"),
+        (make(Limits(scheduled_per_day=1)), "today's limit of 1"),
     ):
         for text in ("What is tea?", "What is milk?", "What is rum?"):
             refused = await admission.decide(1, replace(message(text), scheduled=True))
@@ -223,12 +223,12 @@ async def test_a_reminder_that_is_refused_is_named_each_time(make: Make, store: 
 async def test_a_spent_quota_refuses_questions_until_it_is_renewed_and_commands_never(
     make: Make, store: Store, clock: FakeClock
 ) -> None:
-    admission = make(tokens_person=10)
+    admission = make(tokens_per_day_person=10)
     payer = payer_of(message())
     reserved = await store.spending.reserve([Limit(payer.keys[0], DAY, Amount())], Amount(tokens=11))
     assert isinstance(reserved, Reserved)
     await store.spending.settle((reserved, Amount(tokens=11)))
-    spent = await Quotas(store.spending, clock, QuotaLimits(tokens_person=10)).find_exhausted(payer)
+    spent = await Quotas(store.spending, clock, quotas_of(tokens_per_day_person=10)).find_exhausted(payer)
     assert spent is not None
 
     refused = await admission.decide(1, message())
@@ -241,7 +241,7 @@ async def test_a_spent_quota_refuses_questions_until_it_is_renewed_and_commands_
 
 
 async def test_what_a_former_process_took_in_is_not_counted_and_not_turned_away(make: Make, queue: TurnQueue) -> None:
-    admission = make(AdmissionLimits(message_chars=5), messages_per_minute=1)
+    admission = make(Limits(question_chars=5), messages_per_minute=1)
     await fill(queue, HERE, *[ADA] * 5)
 
     for number in range(3):

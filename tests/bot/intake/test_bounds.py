@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bot.contract.limits import Limits
 from bot.intake import admission
 from bot.model.patience import Patience
 from bot.model.reading import StreamReading
@@ -109,7 +110,7 @@ async def test_refusals_in_ever_more_chats_are_not_remembered_without_end(
     rig: OpenRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(once, "MOST_REMEMBERED", 3)
-    async with rig(MAX_MESSAGE_CHARS="100") as it:
+    async with rig(Limits(question_chars=100)) as it:
         for number in range(10):
             await it.deliver(it.message("x" * 200, chat=str(number), person=f"telegram:{number}"))
         await it.idle()

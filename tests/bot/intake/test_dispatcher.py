@@ -16,6 +16,7 @@ from typing import Any, get_args
 import pytest
 
 from bot.contract import StoreError
+from bot.contract.limits import Limits
 from bot.contract.messages import (
     ChatId,
     ChatMoved,
@@ -142,7 +143,7 @@ async def test_what_waits_is_limited_per_person_and_told_once(rig: OpenRig) -> N
 
 
 async def test_a_message_that_is_empty_or_too_long_costs_no_model_call(rig: OpenRig) -> None:
-    async with rig(MAX_MESSAGE_CHARS="100") as it:
+    async with rig(Limits(question_chars=100)) as it:
         [empty] = await it.say("  ")
         [wordless] = await it.say("", quoted=Quoted(text=" ", message_id="9"), chat="70")
         [long] = await it.say("x" * 101, chat="71")

@@ -21,6 +21,7 @@ from bot.contract.errors import (
     ModelRefused,
     ModelSlow,
 )
+from bot.contract.limits import Limits
 from bot.model import Models
 from bot.model.base import Request, TextPiece
 from bot.model.causes import find_wait
@@ -78,7 +79,7 @@ async def test_comments_forever_do_not_keep_a_turn_waiting(
     server: ModelServer, opened: Open, question: Request, asking: Ask, clock: RecordingClock
 ) -> None:
     server.reply(Reply(comments_forever=True))
-    task = asyncio.create_task(asking(opened(first_token_seconds=20.0), question))
+    task = asyncio.create_task(asking(opened(limits=Limits(first_token_seconds=8.0)), question))
     request = await server.asked()
     await asyncio.sleep(0.05)  # the stream has begun; only comments come
 
@@ -95,7 +96,7 @@ async def test_a_server_that_never_answers_costs_the_first_token_time(
     server: ModelServer, opened: Open, question: Request, asking: Ask, clock: RecordingClock
 ) -> None:
     server.reply(Reply(hang_before_headers=True))
-    task = asyncio.create_task(asking(opened(first_token_seconds=20.0), question))
+    task = asyncio.create_task(asking(opened(limits=Limits(first_token_seconds=8.0)), question))
     request = await server.asked()
 
     await clock.advance(21.0)
@@ -111,7 +112,7 @@ async def test_silence_in_the_middle_costs_the_idle_time_and_keeps_the_text(
 ) -> None:
     server.reply(Reply(TEXT, hang_after=30, comments_forever=True))
     seen = asyncio.Event()
-    models = opened(idle_seconds=10.0)
+    models = opened(limits=Limits(idle_seconds=10.0))
     text: list[str] = []
 
     async def read() -> None:
@@ -137,7 +138,7 @@ async def test_a_slow_reader_is_not_taken_for_a_silent_server(
     server: ModelServer, opened: Open, question: Request, clock: RecordingClock
 ) -> None:
     server.reply(Reply(TEXT))
-    models = opened(idle_seconds=10.0)
+    models = opened(limits=Limits(idle_seconds=10.0))
 
     async with aclosing(models.stream(question)) as pieces:
         first = await anext(pieces)

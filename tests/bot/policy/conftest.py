@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from bot.contract.limits import Limits
 from bot.contract.messages import ChatId
 from bot.contract.transcript import Usage, UserEntry
 from bot.model.base import Answer, Piece, Request
 from bot.model.usage import WIDE_TOKENS
-from bot.policy.budgets import ANSWER_TOKENS, DAY, PROMPT_MARGIN, Payer, QuotaLimits
+from bot.policy.budgets import ANSWER_TOKENS, DAY, PROMPT_MARGIN, Payer
 from bot.policy.metering import MeteredModel
 from bot.policy.prices import Prices
 from bot.policy.quotas import Quotas, charge
 from bot.store import Store
 from tests.conftest import FakeClock
+from tests.quotas import quotas_of
 
 ADA = Payer("telegram:7", ChatId("telegram", "42", "7"))
 ADA_ELSEWHERE = Payer("telegram:7", ChatId("telegram", "42", "-50", "3"))
@@ -74,9 +75,9 @@ async def is_owner(person: str) -> bool:
 
 @pytest.fixture
 def make(store: Store, clock: FakeClock) -> Make:
-    def make(prices: Prices | None = None, **limits: Any) -> Quotas:
-        none = {"messages_per_minute": 0, "tokens_person": 0, "tokens_all": 0}
-        return Quotas(store.spending, clock, QuotaLimits(**(none | limits)), prices, is_owner)
+    def make(prices: Prices | None = None, *, admin_share: float = 0.0, **most: float) -> Quotas:
+        limits = Limits(admin_share=admin_share)
+        return Quotas(store.spending, clock, quotas_of(**most), limits, prices, is_owner)
 
     return make
 

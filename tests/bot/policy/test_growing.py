@@ -13,10 +13,11 @@ from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.contract.transcript import Usage, UserEntry
 from bot.model.base import Answer, AskedAgain, CallPiece, Piece, ReasoningPiece, Request, TextPiece
 from bot.policy.answersizes import MOST_AHEAD, AnswerSize
-from bot.policy.budgets import ANSWER_TOKENS, DAY, WISHED_TOKENS, Payer, QuotaLimits
+from bot.policy.budgets import ANSWER_TOKENS, DAY, WISHED_TOKENS, Payer
 from bot.policy.metering import MeteredModel
 from bot.policy.prices import Prices, read_prices
-from bot.policy.quotas import CROWD, LOOK_SECONDS, charge
+from bot.policy.quotas import CROWD, LOOK_SECONDS, Quotas, charge
+from bot.settings import QuotaSettings
 from bot.store import Amount, Limit, Reserved, Store, TurnState
 from tests.bot.policy.conftest import ADA, PROMPT, RESERVED, WISHED, Make, Scripted, answer, ask, spent
 from tests.conftest import FakeClock
@@ -59,7 +60,7 @@ class Telling(Scripted):
 
 async def test_a_hundred_at_once_hold_what_answers_take_and_none_waits(store: Store, make: Make) -> None:
     """Of 50,000 tokens: less than two answers may come to at most, more than twice what a hundred really take."""
-    quotas, model = make(tokens_all=50_000), Telling(100)
+    quotas, model = make(tokens_per_day=50_000), Telling(100)
     await ask(quotas, model)
     model.go.clear()
 
@@ -73,10 +74,10 @@ async def test_a_hundred_at_once_hold_what_answers_take_and_none_waits(store: St
     assert await spent(store, "*") == 101 * (PROMPT + 100)
 
 
-async def test_the_first_hundred_of_a_new_database_are_all_asked_at_once(store: Store, make: Make) -> None:
+async def test_the_first_hundred_of_a_new_database_are_all_asked_at_once(store: Store, clock: FakeClock) -> None:
     """With the quotas of the settings, the prompt of many tools, and a model of which nothing is known."""
-    limits, model = QuotaLimits(admin_share=0.2), Telling(30_000)
-    quotas = make(tokens_all=limits.tokens_all, tokens_person=limits.tokens_person, admin_share=limits.admin_share)
+    most, model = QuotaSettings.model_construct(), Telling(30_000)
+    quotas = Quotas(store.spending, clock, most)
     long = Request(entries=(UserEntry("w" * 3_400),))
     model.go.clear()
 
@@ -91,18 +92,18 @@ async def test_the_first_hundred_of_a_new_database_are_all_asked_at_once(store: 
     model.go.set()
     await asyncio.gather(*asking)
     assert min(model.allowed) >= WISHED_TOKENS
-    assert await spent(store, "*") <= limits.tokens_all
+    assert await spent(store, "*") <= most.tokens_per_day
 
 
 async def test_the_first_answer_alone_may_take_what_a_model_that_thinks_needs_of_a_small_quota(make: Make) -> None:
-    quotas, model = make(tokens_all=20_000), Telling(100)
+    quotas, model = make(tokens_per_day=20_000), Telling(100)
 
     await ask(quotas, model)
 
     assert model.allowed == [WISHED_TOKENS + (20_000 - WISHED_TOKENS - RESERVED) // (CROWD + 1)]
 
 
-@pytest.mark.parametrize("limits", [{"tokens_all": 30_000}, {"money_all": 0.03}])
+@pytest.mark.parametrize("limits", [{"tokens_per_day": 30_000}, {"money_per_day": 0.03}])
 async def test_an_answer_longer_than_usual_is_whole_where_there_is_enough(
     store: Store, make: Make, limits: dict[str, float]
 ) -> None:
@@ -117,7 +118,7 @@ async def test_an_answer_longer_than_usual_is_whole_where_there_is_enough(
 
 async def test_usual_answers_are_whole_where_nothing_more_can_be_set_aside(store: Store, make: Make) -> None:
     """However much of each comes at once, as on a busy machine."""
-    quotas, text = make(tokens_all=10_000), TextPiece("w" * 150)
+    quotas, text = make(tokens_per_day=10_000), TextPiece("w" * 150)
     for _ in range(3):
         await ask(quotas, Scripted(text, text, answer(PROMPT, 300)))
     everything = asyncio.Event()
@@ -134,7 +135,7 @@ async def test_usual_answers_are_whole_where_nothing_more_can_be_set_aside(store
 
 async def test_an_answer_ends_at_the_limit_where_there_is_no_more(store: Store, make: Make) -> None:
     """What was written stands, and it can be asked to go on."""
-    quotas = make(tokens_all=6_000)
+    quotas = make(tokens_per_day=6_000)
     await ask(quotas, Telling(100))
     [other, model] = Telling(100), Telling(20_000)
     other.go.clear()
@@ -153,7 +154,7 @@ async def test_an_answer_ends_at_the_limit_where_there_is_no_more(store: Store, 
     assert await spent(store, "*") <= 6_000
 
 
-@pytest.mark.parametrize("limits", [{"tokens_all": 100_000}, {"money_all": 0.1}])
+@pytest.mark.parametrize("limits", [{"tokens_per_day": 100_000}, {"money_per_day": 0.1}])
 async def test_two_hundred_long_answers_at_once_come_to_no_more_than_there_is(
     store: Store, make: Make, limits: dict[str, float]
 ) -> None:
@@ -170,7 +171,7 @@ async def test_two_hundred_long_answers_at_once_come_to_no_more_than_there_is(
 
 
 async def test_of_a_model_that_hides_what_it_writes_all_is_set_aside_first(store: Store, make: Make) -> None:
-    quotas, model = make(tokens_all=20_000), Telling(100, hidden=2_000)
+    quotas, model = make(tokens_per_day=20_000), Telling(100, hidden=2_000)
     await ask(quotas, model)
     model.tokens = 50_000
 
@@ -181,7 +182,7 @@ async def test_of_a_model_that_hides_what_it_writes_all_is_set_aside_first(store
 
 
 async def test_a_call_alone_is_allowed_no_more_than_there_is(make: Make) -> None:
-    quotas, model = make(tokens_person=5_000), Telling(100)
+    quotas, model = make(tokens_per_day_person=5_000), Telling(100)
     await ask(quotas, model)
     await ask(quotas, model)
 
@@ -207,7 +208,7 @@ async def test_a_new_process_knows_what_answers_took(store: Store, make: Make) -
 
 async def test_what_a_second_request_reads_is_counted(store: Store, make: Make) -> None:
     """An empty answer is asked for once more within the same call, and its prompt is read twice."""
-    quotas = make(tokens_all=5_000)
+    quotas = make(tokens_per_day=5_000)
     await ask(quotas, Telling(100))
     everybody = [Limit("*", DAY, Amount(5_000))]
     assert isinstance(await store.spending.reserve(everybody, Amount(4_340)), Reserved)
@@ -220,7 +221,7 @@ async def test_what_a_second_request_reads_is_counted(store: Store, make: Make) 
 
 
 async def test_what_a_second_request_reads_is_set_aside_however_much_longer_it_is_than_answers_are(make: Make) -> None:
-    quotas = make(tokens_all=50_000)
+    quotas = make(tokens_per_day=50_000)
     await ask(quotas, Telling(100))
     long = Request(entries=(UserEntry("w" * 9_000),))
     asked_again = Scripted(AskedAgain(), TextPiece("w" * 260), answer(18_000, 260))
@@ -232,7 +233,7 @@ async def test_what_a_second_request_reads_is_set_aside_however_much_longer_it_i
 
 
 async def test_calls_of_an_answer_that_ends_early_are_kept(make: Make) -> None:
-    quotas = make(tokens_all=2_000)
+    quotas = make(tokens_per_day=2_000)
     await ask(quotas, Telling(100))
     call = ToolCall("c1", "search_web", {"query": "solar"})
 
@@ -243,7 +244,7 @@ async def test_calls_of_an_answer_that_ends_early_are_kept(make: Make) -> None:
 
 
 async def test_an_answer_stopped_while_more_is_set_aside_leaves_nothing_there(store: Store, make: Make) -> None:
-    quotas = make(tokens_all=100_000)
+    quotas = make(tokens_per_day=100_000)
     await ask(quotas, Telling(100))
     model = Telling(20_000)
     running = asyncio.create_task(ask(quotas, model))
@@ -263,7 +264,7 @@ async def test_a_store_that_fails_while_an_answer_grows_does_not_cut_it(
     async def broken(*_: object) -> None:
         raise StoreError("the disk is full")
 
-    quotas = make(tokens_all=100_000)
+    quotas = make(tokens_per_day=100_000)
     await ask(quotas, Telling(100))
     with monkeypatch.context() as patched:
         patched.setattr(store.spending, "extend", broken)
@@ -276,7 +277,7 @@ async def test_a_store_that_fails_while_an_answer_grows_does_not_cut_it(
 async def test_what_another_process_gives_back_goes_to_an_answer_that_grows(
     tmp_path: Path, store: Store, make: Make, clock: FakeClock
 ) -> None:
-    quotas = make(tokens_all=10_000)
+    quotas = make(tokens_per_day=10_000)
     await ask(quotas, Telling(100))
     async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock, worker="elsewhere") as other:
         everybody = [Limit("*", DAY, Amount(10_000))]

@@ -15,7 +15,7 @@ from bot.contract.errors import ContextTooLong, ModelBusy, ModelDropped, StoreEr
 from bot.contract.messages import ChatId
 from bot.contract.transcript import Usage
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
-from bot.policy.budgets import ANSWER_TOKENS, DAY, WISHED_TOKENS, Day, Payer, QuotaLimits
+from bot.policy.budgets import ANSWER_TOKENS, DAY, WISHED_TOKENS, Day, Payer
 from bot.policy.metering import MeteredModel
 from bot.policy.once import Once
 from bot.policy.prices import Prices, read_prices
@@ -39,6 +39,7 @@ from tests.bot.policy.conftest import (
     spent,
 )
 from tests.conftest import FakeClock
+from tests.quotas import quotas_of
 from tools.base import Unpaid
 
 
@@ -61,7 +62,7 @@ async def test_what_a_call_used_is_counted_for_person_chat_and_everybody(store: 
 
 
 async def test_what_a_call_may_use_is_set_aside_and_the_model_is_allowed_no_more(store: Store, make: Make) -> None:
-    quotas = make(tokens_person=RESERVED + WISHED + LEAST + 10_000)
+    quotas = make(tokens_per_day_person=RESERVED + WISHED + LEAST + 10_000)
     hold = asyncio.Event()
     held = Scripted(hold.wait, answer(10, 10))
     running = [asyncio.create_task(ask(quotas, held)) for _ in range(2)]
@@ -78,7 +79,7 @@ async def test_what_a_call_may_use_is_set_aside_and_the_model_is_allowed_no_more
 
 
 async def test_a_call_waits_where_what_is_left_is_only_set_aside(make: Make) -> None:
-    quotas = make(tokens_person=LEAST)
+    quotas = make(tokens_per_day_person=LEAST)
     hold = asyncio.Event()
     held, second = Scripted(hold.wait, answer(10, 10)), Scripted(answer(10, 10))
     running = asyncio.create_task(ask(quotas, held))
@@ -97,7 +98,7 @@ async def test_a_call_waits_where_what_is_left_is_only_set_aside(make: Make) -> 
 
 
 async def test_a_call_that_waited_is_made_with_what_comes_back(make: Make) -> None:
-    quotas = make(tokens_person=LEAST + 500)
+    quotas = make(tokens_per_day_person=LEAST + 500)
     hold = asyncio.Event()
     held, second = Scripted(hold.wait, answer(10, 10)), Scripted(answer(10, 10))
     running = asyncio.create_task(ask(quotas, held))
@@ -112,7 +113,7 @@ async def test_a_call_that_waited_is_made_with_what_comes_back(make: Make) -> No
 
 
 async def test_a_call_waits_no_longer_than_people_do(make: Make, clock: FakeClock) -> None:
-    quotas = make(tokens_person=LEAST)
+    quotas = make(tokens_per_day_person=LEAST)
     held = Scripted(asyncio.Event().wait)
     running = asyncio.create_task(ask(quotas, held))
     while not held.asked:
@@ -128,7 +129,7 @@ async def test_a_call_waits_no_longer_than_people_do(make: Make, clock: FakeCloc
 
 
 async def test_a_call_for_which_enough_is_spent_already_is_refused_at_once(make: Make) -> None:
-    quotas = make(tokens_person=3 * LEAST)
+    quotas = make(tokens_per_day_person=3 * LEAST)
     await ask(quotas, Scripted(answer(LEAST, LEAST + 10)))
     held = Scripted(asyncio.Event().wait)
     with pytest.raises(Unaffordable):
@@ -138,7 +139,7 @@ async def test_a_call_for_which_enough_is_spent_already_is_refused_at_once(make:
 async def test_money_limits_an_answer_too(make: Make) -> None:
     prices = Prices(read_prices([f"{Scripted.name}=0/0/1000"]))
     model = Scripted(answer(10, 10))
-    quotas = make(prices, money_person=5.0)
+    quotas = make(prices, money_per_day_person=5.0)
 
     await ask(quotas, model)
 
@@ -163,7 +164,7 @@ class Writing(Scripted):
         yield answer(PROMPT, request.max_tokens)
 
 
-@pytest.mark.parametrize("limits", [{"tokens_all": 100_000}, {"money_all": 0.15}])
+@pytest.mark.parametrize("limits", [{"tokens_per_day": 100_000}, {"money_per_day": 0.15}])
 async def test_two_hundred_calls_at_once_spend_no_more_than_there_is(
     store: Store, make: Make, limits: dict[str, float]
 ) -> None:
@@ -174,15 +175,15 @@ async def test_two_hundred_calls_at_once_spend_no_more_than_there_is(
 
     [all_] = await store.spending.list_spent(["*"], DAY)
     assert all(isinstance(outcome, list | Unaffordable) for outcome in outcomes)
-    assert 0 < all_.tokens <= limits.get("tokens_all", 1e9)
-    assert 0 < all_.dollars <= limits.get("money_all", 1e9)
+    assert 0 < all_.tokens <= limits.get("tokens_per_day", 1e9)
+    assert 0 < all_.dollars <= limits.get("money_per_day", 1e9)
     assert min(model.allowed) >= ANSWER_TOKENS
     assert sum(isinstance(outcome, list) for outcome in outcomes) == len(model.allowed) > 5
 
 
 async def test_two_hundred_short_calls_at_once_are_all_made(make: Make) -> None:
     """As many as the ordinary quota of a day lets: what is set aside for long answers comes back."""
-    quotas = make(tokens_all=2_000_000)
+    quotas = make(tokens_per_day=2_000_000)
     payers = [Payer(f"telegram:{number}", ChatId("telegram", "42", str(number))) for number in range(200)]
 
     outcomes = await asyncio.gather(*(ask(quotas, Scripted(answer(100, 300)), payer) for payer in payers))
@@ -229,7 +230,7 @@ async def test_what_was_written_before_a_server_gave_up_is_counted(store: Store,
 
 
 async def test_a_call_stopped_while_it_is_refused_gives_back_nothing(store: Store, make: Make) -> None:
-    quotas = make(tokens_person=1500)
+    quotas = make(tokens_per_day_person=1500)
     await ask(quotas, Scripted(answer(1000, 500)))
     running = asyncio.create_task(ask(quotas, Scripted(answer(1, 1))))
     await asyncio.sleep(0)  # it waits for the database now
@@ -313,13 +314,13 @@ async def test_what_a_process_held_that_died_is_given_back_by_another(
 async def test_what_another_process_holds_is_waited_for(tmp_path: Path, make: Make, clock: FakeClock) -> None:
     """It ends there, and is noticed here within a second."""
     async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock, worker="elsewhere") as other:
-        elsewhere = Quotas(other.spending, clock, QuotaLimits(tokens_person=LEAST + 500, tokens_all=0))
+        elsewhere = Quotas(other.spending, clock, quotas_of(tokens_per_day_person=LEAST + 500))
         hold = asyncio.Event()
         held, second = Scripted(hold.wait, answer(10, 10)), Scripted(answer(10, 10))
         running = asyncio.create_task(ask(elsewhere, held))
         while not held.asked:
             await asyncio.sleep(0)
-        waiting = asyncio.create_task(ask(make(tokens_person=LEAST + 500), second))
+        waiting = asyncio.create_task(ask(make(tokens_per_day_person=LEAST + 500), second))
         await clock.settle()
         await clock.advance(5)
         assert not second.asked
@@ -352,11 +353,11 @@ async def test_two_processes_share_what_is_left(tmp_path: Path, store: Store, cl
 @pytest.mark.parametrize(
     ("limits", "whose", "others"),
     [
-        ({"tokens_person": 1500}, "person", True),
-        ({"tokens_chat": 1500}, "chat", False),
-        ({"tokens_all": 1500}, "all", False),
-        ({"money_person": 0.0025}, "person", True),
-        ({"money_all": 0.0025}, "all", False),
+        ({"tokens_per_day_person": 1500}, "person", True),
+        ({"tokens_per_day_chat": 1500}, "chat", False),
+        ({"tokens_per_day": 1500}, "all", False),
+        ({"money_per_day_person": 0.0025}, "person", True),
+        ({"money_per_day": 0.0025}, "all", False),
     ],
 )
 async def test_each_quota_refuses_those_it_concerns(
@@ -375,7 +376,7 @@ async def test_each_quota_refuses_those_it_concerns(
             await ask(quotas, Scripted(answer(1, 1)), BOB_ELSEWHERE)
 
 
-@pytest.mark.parametrize("limits", [{"tokens_all": 100_000}, {"money_all": 0.1}])
+@pytest.mark.parametrize("limits", [{"tokens_per_day": 100_000}, {"money_per_day": 0.1}])
 async def test_what_strangers_spend_leaves_the_owner_a_share(make: Make, limits: dict[str, float]) -> None:
     prices = Prices(read_prices([f"{Scripted.name}=1/1/1"]))
     quotas = make(prices, admin_share=0.2, **limits)
@@ -396,7 +397,7 @@ async def test_what_strangers_spend_leaves_the_owner_a_share(make: Make, limits:
 
 
 async def test_what_the_owner_spends_is_not_taken_from_the_others(make: Make) -> None:
-    quotas = make(tokens_all=100_000, admin_share=0.2)
+    quotas = make(tokens_per_day=100_000, admin_share=0.2)
     await ask(quotas, Scripted(answer(10_000, 10_000)), OWNER)
 
     for _ in range(8):
@@ -414,7 +415,7 @@ async def test_a_side_task_of_nobody_is_on_everybodys_quota(store: Store, make: 
 
 
 async def test_a_model_of_unknown_price_costs_no_money_but_all_its_tokens(store: Store, make: Make) -> None:
-    quotas = make(money_person=0.000_001)
+    quotas = make(money_per_day_person=0.000_001)
     model = Scripted(answer(50, 50, "vendor:unheard"))
     model.name = "vendor:unheard"
 
@@ -453,7 +454,7 @@ async def test_commands_are_counted_apart_and_are_no_questions_of_the_day(make: 
 async def test_a_spent_quota_is_known_before_a_turn_begins_and_told_once_a_window(
     make: Make, once: Once, clock: FakeClock
 ) -> None:
-    quotas = make(tokens_person=1500)
+    quotas = make(tokens_per_day_person=1500)
     assert await quotas.find_exhausted(ADA) is None
     await ask(quotas, Scripted(answer(1000, 500)))
 
@@ -471,7 +472,7 @@ async def test_a_spent_quota_is_known_before_a_turn_begins_and_told_once_a_windo
 
 
 async def test_a_chats_spent_quota_is_told_the_chat_once_not_each_of_its_people(make: Make, once: Once) -> None:
-    quotas = make(tokens_chat=10)
+    quotas = make(tokens_per_day_chat=10)
     await ask_anyway(quotas, ADA_ELSEWHERE)
 
     told = []
@@ -491,7 +492,7 @@ async def ask_anyway(quotas: Quotas, payer: Payer) -> None:
 
 
 async def test_today_as_a_person_and_as_an_admin_sees_it(make: Make) -> None:
-    quotas = make(tokens_person=1000)
+    quotas = make(tokens_per_day_person=1000)
     for payer, times in ((ADA, 1), (BOB_ELSEWHERE, 2)):
         for _ in range(times):
             await quotas.count_question(payer)
@@ -525,7 +526,7 @@ async def test_a_database_that_fails_while_settling_costs_nobody_an_answer(
 
 
 async def test_what_tools_buy_is_on_the_quotas_of_who_asks(store: Store, make: Make) -> None:
-    quotas = make(money_person=0.10, admin_share=0.2)
+    quotas = make(money_per_day_person=0.10, admin_share=0.2)
     purse = DayPurse(quotas)
     with charge(ADA):
         async with purse.pay("generate_image", 0.06) as payment:
@@ -560,7 +561,7 @@ async def _nothing() -> AsyncIterator[None]:
 
 
 async def test_a_request_that_costs_nothing_in_the_end_leaves_no_trace(store: Store, make: Make) -> None:
-    quotas = make(money_person=0.10)
+    quotas = make(money_per_day_person=0.10)
     with charge(ADA):
         async with DayPurse(quotas).pay("search_web", 0.008) as payment:
             payment.dollars = 0.0
@@ -589,7 +590,7 @@ async def test_a_paid_request_that_is_stopped_counts_as_made(store: Store, make:
 
 
 async def test_two_hundred_purchases_at_once_spend_no_more_than_there_is(store: Store, make: Make) -> None:
-    purse, bought = DayPurse(make(money_all=1.0, admin_share=0.2)), 0
+    purse, bought = DayPurse(make(money_per_day=1.0, admin_share=0.2)), 0
 
     async def buy(number: int) -> None:
         nonlocal bought
@@ -608,7 +609,7 @@ async def test_two_hundred_purchases_at_once_spend_no_more_than_there_is(store: 
 
 async def test_a_workspace_that_has_spent_its_day_leaves_the_others_theirs(make: Make) -> None:
     """Whoever asks there, and in whatever chat of it."""
-    quotas = make(tokens_workspace=5_000, money_workspace=1.0)
+    quotas = make(tokens_per_day_workspace=5_000, money_per_day_workspace=1.0)
     ada, bob = (Payer(f"slack:T1/{who}", ChatId("slack", "T1", f"C{who}")) for who in "AB")
     eve = Payer("slack:T2/E", ChatId("slack", "T2", "C1"))
     with charge(ada):
@@ -625,7 +626,7 @@ async def test_a_workspace_that_has_spent_its_day_leaves_the_others_theirs(make:
 
 async def test_usage_shows_what_a_workspace_may_spend_where_that_is_limited(make: Make) -> None:
     """A Telegram or Discord bot serves everybody by one account, which is nobody's workspace."""
-    quotas = make(tokens_workspace=5_000)
+    quotas = make(tokens_per_day_workspace=5_000)
     ada, eve = Payer("slack:T1/A", ChatId("slack", "T1", "C1")), Payer("slack:T2/E", ChatId("slack", "T2", "C1"))
     for payer in (ada, replace(ada, person="slack:T1/B"), eve, ADA):
         await quotas.count_question(payer)

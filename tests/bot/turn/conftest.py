@@ -12,13 +12,13 @@ from bot.contract import SystemClock
 from bot.policy import payer_of
 from bot.reply import Replies
 from bot.safety import LinkPolicy
+from bot.settings import AnswerSettings
 from bot.turn.draft import Draft
 from bot.turn.limits import TurnLimits
 from bot.turn.loading import Known
 from bot.turn.progress import Progress
 from bot.turn.run import Run
 from bot.turn.story import Story
-from bot.turn.turnoptions import TurnOptions
 from tests.bot.conftest import Rig
 from tests.bot.store.conftest import taken_in
 
@@ -40,7 +40,7 @@ def draft() -> MakeDraft:
         reply = Replies(it.bot.store, it.bot.pacer, clock).answer(surface, question.chat, stored, policy, "en")
         payer, asked = payer_of(question), user_entry(question)
         known = Known(stored, ChatOptions(), Past(None, ()), Pinned(), payer, question, asked)
-        options = TurnOptions(turn_seconds=60.0, zone="UTC", **more)
+        options = AnswerSettings.model_construct(**more)
         run = Run(turn, question, "en", lambda: None, TurnLimits(60.0, attempts=1))
         return Draft(run, known, options, policy, reply, surface.limits, Progress(Story(clock)))
 

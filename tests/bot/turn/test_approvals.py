@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.contract import Button, ChatId, Control, ControlPressed, Page, ReplyTarget, Sender
+from bot.contract.limits import Limits
 from bot.store import TurnRecord
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
@@ -149,7 +150,7 @@ async def records(it: Rig) -> list[TurnRecord]:
 
 
 async def test_where_admins_decide_who_asked_does_not(rig: OpenRig, tmp_path: Path) -> None:
-    async with rig(CONFIRM_TOOLS=TOOL, ADMINS=EVE, CONFIRM_BY="admins", CONFIRM_SECONDS="7200") as it:
+    async with rig(Limits(approval_seconds=7_200.0), CONFIRM_TOOLS=TOOL, ADMINS=EVE, CONFIRM_BY="admins") as it:
         it.model.reply(wants(), Reply("It is 42."))
         [asked] = await it.say("what is 6*7?")
         assert asked.endswith("⏳ Only an admin of this bot can decide, within 2 h 0 min. Until then nothing is done.")

@@ -9,8 +9,9 @@ import pytest
 from bot.agent import Failed, Finished
 from bot.contract import SystemClock
 from bot.policy import Once
+from bot.settings import ToolRuleSettings
 from bot.store import TurnState
-from bot.turn import ApprovalOptions, Approvals
+from bot.turn import Approvals
 from bot.turn.closing import Closing, is_said
 from bot.turn.draft import Draft
 from tests.bot.conftest import OpenRig, Rig
@@ -23,9 +24,18 @@ def once_of(it: Rig) -> Once:
 
 def endings(it: Rig, draft: Draft) -> Closing:
     bot, clock = it.bot, SystemClock()
-    approvals = Approvals(bot.store, bot.settling, clock, ApprovalOptions())
+    approvals = Approvals(bot.store, bot.settling, clock, ToolRuleSettings.model_construct())
     return Closing(
-        bot.store, bot.models, once_of(it), bot.settling, bot.summaries, approvals, bot.metrics, clock, draft.options
+        bot.store,
+        bot.models,
+        once_of(it),
+        bot.settling,
+        bot.summaries,
+        approvals,
+        bot.metrics,
+        clock,
+        draft.settings,
+        str,
     )
 
 

@@ -20,9 +20,11 @@ from bot.contract import (
     Sender,
     Unreachable,
 )
+from bot.contract.limits import Limits
 from bot.reply import Settling
+from bot.settings import ToolRuleSettings
 from bot.store import Approval, ApprovalState, Store, digest_of
-from bot.turn import ApprovalOptions, Approvals
+from bot.turn import Approvals
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Place, Rig
 from tests.bot.store.test_approvals import CHAT, close, turn_of
@@ -268,7 +270,7 @@ def shown() -> Shown:
 
 @pytest.fixture
 def approvals(store: Store, clock: FakeClock, shown: Shown) -> Approvals:
-    return Approvals(store, shown, clock, ApprovalOptions(seconds=60.0))
+    return Approvals(store, shown, clock, ToolRuleSettings.model_construct(), Limits(approval_seconds=60.0))
 
 
 async def asked_by(store: Store, clock: FakeClock, delivery: str = "d1") -> Approval:

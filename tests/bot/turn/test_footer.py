@@ -13,6 +13,7 @@ from bot.markdown.tree import Paragraph, Quote, Text, parse
 from bot.reply.paging import Paginator
 from bot.safety.redactor import Redactor
 from bot.safety.untrusted import wrap_as_data
+from bot.settings import AnswerSettings
 from bot.store import CallRecord, Store
 from bot.turn.footer import (
     COLLAPSED_CHARS,
@@ -26,7 +27,6 @@ from bot.turn.footer import (
 )
 from bot.turn.progress import Progress
 from bot.turn.story import Story
-from bot.turn.turnoptions import TurnOptions
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
 from tools.base import ToolCall, ToolResult, ToolStatus
@@ -80,10 +80,10 @@ def test_our_own_boundary_marks_are_shown_nowhere() -> None:
 async def test_reasoning_stands_under_an_answer_where_the_platform_can_fold_it(
     store: Store, collapses: bool, shown: int
 ) -> None:
-    options = TurnOptions(turn_seconds=60.0, zone="UTC", show_tools="off", quote_reasoning=True)
+    settings = AnswerSettings.model_construct(show_reasoning="quote")
     limits = SurfaceLimits(400, 800, len, collapses=collapses)
 
-    under = await write_footer(store, 1, "First I think.", "en", str, options, limits)
+    under = await write_footer(store, 1, "First I think.", "en", str, settings, limits)
 
     assert len(under) == shown and all("First I think" in one for one in under)
 

@@ -8,8 +8,9 @@ import zoneinfo
 
 import pytest
 
+from bot.contract.limits import Limits
 from bot.contract.messages import MessageSent, ReplyTarget
-from bot.store import Store, TimerLimits
+from bot.store import Store
 from bot.turn.reminders import Reminders
 from tests.bot.turn.test_reminders import ADA, CHAT, Inbox, Screen, inbox, reminders, screen, until
 from tests.conftest import FakeClock
@@ -184,14 +185,16 @@ async def test_a_rule_that_never_comes_again_ends_and_an_unknown_zone_is_utc(
 
 
 async def test_a_chat_holds_so_many_reminders_and_no_more(store: Store) -> None:
-    timers = store.timers.bind(CHAT, ADA, ReplyTarget("telegram"), TimerLimits(person=2, chat=3))
+    timers = store.timers.bind(CHAT, ADA, ReplyTarget("telegram"), Limits(reminders_per_person=2, reminders_per_chat=3))
     for person in ("a", "a", "b"):
         await timers.set("scope", person, NewReminder(1.0, "Tea!"))
     with pytest.raises(ToolError, match="2 reminders wait already"):
         await timers.set("scope", "a", NewReminder(1.0, "Tea!"))
     with pytest.raises(ToolError, match="3 reminders of all people"):
         await timers.set("scope", "b", NewReminder(1.0, "Tea!"))
-    unlimited = store.timers.bind(CHAT, ADA, ReplyTarget("telegram"), TimerLimits(person=0, chat=0))
+    unlimited = store.timers.bind(
+        CHAT, ADA, ReplyTarget("telegram"), Limits(reminders_per_person=0, reminders_per_chat=0)
+    )
     assert await unlimited.set("scope", "a", NewReminder(1.0, "Tea!"))
 
 

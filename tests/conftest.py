@@ -26,7 +26,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import postgres
-from tests.counting import counting
+from tests.counting import Branches
+from tests.forks import Forks, Tally
 from tests.patience import PATIENCE
 from tests.sandboxes import sandbox_possible as sandbox_possible  # a fixture
 
@@ -64,7 +65,8 @@ def own_garbage() -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--count", metavar="FILE", help="write the branches that the tests take as JSON; needs slipcover")
+    parser.addoption("--count", metavar="FILE", help="write the branches that the forks take as JSON; needs slipcover")
+    parser.addoption("--forks", type=int, help="run the tests in so many processes, which this one makes; Linux only")
     help = "leave out the tests that take longer, in seconds of tests/long.txt, and those that run others' programs"
     parser.addoption("--at-most", type=float, help=help)
 
@@ -76,8 +78,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
     # Most tests build what they look at from parts, and no configuration has said before how ids are written.
     identity.use({name: one.ids for name, one in PLATFORMS.items()})
-    if report := config.getoption("count"):
-        config.pluginmanager.register(counting(config, report))
+    if forks := config.getoption("forks"):
+        report = config.getoption("count")
+        tally = Branches(config.rootpath / report) if report else Tally()
+        given = lambda: _for_all(config)  # noqa: E731
+        config.pluginmanager.register(Forks(forks, seconds=_long(), given=given, tally=tally))
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         # As an option, since workers are told what is to be run.
         config.option.at_most = LINE_SECONDS
@@ -94,7 +99,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if on_server or "postgres_server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.real)
     if (seconds := config.getoption("at_most")) is not None:
-        long = _longer_than(seconds)
+        long = {name for name, took in _long().items() if took > seconds}
         left_out = {item for item in items if item.get_closest_marker("real")}
         left_out |= {item for item in items if item.nodeid.partition("[")[0] in long}
         config.hook.pytest_deselected(items=list(left_out))
@@ -102,10 +107,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
 
 
-def _longer_than(seconds: float) -> set[str]:
-    """Return the tests that take longer."""
+def _long() -> dict[str, float]:
+    """Return how long each test takes that takes long: seconds of processor time."""
     lines = (line.partition(" ") for line in LONG.read_text(encoding="utf-8").splitlines())
-    return {name for took, _, name in lines if float(took) > seconds}
+    return {name: float(took) for took, _, name in lines}
 
 
 _IDLE_TURNS = 3
@@ -389,13 +394,17 @@ _POSTGRES = pytest.StashKey[postgres.Shared]()
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """What is done once for all workers, before the first of them starts."""
     if _NURSERY not in node.config.stash:
-        node.config.stash[_NURSERY] = Nursery()
-        node.config.stash[_POSTGRES] = postgres.Shared()
         _rewrite([Path(place.partition("::")[0]).resolve() for place in node.config.args])
-    node.workerinput["nursery"] = node.config.stash[_NURSERY].listen()
-    node.workerinput["postgres"] = str(node.config.stash[_POSTGRES].folder)
+    node.workerinput.update(_for_all(node.config))
+
+
+def _for_all(config: pytest.Config) -> dict[str, str]:
+    """What is done once for all workers: where they find it."""
+    if _NURSERY not in config.stash:
+        config.stash[_NURSERY] = Nursery()
+        config.stash[_POSTGRES] = postgres.Shared()
+    return {"nursery": config.stash[_NURSERY].listen(), "postgres": str(config.stash[_POSTGRES].folder)}
 
 
 def _rewrite(places: list[Path]) -> None:

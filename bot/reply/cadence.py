@@ -83,9 +83,9 @@ class Cadence:
         """
         page = self._pages.page(number)
         if not page.final:  # it is drawn when its call is granted: drawn now, it would be drawn twice
-            return self._surface.cost(self.sample, shown.ref)
+            return self._surface.cost(self.sample, shown.stands.ref)
         drawn = shown.draw(page, self._surface)
-        return CallCost() if drawn == shown.drawn else self._surface.cost(drawn, shown.ref)
+        return CallCost() if drawn == shown.stands.drawn else self._surface.cost(drawn, shown.stands.ref)
 
     def costs_otherwise(self, number: int, shown: PageNow, granted: CallCost) -> bool:
         """What was to cost nothing needs a call now, or what was to pass is to stay, or to stay to pass."""

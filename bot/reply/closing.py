@@ -20,7 +20,7 @@ from bot.contract import (
     Unrenderable,
 )
 from bot.pacing import Pacer, Purpose
-from bot.reply.pages import Delivery, PageNow
+from bot.reply.pages import Delivery, PageNow, Stage
 from bot.reply.pageset import FORMER, PageSet
 from bot.store import PageState
 from tools.cancelling import Contained
@@ -70,11 +70,11 @@ async def lose(
     """
     again = shown.vanished(error)
     if isinstance(error, MessageGone):
-        state = PageState.DELETED if shown.state == PageState.DELETED else PageState.GONE
+        state = PageState.DELETED if shown.stage is Stage.DELETED else PageState.GONE
         await delivery.save_page(number, body="", ref=None, state=state, nonce="")
-    if shown.state == PageState.DELETED:
+    if shown.stage is Stage.DELETED:
         raise Unreachable(DELETED) from error
-    if isinstance(error, Unrenderable) and shown.state == PageState.LOST and not visible:
+    if isinstance(error, Unrenderable) and shown.stage is Stage.LOST and not visible:
         await delivery.save_page(number, body="", ref=None, state=PageState.LOST, nonce="")
         raise Unreachable(str(error)) from error
     return again
@@ -107,13 +107,13 @@ async def end_with(words: str, pages: PageSet, surface: Surface, pacer: Pacer, c
     """Say below what stands, in place of what tools do, that the rest comes later, where the platform lets it be shown
     at once; without words nothing is said there any more."""
     number = max(filter(pages.exists, pages.refs), default=None)
-    if number is None or pages.now(number).passes_at is not None:
+    if number is None or pages.now(number).stands.passes_at is not None:
         return
     now, page, ref = pages.now(number), pages.page(number), pages.refs[number]
     if words:
         page = replace(page, status=(Status(words),), final=False)
     else:  # what came since may be what cannot be shown
-        page = replace(now.page or page, status=(), final=True)
+        page = replace(now.stands.page or page, status=(), final=True)
     try:
         with Contained(DeliveryError):
             if not words and not page.body.strip():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from bot.contract import QUICK, CallCost, DeliveryError, Surface, Unreachable, pause_after
-from bot.reply.pages import Delivery, PageNow
+from bot.reply.pages import Delivery, PageNow, Stage, Standing
 from bot.store import PageState
 
 log = logging.getLogger(__name__)
@@ -28,20 +28,20 @@ async def look_up(
     Raises:
         Unreachable: nothing can be looked up there any more.
     """
-    shown.looked = True
+    shown.become(Stage.LOOKED)
     try:
         ref = await surface.find(shown.nonce)
     except Unreachable:
         raise
     except DeliveryError as error:
         log.info("%s could not be looked for: %s", shown.name, error)
-        shown.tries += 1
-        if cost.found_again and shown.tries <= _LOOKS:
-            return pause_after(shown.tries, QUICK)
+        shown.tries.failed += 1
+        if cost.found_again and shown.tries.failed <= _LOOKS:
+            return pause_after(shown.tries.failed, QUICK)
         ref = None
     if ref is not None:
-        shown.held, shown.ref, shown.state = False, ref, PageState.SHOWN
+        shown.become(Stage.SHOWN, Standing(ref))
         await delivery.save_page(number, body="", ref=ref, state=PageState.SHOWN, nonce=shown.nonce)
     elif ended or cost.repeats_safely:
-        shown.held = False
+        shown.become(Stage.UNPOSTED)
     return 0.0

@@ -51,22 +51,24 @@ class FreshEnd:
         if last is None or pages.exists(last + 1):
             return None
         shown = pages.now(last)
-        at, body = shown.posted or (self._options.since, None)
+        at, body = shown.stands.posted or (self._options.since, None)
         long = self._clock.monotonic() - at >= self._options.after
-        return last if long and shown.passes_at is None and body != pages.page(last).body else None
+        return last if long and shown.stands.passes_at is None and body != pages.page(last).body else None
 
     async def begin(self, number: int) -> None:
         """Post page `number` anew from now on."""
         self.possible = False
         shown = self._pages.now(number)
         nonce = f"{shown.nonce}-former"
-        await self._delivery.save_page(number + FORMER, body="", ref=shown.ref, state=PageState.SHOWN, nonce=nonce)
+        await self._delivery.save_page(
+            number + FORMER, body="", ref=shown.stands.ref, state=PageState.SHOWN, nonce=nonce
+        )
         self._pages.begin_fresh(number)
 
     async def undo(self, number: int) -> bool:
         """Show page `number` where it stood; False where no message stands there, or the fresh one is posted."""
-        former = self._pages.now(number + FORMER).ref if self._pages.former else None
-        if former is None or self._pages.now(number).ref is not None:
+        former = self._pages.now(number + FORMER).stands.ref if self._pages.former else None
+        if former is None or self._pages.now(number).stands.ref is not None:
             return False
         self._pages.end_fresh(number)
         state, nonce = PageState.SHOWN, self._pages.now(number).nonce

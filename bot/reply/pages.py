@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import enum
 import logging
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Final, Protocol
 
 from bot.contract import (
     QUICK,
@@ -57,49 +58,98 @@ class ShownBefore:
     """What its post is recognised by; empty: what this reply would give it."""
 
 
+class Stage(enum.Enum):
+    """How far one page has come on the platform."""
+
+    UNPOSTED = "unposted"
+    """No message shows it. While its post is under way only its record says more."""
+    UNCLEAR = "unclear"
+    """Its post may or may not have arrived: it is looked for."""
+    LOOKED = "looked"
+    """It was looked for and not found: nothing more until the end."""
+    SHOWN = "shown"
+    GONE = "gone"
+    """Its message is gone, or cannot be changed any more: it is posted anew when the text is whole."""
+    DELETED = "deleted"
+    """Somebody deleted it while the reply was written."""
+    LOST = "lost"
+    """Nothing more is shown of it."""
+    FINAL = "final"
+    """Shown for good. What an earlier process finished is shown once more before it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The message that shows a page, and what it shows."""
+
+    ref: MessageRef | None = None
+    page: Page | None = None
+    """None where an earlier process showed it."""
+    drawn: Drawn | None = None
+    """How `page` was drawn; None where the platform may show something else."""
+    posted: tuple[float, str] | None = None
+    """When this process posted it, and what it showed then."""
+    passes_at: float | None = None
+    """Monotonic time at which what is shown, which is no message, has to be shown again; None: it stays."""
+    unsettled: bool = False
+    """An edit without an answer may still be made, after all that were answered."""
+
+
+NOTHING: Final = Standing()
+
+
+@dataclass(slots=True)
+class Tries:
+    """What was tried to show a page, and how that went."""
+
+    failed: int = 0
+    """Calls one after the other that did not arrive."""
+    refusal: str = ""
+    """In which words the last one was refused."""
+    since: float | None = None
+    """When its final text was first tried."""
+    cuts: int = 0
+    """How often it was too long."""
+    unclear: int = 0
+    """How many of its posts may or may not have arrived."""
+    gone: bool = False
+    """Its message was found to be gone, or not to be changed any more."""
+    renewed: bool = False
+    """Its final text goes out as a new message."""
+
+
 @dataclass(slots=True)
 class PageNow:
-    """One page as the platform shows it now, and what went wrong with it."""
+    """One page as the platform shows it now."""
 
     name: str
     """What the log calls it."""
     nonce: str
     """What its post is recognised by."""
-    ref: MessageRef | None = None
-    page: Page | None = None
-    drawn: Drawn | None = None
-    """How `page` was drawn; None where the platform may show something else."""
+    stage: Stage = Stage.UNPOSTED
+    stands: Standing = NOTHING
+    tries: Tries = field(default_factory=Tries)
     latest: tuple[Page, Drawn] | None = None
     """What was drawn last, shown or not."""
-    state: PageState | None = None
-    """None before its first post. A page an earlier process finished is shown once more before it is `FINAL` again."""
-    plain: bool = False
-    calm: bool = False
-    """Nobody waits for it: it is not posted anew."""
-    stuck: int = 0
-    """How often its message was found to be gone, or not to be changed any more."""
-    refusal: str = ""
-    """In which words its last call was refused."""
-    held: bool = False
-    """Its post may or may not have arrived: nothing more until it is found, or until the end."""
-    looked: bool = False
-    """It was looked for since."""
-    unclear: int = 0
-    """How many of its posts may or may not have arrived."""
-    posted: tuple[float, str] | None = None
-    """When this process posted it, and what it showed then."""
     read: str | None = None
     """What its former message shows, where it is posted anew."""
-    passes_at: float | None = None
-    """Monotonic time at which what is shown of it, which is no message, has to be shown again; None: it stays."""
-    unsettled: bool = False
-    """An edit without an answer may still be made, after all that were answered."""
-    tries: int = 0
-    shrunk: int = 0
-    since: float | None = None
-    """When its final text was first tried."""
-    renewed: bool = False
-    """Its final text goes out as a new message."""
+    plain: bool = False
+    grows: bool = False
+    """Its message takes more text at its end, and no edits."""
+    calm: bool = False
+    """Nobody waits for it: it is not posted anew."""
+
+    def become(self, stage: Stage, stands: Standing = NOTHING) -> None:
+        """Go on to a stage: no other place changes it. What stands stays where the platform may still show it."""
+        match stage:
+            case Stage.DELETED | Stage.LOST:
+                self.stage = stage
+            case Stage.GONE:
+                # What nobody waits for is not posted anew, and nothing is twice.
+                self.stage, self.stands = Stage.LOST if self.calm or self.tries.gone else stage, NOTHING
+                self.tries.gone = True
+            case _:
+                self.stage, self.stands = stage, stands
 
     def draw(self, page: Page, surface: Surface) -> Drawn:
         """Return how `surface` shows `page`, drawn once however often it is asked for.
@@ -113,43 +163,50 @@ class PageNow:
 
     def restore(self, before: ShownBefore, calm: bool) -> None:
         """Go on from where an earlier process left it; `calm`: it was whole, and is not posted anew if it is gone."""
-        self.nonce = before.nonce or self.nonce
-        self.ref, self.state = before.ref, PageState.SHOWN if before.state == PageState.FINAL else before.state
-        self.held = before.ref is None and before.state in (PageState.SENDING, PageState.UNCLEAR)
-        self.unclear, self.calm = int(self.held), calm
+        self.nonce, self.calm = before.nonce or self.nonce, calm
+        self.become(Stage.UNPOSTED if before.ref is None else Stage.SHOWN, Standing(before.ref))
+        match before.state:
+            case PageState.DELETED | PageState.LOST:
+                self.become(Stage(before.state))
+            case PageState.SENDING | PageState.UNCLEAR if before.ref is None:
+                self.become(Stage.UNCLEAR)
+                self.tries.unclear = 1
+
+    @property
+    def held(self) -> bool:
+        """Its post may or may not have arrived."""
+        return self.stage in (Stage.UNCLEAR, Stage.LOOKED)
 
     @property
     def waits_for_end(self) -> bool:
         """Nothing of it is shown before the text is whole."""
-        return self.looked if self.held else self.calm or self.stuck > 0
+        return self.stage is Stage.LOOKED or (self.stage is not Stage.UNCLEAR and (self.calm or self.tries.gone))
 
     @property
     def done(self) -> bool:
         """Nothing more is to be done for it."""
-        return self.state in (PageState.FINAL, PageState.DELETED, PageState.LOST)
+        return self.stage in (Stage.FINAL, Stage.DELETED, Stage.LOST)
 
     def renew(self) -> None:
         """Show its final text in a new message."""
         self.renew_as("new")
-        self.renewed = True
+        self.tries.renewed = True
 
     def renew_as(self, name: str) -> None:
         """Forget the message that shows it: it is posted anew."""
-        self.read = self.page.body if self.page is not None else None
-        self._forget_shown()
-        self.state = None
+        self.read = self.stands.page.body if self.stands.page is not None else None
+        self.become(Stage.UNPOSTED)
         # By the former name a platform would give the former message back.
         self.nonce += f"-{name}"
 
     def held_back(self, error: DeliveryError) -> float:
         """Its post may have arrived and must not be repeated blindly: the seconds before anything else is tried."""
         log.warning("%s: the outcome of its post is unknown: %s", self.name, error)
-        self.held, self.looked = True, False
-        self._forget_shown()
-        self.unclear += 1
-        if self.unclear > len(CAREFUL_BACKOFF):
+        self.become(Stage.UNCLEAR)
+        self.tries.unclear += 1
+        if self.tries.unclear > len(CAREFUL_BACKOFF):
             self._lose(error)
-        return pause_after(self.unclear, CAREFUL_BACKOFF)
+        return pause_after(self.tries.unclear, CAREFUL_BACKOFF)
 
     def failed(self, error: DeliveryError, now: float) -> float:
         """It did not arrive: the seconds before the next try; the final text is tried until it lands.
@@ -157,53 +214,48 @@ class PageNow:
         Raises:
             DeliveryError: it was refused in the same words before; what passes would not be.
         """
-        before, self.refusal = self.refusal, str(error) if isinstance(error, Refused) else ""
-        if isinstance(error, Refused) and before == self.refusal:
+        tries = self.tries
+        before, tries.refusal = tries.refusal, str(error) if isinstance(error, Refused) else ""
+        if isinstance(error, Refused) and before == tries.refusal:
             raise error.lasting from error
-        self.tries += 1
+        tries.failed += 1
         if self.overdue(now):
-            if self.ref is None or self.renewed:
+            if self.stands.ref is None or tries.renewed:
                 self._lose(error)
                 return 0.0
             self.renew()
-        if self.tries == 1:
+        if tries.failed == 1:
             log.warning("%s was not shown, trying again: %s", self.name, error)
-        return pause_after(self.tries, QUICK)
+        return pause_after(tries.failed, QUICK)
 
     def overdue(self, at: float) -> bool:
         """By then its final text has been tried for long enough."""
-        return self.since is not None and at - self.since > GIVE_UP_AFTER
+        return self.tries.since is not None and at - self.tries.since > GIVE_UP_AFTER
 
     def vanished(self, error: MessageGone | Unrenderable) -> float:
         """It was deleted, stays as it is, or its notation was refused: the seconds before what is shown next."""
         match error:
-            case MessageGone() if self.page is not None and not (self.calm or isinstance(error, Uneditable)):
-                self.state = PageState.DELETED
+            case MessageGone() if self.stands.page is not None and not (self.calm or isinstance(error, Uneditable)):
+                self.become(Stage.DELETED)
             case MessageGone():
-                self.stuck += 1
-                self._forget_shown()
-                if self.calm or self.stuck > 1:
-                    self.state = PageState.LOST
+                self.become(Stage.GONE)
             case Unrenderable() if not self.plain:
                 log.error("%s: our notation was refused, it goes out plain: %s", self.name, error)
                 self.plain = True
             case _:
                 log.error("%s was refused even as plain text: %s", self.name, error)
-                self.state = PageState.LOST
-        return QUICK[0] if self.refusal else 0.0
+                self.become(Stage.LOST)
+        return QUICK[0] if self.tries.refusal else 0.0
 
     def too_long(self, shrunk: bool) -> float:
         """It was too long, and its text could be `shrunk`, or not: the seconds before the next try."""
-        self.shrunk += 1
-        if self.shrunk > _MOST_CUTS:
-            log.error("%s is still too long after %d cuts", self.name, self.shrunk)
-        if self.shrunk > _MOST_CUTS or not shrunk:
+        self.tries.cuts += 1
+        if self.tries.cuts > _MOST_CUTS:
+            log.error("%s is still too long after %d cuts", self.name, self.tries.cuts)
+        if self.tries.cuts > _MOST_CUTS or not shrunk:
             self.plain = True
-        return QUICK[0] if self.shrunk > _MOST_CUTS else 0.0
-
-    def _forget_shown(self) -> None:
-        self.ref, self.page, self.drawn, self.passes_at, self.unsettled = None, None, None, None, False
+        return QUICK[0] if self.tries.cuts > _MOST_CUTS else 0.0
 
     def _lose(self, error: DeliveryError) -> None:
         log.error("%s could not be delivered: %s", self.name, error)
-        self.state = PageState.LOST
+        self.become(Stage.LOST)

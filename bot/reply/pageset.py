@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from bot.contract import GROWS, Button, Full, MessageRef, Page, Status, SurfaceLimits, TooLong
 from bot.reply.buttons import ReplyButtons
-from bot.reply.pages import PageNow, ShownBefore
+from bot.reply.pages import PageNow, ShownBefore, Stage, Standing
 from bot.reply.paging import PageText, Paginator, beginning, whole_words, worth_showing
-from bot.store import PageState
 from tools.base import ToolStatus
 
 _NOTHING = PageText("", 0, 0)
@@ -45,8 +44,6 @@ class PageSet:
         """The pages that show them, as far as any does."""
         self.buttons = ReplyButtons()
         """What a person may press below the last page."""
-        self._growing: set[int] = set()
-        """Pages whose messages take more text at their ends, and no edits."""
         self.rewritten = False
         """The text began again: pages may stand that it does not reach any more."""
         self.finished = False
@@ -61,7 +58,7 @@ class PageSet:
         for number, before in shown.items():
             self.now(number).restore(before, calm)
         for number in [number - FORMER for number in shown if number >= FORMER]:
-            if (ref := self.now(number + FORMER).ref) is not None and ref == self.now(number).ref:
+            if (ref := self.now(number + FORMER).stands.ref) is not None and ref == self.now(number).stands.ref:
                 self.now(number).renew_as("fresh")
 
     @property
@@ -71,19 +68,21 @@ class PageSet:
 
     def begin_fresh(self, number: int) -> None:
         """Page `number` is to be posted anew; its message stays until `left_over` names it."""
-        self.now(number + FORMER).ref = self.now(number).ref
-        self._growing.discard(number)
-        self.now(number).renew_as("fresh")
+        shown = self.now(number)
+        self.now(number + FORMER).become(Stage.SHOWN, Standing(shown.stands.ref))
+        shown.grows = False
+        shown.renew_as("fresh")
 
     def end_fresh(self, number: int) -> None:
         """Page `number` is shown in its former message after all."""
-        self.now(number).ref, self.now(number + FORMER).ref = self.now(number + FORMER).ref, None
-        self.now(number).held = False
+        former = self.now(number + FORMER)
+        self.now(number).become(Stage.SHOWN, Standing(former.stands.ref))
+        former.become(Stage.UNPOSTED)
 
     @property
     def deleted(self) -> bool:
         """Somebody deleted a page while an earlier process wrote the reply."""
-        return any(page.state == PageState.DELETED for page in self._shown.values())
+        return any(page.stage is Stage.DELETED for page in self._shown.values())
 
     def extend(self, text: str) -> None:
         """Add text at the end."""
@@ -92,7 +91,8 @@ class PageSet:
 
     def rewrite(self) -> None:
         """Begin the text again, in the messages that stand."""
-        self._growing.clear()
+        for shown in self._shown.values():
+            shown.grows = False
         self.rewritten = True
         self._paginator = Paginator.resume(self._limits.page_length, self._limits.measure, self._preamble)
 
@@ -113,7 +113,7 @@ class PageSet:
         """A tool works, as `line` says; where a page grows, a card says so, and goes on to say how it ended."""
         self.status[key] = line
         self._tasks[key] = Status(line, key)
-        for number in self._growing:
+        for number in self._growing():
             self._task_pages.setdefault(key, number)
 
     def end_task(self, key: str, state: ToolStatus) -> None:
@@ -123,7 +123,7 @@ class PageSet:
 
     def _cards(self, number: int) -> tuple[Status, ...]:
         """The cards on a page that grows; on one that stands for good, those that stand there."""
-        stands = self.now(number).page
+        stands = self.now(number).stands.page
         if stands is not None and stands.final:
             return stands.status
         return tuple(task for key, task in self._tasks.items() if self._task_pages.get(key) == number)
@@ -131,24 +131,25 @@ class PageSet:
     @property
     def refs(self) -> dict[int, MessageRef]:
         """The message each page is shown in."""
-        return {number: shown.ref for number, shown in self._shown.items() if shown.ref is not None}
+        return {number: shown.stands.ref for number, shown in self._shown.items() if shown.stands.ref is not None}
 
     @property
     def visible(self) -> bool:
         """A person sees something of it."""
-        return any(shown.ref is not None for shown in self._shown.values())
+        return any(shown.stands.ref is not None for shown in self._shown.values())
 
     @property
     def unsettled(self) -> bool:
         """An edit that was never answered may still be made, and put an older text in the place of what stands."""
-        return any(shown.unsettled and shown.ref is not None for shown in self._shown.values())
+        return any(one.stands.unsettled and one.stands.ref is not None for one in self._shown.values())
 
     @property
     def passing(self) -> tuple[float, int] | None:
         """When what passes has to be shown again, and of which page it is; None where nothing passes, or it is due."""
         if self.fading is not None:
             return None
-        return min(((one.passes_at, number) for number, one in self._shown.items() if one.passes_at), default=None)
+        passing = [(at, number) for number, one in self._shown.items() if (at := one.stands.passes_at)]
+        return min(passing, default=None)
 
     @property
     def cuts(self) -> Sequence[int]:
@@ -176,12 +177,12 @@ class PageSet:
         pages = self._upto(number)
         last = number == len(pages) - 1
         shown = self._shown.get(number)
+        stands = shown.stands.page.body if shown is not None and shown.stands.page is not None else ""
         live, body = last and not self.finished, pages[number].body
-        if (grows := number in self._growing) and live:
-            body = max(self.sentences(number), shown.page.body if shown and shown.page else "", key=len)
+        if (grows := shown is not None and shown.grows) and live:
+            body = max(self.sentences(number), stands, key=len)
         elif live and not self.status and not self.stands_still:  # while a tool works its last word is whole, too
-            stands = len(shown.page.body) if shown is not None and shown.page is not None else 0
-            body = body[: max(len(whole_words(body)), stands)]
+            body = body[: max(len(whole_words(body)), len(stands))]
         status = tuple(Status(line) for line in self.status.values()) if last and not grows else ()
         return Page(
             body=body,
@@ -214,31 +215,30 @@ class PageSet:
     def begin_piece(self, number: int, *, grows: bool) -> None:
         """Show page `number` in whole sentences: in a message that `grows`, or in one that stands as it is posted."""
         if grows and number not in self.refs and not self._upto(number)[number].opened:
-            self._growing.add(number)
+            self.now(number).grows = True
             for key in self._tasks:
                 self._task_pages.setdefault(key, number)
-        elif number not in self._growing:
+        elif not self.now(number).grows:
             self._paginator.cut(number)
 
     def end_piece(self, number: int) -> None:
         """Leave page `number` as it stands; what follows is the next page."""
         shown = self.now(number)
-        self._growing.discard(number)
-        assert shown.ref is not None
-        shown.ref = MessageRef(shown.ref.id)
-        if shown.page is not None:
-            self._paginator.end(number, len(shown.page.body))
-            shown.page = self.page(number)
+        stands, shown.grows = shown.stands, False
+        assert stands.ref is not None
+        shown.stands = stands = replace(stands, ref=MessageRef(stands.ref.id))
+        if stands.page is not None:
+            self._paginator.end(number, len(stands.page.body))
+            shown.stands = replace(stands, page=self.page(number))
 
-    def next(self, may_begin: Callable[[int], bool]) -> int | None:
-        """The first page that does not look as it should; pages are shown in order.
+    def _growing(self) -> list[int]:
+        return sorted(number for number, shown in self._shown.items() if shown.grows)
 
-        Args:
-            may_begin: whether a page may be shown that nobody sees yet, before the text is whole.
-        """
-        for number in sorted(self._growing):
-            grown = self.now(number)
-            if grown.ref is not None and grown.ref.form != GROWS and grown.page is not None and not grown.page.final:
+    def next(self) -> int | None:
+        """The first page that does not look as it should; pages are shown in order."""
+        for number in self._growing():
+            ref, page = (stands := self.now(number).stands).ref, stands.page
+            if ref is not None and ref.form != GROWS and page is not None and not page.final:
                 self.end_piece(number)  # it could only be posted, or had to be edited
         number = -1
         while True:
@@ -254,22 +254,22 @@ class PageSet:
             if shown is not None and shown.waits_for_end and not self.finished:
                 return None
             page = self.page(number)
-            if shown is not None and shown.page == page and number != self.fading:
+            if shown is not None and shown.stands.page == page and number != self.fading:
                 continue
-            if is_blank(page):
-                return None
             # A message of an earlier process stays as it is until there is something to read in its place.
-            unseen = shown is None or shown.page is None
-            if not self.finished and unseen and not (worth_showing(page) and may_begin(number)):
-                return None
-            return number
+            return None if is_blank(page) or (self.begins(number) and not worth_showing(page)) else number
+
+    def begins(self, number: int) -> bool:
+        """Nobody sees what there is of page `number`, and the text is not whole."""
+        shown = self._shown.get(number)
+        return not self.finished and (shown is None or shown.stands.page is None)
 
     def shorten(self, number: int, error: TooLong) -> float:
         """Cut page `number` shorter, which was too long, if it still can be: the seconds before the next try."""
         if isinstance(error, Full):
             self.end_piece(number)
             return 0.0
-        later = any(one.ref is not None for other, one in self._shown.items() if other > number)
+        later = any(one.stands.ref is not None for other, one in self._shown.items() if other > number)
         return self.now(number).too_long(not later and self._paginator.shrink(error.by, number))
 
     def _upto(self, number: int) -> Sequence[PageText]:

@@ -11,6 +11,7 @@ import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 
@@ -40,7 +41,7 @@ from bot.reply.closing import DELETED, end_with, lose, take_left_over
 from bot.reply.filtering import FilterChain
 from bot.reply.finding import look_up
 from bot.reply.fresh import Fresh, FreshEnd
-from bot.reply.pages import Delivery, PageNow, ShownBefore, TextFilter
+from bot.reply.pages import Delivery, PageNow, ShownBefore, Stage, Standing, TextFilter
 from bot.reply.pageset import PageSet, is_blank
 from bot.reply.typingsign import THINKING, TypingSign
 from bot.store import PageState
@@ -263,7 +264,9 @@ class ReplyStream:
         """The page to show next; None while nothing is to be shown."""
         if self._closed and not self._pages.finished:
             return None
-        return self._pages.next(self.cadence.may_begin)
+        number = self._pages.next()
+        waits = number is not None and self._pages.begins(number) and not self.cadence.may_begin(number)
+        return None if waits else number
 
     async def _write(self) -> None:
         """The one writer of this reply."""
@@ -338,15 +341,15 @@ class ReplyStream:
                 raise
         except (MessageGone, Unrenderable) as error:
             again = await lose(self._delivery, number, shown, error, visible=self.visible)
-        if shown.state == PageState.LOST:
-            await self._delivery.save_page(number, body="", ref=shown.ref, state=PageState.LOST, nonce="")
+        if shown.stage is Stage.LOST:
+            await self._delivery.save_page(number, body="", ref=shown.stands.ref, state=PageState.LOST, nonce="")
         if again:
             await self._clock.sleep(again)
 
     async def _attempt(self, number: int, shown: PageNow) -> float:
         """Ask for a call, then show page `number` as it is by then; the seconds to wait before anything else."""
         cost = self.cadence.cost(number, shown)
-        if shown.ref is None and shown.held:
+        if shown.held:
             return await look_up(self._surface, self._delivery, number, shown, cost, ended=self._pages.finished)
         grant = self.cadence.ask(number, cost, only_begins=not self.visible and self._begins_only(cost))
         try:
@@ -381,7 +384,7 @@ class ReplyStream:
     async def _unclear(self, number: int, shown: PageNow, error: Unclear, cost: CallCost) -> float:
         """A call may have arrived: an edit is made again, and what is posted blindly is not."""
         if cost.repeats_safely:
-            shown.drawn, shown.unsettled = None, True
+            shown.stands = replace(shown.stands, drawn=None, unsettled=True)
             return shown.failed(error, self._clock.monotonic())
         again = shown.held_back(error)
         await self._delivery.save_page(number, body="", ref=None, state=PageState.UNCLEAR, nonce=shown.nonce)
@@ -393,11 +396,12 @@ class ReplyStream:
 
     async def _show(self, number: int, shown: PageNow, cost: CallCost) -> bool:
         """Show page `number` as it is now; False where that needs no call."""
-        page, at = self._pages.page(number), shown.ref
-        if shown.since is None and page.final:
-            shown.since = self._clock.monotonic()
-        posts = not cost.passes and (at is None or shown.passes_at is not None)
-        if posts and self._begins_only(cost) and not shown.stuck and not shown.renewed:
+        page, stands, tries = self._pages.page(number), shown.stands, shown.tries
+        at, passed = stands.ref, stands.passes_at is not None
+        if tries.since is None and page.final:
+            tries.since = self._clock.monotonic()
+        posts = not cost.passes and (at is None or passed)
+        if posts and self._begins_only(cost) and not tries.gone and not tries.renewed:
             # A message takes the place of what passes, though it is not whole yet.
             page = self._pages.beginning(number, final=self._surface.limits.passing_seconds > 0)
             drawn = self._surface.draw(page)  # beside what was drawn last, which is the whole one
@@ -405,23 +409,21 @@ class ReplyStream:
             drawn = shown.draw(page, self._surface)
         nonce = shown.nonce
         if posts:
-            shown.state = PageState.SENDING
             await self._delivery.save_page(number, body=page.body, ref=None, state=PageState.SENDING, nonce=nonce)
         ref = at
-        if made := at is None or posts or drawn != shown.drawn or number == self._pages.fading:
+        if made := at is None or posts or drawn != stands.drawn or number == self._pages.fading:
             ref = await self._surface.show(drawn, at, nonce)
             self.edits += 1
-        self.cadence.seen(number, page.body, shown.page.body if shown.page is not None else shown.read)
-        if posts:
-            shown.posted = self._clock.monotonic(), page.body
-        shown.ref, shown.page, shown.drawn, shown.tries, shown.refusal = ref, page, drawn, 0, ""
-        shown.unsettled &= not (posts and shown.passes_at is not None)
-        shown.passes_at = self._clock.monotonic() + self._surface.limits.passing_seconds if cost.passes else None
-        self._pages.fading = None
-        done = page.final and self._pages.finished
-        shown.state = PageState.FINAL if done and page == self._pages.page(number) else PageState.SHOWN
-        if not cost.passes and (ref != at or done):
-            await self._delivery.save_page(number, body=page.body, ref=ref, state=shown.state, nonce=nonce)
+        self.cadence.seen(number, page.body, stands.page.body if stands.page is not None else shown.read)
+        now, tries.failed, tries.refusal = self._clock.monotonic(), 0, ""
+        posted = (now, page.body) if posts else stands.posted
+        passes_at = now + self._surface.limits.passing_seconds if cost.passes else None
+        self._pages.fading, whole = None, page.final and self._pages.finished
+        state = PageState.FINAL if whole and page == self._pages.page(number) else PageState.SHOWN
+        unsettled = stands.unsettled and not (posts and passed)
+        shown.become(Stage(state), Standing(ref, page, drawn, posted, passes_at, unsettled))
+        if not cost.passes and (ref != at or whole):
+            await self._delivery.save_page(number, body=page.body, ref=ref, state=state, nonce=nonce)
         return made
 
     async def _other_way(self, number: int, error: Closed) -> None:
@@ -437,7 +439,7 @@ class ReplyStream:
         if await self._fresh.undo(number):
             return
         opens_at = self._pacer.opens_at(post_cost(self._surface))
-        if shown.ref is None or shown.renewed or opens_at > self._clock.monotonic():
+        if shown.stands.ref is None or shown.tries.renewed or opens_at > self._clock.monotonic():
             raise error
         shown.renew()
 

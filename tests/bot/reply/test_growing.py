@@ -10,6 +10,7 @@ from bot.contract.errors import Full
 from bot.contract.messages import GROWS, MessageRef, Status
 from bot.contract.surface import CallCost, Drawn, RateBudget, SurfaceLimits, Window
 from bot.pacing.pacer import Pacer
+from bot.reply.pages import Stage, Standing
 from bot.reply.pageset import PageSet
 from bot.reply.stream import ReplyStream
 from tests.bot.reply.test_stream import Log, Screen, finish
@@ -107,12 +108,13 @@ async def test_a_card_does_not_change_once_its_message_stands(clock: FakeClock) 
     pages.begin_piece(0, grows=True)
     shown = pages.now(0)
     pages.finish()
-    shown.page = pages.page(0)
-    assert shown.page.final and shown.page.status[0].state == ToolStatus.CANCELLED
+    page = pages.page(0)
+    shown.become(Stage.FINAL, Standing(MessageRef("m0"), page))
+    assert page.final and page.status[0].state == ToolStatus.CANCELLED
 
     pages.end_task("a", ToolStatus.COMPLETED)
 
-    assert pages.page(0) == shown.page
+    assert pages.page(0) == page
 
 
 async def test_what_could_only_be_posted_stands_and_the_rest_follows(clock: FakeClock) -> None:
@@ -144,7 +146,7 @@ async def test_a_message_that_grew_before_this_reply_is_not_cut(clock: FakeClock
     """What stands in it is not known here: it is left as it is, and edited."""
     pages = PageSet("t1", SurfaceLimits(200, 400, len))
     pages.extend("All of it.")
-    pages.now(0).ref = MessageRef("m0", GROWS)
+    pages.now(0).become(Stage.SHOWN, Standing(MessageRef("m0", GROWS)))
 
     assert pages.shorten(0, Full("not that", by=0)) == 0.0
 

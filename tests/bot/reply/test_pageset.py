@@ -7,7 +7,7 @@ import pytest
 from bot.contract.errors import TooLong
 from bot.contract.messages import MessageRef, Page
 from bot.contract.surface import SurfaceLimits
-from bot.reply.pages import ShownBefore
+from bot.reply.pages import ShownBefore, Stage, Standing
 from bot.reply.pageset import PageSet
 from bot.store import PageState
 
@@ -15,47 +15,38 @@ LIMITS = SurfaceLimits(40, 80, len, typing_seconds=0.0)
 WORDS = "Some words that fill pages. "
 
 
-def yes(_: int) -> bool:
-    return True
-
-
-def no(_: int) -> bool:
-    return False
-
-
 @pytest.fixture
 def pages() -> PageSet:
     return PageSet("t1", LIMITS)
 
 
-def show(pages: PageSet, number: int, state: PageState = PageState.SHOWN) -> None:
+def show(pages: PageSet, number: int, stage: Stage = Stage.SHOWN) -> None:
     """What the platform took."""
-    now = pages.now(number)
-    now.ref, now.page, now.state = MessageRef(f"m{number}"), pages.page(number), state
+    pages.now(number).become(stage, Standing(MessageRef(f"m{number}"), pages.page(number)))
 
 
 def test_nothing_is_next_before_there_is_something_to_read(pages: PageSet) -> None:
-    assert pages.next(yes) is None
+    assert pages.next() is None
     pages.status["c1"] = "Searching…"
 
-    assert pages.next(yes) == 0 and pages.next(no) is None
+    assert pages.next() == 0 and pages.begins(0)
     assert [one.text for one in pages.page(0).status] == ["Searching…"]
 
 
 def test_pages_are_shown_in_order_and_each_until_it_looks_as_it_should(pages: PageSet) -> None:
     pages.extend(WORDS * 5)
     order = []
-    while (number := pages.next(yes)) is not None:
+    while (number := pages.next()) is not None:
         order.append(number)
         show(pages, number)
     assert order == sorted(order) and len(order) > 2 and pages.visible
 
     pages.extend("And more.")
-    assert pages.next(no) == order[-1]
+    assert pages.next() == order[-1] and not pages.begins(order[-1])
     show(pages, order[-1])
     pages.finish()
     # The last one alone changes: it is final now.
-    assert pages.next(no) == order[-1] and pages.page(order[-1]).final
+    assert pages.next() == order[-1] and not pages.begins(order[-1]) and pages.page(order[-1]).final
 
 
 def test_pages_that_the_text_no_longer_reaches_are_left_over(pages: PageSet) -> None:
@@ -70,21 +61,21 @@ def test_pages_that_the_text_no_longer_reaches_are_left_over(pages: PageSet) -> 
 
 def test_a_message_of_an_earlier_process_stays_until_there_is_something_in_its_place(pages: PageSet) -> None:
     pages.restore({0: ShownBefore(MessageRef("m0"), PageState.FINAL)}, calm=False)
-    assert pages.next(yes) is None
+    assert pages.next() is None
     pages.extend("Words to read, enough of them.")
 
-    assert pages.next(yes) == 0
+    assert pages.next() == 0
 
 
 def test_a_lost_page_is_left_alone_and_a_deleted_one_waits_for_the_end(pages: PageSet) -> None:
     pages.extend(WORDS * 3)
-    pages.now(0).state = PageState.LOST
-    assert pages.next(yes) == 1
-    pages.now(1).stuck = 1
-    assert pages.next(yes) is None
+    pages.now(0).become(Stage.LOST)
+    assert pages.next() == 1
+    pages.now(1).become(Stage.GONE)
+    assert pages.next() is None
     pages.finish()
 
-    assert pages.next(no) == 1
+    assert pages.next() == 1 and not pages.begins(1)
 
 
 def test_a_page_that_is_too_long_is_cut_shorter_unless_a_later_one_stands(pages: PageSet) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import ast
 import itertools
+import os
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -125,6 +127,21 @@ def _quoted(node: ast.expr, text: str, source: bytes, starts: list[int]) -> int:
     return place
 
 
+def readme(text: str, home: str, version: str) -> str:
+    """Return the README as an index shows it: with whole addresses where `home`, the project's, is known.
+
+    Elsewhere a link into the repository would lead nowhere, so its words stand alone.
+    """
+
+    def written(link: re.Match[str]) -> str:
+        mark, words, target = link.groups()
+        if re.match(r"[a-z+]+:|#", target):
+            return link[0]
+        return f"{mark}[{words}]({home}/{'raw' if mark else 'blob'}/v{version}/{target})" if home else words
+
+    return re.sub(r"(!?)\[([^\[\]]*)\]\(([^()\s]+)\)", written, text)
+
+
 class Renamed(build_py):
     """Writes our modules into the wheel under the long names."""
 
@@ -149,7 +166,12 @@ class Editable(editable_wheel):
 
 
 if __name__ == "__main__":
+    home = os.environ.get("PROJECT_URL", "").rstrip("/")
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     setup(
+        long_description=readme((ROOT / "README.md").read_text(encoding="utf-8"), home, version),
+        long_description_content_type="text/markdown",
+        project_urls={"Homepage": home, "Issues": f"{home}/issues"} if home else {},
         packages=[NAME, *(f"{NAME}.{package}" for package in PACKAGES)],
         package_dir={f"{NAME}.{folder}": folder for folder in FOLDERS},
         package_data={NAME: ["py.typed"], **{f"{NAME}.{package}": files for package, files in DATA.items()}},

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import PATIENCE
+from tests.released import release
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = ("bot", "adapters", "tools", "playground")
@@ -44,18 +45,19 @@ pytestmark = pytest.mark.real
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A virtual environment in which somebody else's package `tools` was, and then the wheel of this tree came.
 
-    The libraries are those of the environment that runs the tests.
+    It is made as a release is: the source distribution gave the same wheel. The libraries are those of the environment
+    that runs the tests.
     """
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     source.mkdir()
     for package in ("parley_chat", *PACKAGES):
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+    for file in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "CHANGELOG.md", "requirements.lock"):
         shutil.copy(ROOT / file, source)
-    build = "import sys, setuptools.build_meta as build; print(build.build_wheel(sys.argv[1]))"
-    _ran([sys.executable, "-W", "ignore", "-c", build, str(folder)], source)
-    (wheel,) = folder.glob("*.whl")
+    for command in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "all", "--no-verify")):
+        _ran(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *command], source)
+    wheel, *_ = release.build(source, folder / "dist", folder / "place")
     made = folder / "environment"
     _ran([sys.executable, "-m", "venv", "--without-pip", str(made)], folder)
     site = _site(made)
@@ -104,6 +106,18 @@ def test_it_brings_one_name_and_its_types_and_leaves_another_package_as_it_was(e
     assert (information / "top_level.txt").read_text().split() == ["parley_chat"]
     assert (site / "tools/__init__.py").read_text() == (site / "adapters/__init__.py").read_text()
     assert list((site / "tools").iterdir()) == [site / "tools/__init__.py"]
+
+
+def test_the_release_beside_it_is_whole_and_says_what_it_is(environment: Path) -> None:
+    dist = environment.parent / "dist"
+    metadata = next(_site(environment).glob("parley_chat-*.dist-info/METADATA")).read_text(encoding="utf-8")
+    about, _, text = metadata.partition("\n\n")
+
+    assert len(list(dist.glob("*"))) == 5
+    for line in (dist / "SHA256SUMS").read_text().splitlines():
+        assert release.digest(dist / line.split("  ")[1]) == line.split("  ")[0]
+    assert "Author: The Parley authors" in about and "Typing :: Typed" in about and "Project-URL" not in about
+    assert "# Parley" in text and not re.search(r"\]\((?![a-z]+:|#)", text), "no link leads nowhere"
 
 
 def test_only_names_of_modules_differ_from_the_repository_and_no_line_moves(environment: Path) -> None:

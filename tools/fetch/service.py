@@ -29,7 +29,7 @@ LONGEST_TEXT = 20_000
 LONGEST_NUMBER = 400
 MOST_ITEMS = 200
 """Items read of one list; requests ask for far fewer."""
-USER_AGENT = "parley-chat/0.1 (assistant in chats, asked by a person)"
+USER_AGENT = "parley-chat/0.2 (assistant in chats, asked by a person)"
 
 
 class ServiceError(ToolError):

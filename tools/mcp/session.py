@@ -123,7 +123,7 @@ async def open_session(
         sieve,
         read_timeout_seconds=config.start_seconds,
         message_handler=heard,
-        client_info=types.Implementation(name="parley", version="0.1.0"),
+        client_info=types.Implementation(name="parley", version="0.2.0"),
         cache=None,
     )
     async with client:

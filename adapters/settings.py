@@ -9,10 +9,8 @@ from pydantic import Field, SecretStr
 
 from bot.contract import SettingsError
 from bot.settings import PublicAddress, Settings, refuse_account
-from tools.forms import Address, Key
+from tools.forms import Address, Key, MirrorAddress
 
-_SECRET: Final = re.compile(r"[A-Za-z0-9_-]{0,256}")
-"""What may be a `secret_token`. https://core.telegram.org/bots/api#setwebhook"""
 _SEAL: Final = re.compile(r"[A-Za-z0-9_-]{43}=")
 _PUBLIC_KEY: Final = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -61,9 +59,6 @@ class TelegramSettings(PlatformSettings):
         description="Your public address for Telegram's posts, as https://bot.example.org/telegram; empty: the bot "
         "polls.",
     )
-    telegram_webhook_secret: Key = Field(
-        SecretStr(""), description="The secret that Telegram sends with each post; empty: derived from the token."
-    )
     telegram_drafts: bool = Field(
         False,
         description="Show a growing answer as a draft in private chats, which notifies nobody until it is complete.",
@@ -95,11 +90,6 @@ class TelegramSettings(PlatformSettings):
             raise SettingsError(
                 "TELEGRAM_WEBHOOK_URL should end in /telegram, by which the bot knows whose post it is: "
                 "https://bot.example.org/telegram"
-            )
-        if not _SECRET.fullmatch(self.telegram_webhook_secret.get_secret_value()):
-            raise SettingsError(
-                "TELEGRAM_WEBHOOK_SECRET should be at most 256 letters, digits, _ and -; unset, it is made from the "
-                "token"
             )
 
 
@@ -135,7 +125,7 @@ class SlackSettings(PlatformSettings):
         description="Answer every message in the bot's threads, without a mention, unless it is addressed to "
         "somebody else.",
     )
-    slack_api_base_url: Address = Field("https://slack.com/api/", description="Slack's Web API.")
+    slack_api_base_url: MirrorAddress = Field("https://slack.com/api/", description="Slack's Web API.")
 
     @property
     def configured(self) -> bool:
@@ -211,7 +201,7 @@ class DiscordSettings(PlatformSettings):
     needs = "DISCORD_BOT_TOKEN"
 
     discord_bot_token: Key = Field(SecretStr(""), description="Discord: the bot token from the developer portal.")
-    discord_api_base_url: Address = Field(
+    discord_api_base_url: MirrorAddress = Field(
         "https://discord.com/api/v10", description="Discord's API, which also names the gateway."
     )
     discord_threads: bool = Field(False, description="Answer each question in a channel in a thread of its own.")

@@ -140,7 +140,7 @@ async def count(calls: Calls, scripts: tuple[tuple[Reply, ...], ...]) -> list[Co
     async with AsyncExitStack() as stack:
         telegram = await stack.enter_async_context(TelegramServer())
         model = await stack.enter_async_context(ModelServer())
-        tavily = await stack.enter_async_context(TavilyServer())
+        tavily = await stack.enter_async_context(TavilyServer(least_score=0.5))
         data = stack.enter_context(tempfile.TemporaryDirectory())
         os.environ |= {
             "TELEGRAM_BOT_TOKEN": telegram.token,
@@ -150,7 +150,6 @@ async def count(calls: Calls, scripts: tuple[tuple[Reply, ...], ...]) -> list[Co
             "OPENAI_BASE_URL": model.base_url,
             "TAVILY_API_KEY": tavily.key or "tvly-loopback-key",
             "TAVILY_API_BASE_URL": tavily.base_url,
-            "SEARCH_AGAIN_BELOW": "0",
             "CODE_BACKEND": "off",
             "ALLOW_ALL": "true",
             "DATABASE_URL": f"sqlite:///{data}/parley.db",

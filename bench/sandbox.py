@@ -41,7 +41,7 @@ async def main() -> None:
 
 async def _bubblewrap(rich: bool) -> None:
     backend = Bubblewrap(PACKAGES, rich=rich)
-    print("\nbwrap, with a Jupyter kernel (CODE_RICH)" if rich else "\nbwrap")
+    print("\nbwrap, with a Jupyter kernel (CODE_BACKEND=jupyter)" if rich else "\nbwrap")
     _row("self-test, once a process", await _times(3, backend.check))
 
     async def start() -> None:

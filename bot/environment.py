@@ -36,7 +36,6 @@ SLACK_BOT_TOKEN: SLACK_API_TOKEN SLACK_OAUTH_TOKEN SLACK_BOT_USER_OAUTH_TOKEN
 DISCORD_BOT_TOKEN: DISCORD_API_TOKEN DISCORD_API_KEY
 TELEGRAM_BOT_TOKEN, SLACK_BOT_TOKEN or DISCORD_BOT_TOKEN: BOT_TOKEN
 TELEGRAM_WEBHOOK_URL: WEBHOOK_URL WEBHOOK_HOST
-TELEGRAM_WEBHOOK_SECRET: WEBHOOK_SECRET
 ALLOWED_USERS: ALLOW_USERS ALLOW_USER_IDS ALLOWED_USER_IDS ALLOWED_USERNAMES ALLOWED_IDS ALLOWED_TELEGRAM_USER_IDS \
 ALLOWED_TELEGRAM_USERS TELEGRAM_ALLOWED_USERS TELEGRAM_ALLOWED_USER_IDS TELEGRAM_ID_WHITELIST TELEGRAM_USER_ID \
 AUTHORIZED_USERS AUTHORIZED_TELEGRAM_USERS DISCORD_ALLOWED_USERS SLACK_ALLOWED_USERS USER_WHITELIST WHITELIST
@@ -84,6 +83,17 @@ TURNS_PER_PERSON: one person can have {LIMITS.turns_per_person} answers at the s
 REMINDERS_PER_PERSON: one person can have {LIMITS.reminders_per_person} reminders in one chat
 REMINDERS_PER_CHAT: everybody together can have {LIMITS.reminders_per_chat} reminders in one chat
 SCHEDULED_QUESTIONS_PER_DAY: one person's reminders can ask {LIMITS.scheduled_per_day} questions a day
+SEARCH_DEPTH: a search is quick unless the model chooses
+SEARCH_AGAIN_BELOW: a quick search of little relevance is made again as a deep one
+TAVILY_CREDIT_PRICE: a credit counts as 0.008 dollars
+E2B_HOUR_PRICE: an hour of a remote sandbox counts as 0.12 dollars
+DATABASE_SECONDS: a query has 10 seconds
+CODE_RICH: CODE_BACKEND=jupyter runs code in a Jupyter kernel
+OPENALEX_EMAIL: CONTACT is sent to OpenAlex and Wikipedia
+WIKIPEDIA_CONTACT: CONTACT is sent to OpenAlex and Wikipedia
+TELEGRAM_WEBHOOK_SECRET: the secret is derived from the token
+TOKENS_PER_DAY_CHAT: TOKENS_PER_DAY_PERSON and TOKENS_PER_DAY limit what is used there
+TOKENS_PER_DAY_WORKSPACE: MONEY_PER_DAY_WORKSPACE limits what is used there
 ADMIN_SHARE: {LIMITS.admin_share:.0%} of TOKENS_PER_DAY and MONEY_PER_DAY is reserved for owners and admins
 """
 GONE: Final[Mapping[str, str]] = {

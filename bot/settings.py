@@ -19,7 +19,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from bot.contract import SettingsError, identity
 from bot.environment import ENCODING, texts
 from tools.credentials import accounts, in_address
-from tools.forms import Address, Key, checked_address, sentences
+from tools.forms import MIRROR, Address, Key, MirrorAddress, checked_address, sentences
 
 _HOST = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 _PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")
@@ -152,19 +152,21 @@ class ModelSettings(Settings):
 
 
 class AddressSettings(Settings):
-    """Addresses of services
+    """Addresses of model servers
 
-    For a mirror, a compatible server or a test; the defaults are the services themselves.
+    For a server of your own, or one that is compatible with OpenAI.
     """
 
     openai_base_url: Address = Field("https://api.openai.com/v1", description="OpenAI, or a compatible server.")
-    ark_base_url: Address = Field("https://ark.cn-beijing.volces.com/api/v3", description="Volcengine Ark.")
-    deepseek_base_url: Address = Field("https://api.deepseek.com", description="DeepSeek.")
-    openrouter_base_url: Address = Field("https://openrouter.ai/api/v1", description="OpenRouter.")
-    gemini_base_url: Address = Field(
+    ark_base_url: MirrorAddress = Field("https://ark.cn-beijing.volces.com/api/v3", description="Volcengine Ark.")
+    deepseek_base_url: MirrorAddress = Field("https://api.deepseek.com", description="DeepSeek.")
+    openrouter_base_url: MirrorAddress = Field("https://openrouter.ai/api/v1", description="OpenRouter.")
+    gemini_base_url: MirrorAddress = Field(
         "https://generativelanguage.googleapis.com/v1beta/openai/", description="Gemini's compatible endpoint."
     )
-    anthropic_base_url: Address = Field("https://api.anthropic.com/v1/", description="Anthropic's compatible endpoint.")
+    anthropic_base_url: MirrorAddress = Field(
+        "https://api.anthropic.com/v1/", description="Anthropic's compatible endpoint."
+    )
     ollama_api_url: Address = Field("http://localhost:11434/v1", description="Ollama.")
     vllm_base_url: Address = Field("http://localhost:8000/v1", description="A vLLM server.")
 
@@ -303,8 +305,6 @@ class QuotaSettings(Settings):
 
     messages_per_minute: int = Field(20, ge=0, description="Questions of one person in a minute, and as many commands.")
     tokens_per_day_person: int = Field(200_000, ge=0, description="Tokens of one person in a day.")
-    tokens_per_day_chat: int = Field(0, ge=0, description="Tokens of one chat in a day.")
-    tokens_per_day_workspace: int = Field(0, ge=0, description="Tokens of one Slack workspace in a day.")
     tokens_per_day: int = Field(2_000_000, ge=0, description="Tokens of everybody in a day.")
     money_per_day_person: float = Field(2.0, ge=0, description="Dollars of one person in a day, tools included.")
     money_per_day_workspace: float = Field(0.0, ge=0, description="Dollars of one Slack workspace in a day.")
@@ -381,6 +381,16 @@ def variables(kinds: Iterable[type[BaseSettings]]) -> dict[str, tuple[str, str]]
         for name, field in kind.model_fields.items():
             table[name.upper()] = (_written(field.default), field.description or "")
     return table
+
+
+def mirrors(kinds: Iterable[type[BaseSettings]]) -> dict[str, str]:
+    """The addresses of these classes that only a mirror or a test changes: name → default."""
+    return {
+        name.upper(): field.default
+        for kind in kinds
+        for name, field in kind.model_fields.items()
+        if MIRROR in field.metadata
+    }
 
 
 def secrets_of(kinds: Iterable[type[BaseSettings]], file: Path | None = None) -> dict[str, str]:

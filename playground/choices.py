@@ -24,7 +24,7 @@ _OLLAMA = "http://localhost:11434/v1"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _MOST_OLLAMA_MODELS = 4
 NO_QUOTAS: Mapping[str, str] = {
-    **dict.fromkeys(("MESSAGES_PER_MINUTE", "TOKENS_PER_DAY_PERSON", "TOKENS_PER_DAY_CHAT", "TOKENS_PER_DAY"), "0"),
+    **dict.fromkeys(("MESSAGES_PER_MINUTE", "TOKENS_PER_DAY_PERSON", "TOKENS_PER_DAY"), "0"),
     **dict.fromkeys(("MONEY_PER_DAY_PERSON", "MONEY_PER_DAY"), "0"),
 }
 """A model that costs nothing answers as often as it is asked."""

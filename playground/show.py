@@ -150,7 +150,6 @@ class Playground:
             "ALLOW_ALL": "true",
             **(PAID if choice.outside else NO_QUOTAS),
             # What the emulators sell costs nothing.
-            "TAVILY_CREDIT_PRICE": "0",
             "IMAGE_PRICE": "0",
             "DATABASE_URL": f"sqlite:///{(folder / 'parley.db').as_posix()}",
         }

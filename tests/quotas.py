@@ -9,8 +9,6 @@ _NONE = dict.fromkeys(
         "messages_per_minute",
         "tokens_per_day",
         "tokens_per_day_person",
-        "tokens_per_day_chat",
-        "tokens_per_day_workspace",
         "money_per_day",
         "money_per_day_person",
         "money_per_day_workspace",

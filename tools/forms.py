@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Container
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, get_args, get_origin
 from urllib.parse import urlsplit
 
 import annotated_types
@@ -50,6 +50,10 @@ def _checked_key(key: SecretStr) -> SecretStr:
 
 Address = Annotated[str, AfterValidator(checked_address)]
 """Where a service is: `https://host/path`."""
+MIRROR: Final = "mirror"
+"""Marks an address that only a mirror or a test changes: not in `.env.example`, but in docs/operating.md."""
+MirrorAddress = Annotated[Address, MIRROR]
+"""Where a service is that hardly anybody has elsewhere."""
 Key = Annotated[SecretStr, AfterValidator(_checked_key)]
 """A key or token."""
 

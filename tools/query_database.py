@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Collection, Sequence
+from typing import Final
 
 from tools.base import Arguments, ToolContext, ToolError, ToolResult, Unavailable
 from tools.databases import Cell, Database, Limits, Refused, Rows, missing_file, open_database, parse
@@ -15,6 +16,7 @@ from tools.function import FunctionTool
 from tools.settings import DatabaseSettings
 
 MOST_ROWS = 200
+QUERY_SECONDS: Final = 10.0
 _SHOWN_ROWS = 50
 _CELL_CHARS = 200
 _EXAMPLES: tuple[Arguments, ...] = (
@@ -32,7 +34,7 @@ _KEYWORDS = (
 )
 
 
-def open_tool(settings: DatabaseSettings | None) -> QueryDatabase:
+def open_tool(settings: DatabaseSettings | None, *, seconds: float = QUERY_SECONDS) -> QueryDatabase:
     """The tool, with every database that is named.
 
     Raises:
@@ -50,7 +52,6 @@ def open_tool(settings: DatabaseSettings | None) -> QueryDatabase:
     for name, url in urls.items():
         if url.lower().startswith("sqlite:") and (gone := missing_file(url)):
             raise Unavailable(f"DATABASES names {name}, and {gone}", wanted=True)
-    seconds = settings.database_seconds if settings is not None else 10.0
     files = frozenset(name for name, url in urls.items() if url.lower().startswith("sqlite:"))
     return QueryDatabase({name: open_database(url) for name, url in urls.items()}, seconds, files)
 

@@ -13,7 +13,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tools.base import ToolContext, ToolError, ToolResult, ToolStatus, Unavailable
 from tools.findings import Finding
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LONGEST_CODE = 100_000
 """Characters of one cell."""
+HOUR_PRICE: Final = 0.12
+"""Dollars for an hour of a remote sandbox (2 vCPU, 1 GiB). https://e2b.dev/pricing"""
 _MARGIN = 3.0
 """Seconds of the call's time that starting a sandbox and reading the result may take."""
 _KEYWORDS = (
@@ -56,18 +58,23 @@ def open_tool(settings: CodeSettings | None) -> CodeRunner:
         if not settings.e2b_api_key.get_secret_value().strip():
             raise Unavailable("CODE_BACKEND=e2b needs E2B_API_KEY, a key from e2b.dev", wanted=True)
         return CodeRunner(settings, ("e2b",))
-    found = tuple(name for name in ("bwrap", "monty") if settings.code_backend in ("auto", name) and _present(name))
+    rich = settings.code_backend == "jupyter"
+    wanted = ("bwrap", "monty") if rich or settings.code_backend == "auto" else (settings.code_backend,)
+    found = tuple(name for name in wanted if _present(name))
+    if rich and "bwrap" not in found:
+        raise Unavailable(_MISSING["jupyter"], wanted=True)
     if not found:
         raise Unavailable(_MISSING[settings.code_backend], wanted=settings.code_backend != "auto")
     if "bwrap" in found and (gone := _named_and_missing(settings)):
         raise Unavailable(gone, wanted=True)
     # Each is tried in this order, so the plain interpreter is what remains where the kernel cannot be had.
-    return CodeRunner(settings, ("rich", *found) if settings.code_rich and "bwrap" in found else found)
+    return CodeRunner(settings, ("rich", *found) if rich else found)
 
 
 _MISSING = {
     "auto": "it runs code only confined: install bubblewrap (Linux), or monty (pip install pydantic-monty)",
     "bwrap": "CODE_BACKEND=bwrap needs Linux and the package bubblewrap",
+    "jupyter": "CODE_BACKEND=jupyter needs Linux and the package bubblewrap",
     "monty": "CODE_BACKEND=monty needs it: pip install pydantic-monty",
 }
 
@@ -86,8 +93,8 @@ def _installed(packages: Iterable[str]) -> tuple[str, ...]:
 
 def _named_and_missing(settings: CodeSettings) -> str:
     """Say which package the operator named that is not installed; empty if all are. The default may lack some."""
-    if settings.code_rich and importlib.util.find_spec("ipykernel") is None:
-        return "CODE_RICH needs ipykernel: pip install ipykernel ipython"
+    if settings.code_backend == "jupyter" and importlib.util.find_spec("ipykernel") is None:
+        return "CODE_BACKEND=jupyter needs ipykernel: pip install ipykernel ipython"
     named = settings.packages
     if settings.code_packages == type(settings).model_fields["code_packages"].default:
         return ""
@@ -169,7 +176,7 @@ class CodeRunner(FunctionTool):
             raise ToolError(f"The code has {len(code)} characters, at most {LONGEST_CODE} are possible.")
         try:
             backend = await self._chosen().backend()
-            seconds, price = max(1.0, context.seconds - _MARGIN), self._settings.e2b_hour_price / 3600
+            seconds, price = max(1.0, context.seconds - _MARGIN), HOUR_PRICE / 3600
             async with context.bill.pay(price * backend.paid_seconds(context.scope, seconds)) as payment:
                 with payment.nothing_for(SandboxFailed):
                     done = await backend.run(context.scope, code, seconds)

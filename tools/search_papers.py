@@ -51,13 +51,13 @@ class SearchPapers(FunctionTool):
 
     def __init__(self, settings: SearchPapersSettings) -> None:
         self._key = settings.openalex_api_key.get_secret_value().strip()
-        self._email = settings.openalex_email.strip()
-        contact = f"mailto:{self._email}" if self._email else ""
+        contact = settings.contact.strip()
+        self._email = contact if "@" in contact and "/" not in contact else ""
         self._service = JsonService(
             "OpenAlex",
             settings.openalex_base_url,
             "OPENALEX_BASE_URL",
-            contact=contact,
+            contact=f"mailto:{self._email}" if self._email else contact,
             configured=bool(settings.model_fields_set),
         )
         super().__init__(

@@ -10,7 +10,7 @@ import importlib
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from tools import keyless_search
@@ -35,6 +35,10 @@ _DEPTHS: dict[str, dict[str, Any]] = {
     "quick": {"search_depth": "basic", "max_results": 3},
     "deep": {"search_depth": "advanced", "max_results": 10, "include_answer": True},
 }
+CREDIT_PRICE: Final = 0.008
+"""Dollars for a credit, beyond those of a plan. https://tavily.com/pricing"""
+AGAIN_BELOW: Final = 0.2
+"""A quick search whose best result has a lower relevance is made again as a deep one."""
 _CREDITS = {"basic": 1, "advanced": 2}
 """Credits that Tavily charges for a search. https://docs.tavily.com/documentation/api-credits"""
 _SECONDS = {"quick": 12.0, "deep": 18.0}
@@ -51,8 +55,11 @@ _ASKED = (
 )
 
 
-def open_tool(settings: SearchSettings | None) -> WebSearch:
+def open_tool(settings: SearchSettings | None, *, again_below: float = AGAIN_BELOW) -> WebSearch:
     """The tool, not yet connected.
+
+    Args:
+        again_below: the relevance below which a quick search is made again as a deep one.
 
     Raises:
         Unavailable: there is no key and no second source.
@@ -62,7 +69,7 @@ def open_tool(settings: SearchSettings | None) -> WebSearch:
         raise Unavailable("it needs TAVILY_API_KEY, a key from tavily.com, or SEARCH_FALLBACK=ddgs")
     if settings.search_fallback and not keyless_search.installed():
         raise Unavailable("SEARCH_FALLBACK=ddgs needs ddgs: pip install ddgs", wanted=True)
-    return WebSearch(settings)
+    return WebSearch(settings, again_below)
 
 
 class Unanswered(ToolError):
@@ -83,13 +90,11 @@ class _Connection:
 class WebSearch(FunctionTool):
     """`search_web`."""
 
-    def __init__(self, settings: SearchSettings) -> None:
+    def __init__(self, settings: SearchSettings, again_below: float) -> None:
         self._key = settings.tavily_api_key.get_secret_value().strip()
         self._base_url = settings.tavily_api_base_url.rstrip("/")
-        self._credit_price = settings.tavily_credit_price
         self._second = bool(settings.search_fallback)
-        self._depth = settings.search_depth
-        self._again_below = settings.search_again_below
+        self._again_below = again_below
         self._client: Late[_Connection] = Late(self._open)
         super().__init__(
             self.search,
@@ -106,8 +111,7 @@ class WebSearch(FunctionTool):
             label=("Search the web", "搜索网页", "搜尋網路"),
             subject="query",
             cache_seconds=600.0,
-            timeout=(34.0 if self._again_below else 20.0)
-            + (keyless_search.TOTAL_SECONDS if self._key and self._second else 0.0),
+            timeout=34.0 + (keyless_search.TOTAL_SECONDS if self._key and self._second else 0.0),
         )
 
     async def search(
@@ -137,7 +141,7 @@ class WebSearch(FunctionTool):
             include_domains: Only pages of these domains. Example: ["who.int"]
             exclude_domains: No pages of these domains.
         """
-        query, depth = _check_query(query), mode or self._depth
+        query, depth = _check_query(query), mode or "quick"
         options: dict[str, Any] = {"query": query, **_DEPTHS[depth]}
         if topic != "general":
             options["topic"] = topic
@@ -210,7 +214,7 @@ class WebSearch(FunctionTool):
             *(errors.UsageLimitExceededError, errors.ForbiddenError, errors.InvalidAPIKeyError),
             *(errors.BadRequestError, httpx.HTTPStatusError, httpx.ConnectError, httpx.InvalidURL),
         )
-        price = self._credit_price * _CREDITS[options["search_depth"]]
+        price = CREDIT_PRICE * _CREDITS[options["search_depth"]]
         try:
             async with bill.pay(price) as payment:
                 with payment.nothing_for(*refusals):

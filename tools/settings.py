@@ -9,7 +9,7 @@ from typing import Final, Literal
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from tools.forms import Address, Key
+from tools.forms import Address, Key, MirrorAddress
 
 _HOST_AND_PORT: Final = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):[1-9]\d{0,4}")
 
@@ -31,21 +31,7 @@ class SearchSettings(ToolSettings):
     """search_web."""
 
     tavily_api_key: Key = Field(SecretStr(""), description="Key for web search, from tavily.com.")
-    tavily_api_base_url: Address = Field("https://api.tavily.com", description="Tavily.")
-    search_depth: Literal["quick", "deep"] = Field(
-        "quick", description="The depth of a search unless the model chooses; deep takes two credits."
-    )
-    search_again_below: float = Field(
-        0.2,
-        ge=0,
-        le=1,
-        description="Repeat a quick search as a deep one if its best result has a lower relevance; 0: never.",
-    )
-    tavily_credit_price: float = Field(
-        0.008,
-        ge=0,
-        description="Dollars for a credit; 0: your plan is free.",
-    )
+    tavily_api_base_url: MirrorAddress = Field("https://api.tavily.com", description="Tavily.")
     search_fallback: Literal["", "ddgs"] = Field(
         "",
         description="ddgs: search DuckDuckGo, Brave and Mojeek if Tavily has no key or fails.",
@@ -78,11 +64,18 @@ class ReadPageSettings(ToolSettings):
         return ",".join(hosts)
 
 
-class SearchPapersSettings(ToolSettings):
+class _ContactSettings(ToolSettings):
+    """Services whose rules ask bots for a contact."""
+
+    contact: str = Field(
+        "", description="Your e-mail address or page, sent to Wikipedia and OpenAlex, which ask for it."
+    )
+
+
+class SearchPapersSettings(_ContactSettings):
     """search_papers."""
 
-    openalex_base_url: Address = Field("https://api.openalex.org", description="OpenAlex (search_papers).")
-    openalex_email: str = Field("", description="Your e-mail address, sent to OpenAlex so that it can reach you.")
+    openalex_base_url: MirrorAddress = Field("https://api.openalex.org", description="OpenAlex (search_papers).")
     openalex_api_key: Key = Field(
         SecretStr(""), description="A free key from openalex.org; without one about 100 searches a day work."
     )
@@ -91,51 +84,43 @@ class SearchPapersSettings(ToolSettings):
 class WeatherSettings(ToolSettings):
     """get_weather."""
 
-    open_meteo_base_url: Address = Field(
+    open_meteo_base_url: MirrorAddress = Field(
         "https://api.open-meteo.com", description="Open-Meteo's forecast (get_weather)."
     )
-    open_meteo_geocoding_url: Address = Field(
+    open_meteo_geocoding_url: MirrorAddress = Field(
         "https://geocoding-api.open-meteo.com", description="Open-Meteo's search for places (get_weather)."
     )
 
 
-class WikipediaSettings(ToolSettings):
+class WikipediaSettings(_ContactSettings):
     """wikipedia."""
 
-    wikipedia_base_url: Address = Field(
+    wikipedia_base_url: MirrorAddress = Field(
         "https://{language}.wikipedia.org", description="Wikipedia; {language} becomes en, zh, …"
-    )
-    wikipedia_contact: str = Field(
-        "", description="Your e-mail address or page, sent to Wikipedia as its rules for bots require."
     )
 
 
 class TokenPriceSettings(ToolSettings):
     """token_price."""
 
-    dexscreener_base_url: Address = Field("https://api.dexscreener.com", description="Dexscreener (token_price).")
+    dexscreener_base_url: MirrorAddress = Field("https://api.dexscreener.com", description="Dexscreener (token_price).")
 
 
 class CodeSettings(ToolSettings):
     """run_python."""
 
-    code_backend: Literal["auto", "bwrap", "monty", "e2b", "off"] = Field(
+    code_backend: Literal["auto", "bwrap", "jupyter", "monty", "e2b", "off"] = Field(
         "auto",
-        description="Where code runs: bwrap (a sandbox on Linux), monty (a small interpreter), e2b (remote), off; "
-        "auto: bwrap, or else monty.",
+        description="Where code runs: bwrap (a sandbox on Linux), jupyter (a Jupyter kernel in it; needs the extra "
+        "code-rich), monty (a small interpreter), e2b (remote), off; auto: bwrap, or else monty.",
     )
     code_packages: str = Field(
         "numpy,pandas,matplotlib,sympy,scipy,pillow,networkx,openpyxl",
         description="Installed packages that code can import in the bwrap sandbox.",
     )
-    code_rich: bool = Field(
-        False,
-        description="Use a Jupyter kernel in the bwrap sandbox (magics, rich display); needs the extra code-rich.",
-    )
     e2b_api_key: Key = Field(SecretStr(""), description="Key for remote sandboxes, from e2b.dev.")
-    e2b_api_base_url: Address = Field("https://api.e2b.app", description="E2B (run_python).")
-    e2b_sandbox_base_url: Address = Field("", description="E2B's sandboxes; empty: each at its own address.")
-    e2b_hour_price: float = Field(0.12, ge=0, description="Dollars for an hour of a remote sandbox (2 vCPU, 1 GiB).")
+    e2b_api_base_url: MirrorAddress = Field("https://api.e2b.app", description="E2B (run_python).")
+    e2b_sandbox_base_url: MirrorAddress = Field("", description="E2B's sandboxes; empty: each at its own address.")
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -150,7 +135,6 @@ class DatabaseSettings(ToolSettings):
         SecretStr(""),
         description="Databases to read, as sales=sqlite:////data/sales.db,crm=postgresql://reader:…@host/crm.",
     )
-    database_seconds: float = Field(10.0, gt=0, le=120, description="How long a query may take.")
 
 
 class ImageSettings(ToolSettings):

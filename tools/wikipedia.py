@@ -56,7 +56,7 @@ class Wikipedia(FunctionTool):
             "Wikipedia",
             self._base_url,
             "WIKIPEDIA_BASE_URL",
-            contact=settings.wikipedia_contact,
+            contact=settings.contact,
             configured=bool(settings.model_fields_set),
         )
         super().__init__(

@@ -91,7 +91,7 @@ class TelegramAdapter:
         self._kinds = [*UPDATES, STOPPED] if settings.telegram_drafts else UPDATES
         self._root = root
         self._webhook = settings.telegram_webhook_url
-        self._secret = settings.telegram_webhook_secret.get_secret_value() or secret_of(self._token)
+        self._secret = secret_of(self._token)
         self.entrance: Entrance | None = None
         self.listening = False
         self._taken_over_at = float("-inf")

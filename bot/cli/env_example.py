@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from bot.configuration import settings_classes
-from bot.settings import AddressSettings, Settings, variables
+from bot.settings import Settings, mirrors, variables
 
 _HEAD = """\
 # Every setting with its default. Copy this file to .env and uncomment the lines you change.
@@ -21,23 +20,15 @@ _FIRST: Final = (
 )
 
 
-_ADDRESS: Final = re.compile(r"_(BASE|API|GEOCODING)_URL$")
-
-
 def example() -> str:
     """The whole file: the twelve settings that matter most, then the core's groups, the platforms' and the tools'."""
     core, *others = settings_classes()
     platforms = [kind for kind in others if issubclass(kind, Settings)]
     tools = [kind for kind in others if kind not in platforms]
-    groups = [(kind, variables([kind])) for kind in (*reversed(core.__bases__), *platforms, *tools)]
-    shown = dict(variables([core, *others]))
-    # Hardly anybody changes an address: all of them stand at the end.
-    addresses = {name: about for _, table in groups for name, about in table.items() if _ADDRESS.search(name)}
-    groups = [(kind, table) for kind, table in groups if kind is not AddressSettings] + [(AddressSettings, addresses)]
+    shown = {name: about for name, about in variables([core, *others]).items() if name not in mirrors([core, *others])}
     parts = [_HEAD, *(_lines(name, *shown.pop(name)) for name in _FIRST)]
-    for group, named in groups:
-        late = addresses if group is not AddressSettings else {}
-        table = {name: shown.pop(name) for name in named if name in shown and name not in late}
+    for group in (*reversed(core.__bases__), *platforms, *tools):
+        table = {name: shown.pop(name) for name in variables([group]) if name in shown}
         if table:
             title, _, whom = (group.__doc__ or group.__name__).strip().partition("\n\n")
             parts.append(f"# ---- {title.rstrip('.')} ----\n" + (f"# {whom.strip()}\n" if whom else ""))

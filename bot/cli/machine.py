@@ -159,7 +159,7 @@ def _examine_prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:
             results.append(("prices", Finding.ok(f"{model}: {cost}")))
         elif _has_limits(core):
             # Where nobody set a limit, it means nothing for a server of one's own.
-            wanted = {"money_per_day", "money_per_day_person"} & core.model_fields_set
+            wanted = {"money_per_day", "money_per_day_person", "money_per_day_workspace"} & core.model_fields_set
             text = _explain_unpriced(model)
             results.append(("prices", Finding.bad(text) if wanted else Finding.note(text)))
         else:

@@ -1,6 +1,6 @@
 """How much may be spent: quotas reserved before a model call and settled after it.
 
-A quota is somebody's (a person's, a chat's, everybody's), for a minute or a day (UTC), in messages, tokens or money.
+A quota is a person's, a workspace's or everybody's, for a minute or a day (UTC), in messages, tokens or money.
 Every model call goes through a `MeteredModel`: what such a call takes is set aside first, more while its answer grows,
 and it is stopped where there is no more, so that a hundred calls at once cannot spend the same rest; what it really
 used replaces that afterwards, also when it failed or was stopped. Where what is left is only set aside and not spent, a
@@ -51,9 +51,8 @@ _PAYER: ContextVar[Payer | None] = ContextVar("payer", default=None)
 
 
 def once_per_window(whose: str, until: float, payer: Payer) -> OncePer:
-    """How often a person (of a chat's or a workspace's quota: a chat) is told that nothing is left of a quota: once
-    until then."""
-    who = payer.keys[1] if whose in ("chat", "workspace") else payer.keys[0]
+    """How often a person (of a workspace's quota: a chat) is told that nothing is left of a quota: once until then."""
+    who = payer.keys[1] if whose == "workspace" else payer.keys[0]
     # The day is part of the key: a time that shrinks as the day passes would never be the same twice.
     return OncePer(f"spent {whose} {who} {until:.0f}", DAY, lasting=True)
 
@@ -399,18 +398,17 @@ class Quotas:
         if payer is None:
             return daily
         person, chat, _ = payer.keys
-        shared = Amount(tokens=most.tokens_per_day_workspace, dollars=most.money_per_day_workspace)
+        shared = Amount(dollars=most.money_per_day_workspace)
         return [
             Limit(person, DAY, Amount(tokens=most.tokens_per_day_person, dollars=most.money_per_day_person)),
-            Limit(chat, DAY, Amount(tokens=most.tokens_per_day_chat)),
+            Limit(chat, DAY, Amount()),
             *(Limit(key, DAY, shared) for key in self._workspace_keys(payer)),
             *daily,
         ]
 
     def _workspace_keys(self, payer: Payer) -> tuple[str, ...]:
         """The key of the payer's workspace; none where no workspace has a quota, so that nothing more is counted."""
-        limited = self._settings.tokens_per_day_workspace or self._settings.money_per_day_workspace
-        return (payer.workspace,) if limited and payer.workspace else ()
+        return (payer.workspace,) if self._settings.money_per_day_workspace and payer.workspace else ()
 
     def _amount_of(self, model: str, usage: Usage) -> Amount:
         return Amount(usage.prompt + usage.completion, dollars=self.prices.dollars_of(model, usage) or 0.0)

@@ -52,11 +52,6 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "你今天的用量已达上限，{wait}后重新计算。",
         "你今天的用量已達上限，{wait}後重新計算。",
     ),
-    "spent_chat": (
-        "This chat's budget for today is used up. It resets in {wait}.",
-        "此聊天今天的用量已达上限，{wait}后重新计算。",
-        "這個聊天室今天的用量已達上限，{wait}後重新計算。",
-    ),
     "spent_workspace": (
         "This workspace's budget for today is used up. It resets in {wait}.",
         "此工作区今天的用量已达上限，{wait}后重新计算。",

@@ -53,8 +53,11 @@ class TavilyServer:
         port: int = 0,
         *,
         key: str = "",
+        least_score: float = 0.0,
         now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
     ) -> None:
+        self.least_score = least_score
+        """The relevance of every page that is found, at least."""
         self.key = key
         """Asked for when set; another one, or none, is a 401."""
         self.pages: list[CannedPage] = list(PAGES)
@@ -208,7 +211,7 @@ class TavilyServer:
             "title": page.title,
             "url": page.url,
             "content": chunks(body["query"], page.text, count) if deep else page.text,
-            "score": score,
+            "score": max(score, self.least_score),
             "raw_content": _whole(page, body["include_raw_content"]) if body.get("include_raw_content") else None,
         }
         if body.get("topic") == "news":

@@ -13,7 +13,7 @@ from bot.cli.env_example import example
 from bot.contract.errors import SettingsError
 from bot.environment import ENVIRONMENT_ONLY, GONE, OTHERS, env_file, nearest, strays
 from bot.model.providers import place_of
-from bot.settings import CoreSettings, read, secrets_of, variables
+from bot.settings import CoreSettings, mirrors, read, secrets_of, variables
 from tests.conftest import RawJson
 
 
@@ -377,13 +377,20 @@ def test_the_example_begins_with_what_most_people_need_and_shows_nothing_twice()
     assert len(names) == len(set(names))
 
 
-def test_addresses_of_services_stand_at_the_end_of_the_example() -> None:
-    *_, end = example().split("# ---- ")
-    title, whom, *_ = end.splitlines()
+def test_a_person_reads_95_settings_at_most_and_no_address_that_only_a_mirror_changes() -> None:
+    names = re.findall(r"^# ([A-Z0-9_]+)=", example(), re.M)
+    mirrored = mirrors(configuration.settings_classes())
 
-    assert title.startswith("Addresses of services") and whom.startswith("# For a mirror")
-    assert len(re.findall(r"^# [A-Z0-9_]+=http", end, re.M)) > 15
-    assert re.findall(r"^# [A-Z0-9_]+_URL=http.*", example().replace(end, ""), re.M) == []
+    assert len(names) <= 95
+    assert not mirrored.keys() & set(names)
+    assert set(names) | mirrored.keys() == variables(configuration.settings_classes()).keys()
+
+
+def test_the_guide_lists_every_address_that_only_a_mirror_changes() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "operating.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| `([A-Z0-9_]+_URL)` \| (?:`(http[^`]+)`)?", guide, re.M))
+
+    assert listed == mirrors(configuration.settings_classes())
 
 
 @pytest.mark.parametrize("address", ["https://me:pw@slack.example/api/", "https://me@h/", "https://h/?key=1"])

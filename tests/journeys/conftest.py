@@ -59,8 +59,6 @@ class World:
             "OPENAI_BASE_URL": self.model.base_url,
             "TAVILY_API_KEY": self.tavily.key or "tvly-loopback-key",
             "TAVILY_API_BASE_URL": self.tavily.base_url,
-            # Searches are counted in many tests, and what the emulator finds of most questions is of little relevance.
-            "SEARCH_AGAIN_BELOW": "0",
             # The sandbox is tried at each start, and hundreds of them run no code.
             "CODE_BACKEND": "off",
             "ALLOW_ALL": "true",
@@ -85,7 +83,7 @@ async def outside(data: Path) -> AsyncIterator[World]:
             slack=await stack.enter_async_context(SlackServer(now=now)),
             discord=await stack.enter_async_context(DiscordServer(now=now)),
             model=await stack.enter_async_context(ModelServer()),
-            tavily=await stack.enter_async_context(TavilyServer()),
+            tavily=await stack.enter_async_context(TavilyServer(least_score=0.5)),
             data=data,
         )
 

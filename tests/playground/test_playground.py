@@ -232,7 +232,7 @@ async def test_the_bot_gets_none_of_the_operators_settings(tmp_path: Path, monke
     monkeypatch.setenv("TELEGRAM_BOT_TOKEN", "the operator's own")
     monkeypatch.setenv("ALLOWED_USERS", "telegram:1")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-operator")
-    operators = ("DATABASES", "E2B_API_KEY", "FETCH_ALLOW", "OPENALEX_EMAIL", "SEARCH_FALLBACK", "HTTPS_PROXY")
+    operators = ("DATABASES", "E2B_API_KEY", "FETCH_ALLOW", "CONTACT", "SEARCH_FALLBACK", "HTTPS_PROXY")
     for name in (*operators, "TAVILY_API_KEY", "IMAGE_API_KEY", "WIKIPEDIA_BASE_URL", "MCP_CONFIG"):
         monkeypatch.setenv(name, "https://operator.example")
     shown = playground(tmp_path, OPENAI_API_KEY="sk-operator")

@@ -23,11 +23,12 @@ from tools.payments import Bill, Payment
 from tools.registry import ToolRegistry
 from tools.run_python import CodeRunner
 from tools.sandbox.cell import Cell, SandboxFailed
+from tools.search_web import CREDIT_PRICE
 from tools.search_web import open_tool as open_search
 from tools.settings import CodeSettings, ImageSettings, SearchSettings
 
 KEY = "tvly-secret-key"
-CREDIT = 0.01
+CREDIT = CREDIT_PRICE
 
 
 class FakePurse:
@@ -67,9 +68,9 @@ async def tavily() -> AsyncIterator[TavilyServer]:
         yield server
 
 
-def search(server: TavilyServer, **more: Any) -> Tool:
-    given = {"tavily_api_key": SecretStr(KEY), "tavily_api_base_url": server.base_url, "tavily_credit_price": CREDIT}
-    return open_search(SearchSettings.model_construct(**{**given, "search_again_below": 0.0, **more}))
+def search(server: TavilyServer, again_below: float = 0.0, **more: Any) -> Tool:
+    given = {"tavily_api_key": SecretStr(KEY), "tavily_api_base_url": server.base_url}
+    return open_search(SearchSettings.model_construct(None, **{**given, **more}), again_below=again_below)
 
 
 @pytest.mark.parametrize(("mode", "dollars"), [("quick", CREDIT), ("deep", 2 * CREDIT)])
@@ -84,7 +85,7 @@ async def test_a_search_costs_its_credits(tavily: TavilyServer, purse: FakePurse
 
 
 async def test_a_search_that_is_made_again_deep_costs_both(tavily: TavilyServer, purse: FakePurse) -> None:
-    tool = search(tavily, search_again_below=1.0)
+    tool = search(tavily, again_below=1.0)
 
     result = await call(tool, purse, query="solar power")
 

@@ -27,7 +27,7 @@ async def ask(tool: QueryDatabase, **arguments: Json) -> ToolResult:
 
 
 def named(databases: str, seconds: float = PATIENCE) -> QueryDatabase:
-    return open_tool(DatabaseSettings(databases=SecretStr(databases), database_seconds=seconds))
+    return open_tool(DatabaseSettings(databases=SecretStr(databases)), seconds=seconds)
 
 
 @pytest.fixture

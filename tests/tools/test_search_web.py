@@ -157,7 +157,7 @@ async def test_labels_are_in_the_language_of_the_question(search: WebSearch) -> 
 
 
 async def test_a_quick_search_that_finds_little_is_made_once_more_deep(tavily: TavilyServer) -> None:
-    tool = open_tool(settings(tavily.base_url, search_again_below=1.0))
+    tool = open_tool(settings(tavily.base_url), again_below=1.0)
 
     result = await tool.run({"query": "solar power"}, ToolContext())
     deep = await tool.run({"query": "solar power", "mode": "deep"}, ToolContext())
@@ -169,16 +169,6 @@ async def test_a_quick_search_that_finds_little_is_made_once_more_deep(tavily: T
     assert depths == ["basic", "advanced", "advanced", "basic", "advanced"]
     assert "Summary by the search service" in result.text and deep.text == result.text
     assert kept.ok and "Summary by the search service" not in kept.text and kept.sources
-
-
-async def test_the_operator_chooses_the_depth(tavily: TavilyServer) -> None:
-    tool = open_tool(settings(tavily.base_url, search_depth="deep"))
-
-    await tool.run({"query": "solar power"}, ToolContext())
-    await tool.run({"query": "solar power", "mode": "quick"}, ToolContext())
-    await tool.close()
-
-    assert [request.body["search_depth"] for request in tavily.requests] == ["advanced", "basic"]
 
 
 async def test_when_not_even_one_entry_fits_a_part_of_it_is_shown(tavily: TavilyServer, search: WebSearch) -> None:

@@ -43,7 +43,7 @@ class Bubblewrap(Places[Session]):
             SandboxFailed: a program that this needs is missing.
         """
         if rich and importlib.util.find_spec("ipykernel") is None:
-            raise SandboxFailed("CODE_RICH needs ipykernel: pip install ipykernel ipython")
+            raise SandboxFailed("CODE_BACKEND=jupyter needs ipykernel: pip install ipykernel ipython")
         super().__init__(now, idle=idle, sessions=sessions)
         self._rich = rich
         self._launcher = Launcher(functools.partial(code_layout, tuple(packages), rich=rich), limits or Limits())

@@ -144,7 +144,7 @@ REFUSED = {
     "unknown mode": wrong("TOOL_MODE must be auto, native or prompt, not 'sometimes'", TOOL_MODE="sometimes"),
     "unknown level": wrong("LOG_LEVEL must be DEBUG, INFO, WARNING or ERROR, not 'LOUD'", LOG_LEVEL="LOUD"),
     "neither true nor false": wrong("ALLOW_ALL must be true or false, not 'perhaps'", ALLOW_ALL="perhaps"),
-    "unknown backend": wrong("CODE_BACKEND must be auto, bwrap, monty, e2b or off", CODE_BACKEND="docker"),
+    "unknown backend": wrong("CODE_BACKEND must be auto, bwrap, jupyter, monty, e2b or off", CODE_BACKEND="docker"),
     "price not written so": wrong("PRICES: 'gpt=1' must be written", PRICES="gpt=1"),
     "person without platform": wrong("ALLOWED_USERS: '12345' lacks its platform", ALLOWED_USERS="12345"),
     "person by name": wrong("ADMINS: '@ada' is not a person's id", ADMINS="@ada"),
@@ -278,7 +278,9 @@ async def test_what_stands_in_the_way_is_one_sentence(nursery: Nursery, tmp_path
 
 def test_all_that_is_wrong_is_told_at_once(nursery: Nursery, tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    wrong = "TELEGRAM_TOKEN=x\nMODLE=x\nLOG_LEVEL=LOUD\nCONTEXT_TOKENS=lots\nALLOWED_USERS=12345\nSEARCH_DEPTH=bottom\n"
+    wrong = (
+        "TELEGRAM_TOKEN=x\nMODLE=x\nLOG_LEVEL=LOUD\nCONTEXT_TOKENS=lots\nALLOWED_USERS=12345\nSEARCH_FALLBACK=bottom\n"
+    )
     (tmp_path / ".env").write_text(wrong)
 
     ended = nursery.run("bot", "run", folder=tmp_path, environment=environment)
@@ -287,6 +289,8 @@ def test_all_that_is_wrong_is_told_at_once(nursery: Nursery, tmp_path: Path) -> 
     lines = ended.err.splitlines()
     assert all(line.startswith("parley: ") for line in lines)
     for line, says in zip(
-        lines, ("TELEGRAM_TOKEN", "MODLE", "CONTEXT_TOKENS", "ALLOWED_USERS", "LOG_LEVEL", "SEARCH_DEPTH"), strict=True
+        lines,
+        ("TELEGRAM_TOKEN", "MODLE", "CONTEXT_TOKENS", "ALLOWED_USERS", "LOG_LEVEL", "SEARCH_FALLBACK"),
+        strict=True,
     ):
         assert says in line

@@ -354,7 +354,6 @@ async def test_two_processes_share_what_is_left(tmp_path: Path, store: Store, cl
     ("limits", "whose", "others"),
     [
         ({"tokens_per_day_person": 1500}, "person", True),
-        ({"tokens_per_day_chat": 1500}, "chat", False),
         ({"tokens_per_day": 1500}, "all", False),
         ({"money_per_day_person": 0.0025}, "person", True),
         ({"money_per_day": 0.0025}, "all", False),
@@ -471,24 +470,11 @@ async def test_a_spent_quota_is_known_before_a_turn_begins_and_told_once_a_windo
     assert await quotas.find_exhausted(ADA) is None
 
 
-async def test_a_chats_spent_quota_is_told_the_chat_once_not_each_of_its_people(make: Make, once: Once) -> None:
-    quotas = make(tokens_per_day_chat=10)
-    await ask_anyway(quotas, ADA_ELSEWHERE)
-
-    told = []
-    for payer in (ADA_ELSEWHERE, BOB_ELSEWHERE):
-        refusal = await quotas.find_exhausted(payer)
-        assert refusal is not None
-        assert refusal.whose == "chat"
-        told.append(await once.claim(once_per_window(refusal.whose, refusal.until, payer)))
-    assert told == [True, False]
-
-
 async def ask_anyway(quotas: Quotas, payer: Payer) -> None:
     """Spend 100 tokens whatever the quotas say: as a call does that used more than was set aside."""
     with charge(payer):
-        reserved = await quotas.reserve("x:y", Usage(1, 1))
-        await quotas.settle(reserved, "x:y", Usage(60, 40))
+        reserved = await quotas.reserve("ollama:y", Usage(1, 1))
+        await quotas.settle(reserved, "ollama:y", Usage(60, 40))
 
 
 async def test_today_as_a_person_and_as_an_admin_sees_it(make: Make) -> None:
@@ -609,31 +595,31 @@ async def test_two_hundred_purchases_at_once_spend_no_more_than_there_is(store: 
 
 async def test_a_workspace_that_has_spent_its_day_leaves_the_others_theirs(make: Make) -> None:
     """Whoever asks there, and in whatever chat of it."""
-    quotas = make(tokens_per_day_workspace=5_000, money_per_day_workspace=1.0)
+    quotas = make(Prices(read_prices(["ollama:m=1000/1000/1000"])), money_per_day_workspace=5.0)
     ada, bob = (Payer(f"slack:T1/{who}", ChatId("slack", "T1", f"C{who}")) for who in "AB")
     eve = Payer("slack:T2/E", ChatId("slack", "T2", "C1"))
     with charge(ada):
-        await quotas.settle(await quotas.reserve("m", Usage(1_000, 500)), "m", Usage(4_000, 1_500))
+        await quotas.settle(await quotas.reserve("ollama:m", Usage(1_000, 500)), "ollama:m", Usage(4_000, 1_500))
     with charge(bob), pytest.raises(Unaffordable) as refused:
-        await quotas.reserve("m", Usage(1_000, 500))
+        await quotas.reserve("ollama:m", Usage(1_000, 500))
     spent = await quotas.find_exhausted(bob)
     assert refused.value.whose == "workspace" and spent is not None and spent.whose == "workspace"
     assert once_per_window("workspace", 1.0, bob).key == "spent workspace chat slack:T1/CB 1"
     with charge(eve):
-        await quotas.settle(await quotas.reserve("m", Usage(1_000, 500)), "m", Usage(10, 10))
+        await quotas.settle(await quotas.reserve("ollama:m", Usage(1_000, 500)), "ollama:m", Usage(10, 10))
     assert await quotas.find_exhausted(eve) is None
 
 
 async def test_usage_shows_what_a_workspace_may_spend_where_that_is_limited(make: Make) -> None:
     """A Telegram or Discord bot serves everybody by one account, which is nobody's workspace."""
-    quotas = make(tokens_per_day_workspace=5_000)
+    quotas = make(Prices(read_prices(["ollama:y=1000/1000/1000"])), money_per_day_workspace=5.0)
     ada, eve = Payer("slack:T1/A", ChatId("slack", "T1", "C1")), Payer("slack:T2/E", ChatId("slack", "T2", "C1"))
     for payer in (ada, replace(ada, person="slack:T1/B"), eve, ADA):
         await quotas.count_question(payer)
         await ask_anyway(quotas, payer)
     seen = await quotas.report(ada)
-    assert seen.workspace == Day(Amount(200, 2), Amount(5_000))
-    shown = write_usage(seen, "en", priced=False, everybody=False)
-    assert "\n- this workspace: 2 questions, 200 tokens of 5,000 (4,800 left), cost unknown" in shown
+    assert seen.workspace == Day(Amount(200, 2, 0.2), Amount(dollars=5.0))
+    shown = write_usage(seen, "en", priced=True, everybody=False)
+    assert "\n- this workspace: 2 questions, 200 tokens, $0.20 of $5.00 ($4.80 left)" in shown
     assert (await quotas.report(ADA)).workspace is None
     assert (await make().report(ada)).workspace is None

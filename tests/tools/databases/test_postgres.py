@@ -26,7 +26,7 @@ async def ask(tool: QueryDatabase, **arguments: Json) -> ToolResult:
 
 
 def named(address: str, seconds: float = PATIENCE) -> QueryDatabase:
-    return open_tool(DatabaseSettings(databases=SecretStr(f"crm={address}"), database_seconds=seconds))
+    return open_tool(DatabaseSettings(databases=SecretStr(f"crm={address}")), seconds=seconds)
 
 
 @pytest.fixture

@@ -431,7 +431,7 @@ reached
 
 
 def _tool(rich: bool) -> CodeRunner:
-    return open_tool(CodeSettings.model_construct(code_backend="bwrap", code_packages="", code_rich=rich))
+    return open_tool(CodeSettings.model_construct(code_backend="jupyter" if rich else "bwrap", code_packages=""))
 
 
 async def test_the_setting_chooses_the_kernel_and_the_plain_interpreter_knows_no_magics(sandbox_possible: None) -> None:
@@ -449,7 +449,9 @@ async def test_where_the_operator_wants_the_kernel_and_ipykernel_is_missing_it_i
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
-    with pytest.raises(Unavailable, match="CODE_RICH needs ipykernel: pip install ipykernel ipython") as lack:
+    with pytest.raises(
+        Unavailable, match="CODE_BACKEND=jupyter needs ipykernel: pip install ipykernel ipython"
+    ) as lack:
         _tool(True)
 
     assert lack.value.wanted

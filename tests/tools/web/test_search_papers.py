@@ -122,7 +122,7 @@ async def test_key_and_address_are_told_to_openalex_and_to_nobody_else(
     settings = SearchPapersSettings.model_construct(
         openalex_base_url=openalex.base_url,
         openalex_api_key=SecretStr("oa-canary-key"),
-        openalex_email="me@library.example",
+        contact="me@library.example",
     )
 
     good = await caller(open_tool(settings))(query="sourdough")

@@ -14,7 +14,7 @@ from tools.wikipedia import open_tool
 
 def settings_for(server: MediaWikiServer) -> WikipediaSettings:
     return WikipediaSettings.model_construct(
-        wikipedia_base_url=server.language_url, wikipedia_contact="(https://bridges.example/bot)"
+        wikipedia_base_url=server.language_url, contact="(https://bridges.example/bot)"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bot.contract import SurfaceLimits, Window
+from bot.contract import Pace, SurfaceLimits, Window
 
 LIMITS = SurfaceLimits(
     # 2000 characters; the rest is room for escapes and for the status lines.
@@ -16,6 +16,7 @@ LIMITS = SurfaceLimits(
     typing_seconds=8.0,
     collapses=True,
     unread=True,
+    pace=Pace(apart=0.35, fresh=0.35, ahead=0.3),
 )
 # Discord promises nothing but its headers; bots observe five in five seconds for each channel, sends and edits apart,
 # and five in two seconds for an interaction. The library returns from the call that spends the last one only when the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bot.contract import SurfaceLimits, Window
+from bot.contract import Pace, SurfaceLimits, Window
 
 LIMITS = SurfaceLimits(
     # `chat.update` refuses more than 4,000 characters of text, as escaped; the rest is room for what rendering adds.
@@ -16,6 +16,7 @@ LIMITS = SurfaceLimits(
     # A status lasts two minutes or until the bot's next message in the thread.
     typing_seconds=30.0,
     unread=True,
+    pace=Pace(apart=0.35, fresh=0.35, ahead=0.3),
     command_form="/parley {word}",
 )
 

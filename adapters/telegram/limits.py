@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from bot.contract import SurfaceLimits, Window, utf16_length
+from bot.contract import Pace, SurfaceLimits, Window, utf16_length
 
 LIMITS = SurfaceLimits(
     # 4096 UTF-16 units after the markup is taken away; the rest is room for what rendering adds.
@@ -15,6 +15,7 @@ LIMITS = SurfaceLimits(
     attachment_bytes=50 * 1024 * 1024,
     collapses=True,
     unread=True,
+    pace=Pace(apart=0.35, fresh=0.35, ahead=0.3),
     # A chat action lasts five seconds or until a message arrives.
     typing_seconds=4.5,
     # https://core.telegram.org/bots/api#sendvoice

@@ -92,6 +92,7 @@ from bot.contract.surface import (
     Drawn,
     Earlier,
     Identified,
+    Pace,
     RateBudget,
     Resuming,
     Sharded,

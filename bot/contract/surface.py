@@ -67,6 +67,18 @@ class CallCost:
 
 
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """How often a reply is shown while it grows, where the rate budgets allow it. Its end never waits for this."""
+
+    apart: float = 0.35
+    """Least seconds between two edits: more often nobody can read."""
+    fresh: float = 0.35
+    """Least seconds before an edit that its reader does not need yet: who looks up sees that the answer grows."""
+    ahead: float = 0.3
+    """Seconds before its reader has read everything in which the next edit is wanted: about as long as a call takes."""
+
+
+@dataclass(frozen=True, slots=True)
 class SurfaceLimits:
     """How long a page may be, and how this platform counts."""
 
@@ -89,6 +101,7 @@ class SurfaceLimits:
     """A new message shows its readers that there is something to read, which an edit does not, and can be removed."""
     grows: bool = False
     """A message could be begun now that takes more text without an edit."""
+    pace: Pace = Pace()
     collapses: bool = False
     """It can show a quote collapsed, so that only who opens it reads it."""
     sound: SoundForm = "mp3"

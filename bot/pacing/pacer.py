@@ -17,10 +17,10 @@ from contextlib import AbstractContextManager
 from itertools import count, groupby
 from typing import TypeVar
 
-from bot.contract import CallCost, Clock, Closed, RateBudget, SystemClock
+from bot.contract import CallCost, Clock, Closed, Pace, RateBudget, SystemClock
 from bot.operations import Metrics
 from bot.pacing.asked import Asked, platform_of
-from bot.pacing.reader import AHEAD, CALM, COLLECT, Reader, is_readable, seconds_to_read
+from bot.pacing.reader import CALM, COLLECT, Reader, is_readable, seconds_to_read
 from bot.pacing.scope import ARRIVALS, COUNTED_FOR, BudgetState
 from bot.pacing.waiting import Grant, Purpose, _Queues
 from bot.store import Part, Wish
@@ -119,14 +119,14 @@ class Pacer:
         if not at_once and purpose is Purpose.FIRST:
             grant.needed_at = grant.not_before = grant.due + COLLECT
         elif not at_once:
-            pace = max((self._scope_of(one).pace(now) for one in grant.cost.budgets), default=0.0)
-            grant.needed_at, grant.not_before = reader.needs_at, reader.fresh_at(pace)
+            spread = max((self._scope_of(one).spread(now) for one in grant.cost.budgets), default=0.0)
+            grant.needed_at, grant.not_before = reader.needs_at, reader.fresh_at(spread)
         if reader.in_pieces:
             grant.needed_at = float("inf")
 
     def lasts(self, reader: Reader, text: str) -> bool:
         """Return True if `text`, as first words, is enough to read until the next call."""
-        return is_readable(text) and seconds_to_read(text) >= max(self._gap(reader), AHEAD)
+        return is_readable(text) and seconds_to_read(text) >= max(self._gap(reader), reader.pace.ahead)
 
     def _gap(self, reader: Reader) -> float:
         """Return about how long after this call of a reply its next one will be."""
@@ -203,15 +203,18 @@ class Pacer:
         """Return the monotonic time until which a refusal blocks this call; not in the future if none does."""
         return max((self._scope_of(budget).closed_until for budget in cost.budgets), default=float("-inf"))
 
-    def enter(self, budgets: tuple[RateBudget, ...], *, calm: bool = False, resumed: bool = False) -> Reader:
+    def enter(
+        self, budgets: tuple[RateBudget, ...], pace: Pace | None = None, *, calm: bool = False, resumed: bool = False
+    ) -> Reader:
         """Register a reply that draws on `budgets`, and return its reader.
 
         Args:
+            pace: how often its platform shows more of it.
             calm: nobody waits for it.
             resumed: another process may have shown some of it just now.
         """
         self.live += 1
-        reader = Reader(budgets, calm)
+        reader = Reader(budgets, calm, pace or Pace())
         new = [budget for budget in budgets if resumed and budget.scope not in self._scopes]
         self._count(reader, 1)
         now = self._clock.monotonic()

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from bot.contract import RateBudget
+from bot.contract import Pace, RateBudget
 
 LETTERS_A_SECOND: Final = 27.0
 """A quick reader's speed, about 320 English words a minute: who reads slower never waits either."""
 WIDE: Final = 4.0
 """Letters that a sign of Chinese, Japanese or Korean takes as long to read as.
 https://doi.org/10.1167/iovs.11-8284 has the speeds of 17 languages."""
-AHEAD: Final = 0.3
-"""Seconds before the reader has read everything in which the next edit is wanted: a call takes about as long."""
-APART: Final = 0.35
-"""Least seconds between two edits: more often nobody can read."""
 COLLECT: Final = 0.4
 """Seconds for which first words are collected at most: nobody notices so little, and what a budget allows meanwhile is
 lost to all who come later."""
@@ -50,6 +46,8 @@ class Reader:
     """What its calls draw on."""
     calm: bool = False
     """It was whole, and is shown once more: nobody waits for it."""
+    pace: Pace = field(default_factory=Pace)
+    """How often its platform shows more of it."""
     promised: bool = False
     """It is on screen, or may be, so a call for its end is left free."""
     waits_since: float | None = None
@@ -90,14 +88,15 @@ class Reader:
     @property
     def needs_at(self) -> float:
         """Return when the next edit is wanted, so that they never wait."""
-        return self.out_at - AHEAD if self.seen_at is None else max(self.out_at - AHEAD, self.seen_at + APART)
+        wanted = self.out_at - self.pace.ahead
+        return wanted if self.seen_at is None else max(wanted, self.seen_at + self.pace.apart)
 
-    def fresh_at(self, pace: float) -> float:
+    def fresh_at(self, spread: float) -> float:
         """Return when an edit may be made that they do not need yet: who looks up sees that the answer grows.
 
         Args:
-            pace: seconds between two of them, by what its calls draw on.
+            spread: seconds between two of them, by what its calls draw on.
         """
         if self.in_pieces:
             return self.needs_at
-        return float("-inf") if self.seen_at is None else self.seen_at + max(APART, pace)
+        return float("-inf") if self.seen_at is None else self.seen_at + max(self.pace.apart, self.pace.fresh, spread)

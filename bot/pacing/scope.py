@@ -130,7 +130,7 @@ class BudgetState:
                 return float("inf")
         return longest
 
-    def pace(self, now: float) -> float:
+    def spread(self, now: float) -> float:
         """Return the seconds between two edits of one reply that nobody needs yet.
 
         The calls that are free for such edits within as long as an answer takes, or a window if that is shorter, are

@@ -47,7 +47,7 @@ class Cadence:
     def begin(self) -> None:
         """Take part in what replies share; part of this one may be visible already."""
         resumed = self._pages.visible and not self._calm
-        self.reader = self._pacer.enter(self._budgets, calm=self._calm, resumed=resumed)
+        self.reader = self._pacer.enter(self._budgets, self._surface.limits.pace, calm=self._calm, resumed=resumed)
         if self._pages.visible:
             self._pacer.seen(self.reader, "")
             self.visible.set()

@@ -18,7 +18,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from bot.app import App
-from bot.contract.surface import Window
+from bot.contract.surface import Pace, Window
+from bot.pacing import Pacer
 from playground.discord import DiscordServer
 from playground.model import Reply
 from playground.screen import Shown
@@ -94,7 +95,8 @@ async def open_world(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
         monkeypatch.setattr(f"adapters.{name}", Window(10_000, 1.0))
     monkeypatch.setattr("adapters.slack.surface.CHANNEL_RATE", 100.0)
     monkeypatch.setattr("adapters.telegram.surface.CHAT_RATE", 100.0)
-    monkeypatch.setattr("bot.pacing.reader.APART", 0.1)
+    enter, often = Pacer.enter, Pace(apart=0.1, fresh=0.1)
+    monkeypatch.setattr(Pacer, "enter", lambda self, budgets, pace, **how: enter(self, budgets, often, **how))
     config = world.data / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"x": {"url": "http://127.0.0.1:9/mcp",
                       "headers": {"Authorization": f"Bearer {MCP_KEY}"}}}}))  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 from bot.contract.errors import Closed, RateLimited, Unclear
 from bot.contract.surface import CallCost, RateBudget, Window
 from bot.pacing.pacer import PATIENCE, Pacer
-from bot.pacing.reader import AHEAD, CALM, COLLECT, Reader
+from bot.pacing.reader import CALM, COLLECT, Reader
 from bot.pacing.scope import BudgetState
 from bot.pacing.waiting import Grant, Purpose
 from tests.conftest import FakeClock
@@ -227,7 +227,7 @@ async def test_where_a_third_of_a_budget_stays_free_progress_comes_before_it_is_
     assert calls.names == ["typing"]
     await clock.advance(0.02)
     assert len(calls.names) == 7, "whoever comes next finds a third of them free"
-    await clock.advance(reader.out_at - clock.now - AHEAD - 0.01)
+    await clock.advance(reader.out_at - clock.now - reader.pace.ahead - 0.01)
     assert len(calls.names) == 7
     await clock.advance(0.02)
 
@@ -321,7 +321,7 @@ async def test_edits_that_nobody_needs_are_spread_over_an_answer_and_over_who_is
         state.grant(clock.now)
         state.answer(clock.now)
 
-    assert state.pace(clock.now + 0.1) == pytest.approx(pace)
+    assert state.spread(clock.now + 0.1) == pytest.approx(pace)
 
 
 async def test_the_gap_lasts_until_everybody_had_a_turn_where_not_all_find_two_calls(clock: FakeClock) -> None:

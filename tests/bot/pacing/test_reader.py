@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.pacing.reader import AHEAD, APART, Reader, is_readable, seconds_to_read
+from bot.contract import Pace
+from bot.pacing.reader import Reader, is_readable, seconds_to_read
 
 
 @pytest.mark.parametrize(
@@ -69,23 +70,33 @@ def test_what_is_added_is_read_after_what_stands() -> None:
 
 
 def test_the_next_edit_is_needed_before_everything_is_read_and_never_at_once() -> None:
-    reader = Reader(())
+    reader = Reader((), pace=Pace(apart=0.5, ahead=0.25))
     reader.see("word " * 27, 10.0)
-    assert reader.needs_at == pytest.approx(14.0 - AHEAD)
+    assert reader.needs_at == pytest.approx(14.0 - 0.25)
 
     reader.see("", 14.0)
 
-    assert reader.needs_at == pytest.approx(14.0 + APART)
+    assert reader.needs_at == pytest.approx(14.0 + 0.5)
 
 
-@pytest.mark.parametrize(("pace", "after"), [(0.0, APART), (1.0, 1.0), (float("inf"), float("inf"))])
-def test_who_looks_up_sees_the_answer_grow_as_often_as_can_be_read_and_calls_allow(pace: float, after: float) -> None:
-    reader = Reader(())
-    assert reader.fresh_at(pace) == float("-inf")
+@pytest.mark.parametrize(
+    ("pace", "spread", "after"),
+    [
+        (Pace(apart=0.5, fresh=0.2), 0.0, 0.5),
+        (Pace(apart=0.5, fresh=0.7), 0.0, 0.7),
+        (Pace(), 1.0, 1.0),
+        (Pace(), float("inf"), float("inf")),
+    ],
+)
+def test_who_looks_up_sees_the_answer_grow_as_often_as_can_be_read_and_calls_allow(
+    pace: Pace, spread: float, after: float
+) -> None:
+    reader = Reader((), pace=pace)
+    assert reader.fresh_at(spread) == float("-inf")
 
     reader.see("word " * 2_000, 10.0)
 
-    assert reader.fresh_at(pace) == pytest.approx(10.0 + after)
+    assert reader.fresh_at(spread) == pytest.approx(10.0 + after)
 
 
 def test_how_long_they_had_nothing_left_to_read_is_counted_from_the_first_words_on() -> None:

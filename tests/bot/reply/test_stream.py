@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Protocol, TypedDict, Unpack
 
 import pytest
@@ -22,9 +23,9 @@ from bot.contract.errors import (
     Unrenderable,
 )
 from bot.contract.messages import File, MessageRef, Page, Status
-from bot.contract.surface import CallCost, Drawn, RateBudget, SurfaceLimits, Window
+from bot.contract.surface import CallCost, Drawn, Pace, RateBudget, SurfaceLimits, Window
 from bot.pacing.pacer import Pacer
-from bot.pacing.reader import APART, COLLECT
+from bot.pacing.reader import COLLECT
 from bot.reply.pages import ShownBefore, TextFilter
 from bot.reply.stream import ReplyStream
 from bot.safety import Redactor
@@ -63,11 +64,14 @@ class Screen(BareSurface):
     drawn: list[Page] = field(default_factory=list)
     """The pages that were drawn, each as often as it was."""
     looks: Callable[[Page], Page] = lambda page: page
+    pace: Pace = field(default_factory=Pace)
 
     @property
     def limits(self) -> SurfaceLimits:
         seconds, stays = self.typing_seconds, self.typing_stays
-        return SurfaceLimits(self.length, self.length * 2, len, typing_seconds=seconds, typing_stays=stays)
+        return SurfaceLimits(
+            self.length, self.length * 2, len, typing_seconds=seconds, typing_stays=stays, pace=self.pace
+        )
 
     def draw(self, page: Page) -> DrawnPage:
         self.drawn.append(page)
@@ -964,6 +968,23 @@ async def test_a_page_is_drawn_once_for_each_call(start: OpenReply, screen: Scre
     assert screen.drawn == [page for _, page in screen.calls]
 
 
+async def test_a_platform_says_how_often_at_most_an_answer_grows_and_its_end_does_not_wait(
+    start: OpenReply, screen: Screen, clock: FakeClock
+) -> None:
+    screen.pace, screen.length = Pace(apart=3.0), 10_000
+    reply, shown = await start(), list[float]()
+    for number in range(100):
+        reply.append(f"word{number} ")
+        await clock.advance(0.1)
+        if len(screen.calls) > len(shown):
+            shown.append(clock.now)
+    reply.append("The end.")
+    await finish(reply, clock, 0.0)
+
+    assert len(shown) == 4 and all(later - sooner > 2.8 for sooner, later in pairwise(shown))
+    assert screen.now().endswith("The end.")
+
+
 async def test_what_looks_the_same_is_no_call_and_takes_none_from_others(
     start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
@@ -972,7 +993,7 @@ async def test_what_looks_the_same_is_no_call_and_takes_none_from_others(
     reply.append(FIRST)
     await clock.advance(1.0)
     reply.append("**")
-    await clock.advance(APART)
+    await clock.advance(Pace().apart)
     reply.append("**")
     await finish(reply, clock, 0.0)
 
@@ -991,7 +1012,7 @@ async def test_after_an_edit_without_an_answer_the_former_look_is_shown_again(
     await clock.advance(1.0)
     screen.faults = [Unclear("no answer")]
     reply.status("c1", "searching")
-    await clock.advance(APART)
+    await clock.advance(Pace().apart)
     reply.status("c1", None)
 
     await finish(reply, clock)

@@ -179,11 +179,13 @@ async def process(world: World, request: pytest.FixtureRequest) -> AsyncIterator
 async def process_in(world: World, nursery: Nursery | None = None, name: str = "") -> AsyncIterator[Process]:
     """The same in another world than the test's own, or one of several in the same."""
     process = Process(world, nursery, name)
-    yield process
-    if process.started:
-        await process.kill()
-    process.log.close()
-    os.close(process.null)
+    try:
+        yield process
+    finally:
+        if process.started:
+            await process.kill()
+        process.log.close()
+        os.close(process.null)
 
 
 def more_than(count: int, chat: str | int) -> Callable[[Screen], bool]:

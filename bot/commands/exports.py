@@ -7,6 +7,7 @@ process that dies over it is followed by one that sends the same file, and none 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from bot.commands.chatfile import ChatWriter, Form, write_chat
@@ -34,28 +35,18 @@ def read_wish(message: MessageSent) -> tuple[Form, bool] | None:
     return (Form.JSON if Form.JSON in words else Form.MARKDOWN), _ALL in words or not message.group
 
 
+@dataclass(eq=False, repr=False)
 class Exports:
     """Sends chats as files; one object for the whole process."""
 
-    def __init__(
-        self,
-        store: Store,
-        replies: Replies,
-        notices: Notices,
-        settling: Settling,
-        surface: Callable[[MessageSent], Surface],
-        metrics: Metrics,
-        redact: Redact,
-        zone: str,
-    ) -> None:
-        self._store = store
-        self._replies = replies
-        self._notices = notices
-        self._settling = settling
-        self._surface = surface
-        self._metrics = metrics
-        self._redact = redact
-        self._zone = zone
+    store: Store
+    replies: Replies
+    notices: Notices
+    settling: Settling
+    surface: Callable[[MessageSent], Surface]
+    metrics: Metrics
+    redact: Redact
+    zone: str
 
     async def send(self, run: Run) -> None:
         """Write the file, unless a former process stored it, send it, and close the turn.
@@ -65,8 +56,8 @@ class Exports:
             Unreachable: the platform is not connected now.
         """
         turn, question = run.turn, run.question
-        surface, before = self._surface(question), await self._store.turns.load(turn)
-        reply = self._replies.answer(
+        surface, before = self.surface(question), await self.store.turns.load(turn)
+        reply = self.replies.answer(
             surface, question.chat, before, LinkPolicy(), run.language, question=question, shown=run.shown
         )
         async with reply:
@@ -79,9 +70,9 @@ class Exports:
             await finish(reply, run, TurnState.DONE)
         if reply.undelivered:
             notes = write_unsent(reply.undelivered, run.language, f"t{turn}")
-            await self._notices.tell(question, "\n\n".join(notes), turn=f"t{turn}-unsent")
-        state = await close_told(self._store, self._settling, turn, question.chat, reply, before)
-        self._metrics.turns_ended.add(state)
+            await self.notices.tell(question, "\n\n".join(notes), turn=f"t{turn}-unsent")
+        state = await close_told(self.store, self.settling, turn, question.chat, reply, before)
+        self.metrics.turns_ended.add(state)
 
     async def _make(self, run: Run, before: StoredTurn, surface: Surface) -> list[str | File]:
         """Return what is said, and the file, once both are stored."""
@@ -94,19 +85,19 @@ class Exports:
         extent = Extent(
             question.chat, "" if everything else question.sender.id, run.turn, newest_first=True, whole=False
         )
-        history = self._store.history
+        history = self.store.history
         stored = await history.count_exported(extent)
         if not stored:
             return [say("export_nothing", language)]
         most = min(limits.attachment_bytes, FILE_BYTES)
-        written = await write_chat(history.export_part(extent), ChatWriter(form, self._redact, self._zone), most)
+        written = await write_chat(history.export_part(extent), ChatWriter(form, self.redact, self.zone), most)
         command = limits.command_form.format(word=f"export {_ALL}")
         parts = [say("export" if everything else "export_own", language, turns=written.turns, all=command)]
         if left_out := stored - written.turns:
             parts.append(say("export_left_out", language, count=left_out, size=most // 2**20))
         name, media_type = _FORMS[form]
         call, told = ToolCall("export", "export", {"form": form}), "\n\n".join(parts)
-        await self._store.turns.start_call(run.turn, call, passnumber=1, position=0, effects=False)
+        await self.store.turns.start_call(run.turn, call, passnumber=1, position=0, effects=False)
         result = ToolResult(text=told, files=(ProducedFile(name, media_type, written.content),))
-        await self._store.turns.end_call(run.turn, call.id, result)
+        await self.store.turns.end_call(run.turn, call.id, result)
         return [told, File(name, media_type, written.content)]

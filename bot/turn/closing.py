@@ -45,32 +45,20 @@ class Outcome:
     """What a person is asked under it."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Closing:
     """Ends answers; one object for the whole process."""
 
-    def __init__(
-        self,
-        store: Store,
-        models: Models,
-        once: Once,
-        settling: Settling,
-        summaries: Summaries,
-        approvals: Approvals,
-        metrics: Metrics,
-        clock: Clock,
-        answers: AnswerSettings,
-        redact: Redact,
-    ) -> None:
-        self._store = store
-        self._models = models
-        self._once = once
-        self._settling = settling
-        self._summaries = summaries
-        self._approvals = approvals
-        self._metrics = metrics
-        self._clock = clock
-        self._answers = answers
-        self._redact = redact
+    store: Store
+    models: Models
+    once: Once
+    settling: Settling
+    summaries: Summaries
+    approvals: Approvals
+    metrics: Metrics
+    clock: Clock
+    answers: AnswerSettings
+    redact: Redact
 
     async def write_under(self, draft: Draft, outcome: Finished | Failed | None) -> Outcome:
         """Write what belongs under an answer: sources, workings, files that could not be sent, how it ended."""
@@ -80,21 +68,21 @@ class Closing:
         if isinstance(outcome, Finished) and asks is None and not begun:
             told = Failed("empty", "nothing of the answer can be seen")
         note = self.write_note(draft, told)
-        if isinstance(outcome, Failed) and not await is_said(outcome, draft.known.question, self._once):
+        if isinstance(outcome, Failed) and not await is_said(outcome, draft.known.question, self.once):
             note = note if made.visible else ""
         under = await footer.write_footer(
-            self._store, turn, made.reasoning, language, self._redact, self._answers, draft.limits
+            self.store, turn, made.reasoning, language, self.redact, self.answers, draft.limits
         )
         # Who was turned away before a model began was answered by none.
         answered = isinstance(told, Finished) and bool(made.model)
         pictured = answered and any(one.content for one in draft.known.asked.pictures)
-        unseen = say("pictures_unseen", language) if pictured and not self._models.sees(made.model) else ""
+        unseen = say("pictures_unseen", language) if pictured and not self.models.sees(made.model) else ""
         sources = made.citations.list_cited(made.shown, language)
         for words in (unseen, sources, *under, *write_unsent(made.unsent, language, f"t{turn}"), note):
             if words:
                 draft.write(words)
         if asks is not None:
-            return Outcome(TurnState.DONE, say("approval_note", language), asked=await self._approvals.ask(draft, asks))
+            return Outcome(TurnState.DONE, say("approval_note", language), asked=await self.approvals.ask(draft, asks))
         if isinstance(outcome, Failed):
             goes_on = begun and outcome.sentence not in _NO_MORE
             return Outcome(
@@ -114,9 +102,9 @@ class Closing:
             case Failed():
                 turn, reference = draft.run.turn, reference_of(draft.run.turn)
                 log.warning("turn %s [%s]: %s", turn, reference, outcome.detail)
-                self._metrics.model_calls.add(self._models.name, outcome.sentence)
-                words["wait"] = how_long(max(1.0, outcome.until - self._clock.wall()), language)
-                estimate = self._models.estimator(self._models.name).tokens
+                self.metrics.model_calls.add(self.models.name, outcome.sentence)
+                words["wait"] = how_long(max(1.0, outcome.until - self.clock.wall()), language)
+                estimate = self.models.estimator(self.models.name).tokens
                 sentence, tokens = outcome.sentence, estimate(draft.known.asked.text)
                 if sentence == "too_long" and outcome.window:
                     sentence = "too_long_for_window" if tokens * 2 > outcome.window else "window_too_small"
@@ -136,21 +124,21 @@ class Closing:
         """
         known, made, reply, turn = draft.known, draft.made, draft.reply, draft.run.turn
         if end.state == TurnState.DONE and made.last_token and not reply.lost:
-            self._metrics.lag.observe(self._clock.monotonic() - made.last_token)
+            self.metrics.lag.observe(self.clock.monotonic() - made.last_token)
             self._count_waits(draft)
-        due = self._settling.due(reply, resumed=is_resumed(draft))
+        due = self.settling.due(reply, resumed=is_resumed(draft))
         told = join_origins(entry.origin for entry in briefing.entries)
-        entries = made.to_entries(known.asked, self._redact(end.note), self._redact, told=told)
-        await self._store.turns.close(
+        entries = made.to_entries(known.asked, self.redact(end.note), self.redact, told=told)
+        await self.store.turns.close(
             turn,
             end.state,
             entries,
             visible=reply.text,
-            reasoning=self._redact(made.reasoning),
+            reasoning=self.redact(made.reasoning),
             model=made.model or ("" if draft.unread else task.model.name),
             usage=made.usage,
             dollars=made.dollars,
-            error=self._redact(end.error or reply.lost),
+            error=self.redact(end.error or reply.lost),
             again_at=due.at if due else None,
             cuts=reply.cuts if due or end.asked else (),
             withheld=end.withheld,
@@ -158,11 +146,11 @@ class Closing:
             stays=stays,
         )
         chat = known.question.chat
-        self._settling.begin(turn, chat, due)
-        self._metrics.turns_ended.add(end.state)
+        self.settling.begin(turn, chat, due)
+        self.metrics.turns_ended.add(end.state)
         made.story.answered(end.state, pages=len(reply.refs), edits=reply.edits, usage=made.usage, dollars=made.dollars)
-        new = token_count([as_told(entry) for entry in entries], self._models.estimator(task.model.name).tokens)
-        self._summaries.summarise_after_turn(
+        new = token_count([as_told(entry) for entry in entries], self.models.estimator(task.model.name).tokens)
+        self.summaries.summarise_after_turn(
             chat, task.model, briefing.past_tokens + new, room=briefing.room, left_out=briefing.left_out > 0
         )
 
@@ -171,9 +159,9 @@ class Closing:
         reader, came_at = draft.reply.cadence.reader, draft.run.came_at
         if reader.words_at is None or draft.run.limits.attempts > 1:
             return
-        self._metrics.reader_waits.observe(reader.waited)
+        self.metrics.reader_waits.observe(reader.waited)
         if came_at:
-            self._metrics.first_words.observe(reader.words_at - came_at)
+            self.metrics.first_words.observe(reader.words_at - came_at)
 
 
 def is_resumed(draft: Draft) -> bool:

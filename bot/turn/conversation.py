@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from bot.agent import Agent, Failed, Finished, Task, answer_with, policy_for
 from bot.context import Briefings, ChatBook, Summaries
@@ -64,67 +64,80 @@ SERVERS_SECONDS = 5.0
 """How long after the start a turn waits for the tools of MCP servers that are being started."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Conversation:
     """Runs turns; one object for the whole process, one `run` per turn."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        models: Models,
-        agent: Agent,
-        registry: ToolRegistry,
-        replies: Replies,
-        notices: Notices,
-        clock: Clock,
-        answers: AnswerSettings,
-        turns: TurnSettings,
-        redact: Redact,
-        surface: Callable[[MessageSent], Surface],
-        quotas: Quotas,
-        once: Once,
-        summaries: Summaries,
-        briefings: Briefings,
-        settling: Settling,
-        earlier: ThreadContext,
-        enclosed: AttachmentReader,
-        book: ChatBook,
-        offers: ToolOffer,
-        joins: Merging,
-        approvals: Approvals,
-        narrator: Narrator,
-        metrics: Metrics | None = None,
-        limits: Limits = LIMITS,
-    ) -> None:
-        self._store = store
-        self._agent = agent
-        self._registry = registry
-        self._replies = replies
-        self._notices = notices
-        self._clock = clock
-        self._answers = answers
-        self._turn_seconds = turns.turn_seconds
-        self._surface = surface
-        self._prices = quotas.prices
-        self._payer_for = quotas.payer_for
-        self._settling = settling
-        self._offers = offers
-        self._metrics = metrics or Metrics()
-        self._lookup = Loading(store, models, book, briefings, quotas, earlier, enclosed)
-        self._asking = TaskMaker(
-            store, models, briefings, offers, quotas, clock, answers.time_zone, joins, approvals, limits
+    store: Store
+    models: Models
+    agent: Agent
+    registry: ToolRegistry
+    replies: Replies
+    notices: Notices
+    clock: Clock
+    answers: AnswerSettings
+    turns: TurnSettings
+    redact: Redact
+    surface: Callable[[MessageSent], Surface]
+    quotas: Quotas
+    once: Once
+    summaries: Summaries
+    briefings: Briefings
+    settling: Settling
+    earlier: ThreadContext
+    enclosed: AttachmentReader
+    book: ChatBook
+    offers: ToolOffer
+    joins: Merging
+    approvals: Approvals
+    narrator: Narrator
+    metrics: Metrics = field(default_factory=Metrics)
+    limits: Limits = LIMITS
+
+    def __post_init__(self) -> None:
+        self._lookup = Loading(
+            store=self.store,
+            models=self.models,
+            book=self.book,
+            briefings=self.briefings,
+            quotas=self.quotas,
+            earlier=self.earlier,
+            enclosed=self.enclosed,
         )
-        self._joins = joins
-        self._approvals = approvals
-        self._narrations = Narrations(store, narrator, replies, notices, once)
-        self._showing = EventTaker(store, registry, quotas.prices, self._metrics, clock)
+        self._asking = TaskMaker(
+            store=self.store,
+            models=self.models,
+            briefings=self.briefings,
+            offers=self.offers,
+            quotas=self.quotas,
+            clock=self.clock,
+            zone=self.answers.time_zone,
+            joins=self.joins,
+            approvals=self.approvals,
+            limits=self.limits,
+        )
+        self._narrations = Narrations(
+            store=self.store, narrator=self.narrator, replies=self.replies, notices=self.notices, once=self.once
+        )
+        self._showing = EventTaker(
+            store=self.store, registry=self.registry, prices=self.quotas.prices, metrics=self.metrics, clock=self.clock
+        )
         self._endings = Closing(
-            store, models, once, settling, summaries, approvals, self._metrics, clock, answers, redact
+            store=self.store,
+            models=self.models,
+            once=self.once,
+            settling=self.settling,
+            summaries=self.summaries,
+            approvals=self.approvals,
+            metrics=self.metrics,
+            clock=self.clock,
+            answers=self.answers,
+            redact=self.redact,
         )
 
     async def prepare(self) -> None:
         """Do what the first answer would wait for."""
-        await self._offers.prepare()
+        await self.offers.prepare()
 
     async def run(
         self,
@@ -143,12 +156,12 @@ class Conversation:
             do: does what a command asks, in place of an answer by a model.
         """
         if running.came_at:
-            self._metrics.queue_wait.observe(self._clock.monotonic() - running.came_at)
-        limits = TurnLimits(self._clock.monotonic() + self._turn_seconds)
+            self.metrics.queue_wait.observe(self.clock.monotonic() - running.came_at)
+        limits = TurnLimits(self.clock.monotonic() + self.turns.turn_seconds)
         ending, came_at = lambda: running.ending, running.came_at
         run = Run(turn, question, language, ending, limits, came_at, running.at_stage, running.speaks, do)
         try:
-            await self._joins.collect(run)
+            await self.joins.collect(run)
             await self._try_until_answered(run)
         except asyncio.CancelledError:
             match running.ending:
@@ -167,8 +180,8 @@ class Conversation:
         Raises:
             StoreError: the store does not work now.
         """
-        with charge(await self._payer_for(run.question)):
-            await self._narrations.read_aloud(run, self._surface(run.question))
+        with charge(await self.quotas.payer_for(run.question)):
+            await self._narrations.read_aloud(run, self.surface(run.question))
 
     async def withdraw(self, id: int, question: MessageSent, answer: int) -> None:
         """Take a reply and its turns back, because the question was deleted; `id` is the inbox row that says so.
@@ -176,31 +189,31 @@ class Conversation:
         Raises:
             StoreError: the store does not work now.
         """
-        stored = await self._store.turns.load_standing(answer)
-        await self._settling.drop(stored.turn)
+        stored = await self.store.turns.load_standing(answer)
+        await self.settling.drop(stored.turn)
         try:
-            await self._replies.take_back(self._surface(question), stored)
+            await self.replies.take_back(self.surface(question), stored)
         except DeliveryError as error:
             log.warning("turn %s: the reply to a deleted question stays: %s", answer, error)
-        await self._store.turns.forget(question.chat, question.message_id)
-        await self._store.intake.end(id, InboxState.DONE)
+        await self.store.turns.forget(question.chat, question.message_id)
+        await self.store.intake.end(id, InboxState.DONE)
 
     async def _stop(self, run: Run) -> None:
         """End a turn that was stopped where no answer was being shown."""
         with suppress(StoreError):
-            await self._store.intake.end(run.turn, InboxState.STOPPED)
+            await self.store.intake.end(run.turn, InboxState.STOPPED)
         if not run.shown:
-            self._notices.soon(run.question, say("stopped", run.language))
+            self.notices.soon(run.question, say("stopped", run.language))
 
     async def _take_back(self, run: Run) -> None:
         """Take the attempt of a process that ends in good order back, if the store can be written to."""
         with suppress(StoreError):
-            await run.limits.take_back(lambda: self._store.intake.pause(run.turn))
+            await run.limits.take_back(lambda: self.store.intake.pause(run.turn))
 
     async def _try_until_answered(self, run: Run) -> None:
         """Try to answer until neither the store nor the platform fails."""
         turn, question = run.turn, run.question
-        backoff = Backoff(self._clock)
+        backoff = Backoff(self.clock)
         while True:
             try:
                 await run.at_stage()
@@ -209,12 +222,12 @@ class Conversation:
             except StoreError as error:
                 log.error("turn %s [%s] waits: %s", turn, reference_of(turn), error)
                 if not backoff.tries:
-                    await self._notices.apologise(question, say("store", run.language, id=reference_of(turn)))
+                    await self.notices.apologise(question, say("store", run.language, id=reference_of(turn)))
             except Unreachable as error:
                 log.warning("turn %s waits: %s", turn, error)
-            paused = self._clock.monotonic()
+            paused = self.clock.monotonic()
             await backoff.wait()
-            run.limits.deadline += self._clock.monotonic() - paused
+            run.limits.deadline += self.clock.monotonic() - paused
 
     async def _try_once(self, run: Run) -> None:
         """Answer the question, going on from what is stored.
@@ -232,27 +245,27 @@ class Conversation:
         except Exception:
             reference = reference_of(turn)
             log.exception("turn %s [%s] failed", turn, reference)
-            self._metrics.turns_ended.add(TurnState.FAILED)
-            await self._notices.apologise(question, say("failed", run.language, id=reference))
-            await self._store.intake.end(turn, InboxState.FAILED)
+            self.metrics.turns_ended.add(TurnState.FAILED)
+            await self.notices.apologise(question, say("failed", run.language, id=reference))
+            await self.store.intake.end(turn, InboxState.FAILED)
 
     async def _try_to_answer(self, run: Run) -> None:
         question = run.question
         if run.do is not None:
-            await run.limits.count(lambda: self._store.turns.begin(run.turn, question.chat, question.sender.id))
+            await run.limits.count(lambda: self.store.turns.begin(run.turn, question.chat, question.sender.id))
             if await self._may_begin(run):
                 await run.do(run)
             return
-        await self._registry.settle(SERVERS_SECONDS)
+        await self.registry.settle(SERVERS_SECONDS)
         await self._wait_for_allowed(run)
-        permit, named = await self._offers.find_named(
-            question, run.language, lambda: self._surface(question).limits.command_form
+        permit, named = await self.offers.find_named(
+            question, run.language, lambda: self.surface(question).limits.command_form
         )
         if named is not None and named.call is None and named.problem:
             await self._refuse(run, named.problem)
             return
         if question.replaces:
-            await self._settling.drop(await self._lookup.take_over(run))
+            await self.settling.drop(await self._lookup.take_over(run))
         known = await self._look_up(run)
         if known.stands:
             await self._speak_on(run, known)
@@ -266,13 +279,13 @@ class Conversation:
         Raises:
             StoreError: the store does not work now.
         """
-        decision = await self._approvals.decision_of(run.turn, run.question)
-        if decision is None or not decision.allowed or not self._registry.could_bring(decision.call.name):
+        decision = await self.approvals.decision_of(run.turn, run.question)
+        if decision is None or not decision.allowed or not self.registry.could_bring(decision.call.name):
             return
-        since = self._clock.monotonic()
-        async with self._replies.sign(self._surface(run.question), f"t{run.turn}", say("thinking", run.language)):
-            await self._registry.wait_for(decision.call.name)
-        run.limits.deadline += self._clock.monotonic() - since
+        since = self.clock.monotonic()
+        async with self.replies.sign(self.surface(run.question), f"t{run.turn}", say("thinking", run.language)):
+            await self.registry.wait_for(decision.call.name)
+        run.limits.deadline += self.clock.monotonic() - since
 
     async def _look_up(self, run: Run) -> Known:
         """Load what the answer needs; while somebody is listened to, for seconds, that can be seen.
@@ -284,35 +297,35 @@ class Conversation:
         if all(one.heard or one.kind not in AUDIBLE for one in enclosed_in(run.question)):
             return await self._lookup.look_up(run)
         words = say("listening", run.language)
-        async with self._replies.sign(self._surface(run.question), f"t{run.turn}", words):
+        async with self.replies.sign(self.surface(run.question), f"t{run.turn}", words):
             return await self._lookup.look_up(run)
 
     async def _refuse(self, run: Run, problem: str) -> None:
         """Say why the tool that the question names cannot be called: no record is opened, and no model told later."""
-        await run.limits.count(lambda: self._store.intake.begin(run.turn))
+        await run.limits.count(lambda: self.store.intake.begin(run.turn))
         if await self._may_begin(run):
-            await self._notices.tell(run.question, problem, turn=f"t{run.turn}")
-            await self._store.intake.end(run.turn, InboxState.DONE)
+            await self.notices.tell(run.question, problem, turn=f"t{run.turn}")
+            await self.store.intake.end(run.turn, InboxState.DONE)
 
     async def _may_begin(self, run: Run) -> bool:
         """Return True if the turn may begin: it has not ended, and no more processes than allowed died over it."""
         if not run.limits.attempts:
             return False
-        self._metrics.turns_begun.add()
+        self.metrics.turns_begun.add()
         if not run.limits.exceeded:
             return True
         turn, reference = run.turn, reference_of(run.turn)
-        await self._notices.tell(run.question, say("failed", run.language, id=reference), turn=f"t{turn}")
-        await self._store.intake.end(turn, InboxState.FAILED)
+        await self.notices.tell(run.question, say("failed", run.language, id=reference), turn=f"t{turn}")
+        await self.store.intake.end(turn, InboxState.FAILED)
         log.error("turn %s [%s]: given up after %d attempts", turn, reference, run.limits.attempts - 1)
-        self._metrics.turns_ended.add(TurnState.FAILED)
+        self.metrics.turns_ended.add(TurnState.FAILED)
         return False
 
     async def _answer(self, run: Run, known: Known, permit: Permit, named: NamedCall | None) -> None:
         """Take over what earlier tries brought, ask the agent, show the answer, and close the turn."""
         draft = self._resume(run, known)
         await asyncio.sleep(0)  # nobody else waits for all that a long question takes in one piece
-        may_ask = self._replies.can_ask(run.question)
+        may_ask = self.replies.can_ask(run.question)
         task, briefing = await self._asking.make_task(draft, permit, named, may_ask=may_ask)
         speaks = False
         async with self._narrations.beside(draft.voice, run.question.chat):
@@ -323,22 +336,22 @@ class Conversation:
             made.unsent = draft.reply.undelivered
             if made.unsent:
                 notes = write_unsent(made.unsent, run.language, f"t{run.turn}")
-                await self._notices.tell(known.question, "\n\n".join(notes), turn=f"t{run.turn}-unsent")
+                await self.notices.tell(known.question, "\n\n".join(notes), turn=f"t{run.turn}-unsent")
             speaks = draft.voice is not None and bool(draft.reply.visible)
             await self._endings.close(draft, end, task, briefing, stays=speaks)
             if end.asked is not None:
-                await self._approvals.follow(end.asked)
+                await self.approvals.follow(end.asked)
             if draft.voice is not None and speaks:
                 await self._narrations.complete(draft.voice, run)
         if speaks:
-            await self._store.intake.end(run.turn, InboxState(end.state))
+            await self.store.intake.end(run.turn, InboxState(end.state))
 
     async def _speak_on(self, run: Run, known: Known) -> None:
         """Speak what is missing of an answer that a former process completed, unless too many died over it."""
         if run.limits.attempts and not run.limits.exceeded:
             with charge(replace(known.payer, turn=run.turn)):
-                await self._narrations.speak_on(run, known, self._surface(run.question))
-        await self._store.intake.end(run.turn, InboxState.DONE)
+                await self._narrations.speak_on(run, known, self.surface(run.question))
+        await self.store.intake.end(run.turn, InboxState.DONE)
 
     async def _show_whole(self, draft: Draft, task: Task) -> Outcome | None:
         """Show the answer until it stands for good; how it ended, or None where the process ends before it."""
@@ -352,7 +365,7 @@ class Conversation:
                 if end.asked is not None:
                     reply.offer(approval_buttons(end.asked))
                 else:
-                    self._replies.offer(reply, run.turn, run.question, run.language, goes_on=end.goes_on)
+                    self.replies.offer(reply, run.turn, run.question, run.language, goes_on=end.goes_on)
                 if voice := draft.voice if end.state == TurnState.DONE else None:
                     voice.end()
                 await finish(reply, run, end.state, voice.ends_spoken if voice else None)
@@ -365,9 +378,9 @@ class Conversation:
     def _resume(self, run: Run, known: Known) -> Draft:
         """Open the reply, and take over what earlier tries brought."""
         question, before = known.question, known.before
-        policy = policy_for(question, self._answers.unknown_links)
-        surface = self._surface(question)
-        reply = self._replies.answer(
+        policy = policy_for(question, self.answers.unknown_links)
+        surface = self.surface(question)
+        reply = self.replies.answer(
             surface,
             question.chat,
             before,
@@ -377,11 +390,11 @@ class Conversation:
             in_place=known.in_place,
             shown=run.shown,
         )
-        made = Progress(Story(self._clock))
+        made = Progress(Story(self.clock))
         made.story.asked(question, run.limits.attempts)
         voice = self._narrations.begin(run, known, reply, policy)
-        draft = Draft(run, known, self._answers, policy, reply, surface.limits, made, voice=voice)
-        draft.resume(self._registry, self._prices)
+        draft = Draft(run, known, self.answers, policy, reply, surface.limits, made, voice=voice)
+        draft.resume(self.registry, self.quotas.prices)
         return draft
 
     async def _show(self, draft: Draft, task: Task) -> Outcome | None:
@@ -415,7 +428,7 @@ class Conversation:
 
     async def _follow(self, draft: Draft, task: Task) -> Finished | Failed | None:
         """Ask, and show what comes; None where nobody can read the rest."""
-        answer = answer_with(draft.unread) if draft.unread else self._agent.answer(task)
+        answer = answer_with(draft.unread) if draft.unread else self.agent.answer(task)
         async with draft.reply.followed(), aclosing(answer) as events:
             async for event in events:
                 outcome = await self._showing.take(draft, event)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bot.agent import (
     GAP,
     EarlyCall,
@@ -29,15 +31,15 @@ from bot.turn.progress import Progress
 from tools.registry import ToolRegistry
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class EventTaker:
     """Shows answers while they are made; one object for the whole process."""
 
-    def __init__(self, store: Store, registry: ToolRegistry, prices: Prices, metrics: Metrics, clock: Clock) -> None:
-        self._store = store
-        self._registry = registry
-        self._prices = prices
-        self._metrics = metrics
-        self._clock = clock
+    store: Store
+    registry: ToolRegistry
+    prices: Prices
+    metrics: Metrics
+    clock: Clock
 
     async def take(self, draft: Draft, event: Event) -> Finished | Failed | None:
         """Store and show one event; the last one of an answer is returned.
@@ -74,7 +76,7 @@ class EventTaker:
 
     def _text(self, draft: Draft, text: str) -> None:
         made = draft.made
-        made.last_token = self._clock.monotonic()
+        made.last_token = self.clock.monotonic()
         # What stands between two passes is ours, and never told to a model as its own words.
         said = text if made.current else text.removeprefix(GAP)
         draft.reply.clear_status()
@@ -84,25 +86,23 @@ class EventTaker:
     async def _pass_ended(self, draft: Draft, event: PassEnded) -> None:
         made, usage = draft.made, event.usage
         made.model, made.usage = event.model or made.model, made.usage + usage
-        made.dollars += self._prices.dollars_of(event.model, usage) or 0.0
+        made.dollars += self.prices.dollars_of(event.model, usage) or 0.0
         number = len(made.passes) + 1
-        entry = await self._store.turns.save_pass(draft.run.turn, number, event.entry, event.model, usage)
+        entry = await self.store.turns.save_pass(draft.run.turn, number, event.entry, event.model, usage)
         made.passes.append(entry)
         made.current.clear()
         made.thinking.clear()
         made.story.thought(len(made.passes), event.model, usage, entry.calls)
         if event.model:
-            self._metrics.called(event.model, usage)
+            self.metrics.called(event.model, usage)
 
     async def _tool_started(self, draft: Draft, event: ToolStarted) -> None:
         passes, call = draft.made.passes, event.call
         position = [one.id for one in passes[-1].calls].index(call.id)
-        spec = self._registry.spec(call.name)
+        spec = self.registry.spec(call.name)
         # What a person allowed is allowed once, whatever the tool says of itself.
         once = event.allowed or bool(spec and spec.effects)
-        await self._store.turns.start_call(
-            draft.run.turn, call, passnumber=len(passes), position=position, effects=once
-        )
+        await self.store.turns.start_call(draft.run.turn, call, passnumber=len(passes), position=position, effects=once)
         draft.reply.status(call.id, event.status)
 
     async def _tool_finished(self, draft: Draft, event: ToolFinished) -> None:
@@ -110,10 +110,10 @@ class EventTaker:
         made.results[len(made.passes), call.id] = tool_entry(call, result, made.marker, made.passes[-1].origin)
         made.dollars += result.dollars
         made.citations.add(result.sources)
-        learn_result(draft.policy, self._registry.spec(call.name), call, result)
-        await self._store.turns.end_call(draft.run.turn, call.id, result)
-        self._metrics.tool_calls.add(call.name, result.status)
-        self._metrics.tool_seconds.add(call.name, amount=result.seconds)
+        learn_result(draft.policy, self.registry.spec(call.name), call, result)
+        await self.store.turns.end_call(draft.run.turn, call.id, result)
+        self.metrics.tool_calls.add(call.name, result.status)
+        self.metrics.tool_seconds.add(call.name, amount=result.seconds)
         made.story.called(call, result)
         draft.reply.ended(call.id, result.status)
 

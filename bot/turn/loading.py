@@ -40,26 +40,19 @@ class Known:
     """The answer is complete and stored, and only its voice may be missing."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Loading:
     """Looks up what is known before a question is asked; one object for the whole process."""
 
-    def __init__(
-        self,
-        store: Store,
-        models: Models,
-        book: ChatBook,
-        briefings: Briefings,
-        quotas: Quotas,
-        earlier: ThreadContext,
-        enclosed: AttachmentReader,
-    ) -> None:
-        self._store = store
-        self._models = models
-        self._book = book
-        self._briefings = briefings
-        self._quotas = quotas
-        self._earlier = earlier
-        self._enclosed = enclosed
+    store: Store
+    models: Models
+    book: ChatBook
+    briefings: Briefings
+    quotas: Quotas
+    earlier: ThreadContext
+    enclosed: AttachmentReader
+
+    def __post_init__(self) -> None:
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
 
     async def take_over(self, run: Run) -> int:
@@ -69,7 +62,7 @@ class Loading:
             StoreError: the store does not work now.
         """
         question = run.question
-        return await self._store.turns.take_over(run.turn, question.replaces, question.chat, question.sender.id)
+        return await self.store.turns.take_over(run.turn, question.replaces, question.chat, question.sender.id)
 
     async def look_up(self, run: Run) -> Known:
         """Count the attempt of this process, and load what an answer to the question needs.
@@ -78,23 +71,23 @@ class Loading:
             StoreError: it cannot be looked up now.
             Unreachable: the platform is not connected now.
         """
-        store, question = self._store, run.question
+        store, question = self.store, run.question
         async with self._starts:
             # Side by side they are one way to the store's threads and back. What is stored of a turn that is opened
             # only now is nothing, whichever comes first.
             _, before, options, past, facts, payer = await asyncio.gather(
                 run.limits.count(lambda: store.turns.begin(run.turn, question.chat, question.sender.id)),
                 store.turns.load(run.turn),
-                self._book.options_of(question.chat),
-                self._briefings.load_past(question, run.turn),
+                self.book.options_of(question.chat),
+                self.briefings.load_past(question, run.turn),
                 ChatFacts(store.facts, question).load_pinned(),
-                self._quotas.payer_for(question),
+                self.quotas.payer_for(question),
             )
         # Of a turn that has ended, its pages are kept and its passes are not.
         if before.pages and not before.passes and await store.turns.load_shown(run.turn) is not None:
             return Known(before, options, past, facts, payer, question, user_entry(question), stands=True)
-        model = options.model or self._models.name
-        question = await self._earlier.complete(question, model)
+        model = options.model or self.models.name
+        question = await self.earlier.complete(question, model)
         replaced = await store.turns.load_replaced(run.turn) if question.replaces else None
         if replaced is not None and replaced.question.text != question.text and (replaced.later or before.passes):
             question = replace(question, before_change=replaced.question.text)
@@ -103,7 +96,7 @@ class Loading:
         if run.limits.attempts and not run.limits.exceeded:
             with charge(payer):
                 # A token is four characters of English, and less than two of Chinese: about a quarter of the window.
-                question, pictures = await self._enclosed.bring(question, self._briefings.window_of(model) // 2)
+                question, pictures = await self.enclosed.bring(question, self.briefings.window_of(model) // 2)
             await self._keep_enclosed(run, question)
         spoken = with_spoken(question)
         if not question.text.strip():
@@ -121,7 +114,7 @@ class Loading:
             kept = replace(kept, quoted=replace(before.quoted, enclosed=tuple(map(_to_keep, asked.enclosed))))
         if _states(kept) != _states(before):
             run.question = kept
-            await self._store.intake.keep_enclosed(run.turn, kept)
+            await self.store.intake.keep_enclosed(run.turn, kept)
 
 
 def _to_keep(one: Enclosure) -> Enclosure:

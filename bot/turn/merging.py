@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bot.context import Busy, ChatBook, user_entry
 from bot.contract import LONGEST_TEXT, Clock, MessageSent, StoreError, UserEntry, time_limit
@@ -25,14 +25,14 @@ COLLECT_SECONDS = 2.0
 """How far apart questions come that are one: who sends a thought in pieces sends the next within this."""
 
 
+@dataclass(eq=False, repr=False)
 class Merging:
     """Joins questions and ends answers for newer ones; one object for the process."""
 
-    def __init__(self, store: Store, book: ChatBook, queue: TurnQueue, clock: Clock) -> None:
-        self._store = store
-        self._book = book
-        self._queue = queue
-        self._clock = clock
+    store: Store
+    book: ChatBook
+    queue: TurnQueue
+    clock: Clock
 
     async def interrupt(self, question: MessageSent) -> None:
         """End the running answer to an earlier question of the same person, where the chat wants it so.
@@ -40,7 +40,7 @@ class Merging:
         Raises:
             StoreError: what the chat wants cannot be read now.
         """
-        running = self._queue.find_running(question.chat)
+        running = self.queue.find_running(question.chat)
         if running is None or running.person != question.sender.id:
             return
         if await self._mode_of(question) is Busy.INTERRUPT:
@@ -49,36 +49,36 @@ class Merging:
     async def collect(self, run: Run) -> None:
         """Wait for the rest of a question that came in part; let the questions join that come within `COLLECT_SECONDS`
         of each other, where the chat wants it so."""
-        running = self._queue.find_running(run.question.chat)
+        running = self.queue.find_running(run.question.chat)
         if running is not None and running.id == run.turn and running.gathers:
             if run.question.unfinished:
-                await self._clock.sleep(PART_SECONDS)  # what comes takes this one's place
+                await self.clock.sleep(PART_SECONDS)  # what comes takes this one's place
             running.gathers = False
         running = self._running_of(run)
         if running is None or not await self._wants(run, Busy.COLLECT):
             return
         chat, last = run.question.chat, running.came_at
         while True:
-            following = self._queue.peek(chat)
+            following = self.queue.peek(chat)
             if following is not None:
                 if following.came_at - last > COLLECT_SECONDS or not await self._join(run, following):
                     return
                 last = following.came_at
                 continue
-            left = last + COLLECT_SECONDS - self._clock.monotonic()
+            left = last + COLLECT_SECONDS - self.clock.monotonic()
             if left <= 0:
                 return
             with suppress(TimeoutError):
-                async with time_limit(self._clock, left):
-                    await self._queue.wait_for_more(chat)
+                async with time_limit(self.clock, left):
+                    await self.queue.wait_for_more(chat)
 
     async def steer(self, run: Run) -> list[UserEntry]:
         """Let the questions join that came meanwhile, where the chat wants it so; return what the model is told."""
         chat, told = run.question.chat, list[UserEntry]()
         # What waits is looked at first: it is seldom anything, and what the chat wants is read from the database.
-        if self._queue.peek(chat) is None or self._running_of(run) is None or not await self._wants(run, Busy.STEER):
+        if self.queue.peek(chat) is None or self._running_of(run) is None or not await self._wants(run, Busy.STEER):
             return told
-        while (following := self._queue.peek(chat)) is not None and following.question is not None:
+        while (following := self.queue.peek(chat)) is not None and following.question is not None:
             # What is enclosed is read and listened to when a turn begins.
             if following.question.enclosed or not await self._join(run, following):
                 break
@@ -87,7 +87,7 @@ class Merging:
 
     def _running_of(self, run: Run) -> Running | None:
         """Return what the chat is busy with, if it is this turn and its own row asks the question."""
-        running = self._queue.find_running(run.question.chat)
+        running = self.queue.find_running(run.question.chat)
         return running if running is not None and running.id == run.turn and running.question is not None else None
 
     async def _wants(self, run: Run, mode: Busy) -> bool:
@@ -96,7 +96,7 @@ class Merging:
         return False
 
     async def _mode_of(self, question: MessageSent) -> Busy:
-        return (await self._book.options_of(question.chat)).busy
+        return (await self.book.options_of(question.chat)).busy
 
     async def _join(self, run: Run, following: Waiting) -> bool:
         """Let what comes next join the question of a turn; return whether it could."""
@@ -110,10 +110,10 @@ class Merging:
             return False
         joined = replace(before, text=text, enclosed=before.enclosed + after.enclosed, joined=True)
         try:
-            await self._store.intake.join(run.turn, joined, following.id)
+            await self.store.intake.join(run.turn, joined, following.id)
         except StoreError as error:
             log.warning("turn %d: the next question waits for a turn of its own: %s", run.turn, error)
             return False
         run.question = joined
-        self._queue.drop_next(before.chat)
+        self.queue.drop_next(before.chat)
         return True

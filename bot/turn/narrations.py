@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from bot.contract import AssistantEntry, ChatId, MessageSent, Surface, Usage
@@ -23,32 +24,34 @@ AGAIN_AFTER: Final = 3_600.0
 """Seconds in which a chat is told once that it hears nothing."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Narrations:
     """Speaks answers; one object for the process."""
 
-    def __init__(self, store: Store, narrator: Narrator, replies: Replies, notices: Notices, once: Once) -> None:
-        self._store = store
-        self._narrator = narrator
-        self._replies = replies
-        self._notices = notices
-        self._once = once
+    store: Store
+    narrator: Narrator
+    replies: Replies
+    notices: Notices
+    once: Once
+
+    def __post_init__(self) -> None:
         self._newest: dict[ChatId, Narration] = {}
         """What is spoken in each chat now."""
 
     def begin(self, run: Run, known: Known, reply: ReplyStream, policy: LinkPolicy) -> Narration | None:
         """Return what speaks an answer that is about to be made; None where its chat does not want that."""
-        if not known.options.voice or not self._narrator.ready or run.question.target.private:
+        if not known.options.voice or not self.narrator.ready or run.question.target.private:
             return None
-        posts = self._replies.voice(reply.surface, run.question.chat, known.before, reply)
+        posts = self.replies.voice(reply.surface, run.question.chat, known.before, reply)
         return self._open(run, reply.surface, posts, policy)
 
     def _open(
         self, run: Run, surface: Surface, posts: VoicePosts, policy: LinkPolicy, *, whole: bool = False
     ) -> Narration:
         """Return what speaks after what is spoken in the chat already."""
-        chat, form, filters = run.question.chat, surface.limits.sound, self._replies.filter_for(policy)
+        chat, form, filters = run.question.chat, surface.limits.sound, self.replies.filter_for(policy)
         voice = Narration(
-            self._narrator,
+            self.narrator,
             posts,
             filters,
             form,
@@ -78,10 +81,10 @@ class Narrations:
             StoreError: the store does not work now.
         """
         chat = run.question.chat
-        words = _words_of(await self._store.history.list_entries(chat, limit=_ENTRIES), run.turn)
-        if not self._narrator.ready or not words:
+        words = _words_of(await self.store.history.list_entries(chat, limit=_ENTRIES), run.turn)
+        if not self.narrator.ready or not words:
             return
-        posts = self._replies.voice(surface, chat, known.before)
+        posts = self.replies.voice(surface, chat, known.before)
         voice = self._open(run, surface, posts, LinkPolicy())
         async with self.beside(voice, chat):
             voice.say(words)
@@ -94,21 +97,19 @@ class Narrations:
         Raises:
             StoreError: the store does not work now.
         """
-        before = await self._store.turns.load(run.turn)
-        if problem := await self._read_aloud(run, before, surface) if self._narrator.ready else "voice_unset":
+        before = await self.store.turns.load(run.turn)
+        if problem := await self._read_aloud(run, before, surface) if self.narrator.ready else "voice_unset":
             command = surface.limits.command_form.format(word="voice on")
-            await self._notices.tell(
-                run.question, say(problem, run.language, command=command), turn=f"t{run.turn}-said"
-            )
-        await self._store.turns.close(run.turn, TurnState.DONE, (), visible="", reasoning="", model="", usage=Usage())
+            await self.notices.tell(run.question, say(problem, run.language, command=command), turn=f"t{run.turn}-said")
+        await self.store.turns.close(run.turn, TurnState.DONE, (), visible="", reasoning="", model="", usage=Usage())
 
     async def _read_aloud(self, run: Run, before: StoredTurn, surface: Surface) -> str:
         """Return why nothing is spoken, as a key of `bot.sentences`; empty where it is."""
         chat = run.question.chat
-        rows = await self._store.history.list_entries(chat, turn=run.turn, limit=_ENTRIES)
+        rows = await self.store.history.list_entries(chat, turn=run.turn, limit=_ENTRIES)
         if rows and not await self._is_meant(run.question, rows[-1].turn):
             rows = []
-        posts = self._replies.voice(surface, chat, before)
+        posts = self.replies.voice(surface, chat, before)
         voice = self._open(run, surface, posts, LinkPolicy(), whole=True)
         async with self.beside(voice, chat):
             voice.say(_words_of(rows, rows[-1].turn if rows else 0))
@@ -118,7 +119,7 @@ class Narrations:
     async def _is_meant(self, question: MessageSent, turn: int) -> bool:
         """Return whether a command means the answer of this turn, which is the newest where `/new` has left behind the
         one that it replies to."""
-        turns = self._store.turns
+        turns = self.store.turns
         shown = await turns.find_shown_in(question.chat, question.replies_to) if question.replies_to else 0
         return not shown or await turns.find_newest_answer(shown) == turn
 
@@ -129,8 +130,8 @@ class Narrations:
             StoreError: the store does not work now.
         """
         problem = await _wait(voice, run)
-        if problem and await self._once.claim(OncePer(f"{problem} in {run.question.chat}", AGAIN_AFTER)):
-            await self._notices.tell(run.question, say(problem, run.language), turn=f"t{run.turn}-voice")
+        if problem and await self.once.claim(OncePer(f"{problem} in {run.question.chat}", AGAIN_AFTER)):
+            await self.notices.tell(run.question, say(problem, run.language), turn=f"t{run.turn}-voice")
 
 
 def _words_of(rows: Sequence[HistoryRow], turn: int) -> str:

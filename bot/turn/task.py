@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from bot.agent import Task
@@ -24,33 +24,23 @@ from bot.turn.tool_offer import ToolOffer
 from tools.base import ToolContext
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TaskMaker:
     """Makes the tasks of an agent; one object for the whole process."""
 
-    def __init__(
-        self,
-        store: Store,
-        models: Models,
-        briefings: Briefings,
-        offers: ToolOffer,
-        quotas: Quotas,
-        clock: Clock,
-        zone: str,
-        joins: Merging,
-        approvals: Approvals,
-        limits: Limits,
-    ) -> None:
-        self._joins = joins
-        self._approvals = approvals
-        self._store = store
-        self._models = models
-        self._briefings = briefings
-        self._offers = offers
-        self._quotas = quotas
-        self._purse = DayPurse(quotas)
-        self._clock = clock
-        self._zone = zone
-        self._limits = limits
+    store: Store
+    models: Models
+    briefings: Briefings
+    offers: ToolOffer
+    quotas: Quotas
+    clock: Clock
+    zone: str
+    joins: Merging
+    approvals: Approvals
+    limits: Limits
+
+    def __post_init__(self) -> None:
+        self._purse = DayPurse(self.quotas)
 
     async def make_task(
         self, draft: Draft, permit: Permit, named: NamedCall | None, *, may_ask: bool
@@ -65,19 +55,19 @@ class TaskMaker:
         known, passes = draft.known, draft.made.passes
         question = known.question
         past = replace(known.past, entries=tuple(withhold(known.past.entries, permit.may_read)))
-        model = meter(self._models.choose(known.options.model), self._quotas, self._models.estimator)
-        decision = await self._approvals.decision_of(draft.run.turn, question)
+        model = meter(self.models.choose(known.options.model), self.quotas, self.models.estimator)
+        decision = await self.approvals.decision_of(draft.run.turn, question)
         decided = decision.call if decision is not None else None
-        first = decided or await self._offers.choose_first_call(question, permit, named)
+        first = decided or await self.offers.choose_first_call(question, permit, named)
         # What was called before a restart, or is called first, must be among the tools.
         forced = named.tool if named is not None else ""
         certain = [call.name for entry in passes for call in entry.calls]
         certain += [name for name in (first.name if first else "", forced) if name]
         told = (known.asked, *past.entries)
         certain += ["read_file"] if any(READ_ON in one.text for one in told if isinstance(one, UserEntry)) else []
-        choice = await self._offers.choose_tools(question, permit, past.entries, certain, model.name)
+        choice = await self.offers.choose_tools(question, permit, past.entries, certain, model.name)
         await asyncio.sleep(0)  # counting the tokens of a long question takes a moment, too
-        briefing = self._briefings.assemble(
+        briefing = self.briefings.assemble(
             question,
             known.asked,
             past,
@@ -86,7 +76,7 @@ class TaskMaker:
             choice.tools,
             known.options.told,
             choice.others,
-            self._offers.find_starting(permit),
+            self.offers.find_starting(permit),
         )
         task = Task(
             entries=briefing.entries,
@@ -102,23 +92,23 @@ class TaskMaker:
             may_ask=may_ask,
             passes=tuple(passes),
             results=draft.results,
-            listen=partial(self._joins.steer, draft.run),
+            listen=partial(self.joins.steer, draft.run),
             outcome_unknown=frozenset(draft.unknown),
         )
         return task, briefing
 
     def _tool_context(self, known: Known, run: Run) -> ToolContext:
-        question, store = known.question, self._store
+        question, store = known.question, self.store
         target = question.target if question.target.lasts else None
         return ToolContext(
             scope=str(question.chat),
             person=question.sender.id,
             language=run.language,
-            zone=self._zone,
+            zone=self.zone,
             facts=ChatFacts(store.facts, question),
-            now=lambda: datetime.datetime.fromtimestamp(self._clock.wall(), datetime.UTC),
-            timers=store.timers.bind(question.chat, question.sender, target, self._limits, grouped=question.group),
+            now=lambda: datetime.datetime.fromtimestamp(self.clock.wall(), datetime.UTC),
+            timers=store.timers.bind(question.chat, question.sender, target, self.limits, grouped=question.group),
             files=store.files,
             purse=self._purse,
-            time_left=lambda: run.limits.deadline - self._clock.monotonic(),
+            time_left=lambda: run.limits.deadline - self.clock.monotonic(),
         )

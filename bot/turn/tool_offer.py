@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from bot.context import Briefings, as_written, subject_of
 from bot.contract import AssistantEntry, Entry, MessageSent
@@ -13,48 +14,36 @@ from tools.base import ToolCall, ToolSpec
 from tools.registry import ToolRegistry
 
 
+@dataclass(eq=False, repr=False)
 class ToolOffer:
     """Chooses among the tools that who asks may use; one for the process."""
 
-    def __init__(
-        self,
-        registry: ToolRegistry,
-        rights: ToolRights,
-        chooser: Chooser,
-        briefings: Briefings,
-        models: Models,
-        *,
-        search_first: bool = False,
-    ) -> None:
-        """
-        Args:
-            search_first: begin with a search where a question plainly needs one.
-        """
-        self._registry = registry
-        self._rights = rights
-        self._chooser = chooser
-        self._briefings = briefings
-        self._models = models
-        self._search_first = search_first
+    registry: ToolRegistry
+    rights: ToolRights
+    chooser: Chooser
+    briefings: Briefings
+    models: Models
+    search_first: bool = False
+    """Begin with a search where a question plainly needs one."""
 
     async def prepare(self) -> None:
         """Look through the tools that there are, before somebody waits for it."""
-        await self._chooser.index(self._registry.specs())
+        await self.chooser.index(self.registry.specs())
 
     async def find_named(
         self, question: MessageSent, language: str, form: Callable[[], str]
     ) -> tuple[Permit, NamedCall | None]:
         """Return the asker's rights here, and the call that the question names; `form` is how a command is written."""
-        permit = await self._rights.permit_for(question)
-        closed = self._rights.explain_closed(permit, language)
+        permit = await self.rights.permit_for(question)
+        closed = self.rights.explain_closed(permit, language)
         return permit, named_call(as_written(question), self._specs_for(permit), language, closed, form)
 
     def _specs_for(self, permit: Permit) -> tuple[ToolSpec, ...]:
-        return self._registry.specs(None if permit.is_open else permit.allows)
+        return self.registry.specs(None if permit.is_open else permit.allows)
 
     def find_starting(self, permit: Permit) -> tuple[str, ...]:
         """Return the servers that are still being started, of those whose tools may be used."""
-        return self._registry.starting(permit.allows)
+        return self.registry.starting(permit.allows)
 
     async def choose_first_call(
         self, question: MessageSent, permit: Permit, named: NamedCall | None
@@ -62,10 +51,10 @@ class ToolOffer:
         """Return the call to make before the first pass: the person's own, or a search that is clearly needed."""
         if named is not None:
             return named.call
-        if not self._search_first or question.quoted is not None:
+        if not self.search_first or question.quoted is not None:
             return None
         specs = self._specs_for(permit)
-        return pre_search(question.text, specs, index=await self._chooser.index(specs))
+        return pre_search(question.text, specs, index=await self.chooser.index(specs))
 
     async def choose_tools(
         self, question: MessageSent, permit: Permit, history: Sequence[Entry], certain: Sequence[str], model: str
@@ -75,11 +64,11 @@ class ToolOffer:
         A small window is not filled with them: as many are offered, and then named, as half of it holds.
         """
         told = [entry for entry in history if isinstance(entry, AssistantEntry)]
-        return await self._chooser.choose(
+        return await self.chooser.choose(
             subject_of(question),
             self._specs_for(permit),
             [*(call.name for entry in told for call in entry.calls), *certain],
             before=told[-1].text if told else "",
             certain=certain,
-            room=Room(self._briefings.window_of(model) // 2, self._models.estimator(model).tokens),
+            room=Room(self.briefings.window_of(model) // 2, self.models.estimator(model).tokens),
         )

@@ -26,16 +26,16 @@ def endings(it: Rig, draft: Draft) -> Closing:
     bot, clock = it.bot, SystemClock()
     approvals = Approvals(bot.store, bot.settling, clock, ToolRuleSettings.model_construct())
     return Closing(
-        bot.store,
-        bot.models,
-        once_of(it),
-        bot.settling,
-        bot.summaries,
-        approvals,
-        bot.metrics,
-        clock,
-        draft.settings,
-        str,
+        store=bot.store,
+        models=bot.models,
+        once=once_of(it),
+        settling=bot.settling,
+        summaries=bot.summaries,
+        approvals=approvals,
+        metrics=bot.metrics,
+        clock=clock,
+        answers=draft.settings,
+        redact=str,
     )
 
 

@@ -192,7 +192,7 @@ async def test_a_file_that_the_platform_does_not_take_is_told_of_below_the_answe
 
 async def test_what_plainly_needs_a_search_begins_with_one_where_the_operator_wants_it(rig: OpenRig) -> None:
     async with rig(PRE_SEARCH="true", TAVILY_API_KEY="tvly-loopback-key-0123") as it:
-        offers = it.bot.conversation._offers
+        offers = it.bot.conversation.offers
         question = it.message("latest news about tea")
         permit, _ = await offers.find_named(question, "en", str)
 
@@ -375,7 +375,7 @@ async def test_all_tries_of_a_turn_share_its_time_and_pauses_between_them_cost_n
     async with rig(TURN_SECONDS="250") as it:
         it.model.script = lambda body: Reply("Tea is a leaf.")
         turn, turns = await turn_of(it, "What is tea?"), it.bot.store.turns
-        monkeypatch.setattr(it.bot.conversation, "_clock", clock)
+        monkeypatch.setattr(it.bot.conversation, "clock", clock)
         monkeypatch.setattr(turns, "save_pass", broken(StoreError("locked"), 2, turns.save_pass))
         begun = clock.now
         await turn.run()

@@ -33,7 +33,9 @@ ASKS = PassEnded(AssistantEntry(text="I reckon.", calls=(CALL,), reasoning="Hm."
 
 
 def showing(it: Rig) -> EventTaker:
-    return EventTaker(it.bot.store, it.bot.registry, Prices(), it.bot.metrics, SystemClock())
+    return EventTaker(
+        store=it.bot.store, registry=it.bot.registry, prices=Prices(), metrics=it.bot.metrics, clock=SystemClock()
+    )
 
 
 async def test_a_turn_is_stored_step_by_step(rig: OpenRig, draft: MakeDraft) -> None:

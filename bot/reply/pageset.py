@@ -164,10 +164,6 @@ class PageSet:
         """Page `number` as the platform shows it."""
         return self._shown.setdefault(number, PageNow(f"turn {self._turn}: page {number}", f"{self._turn}-{number}"))
 
-    def shown(self, number: int) -> PageNow | None:
-        """Page `number` as the platform shows it; None where it was never tried."""
-        return self._shown.get(number)
-
     def exists(self, number: int) -> bool:
         """There is such a page; the first one also where it only shows a status."""
         return number < max(1, len(self._paginator.upto(number)))

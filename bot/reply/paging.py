@@ -99,8 +99,7 @@ class Paginator:
     def upto(self, number: int) -> Sequence[PageText]:
         """The pages up to this one, if there are so many, and those after it that are known: all but the last of
         the text are sealed."""
-        self._settle(number + 1)
-        if not self._open or not self._whole:
+        if not self._settle(number + 1) or not self._open:
             return tuple(self._sealed)
         text = "".join(self._open)
         self._open = [text]
@@ -201,13 +200,16 @@ class Paginator:
         """All of the text is in pages: what is open is the last one."""
         return self._size <= self._length or self._stuck
 
-    def _settle(self, count: int) -> None:
-        """Cut until `count` pages are sealed or all of the text is in pages."""
-        if not self._whole and len(self._sealed) < count:
+    def _settle(self, count: int) -> bool:
+        """Cut until `count` pages are sealed, and return True if all of the text is in pages."""
+        whole = self._whole
+        if not whole and len(self._sealed) < count:
             self._reflow(self._length, count)
-        if self._finished and self._whole and not self._closed:
+            whole = self._whole
+        if self._finished and whole and not self._closed:
             self._closed = True
             self._close()
+        return whole
 
     def _close(self) -> None:
         """Close the fence that the end of the text left open; cut once more when it does not fit."""

@@ -217,6 +217,7 @@ def test_a_platform_is_opened_and_checked_in_the_module_of_its_row() -> None:
 NAMING = {
     "cli/chats.py": "an example of an id",
     "cli/env_example.py": "the setting that comes first",
+    "cli/init.py": "an example of an id",
     "cli/main.py": "what the program is for, and an example of an id",
     "environment.py": "what other programs call our settings",
     "policy/access.py": "a sentence: in Slack a command has no slash",

@@ -7,9 +7,9 @@ import importlib
 import io
 import time
 import wave
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from bot.agent import CallPolicy
 from bot.cli.fleetcheck import Result
@@ -143,8 +143,24 @@ def describe_channels(channels: ChannelsFile, core: CoreSettings) -> Iterator[st
         yield f"{key}: {'; '.join(parts)}"
 
 
+def platform_table() -> Mapping[str, Any]:
+    """Return the platforms there are, by name: `adapters.Platform`."""
+    table: Mapping[str, Any] = importlib.import_module("adapters").PLATFORMS
+    return table
+
+
+async def check_platform(name: str, settings: Any) -> list[Finding]:
+    """Ask a platform about its token; return what it says.
+
+    Raises:
+        SettingsError: it refuses the token.
+        BotError: it does not answer.
+    """
+    found: list[Finding] = await importlib.import_module(platform_table()[name].module).check(settings)
+    return found
+
+
 async def _examine_platforms(configuration: Configuration, report: _Report, offline: bool) -> None:
-    table = importlib.import_module("adapters").PLATFORMS
     if not configuration.configured:
         report.add("platforms", Finding.note("none is configured; `parley playground` needs none"))
     for name in configuration.configured:
@@ -154,7 +170,7 @@ async def _examine_platforms(configuration: Configuration, report: _Report, offl
             if offline:
                 report.add(name, Finding.not_asked(f"is configured; it receives {settings.receives}"))
                 continue
-            for finding in await importlib.import_module(table[name].module).check(settings):
+            for finding in await check_platform(name, settings):
                 report.add(name, finding)
         except BotError as error:
             report.add(name, Finding.bad(str(error)))
@@ -178,7 +194,7 @@ async def _examine_models(
                     if offline:
                         report.add("model", Finding.not_asked(f"{name} is configured"))
                         continue
-                    await _ask_a_word(chosen, clock)
+                    await ask_a_word(chosen, clock)
                     report.add("model", Finding.ok(f"{name} answers"))
                 except BotError as error:
                     report.add("model", Finding.bad(str(error)))
@@ -237,7 +253,7 @@ def _silence() -> BinaryIO:
     return written
 
 
-async def _ask_a_word(model: Model, clock: Clock) -> None:
+async def ask_a_word(model: Model, clock: Clock) -> None:
     """Ask a model for a short answer.
 
     Raises:
@@ -255,7 +271,7 @@ async def _examine_key(models: Models, provider: str, offline: bool) -> Finding:
     if offline:
         return Finding.not_asked(f"the key of {row.key} is set; /model can choose its models")
     try:
-        await _ask_a_word(models.only(str(ModelName(row, row.default_model)), row.key), SystemClock())
+        await ask_a_word(models.only(str(ModelName(row, row.default_model)), row.key), SystemClock())
     except (KeyRefused, SettingsError) as error:
         return Finding.bad(str(error))
     except BotError as error:

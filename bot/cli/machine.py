@@ -44,7 +44,7 @@ async def examine_machine(
         digests: what must be the same in all processes that share a database, as `digests_of` returns it.
         prompt: the tokens that a first question tells the model, beside what the person wrote.
     """
-    results, usual = await _examine_database(core, clock, platforms, digests)
+    results, usual = await examine_database(core, clock, platforms, digests)
     results += [("settings", Finding.bad(sentence)) for sentence in open_files(secret_files)]
     results += [("network", Finding.bad(sentence)) for sentence in find_proxy_faults()]
     results.append(("time zone", Finding.ok(core.time_zone)))
@@ -88,8 +88,8 @@ def _explain_unpriced(model: str) -> str:
     return f"nobody knows what {model} costs, so no limit in money holds for it: add it to PRICES"
 
 
-async def _examine_database(
-    core: CoreSettings, clock: Clock, platforms: Collection[str], digests: str
+async def examine_database(
+    core: CoreSettings, clock: Clock, platforms: Collection[str] = (), digests: str = ""
 ) -> tuple[list[Result], int]:
     """Return what was found, and the tokens that a usual question told the model; 0: none was answered yet."""
     if is_server(core.database_url):

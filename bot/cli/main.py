@@ -66,6 +66,8 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="start though processes that run have other settings: they are replaced one by one",
     )
+    init = add("init", "ask for tokens, model, owner and database, check each, and write them into .env")
+    init.add_argument("--offline", action="store_true", help="ask no service anything")
     playground = add("playground", "try it in the browser: no account, no key, nothing leaves")
     playground.add_argument("--port", type=int, help="where the page is served (8765, or the next free one)")
     playground.add_argument("--no-browser", action="store_true", help="do not open a browser")
@@ -172,6 +174,10 @@ def main(arguments: Sequence[str]) -> int:
 def _run_command(options: argparse.Namespace, outlet: Outlet) -> int:
     if options.command == "playground":
         return _run_playground(options)
+    if options.command == "init":
+        from bot.cli.init import begin
+
+        return begin(outlet, offline=options.offline)
     if options.command in ("run", None):
         from bot.operations import keep_compact
 

@@ -1064,6 +1064,8 @@ OWN: dict[str, str] = {
     "adapters.console.terminal.Screen.welcome": _OPERATOR,
     "adapters.console.terminal.Screen.find_choice": "compares a typed line with four words of our own",
     "bot.cli.backup": _OPERATOR,
+    "bot.cli.doctor": _SHORT,
+    "bot.cli.envfile": _OPERATOR,
     "bot.cli.chat": _OPERATOR,
     "bot.cli.run": _OPERATOR,
     "bot.configuration": _OPERATOR,

@@ -209,7 +209,7 @@ class App:
     def _join_reply(self) -> None:
         """Build what shows replies, and completes those of former processes."""
         core, secrets, speaks = self.configuration.core, self._secrets, self.models.speaker is not None
-        buttons, fresh = core.reply_buttons, self.configuration.limits.fresh_seconds
+        buttons, fresh = core.reply_buttons, core.fresh_message_seconds
         self._replies = replies = Replies(
             self.store, self.pacer, self._clock, secrets=secrets, buttons=buttons, speaks=speaks, fresh_after=fresh
         )

@@ -77,7 +77,6 @@ FIRST_TOKEN_SECONDS: a model has {LIMITS.first_token_seconds:g} seconds to begin
 IDLE_SECONDS: a model can pause for {LIMITS.idle_seconds:g} seconds while it writes
 TOOL_SECONDS: a tool has {LIMITS.tool_seconds:g} seconds or its own limit, which "timeout" sets for an MCP server
 CONFIRM_SECONDS: a tool waits {LIMITS.approval_seconds / 60:g} minutes for the decision
-FRESH_MESSAGE_SECONDS: an answer that is older than {LIMITS.fresh_seconds:g} seconds at its end ends in a new message
 MESSAGES_WAITING: {LIMITS.waiting_per_person} questions of one person can wait in one chat
 TURNS_PER_PERSON: one person can have {LIMITS.turns_per_person} answers at the same time
 REMINDERS_PER_PERSON: one person can have {LIMITS.reminders_per_person} reminders in one chat

@@ -196,6 +196,12 @@ class AnswerSettings(Settings):
         "collapsed quote under the answer (quote; Telegram and Discord).",
     )
     reply_buttons: bool = Field(True, description="Put buttons under answers and lists of reminders.")
+    fresh_message_seconds: float = Field(
+        60.0,
+        ge=0.0,
+        description="If an answer's newest message is older than this at its end, it ends in a new message that "
+        "marks the channel as unread; 0: never.",
+    )
     unknown_links: Literal["code", "text", "live"] = Field(
         "code",
         description="How to show an address that only the model knows: as code, as text, or as a link with its host "

@@ -146,7 +146,7 @@ class ImageSettings(ToolSettings):
         validation_alias=AliasChoices("image_api_key", "openai_api_key"),
         description="Its key; empty: OPENAI_API_KEY.",
     )
-    image_base_url: Address = Field(
+    image_base_url: MirrorAddress = Field(
         "https://api.openai.com/v1",
         validation_alias=AliasChoices("image_base_url", "openai_base_url"),
         description="The server that makes images; without this line OPENAI_BASE_URL.",

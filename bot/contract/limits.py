@@ -25,8 +25,6 @@ class Limits:
     """How long a tool may take that sets no limit itself."""
     approval_seconds: float = 3_600.0
     """How long a call waits for a person's decision."""
-    fresh_seconds: float = 60.0
-    """If an answer's newest message is older than this at its end, it ends in a new message; 0: never."""
     waiting_per_person: int = 2
     """Questions of one person that wait in one chat; 0: any number, as below."""
     turns_per_person: int = 5

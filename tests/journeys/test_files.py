@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import pytest
 
 from bot.app import App
-from bot.contract.limits import Limits
 from playground.faults import Fault
 from playground.model import Reply
 from playground.model.images import png
@@ -135,7 +134,7 @@ async def test_a_file_is_the_new_message_of_an_answer_that_took_long(world: Worl
 
     world.model.script = script
     everywhere = [places(world)[name] for name in PRIVATE]
-    world.limits = Limits(fresh_seconds=0.2)
+    world.settings["FRESH_MESSAGE_SECONDS"] = "0.2"
     async with start(*PLATFORMS, TOOL_MODE="native") as bot:
         for place in everywhere:
             place.say("please draw a dot")

@@ -70,7 +70,8 @@ class Fleet:
 
 @pytest.fixture
 async def fleet(world: World, nursery: Nursery, postgres_url: str) -> AsyncIterator[Fleet]:
-    world.settings["DATABASE_URL"] = postgres_url
+    # Processes are held up for as long as it takes: an answer of a minute would end in a new message.
+    world.settings |= {"DATABASE_URL": postgres_url, "FRESH_MESSAGE_SECONDS": "0"}
     async with AsyncExitStack() as stack:
         yield Fleet(
             [await stack.enter_async_context(process_in(world, nursery, f"-{number}")) for number in range(3)],
@@ -158,11 +159,15 @@ class Scenes:
         return outside, serving, before
 
     async def rest(self, shown: dict[str, int]) -> None:
-        """Wait until all is shown that a model which is held has written, and no call is made any more.
+        """Wait until all is shown that a model which is held has written, and no call follows.
 
         It wrote "word7"; a number that may go on is shown with what follows it.
         """
         await self.until(lambda: all(self.shown(name)[shown[name]].text.endswith("word6 word") for name in PLATFORMS))
+        await self.quiet()
+
+    async def quiet(self) -> None:
+        """Wait until no call is made: for longer than a process lets one wait that nobody waits for."""
         before = -1
         while (now := sum(len(self.calls(name)) for name in PLATFORMS)) != before:
             before = now
@@ -323,6 +328,7 @@ async def a_frozen_process_is_replaced(scenes: Scenes) -> None:
     await scenes.whole(before)
     await scenes.go_on()
     await asyncio.sleep(max(0.0, since + FROZEN_SECONDS - loop.time()))
+    await scenes.quiet()
 
     calls, requests = {name: len(scenes.calls(name)) for name in PLATFORMS}, len(scenes.world.model.requests)
     serving.child.send_signal(signal.SIGCONT)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pytest
 
 from bot.app import App
-from bot.contract.limits import Limits
 from playground.faults import Fault
 from playground.model import Reply
 from tests.conftest import RawJson
@@ -25,7 +24,7 @@ HELD = {"telegram": "deleteMessage", "slack": "chat.delete", "discord": "DELETE"
 async def test_the_channel_becomes_unread_when_a_long_answer_ends(world: World, start: Start, platform: str) -> None:
     room, go_on = Room(world, platform), asyncio.Event()
     world.model.reply(Reply(f"Here: {WORDS}", hang_after=60, until=go_on))
-    world.limits = Limits(fresh_seconds=0.2)
+    world.settings["FRESH_MESSAGE_SECONDS"] = "0.2"
     async with start(platform) as bot:
         await room.ready(1)
         room.ask("tell me")
@@ -49,7 +48,7 @@ async def test_a_kill_between_the_fresh_message_and_the_end_leaves_one(
     world.model.script = lambda _: Reply(whole, hang_after=None if go_on.is_set() else 60, until=go_on)
     others = {"telegram": "TELEGRAM_BOT_TOKEN", "slack": "SLACK_BOT_TOKEN", "discord": "DISCORD_BOT_TOKEN"}
     world.settings = {name: "" for other, name in others.items() if other != platform}
-    world.limits = Limits(fresh_seconds=0.2)
+    world.settings["FRESH_MESSAGE_SECONDS"] = "0.2"
     reached = asyncio.Event()
 
     def hold(method: str) -> Fault | None:
@@ -115,7 +114,7 @@ class Waits:
 async def test_which_long_answers_end_as_a_fresh_message(world: World, start: Start, platform: str) -> None:
     """What its person stopped does not, nor what was followed by others; one that takes the place of another does."""
     chat = Waits(world, platform)
-    world.limits = Limits(fresh_seconds=0.2)
+    world.settings["FRESH_MESSAGE_SECONDS"] = "0.2"
     async with start(platform) as bot:
         first = chat.person.say("quickly please")
         await chat.until(lambda: "At once." in chat.person.texts().values())

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.contract.limits import Limits
 from playground.faults import Fault
 from playground.model import Reply
 from playground.model.speech import sound_of
@@ -480,7 +479,7 @@ async def test_a_long_answer_ends_as_a_fresh_message_unless_its_end_is_heard(
 ) -> None:
     goes_on = asyncio.Event()
     world.model.script = lambda body: Reply(answer, hang_after=18, until=goes_on)
-    world.limits = Limits(fresh_seconds=0.2)
+    world.settings["FRESH_MESSAGE_SECONDS"] = "0.2"
     async with start(platform) as bot:
         place, shown = Place(world, platform), getattr(world, platform).screen
         await switch(place)

@@ -43,12 +43,13 @@ releases: while a new one takes over from the one before, either may serve any p
 
 Each busy time is a partition of its own. One for a place would have it wait until the engine has written down the end
 of the busy time before, of which nobody is told; that one process serves a place is seen to by its row in `places`."""
+# The processes are read once, not for each place that is served: their rows change all the time.
 _REQUEUE = """
 UPDATE dbos.workflow_status
 SET status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL, updated_at = %(now)s
 WHERE workflow_uuid IN (
     SELECT workflow_uuid FROM dbos.workflow_status WHERE queue_name = 'places' AND status = 'PENDING' AND (
-        NOT EXISTS (SELECT FROM workers WHERE CAST(id AS text) = executor_id)
+        executor_id NOT IN (SELECT CAST(id AS text) FROM workers)
         OR executor_id = %(me)s AND started_at_epoch_ms < %(lost)s AND NOT workflow_uuid = ANY(%(begun)s)
     ) FOR UPDATE SKIP LOCKED)
 """

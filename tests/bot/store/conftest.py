@@ -84,7 +84,7 @@ def held(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Held:
         import psycopg
 
         with psycopg.connect(request.getfixturevalue("postgres_url")) as db:
-            tables = db.execute("SELECT relname FROM pg_stat_user_tables ORDER BY relname").fetchall()
+            tables = db.execute("SELECT relid::regclass::text FROM pg_stat_user_tables ORDER BY 1").fetchall()
             return {name: str(db.execute(f"SELECT * FROM {name}").fetchall()).encode() for (name,) in tables}
 
     return of_files if database == "sqlite" else of_tables

@@ -57,11 +57,11 @@ async def test_errors_show_the_line_and_keep_the_variables(monty: Monty) -> None
     ],
 )
 async def test_what_goes_too_far_is_stopped_in_time(monty: Monty, code: str) -> None:
-    began = time.monotonic()
+    began, margin = time.monotonic(), slowed(1.0)
 
     cell = await monty.run("chat", code, LATE)
 
-    assert time.monotonic() - began < slowed(1.5)
+    assert time.monotonic() - began < monty.limits.wall + max(margin, slowed(1.0))
     assert cell.error
     assert (await monty.run("chat", "6 * 7", LATE)).value == "42"
 

@@ -121,7 +121,7 @@ class Settings(BaseSettings):
 class ModelSettings(Settings):
     """Models
 
-    For everybody; the first lines of this file are enough for one model of OpenAI.
+    For one OpenAI model the first lines of this file are enough.
     """
 
     model: str = Field("", description="The model, as provider:name: openai:gpt-5-mini, ollama:qwen3, …")
@@ -174,7 +174,7 @@ class AddressSettings(Settings):
 class AnswerSettings(Settings):
     """Answers
 
-    For whoever wants the assistant to say, show or remember something else than it does by itself.
+    To change what the assistant says, shows and remembers.
     """
 
     bot_name: str = Field("Parley", description="What the assistant calls itself.")
@@ -192,8 +192,8 @@ class AnswerSettings(Settings):
     )
     show_reasoning: Literal["off", "why", "quote"] = Field(
         "why",
-        description="Who can read the model's reasoning: nobody (off), who asks with /why, or also everybody in a "
-        "collapsed quote under the answer (quote; Telegram and Discord).",
+        description="Who can read the model's reasoning: nobody (off), the asker with /why (why), or also everybody, in "
+        "a collapsed quote under the answer (quote; Telegram and Discord).",
     )
     reply_buttons: bool = Field(True, description="Put buttons under answers and lists of reminders.")
     fresh_message_seconds: float = Field(
@@ -205,7 +205,7 @@ class AnswerSettings(Settings):
     unknown_links: Literal["code", "text", "live"] = Field(
         "code",
         description="How to show an address that only the model knows: as code, as text, or as a link with its host "
-        "beside it (live; never if it is long or holds encoded data).",
+        "beside it (live; never if it is long or contains encoded data).",
     )
     pre_search: bool = Field(False, description="Search before asking the model if a question plainly needs it.")
     context_tokens: int = Field(
@@ -236,7 +236,7 @@ class TurnSettings(Settings):
 class StorageSettings(Settings):
     """Storage
 
-    For whoever keeps the database elsewhere, or deletes old conversations.
+    To keep the database elsewhere, or to delete old conversations.
     """
 
     database_url: str = Field("sqlite:///data/parley.db", description="A SQLite file, or postgresql://…")
@@ -249,7 +249,7 @@ class StorageSettings(Settings):
 class ToolRuleSettings(Settings):
     """Which tools, and which ask first
 
-    For whoever lets others use the bot, or adds MCP servers.
+    If others use the bot, or if you add MCP servers.
     """
 
     tools_off: Words = Field((), description="Tools that nobody can use, as run_python,github__*.")
@@ -261,7 +261,7 @@ class ToolRuleSettings(Settings):
     confirm_tools: Words = Field(
         (),
         description="Tools that ask before they run, as generate_image,github__*, besides MCP tools that change "
-        "things; with - before it a tool that never asks, as -memory__*.",
+        "things; a leading - exempts a tool, as -memory__*.",
     )
     confirm_by: Literal["asker", "admins"] = Field(
         "asker", description="Who decides: the person who asked and admins, or only admins."
@@ -271,7 +271,7 @@ class ToolRuleSettings(Settings):
         description="MCP tools that run while a conversation contains text from outside, as calendar__list,github__*.",
     )
     trusted_hosts: Hosts = Field(
-        (), description="Hosts of which read_page then opens every address, as example.org,*.example.org."
+        (), description="Hosts whose every address read_page opens then, as example.org,*.example.org."
     )
     untrusted_calls: Untrusted = Field(
         "ask_tools",
@@ -283,7 +283,7 @@ class ToolRuleSettings(Settings):
 class AccessSettings(Settings):
     """Who may write
 
-    For everybody who lets others use the bot. Until then only its owner can, by /pair.
+    If others use the bot. Until then only its owner can, by /pair.
     """
 
     allow_all: bool = Field(False, description="Answer everybody. This costs you money if strangers find the bot.")
@@ -306,15 +306,19 @@ class AccessSettings(Settings):
 class QuotaSettings(Settings):
     """What people may use
 
-    For everybody: the defaults keep a day's cost below 20 dollars. 0 always means no limit; a day is a day in UTC.
+    The defaults limit everybody's day to 20 dollars. 0 always means no limit; a day is a day in UTC.
     """
 
-    messages_per_minute: int = Field(20, ge=0, description="Questions of one person in a minute, and as many commands.")
-    tokens_per_day_person: int = Field(200_000, ge=0, description="Tokens of one person in a day.")
-    tokens_per_day: int = Field(2_000_000, ge=0, description="Tokens of everybody in a day.")
-    money_per_day_person: float = Field(2.0, ge=0, description="Dollars of one person in a day, tools included.")
-    money_per_day_workspace: float = Field(0.0, ge=0, description="Dollars of one Slack workspace in a day.")
-    money_per_day: float = Field(20.0, ge=0, description="Dollars of everybody in a day.")
+    messages_per_minute: int = Field(
+        20, ge=0, description="Questions that one person may ask in a minute, and as many commands."
+    )
+    tokens_per_day_person: int = Field(200_000, ge=0, description="Tokens that one person may use in a day.")
+    tokens_per_day: int = Field(2_000_000, ge=0, description="Tokens that everybody together may use in a day.")
+    money_per_day_person: float = Field(
+        2.0, ge=0, description="Dollars that one person may use in a day, tools included."
+    )
+    money_per_day_workspace: float = Field(0.0, ge=0, description="Dollars that one Slack workspace may use in a day.")
+    money_per_day: float = Field(20.0, ge=0, description="Dollars that everybody together may use in a day.")
     prices: Words = Field(
         (),
         description="Dollars per million tokens, as openai:gpt-5-mini=0.25/0.025/2.00 (in/cached/out); for speech as "
@@ -325,7 +329,7 @@ class QuotaSettings(Settings):
 class ServerSettings(Settings):
     """Servers and logs
 
-    For whoever watches the bot, or has platforms post to it.
+    To monitor the bot, or to have platforms post to it.
     """
 
     http_port: int | None = Field(None, ge=0, le=65535, description="Port for health and metrics; empty: none.")

@@ -192,8 +192,8 @@ class AnswerSettings(Settings):
     )
     show_reasoning: Literal["off", "why", "quote"] = Field(
         "why",
-        description="Who can read the model's reasoning: nobody (off), the asker with /why (why), or also everybody, in "
-        "a collapsed quote under the answer (quote; Telegram and Discord).",
+        description="Who can read the model's reasoning: nobody (off), the asker with /why (why), or also everybody, "
+        "in a collapsed quote under the answer (quote; Telegram and Discord).",
     )
     reply_buttons: bool = Field(True, description="Put buttons under answers and lists of reminders.")
     fresh_message_seconds: float = Field(

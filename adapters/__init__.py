@@ -19,7 +19,7 @@ from adapters.settings import ConsoleSettings, DiscordSettings, PlatformSettings
 from adapters.slack.ids import IDS as SLACK_IDS
 from adapters.telegram.ids import IDS as TELEGRAM_IDS
 from bot.contract import identity
-from tools.findings import Finding
+from tools.contract.findings import Finding
 
 
 class Platform(NamedTuple):

@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr
 
 from bot.contract import SettingsError
 from bot.settings import PublicAddress, Settings, refuse_account
-from tools.forms import Address, Key, MirrorAddress
+from tools.contract.forms import Address, Key, MirrorAddress
 
 _SEAL: Final = re.compile(r"[A-Za-z0-9_-]{43}=")
 _PUBLIC_KEY: Final = re.compile(r"[0-9a-fA-F]{64}")

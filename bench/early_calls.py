@@ -25,8 +25,8 @@ from bot.agent.loop import Agent
 from bot.agent.task import Task
 from bot.contract.transcript import UserEntry
 from bot.model.base import Answer, CallPiece, Piece, Request, TextPiece
-from tools.base import Json, ToolCall, ToolContext, ToolResult, ToolSpec
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import Json, ToolCall, ToolContext, ToolResult, ToolSpec
 
 TOKENS = 100
 CALL = ToolCall("call_1", "look", {"text": "tea"})

@@ -33,8 +33,8 @@ from bot.model import tool_token_count
 from bot.model.usage import Estimator
 from bot.toolchoice import Chooser
 from tools import open_registry
-from tools.base import ToolSpec
-from tools.descriptions import told_apart
+from tools.calling.descriptions import told_apart
+from tools.contract.base import ToolSpec
 from tools.mcp.config import Command, ServerConfig
 from tools.mcp.listed import ListedTool
 from tools.mcp.tool import offers_of

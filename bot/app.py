@@ -61,10 +61,10 @@ from bot.turn import (
     ToolOffer,
     TurnQueue,
 )
-from tools.base import Json
-from tools.cancelling import end_tasks
+from tools.contract.base import Json
 from tools.documents.reading import DocumentReader
-from tools.subprocesses import END_SECONDS
+from tools.programs.cancelling import end_tasks
+from tools.programs.subprocesses import END_SECONDS
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bot.contract import LIMITS, Limits, SettingsError, identity
 from bot.environment import Strays, env_file, strays
 from bot.settings import CoreSettings, read, secrets_of, variables
-from tools.network import find_certificate_fault
+from tools.contract.network import find_certificate_fault
 
 if TYPE_CHECKING:
     from bot.contract import Adapter

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from bot.contract import LIMITS, SettingsError
-from tools.credentials import is_random
-from tools.nearness import explain_path_error, suggest
+from tools.contract.credentials import is_random
+from tools.contract.nearness import explain_path_error, suggest
 
 ENCODING: Final = "utf-8-sig"
 """UTF-8, also with the mark at the beginning that editors on Windows write."""

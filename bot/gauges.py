@@ -10,7 +10,7 @@ from bot.operations import LoopWatch, Metrics, resident_bytes
 from bot.pacing import Pacer
 from bot.store import Store
 from bot.turn import TurnQueue
-from tools.base import Json
+from tools.contract.base import Json
 
 
 def describe(dispatcher: Dispatcher, pacer: Pacer, platforms: Platforms, watch: LoopWatch) -> dict[str, Json]:

@@ -1,10 +1,10 @@
-"""The proxy before what the core and the platforms reach; `tools.network` reads the environment for all."""
+"""The proxy before what the core and the platforms reach; `tools.contract.network` reads the environment for all."""
 
 from __future__ import annotations
 
 from bot.contract import SettingsError
-from tools import network
-from tools.network import is_direct, trusted
+from tools.contract import network
+from tools.contract.network import is_direct, trusted
 
 __all__ = ["is_direct", "proxy_before", "trusted"]
 

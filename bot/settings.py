@@ -18,8 +18,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot.contract import SettingsError, identity
 from bot.environment import ENCODING, texts
-from tools.credentials import accounts, in_address
-from tools.forms import MIRROR, Address, Key, MirrorAddress, checked_address, sentences
+from tools.contract.credentials import accounts, in_address
+from tools.contract.forms import MIRROR, Address, Key, MirrorAddress, checked_address, sentences
 
 _HOST = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 _PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")
@@ -70,7 +70,7 @@ def _tool_rights(value: object) -> object:
 
 
 def _zone(name: str) -> str:
-    from tools.zones import checked_name  # only who names one needs it
+    from tools.times.zones import checked_name  # only who names one needs it
 
     return checked_name(name.strip())
 

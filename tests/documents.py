@@ -17,7 +17,7 @@ from bot.reply.stream import ReplyStream
 from playground.faults import Fault, Faults
 from playground.screen import Shown
 from tests.conftest import FakeClock
-from tools.base import ToolStatus
+from tools.contract.base import ToolStatus
 
 _TURNS = itertools.count(1)
 _PLAIN = ["tea", "river", "seven", "of", "the", "and", "slowly", "3.5", "(once)", "it's", "“quoted”", "naïve", "😀"]

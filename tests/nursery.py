@@ -36,9 +36,9 @@ LOADED = (
         "bot.intake.platforms",
     ),
     *("bot.toolchoice.presearch", "bot.context.summary", "bot.store.upkeep", "bot.operations.watchdog"),
-    *("bot.cli.chat", "bot.cli.installation", "bot.cli.run", "tools.fetch.service", "tools.registry"),
+    *("bot.cli.chat", "bot.cli.installation", "bot.cli.run", "tools.fetch.service", "tools.calling.registry"),
     *("tools.databases", "tools.fetch.readers", "tools.mcp.server", "tools.mcp.session", "tools.mcp.source"),
-    *("tools.sandbox.launcher", "tools.shell"),
+    *("tools.sandbox.launcher", "tools.shell.run"),
 )
 
 

@@ -15,7 +15,7 @@ import yaml
 
 from bot.operations.stopping import STOP_SECONDS
 from bot.store import is_server
-from tools.subprocesses import END_SECONDS
+from tools.programs.subprocesses import END_SECONDS
 
 ROOT = Path(__file__).parent.parent
 UNIT = ROOT / "contrib" / "parley.service"

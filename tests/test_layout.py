@@ -15,6 +15,7 @@ from adapters import PLATFORMS
 from bot import configuration
 from bot.cli.env_example import example
 from bot.settings import variables
+from tools import TOOLS
 
 ROOT = Path(__file__).parent.parent
 ALLOWED = {
@@ -138,6 +139,32 @@ def test_a_room_imports_only_what_stands_before_it() -> None:
     assert rooms == set(ORDER)
     assert not wrong
     assert len(list(BOT.glob("*.py"))) <= 8
+
+
+TOOL_ORDER = (
+    *("contract", "programs", "settings", "databases", "times", "calling", "sandbox", "mcp", "calculation", "fetch"),
+    *("search", "documents", "speech", "pictures"),
+)
+"""The rooms of `tools/` below the tools, which import no other tool; `shell` and `__main__` stand above."""
+
+
+def test_a_room_of_tools_imports_only_what_stands_before_it_and_no_tool_another() -> None:
+    order = (*TOOL_ORDER, "", "shell", "__main__")
+    floor = {
+        room: order.index("" if room in TOOLS else room) for room in (*TOOLS, *order[: len(TOOL_ORDER)], *order[-2:])
+    }
+    arrows = {
+        (own, room_of(node.module or "", node.names[0].name))
+        for path in (ROOT / "tools").rglob("*.py")
+        if (own := name_of(path).partition(".")[2].partition(".")[0])
+        for node in import_statements(path)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "tools"
+    }
+    arrows = {(own, room) for own, room in arrows if own != room and room != "open_registry"}
+
+    assert {path.stem for path in (ROOT / "tools").iterdir() if path.stem[:2] != "__"} | {"__main__"} == floor.keys()
+    assert not {(own, room) for own, room in arrows if floor[room] >= floor[own]}
+    assert len(floor) <= 32 and len(arrows) <= 89
 
 
 def test_nobody_goes_past_the_door_of_a_room() -> None:

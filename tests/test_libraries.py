@@ -53,7 +53,7 @@ UNPROMISED = {
         ),
         "tests/tools/documents/test_seen.py::test_all_that_is_seen_of_a_workbook_is_told_or_counted",
     ),
-    "tools/subprocesses.py": {
+    "tools/programs/subprocesses.py": {
         "_transport": "tests/tools/mcp/test_programs.py::test_output_that_nobody_read_is_let_go_with_its_program",
     },
     "tools/sandbox/kernel.py": {

@@ -14,7 +14,7 @@ from setup import FOLDERS, NotRewritten, rewrite
 
 ROOT = Path(__file__).parent.parent
 WRITTEN = (
-    ("from tools.base import Tool", "from parley_chat.tools.base import Tool"),
+    ("from tools.contract.base import Tool", "from parley_chat.tools.contract.base import Tool"),
     ("from  bot import app", "from  parley_chat.bot import app"),
     ("def f():\n    from tools import (\n        shell,\n    )", None),
     ("import bot.contract.words as w, os", "import parley_chat.bot.contract.words as w, os"),
@@ -27,8 +27,14 @@ WRITTEN = (
 )
 UNTOUCHED = (
     *("from . import base", "from toolbox import bot", "import tavily", "x = f'{tools}.base'", "x = 'tools/call'"),
-    *("author = 'bot'", "x = 'bot.log'", "kind = ('bot', 'run')", "body['tools'] = 'tools.'", "x = 'not tools.base'"),
-    *("x = '\\ud800 tools'", "x = b'tools.base'"),
+    *(
+        "author = 'bot'",
+        "x = 'bot.log'",
+        "kind = ('bot', 'run')",
+        "body['tools'] = 'tools.'",
+        "x = 'not bot.app'",
+    ),
+    *("x = '\\ud800 tools'", "x = b'tools.contract.base'"),
 )
 
 
@@ -48,13 +54,13 @@ def test_what_names_no_module_stays_as_it_is(source: str) -> None:
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        ("import tools.base", "another name"),
+        ("import tools.contract.base", "another name"),
         ("import os, bot", "another name"),
         ("m = load(f'bot.model.{name}')", "f-string"),
         ("m = f'{a} python -m tools'", "f-string"),
-        ("m = f'{load(\"tools.base\")}'", "f-string"),
-        ("m = 'tools' '.base'", "in parts"),
-        ("m = 'tools\\x2ebase'", "in parts"),
+        ("m = f'{load(\"tools.contract.base\")}'", "f-string"),
+        ("m = 'tools' '.settings'", "in parts"),
+        ("m = 'tools\\x2esettings'", "in parts"),
         ("p = root / 'tools/fetch/reader.py'", "a path"),
     ],
 )

@@ -15,8 +15,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tools.base import Tool
-    from tools.registry import Condense, ToolRegistry
+    from tools.calling.registry import Condense, ToolRegistry
+    from tools.contract.base import Tool
     from tools.settings import ToolSettings
 
 TOOLS: dict[str, str] = {
@@ -57,10 +57,10 @@ def open_registry(
 
     Tools of MCP servers come later: the servers are started in the background, where an event loop runs.
     """
-    from tools.base import Unavailable
-    from tools.cancelling import Contained
-    from tools.crashes import describe_crash
-    from tools.registry import SWITCHED_OFF, ToolRegistry
+    from tools.calling.crashes import describe_crash
+    from tools.calling.registry import SWITCHED_OFF, ToolRegistry
+    from tools.contract.base import Unavailable
+    from tools.programs.cancelling import Contained
     from tools.settings import McpSettings
 
     found, missing, wanted, broken = [], {}, set(), set()

@@ -11,11 +11,11 @@ from typing import TextIO, cast
 
 from pydantic import SecretStr, ValidationError
 
-from tools import shell
-from tools.credentials import accounts, hidden, in_address
-from tools.forms import sentences
-from tools.output import MaskedStream, inert
+from tools.contract.credentials import accounts, hidden, in_address
+from tools.contract.forms import sentences
+from tools.programs.output import MaskedStream, inert
 from tools.settings import SETTINGS, ToolSettings
+from tools.shell import run as shell
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from tools.base import ToolError
-from tools.function import FunctionTool, tool
+from tools.calling.function import FunctionTool, tool
+from tools.contract.base import ToolError
 
 if TYPE_CHECKING:
     from tools.calculation.numbers import CalculationError

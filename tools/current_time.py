@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime
 
-from tools import moments, zones
-from tools.base import Arguments, ToolContext, Unavailable
-from tools.function import FunctionTool, tool
-from tools.zones import Zone
+from tools.calling.function import FunctionTool, tool
+from tools.contract.base import Arguments, ToolContext, Unavailable
+from tools.times import moments, zones
+from tools.times.zones import Zone
 
 _EXAMPLES: tuple[Arguments, ...] = (
     {"zone": "Asia/Tokyo"},

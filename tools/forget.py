@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tools.base import ToolContext, ToolError
-from tools.function import FunctionTool, tool
-from tools.remember import facts_of
+from tools.calling.function import FunctionTool, tool
+from tools.contract.base import ToolContext, ToolError, facts_of
 
 _EXAMPLES = ({"number": 12},)
 _ASKED = ("Forget number 12, please.",)

@@ -14,14 +14,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from tools.addresses import split_address
-from tools.base import ProducedFile, ToolContext, ToolError, ToolResult, Unavailable
-from tools.credentials import hidden
+from tools.calling.function import FunctionTool, Late
+from tools.contract.addresses import split_address
+from tools.contract.base import ProducedFile, ToolContext, ToolError, ToolResult, Unavailable
+from tools.contract.credentials import hidden
+from tools.contract.findings import Finding
+from tools.contract.network import proxy_before, trusted
+from tools.contract.payments import Payment
 from tools.fetch.bodies import read_body
-from tools.findings import Finding
-from tools.function import FunctionTool, Late
-from tools.network import proxy_before, trusted
-from tools.payments import Payment
 from tools.pictures import kind_of
 from tools.settings import ImageSettings
 

@@ -9,10 +9,10 @@ import importlib.util
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from tools.base import Arguments, ToolContext, ToolError, ToolResult, Unavailable
+from tools.calling.function import FunctionTool
+from tools.contract.base import Arguments, ToolContext, ToolError, ToolResult, Unavailable
+from tools.contract.findings import Finding
 from tools.databases import Cell, Database, Limits, Refused, Rows, missing_file, open_database, parse
-from tools.findings import Finding
-from tools.function import FunctionTool
 from tools.settings import DatabaseSettings
 
 MOST_ROWS = 200

@@ -12,9 +12,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tools.base import Arguments, ToolContext, ToolError, ToolResult
-from tools.function import FunctionTool, Late
-from tools.read_page import in_parts
+from tools.calling.function import FunctionTool, Late
+from tools.calling.parts import in_parts
+from tools.contract.base import Arguments, ToolContext, ToolError, ToolResult
 
 if TYPE_CHECKING:
     from tools.documents.reading import DocumentReader

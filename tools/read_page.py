@@ -9,9 +9,10 @@ import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from tools.base import Source, ToolContext, ToolError, ToolResult, Unavailable
-from tools.findings import Finding
-from tools.function import FunctionTool, Late
+from tools.calling.function import FunctionTool, Late
+from tools.calling.parts import in_parts
+from tools.contract.base import Source, ToolContext, ToolError, ToolResult, Unavailable
+from tools.contract.findings import Finding
 from tools.settings import ReadPageSettings
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ _READERS = 2
 """Pages parsed at once; each takes a processor."""
 _PAGES = 8
 """Pages fetched at once; each may take the memory of a large PDF twice."""
-_ENDS = (". ", "! ", "? ", "。", "！", "？")
 """How sentences end."""
 _EXAMPLES = (
     {"url": "https://example.org/article"},
@@ -177,29 +177,3 @@ def _head(page: Page) -> str:
     if page.note:
         lines.append(f"Note: {page.note}")
     return "\n".join(lines) + "\n"
-
-
-def in_parts(text: str, room: int) -> list[str]:
-    """`text` in parts of at most `room` characters, cut between paragraphs, else lines, sentences or words."""
-    parts: list[str] = []
-    start = 0
-    while len(text) - start > room:
-        end = _cut(text, start, start + room)
-        parts.append(text[start:end].strip())
-        start = end
-    parts.append(text[start:].strip())
-    return [part for part in parts if part] or [""]
-
-
-def _cut(text: str, start: int, end: int) -> int:
-    """Where to cut before `end`, not so early that a part is less than half full."""
-    early = start + (end - start) // 2
-    for mark in ("\n\n", "\n"):
-        found = text.rfind(mark, early, end)
-        if found > 0:
-            return found + len(mark)
-    sentences = [found + len(mark) for mark in _ENDS if (found := text.rfind(mark, early, end)) > 0]
-    if sentences:
-        return max(sentences)
-    found = text.rfind(" ", early, end)
-    return found + 1 if found > 0 else end

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tools.base import Arguments, ToolContext, ToolResult
-from tools.function import FunctionTool, tool
-from tools.remember import facts_of
+from tools.calling.function import FunctionTool, tool
+from tools.contract.base import Arguments, ToolContext, ToolResult, facts_of
 
 _EXAMPLES: tuple[Arguments, ...] = ({"query": "birthday"}, {})
 _ASKED = (

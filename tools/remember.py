@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tools.base import Facts, ToolContext, ToolError
-from tools.function import FunctionTool, tool
+from tools.calling.function import FunctionTool, tool
+from tools.contract.base import ToolContext, facts_of
 
 _EXAMPLES = (
     {"fact": "Ada's daughter Mia was born on 2019-04-02."},
@@ -19,17 +19,6 @@ _KEYWORDS = (
     *("remember", "note", "keep in mind", "don't forget", "my name is", "i like", "i prefer", "from now on"),
     *("记住", "记下", "记得", "别忘了", "我叫", "我喜欢", "以后"),
 )
-
-
-def facts_of(context: ToolContext) -> Facts:
-    """Where facts are kept.
-
-    Raises:
-        ToolError: nowhere, in a shell without a data file.
-    """
-    if context.facts is None:
-        raise ToolError("Nothing can be remembered here: there is no place to keep it (--data FILE).", retry=False)
-    return context.facts
 
 
 def open_tool(settings: object = None) -> FunctionTool:

@@ -6,10 +6,10 @@ import datetime
 import re
 from typing import Literal
 
-from tools import cron, moments, repeats, zones
-from tools.base import NewReminder, Repeat, Timers, ToolContext, ToolError, ToolResult, Unavailable
-from tools.function import FunctionTool, tool
-from tools.zones import Zone
+from tools.calling.function import FunctionTool, tool
+from tools.contract.base import NewReminder, Repeat, Timers, ToolContext, ToolError, ToolResult, Unavailable
+from tools.times import cron, moments, repeats, zones
+from tools.times.zones import Zone
 
 FARTHEST = datetime.timedelta(days=5 * 366)
 _DAYTIME = datetime.time(9)

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from tools.base import ToolContext, ToolError, ToolResult, ToolStatus, Unavailable
-from tools.findings import Finding
-from tools.function import FunctionTool
+from tools.calling.function import FunctionTool
+from tools.contract.base import ToolContext, ToolError, ToolResult, ToolStatus, Unavailable
+from tools.contract.findings import Finding
 from tools.settings import CodeSettings
 
 if TYPE_CHECKING:

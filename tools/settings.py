@@ -9,7 +9,7 @@ from typing import Final, Literal
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from tools.forms import Key, MirrorAddress
+from tools.contract.forms import Key, MirrorAddress
 
 _HOST_AND_PORT: Final = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):[1-9]\d{0,4}")
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tools.base import Source, ToolContext, ToolError, ToolResult
+from tools.calling.function import FunctionTool
+from tools.contract.base import Source, ToolContext, ToolError, ToolResult
+from tools.contract.findings import Finding
 from tools.fetch.entries import joined
 from tools.fetch.service import JsonService, fields_of, items_of, number_of, text_of
-from tools.findings import Finding
-from tools.function import FunctionTool
 from tools.settings import TokenPriceSettings
 
 _SHOWN = 5

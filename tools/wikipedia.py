@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tools.base import Source, ToolContext, ToolError, ToolResult
+from tools.calling.function import FunctionTool
+from tools.contract.base import Source, ToolContext, ToolError, ToolResult
+from tools.contract.findings import Finding
 from tools.fetch.service import LONGEST_TEXT, JsonService, fields_of, items_of, number_of, text_of
-from tools.findings import Finding
-from tools.function import FunctionTool
 from tools.settings import WikipediaSettings
 
 _ARTICLES = 5

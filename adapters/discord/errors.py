@@ -25,7 +25,7 @@ from bot.contract import (
     bound_pause,
     origin_of,
 )
-from tools.json_values import read_json
+from tools.contract.json_values import read_json
 
 HOOK_CLOSED: Final = (10015, 10062, 50027)
 """The answer to a slash command cannot be written: never acknowledged, unknown, or expired."""

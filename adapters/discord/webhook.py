@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from bot.contract import Clock, Headers, Proof, SettingsError, WebAnswer, is_recent
-from tools.json_values import read_json
+from tools.contract.json_values import read_json
 
 log = logging.getLogger(__name__)
 

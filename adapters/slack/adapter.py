@@ -53,8 +53,8 @@ from bot.contract import (
     time_limit,
 )
 from bot.network import proxy_before
-from tools.cancelling import end_tasks, while_running
-from tools.json_values import read_json
+from tools.contract.json_values import read_json
+from tools.programs.cancelling import end_tasks, while_running
 
 log = logging.getLogger(__name__)
 

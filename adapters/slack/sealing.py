@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from tools.json_values import read_json
+from tools.contract.json_values import read_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.slack.errors import error_code, field, translate
 from adapters.slack.limits import APPEND_WINDOW, CARD_BYTES, MOST_CARDS, STREAM_BYTES, STREAM_SECONDS, STREAM_WINDOW
 from bot.contract import CallCost, Clock, DeliveryError, Full, MessageGone, RateBudget, RateLimited, Status, Unclear
-from tools.base import ToolStatus
+from tools.contract.base import ToolStatus
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from slack_sdk.signature import SignatureVerifier
 
 from adapters.slack.installing import Installing
 from bot.contract import Clock, Headers, Proof, WebAnswer, is_recent, is_same
-from tools.json_values import read_json
+from tools.contract.json_values import read_json
 
 log = logging.getLogger(__name__)
 

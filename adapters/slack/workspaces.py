@@ -17,7 +17,7 @@ from adapters.slack.sealing import Granted, Seal
 from adapters.slack.sessions import AGENT
 from adapters.slack.workspace import Workspace, open_workspace
 from bot.contract import Backoff, Clock, Grants, LogThrottle, SettingsError, StoreError, Unreachable, time_limit
-from tools.cancelling import end_tasks
+from tools.programs.cancelling import end_tasks
 
 log = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from telegram.request import BaseRequest, RequestData
 from adapters.download import download
 from bot.contract import Clock, DeliveryError, bound_pause, time_limit
 from bot.network import proxy_before, trusted
-from tools.cancelling import is_cancelled
-from tools.json_values import read_json
+from tools.contract.json_values import read_json
+from tools.programs.cancelling import is_cancelled
 
 _CONNECT_SECONDS: Final = 5.0
 """For finding the address, and for connecting to it."""

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from bot.contract import Headers, Proof, WebAnswer, is_same, proven
-from tools.json_values import read_json
+from tools.contract.json_values import read_json
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from bot.contract import Entry, is_from_outside, join_origins
 from bot.markdown import host_of
 from bot.policy import Permits, allow_everything, matches
 from bot.settings import ToolRuleSettings
-from tools.base import ToolCall, ToolSpec
+from tools.contract.base import ToolCall, ToolSpec
 from tools.fetch.guard import wire_form
 
 log = logging.getLogger(__name__)

@@ -25,10 +25,10 @@ from bot.agent.task import Decision
 from bot.contract import LIMITS, Entry, File, ToolEntry
 from bot.policy import Permits, allow_everything
 from bot.safety import clean_name, redacted, tool_entry
-from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec, ToolStatus
-from tools.cancelling import end_tasks
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import ToolCall, ToolContext, ToolResult, ToolSpec, ToolStatus
 from tools.fetch.guard import wire_form
-from tools.registry import ToolRegistry
+from tools.programs.cancelling import end_tasks
 
 log = logging.getLogger(__name__)
 

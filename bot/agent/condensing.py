@@ -7,7 +7,7 @@ import logging
 from bot.contract import Clock, ModelError, SystemEntry, UserEntry
 from bot.model import Model, Request, ask
 from bot.safety import new_marker, shows_nothing, wrap_as_data
-from tools.base import ToolCall
+from tools.contract.base import ToolCall
 
 log = logging.getLogger(__name__)
 

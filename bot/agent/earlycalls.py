@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.agent.events import EarlyCall
-from tools.base import ToolCall, ToolResult
+from tools.contract.base import ToolCall, ToolResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from bot.safety import clean_untrusted
-from tools.base import Json
+from tools.contract.base import Json
 
 MOST_GIVEN = 100_000
 """Characters of arguments beyond which every address of the result counts as one of them."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.contract import AssistantEntry, File, Usage
-from tools.base import Source, ToolCall, ToolResult
+from tools.contract.base import Source, ToolCall, ToolResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from bot.contract import BEFORE_FIRST_PASS, LIMITS, AssistantEntry, Entry, Limit
 from bot.model import Answer, Request
 from bot.safety import new_marker, redacted
 from bot.settings import TurnSettings
-from tools.base import ToolResult, ToolStatus
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import ToolResult, ToolStatus
 
 _OUTCOME_UNKNOWN = (
     "Error: the program was restarted during this call; its outcome is unknown. Do not repeat it; tell the person."

@@ -49,7 +49,7 @@ from bot.contract import (
 from bot.model import Answer, AskedAgain, CallPiece, ReasoningPiece, Request, TextPiece
 from bot.safety import shows_nothing
 from bot.toolsyntax import Call, Detector, Reasoning, Text, Withdrawn
-from tools.base import ToolCall
+from tools.contract.base import ToolCall
 
 _MOST_DECLARED: Final = 3
 """Tools that are declared one after the other because the server refused calls of them."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from bot.model import CALL_FORMAT, as_json
 from bot.toolchoice import any_of, simplified
-from tools.base import Json
+from tools.contract.base import Json
 
 LAST_PASS: Final = (
     "Answer now, from what you have: no further tool can be used in this turn. "

@@ -12,7 +12,7 @@ from bot.agent.echoes import Echoes, leaves_of
 from bot.contract import AssistantEntry, Entry, MessageSent, SystemEntry, ToolEntry, UserEntry, is_from_outside
 from bot.markdown import BARE_URL, trim_url
 from bot.safety import LinkPolicy, Unknown, clean_untrusted
-from tools.base import ToolCall, ToolResult, ToolSpec
+from tools.contract.base import ToolCall, ToolResult, ToolSpec
 from tools.fetch.guard import wire_form
 
 SpecOf: TypeAlias = Callable[[str], ToolSpec | None]

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bot.safety import clean_name
 from bot.sentences import say
-from tools.base import Source, ToolResult
+from tools.contract.base import Source, ToolResult
 
 MOST_LISTED = 20
 _TITLE_CHARS = 90

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from bot.contract import AssistantEntry, Entry
 from bot.model import Model
 from bot.policy import Permits, allow_everything
-from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
+from tools.contract.base import ToolCall, ToolContext, ToolResult, ToolSpec
 
 CallKey: TypeAlias = tuple[int, str]
 """The number of a pass, from 1, and a call's id: some servers call the first call of every pass `call_0`."""

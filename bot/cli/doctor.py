@@ -36,11 +36,11 @@ from bot.operations import Outlet, set_up
 from bot.policy import ChannelsFile, ToolRights, find_misnamed, read_channels
 from bot.settings import CoreSettings
 from bot.toolchoice import MOST_FOREIGN
-from tools.base import Checked, ToolError, ToolSpec, Unavailable
-from tools.crashes import describe_crash
-from tools.credentials import SHORTEST_SECRET
-from tools.findings import Finding, Verdict
-from tools.registry import ToolRegistry
+from tools.calling.crashes import describe_crash
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import Checked, ToolError, ToolSpec, Unavailable
+from tools.contract.credentials import SHORTEST_SECRET
+from tools.contract.findings import Finding, Verdict
 
 SETTLE_SECONDS = 15.0
 """How long MCP servers may take to say what they offer."""

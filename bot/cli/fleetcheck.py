@@ -9,7 +9,7 @@ from typing import TypeAlias
 from bot.contract import BotError, Clock
 from bot.intake import CLOCK_SECONDS, Role, find_differences, find_lack, find_other_bots
 from bot.store import Process, inspect_server
-from tools.findings import Finding
+from tools.contract.findings import Finding
 
 CONNECTIONS_EACH = 10
 """How many connections a process takes, about."""

@@ -24,9 +24,9 @@ from bot.model import PROVIDERS, ModelName, Models, default_model
 from bot.operations import Outlet, set_up
 from bot.settings import CoreSettings, secrets_of, variables
 from bot.store import is_server
-from tools.credentials import in_address
-from tools.findings import Finding
-from tools.forms import sentences
+from tools.contract.credentials import in_address
+from tools.contract.findings import Finding
+from tools.contract.forms import sentences
 
 CHECK_SECONDS = 60.0
 _YES = ("y", "yes")

@@ -16,8 +16,8 @@ from bot.contract import BotError, Clock, SettingsError, Usage
 from bot.policy import ANSWER_TOKENS, PROMPT_MARGIN, Prices, count_at_once, read_prices
 from bot.settings import CoreSettings
 from bot.store import database_files, inspect, is_server, open_to_all, real_path
-from tools.findings import Finding
-from tools.network import find_proxy_faults
+from tools.contract.findings import Finding
+from tools.contract.network import find_proxy_faults
 
 LEAST_FREE = 200 * 2**20
 """Bytes of free disk below which an operator should know."""

@@ -300,7 +300,7 @@ def _run_chat(configuration: Configuration, outlet: Outlet, name: str) -> int:
 def _run_tools(configuration: Configuration, outlet: Outlet, options: argparse.Namespace) -> int:
     import importlib
 
-    shell = importlib.import_module("tools.shell")
+    shell = importlib.import_module("tools.shell.run")
     return int(
         shell.main(
             configuration.tools,

@@ -17,10 +17,10 @@ from bot.policy import Access, Quotas, ToolRights, payer_of
 from bot.safety import Redact, clean_name, clean_untrusted
 from bot.sentences import say
 from bot.store import Store
-from tools.base import ToolSpec
-from tools.languages import in_language
-from tools.mcp.names import owner
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import ToolSpec
+from tools.contract.languages import in_language
+from tools.contract.names import owner
 
 _NAME_CHARS = 60
 _MODES = frozenset(Busy)

@@ -18,7 +18,7 @@ from bot.safety import LinkPolicy, Redact
 from bot.sentences import say
 from bot.store import FILE_BYTES, Extent, Store, StoredTurn, TurnState
 from bot.turn import Run, close_told, finish, write_unsent
-from tools.base import ProducedFile, ToolCall, ToolResult
+from tools.contract.base import ProducedFile, ToolCall, ToolResult
 
 _ALL: Final = "all"
 _FORMS: Final = {

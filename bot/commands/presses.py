@@ -16,7 +16,7 @@ from bot.policy import Access, Once, may_be_told
 from bot.sentences import say
 from bot.store import Store, TurnRecord
 from bot.turn import Approvals, EndReason, TurnQueue
-from tools.languages import Language
+from tools.contract.languages import Language
 
 _DECIDES: Final = frozenset({Control.ALLOW, Control.DENY})
 

@@ -11,7 +11,7 @@ from bot.contract import MARK_CHARS, MOST_BUTTONS, Button, Control, MessageSent,
 from bot.safety import clean_name
 from bot.sentences import say
 from bot.store import Store, zone_or_utc
-from tools.base import Reminder
+from tools.contract.base import Reminder
 
 _ACTIONS = {
     **dict.fromkeys(("pause", "暂停", "暫停"), Control.PAUSE),

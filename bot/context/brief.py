@@ -20,7 +20,7 @@ from bot.model import Models, picture_tokens, token_count, tool_token_count
 from bot.safety import LinkFilter, LinkPolicy, clean_untrusted
 from bot.sentences import say
 from bot.store import Store, Summary
-from tools.base import ToolSpec
+from tools.contract.base import ToolSpec
 
 MOST_SHOWN_AGAIN: Final = 4
 """Pictures of earlier questions that are shown with a later one, as long as they are no more than `BYTES_AGAIN`."""

@@ -32,7 +32,7 @@ class Pinned:
 
 
 class ChatFacts:
-    """`tools.base.Facts` as one turn may use them."""
+    """`tools.contract.base.Facts` as one turn may use them."""
 
     def __init__(self, facts: StoredFacts, question: MessageSent) -> None:
         self._facts = facts

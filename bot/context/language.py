@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bot.contract import MessageSent, StoreError
 from bot.sentences import chinese, is_certain, language_of
 from bot.store import Store
-from tools.languages import Language
+from tools.contract.languages import Language
 
 
 async def language_for(store: Store, message: MessageSent) -> Language:

@@ -43,7 +43,7 @@ from bot.safety import (
 )
 from bot.store import History, HistoryRow
 from bot.toolsyntax import parse
-from tools.cancelling import Contained, end_tasks
+from tools.programs.cancelling import Contained, end_tasks
 
 log = logging.getLogger(__name__)
 

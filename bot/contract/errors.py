@@ -30,7 +30,7 @@ BotError
 │   ├── ContextTooLong  window → drop the oldest turns, cut results, leave the tools out, until it fits
 │   └── Unaffordable    whose, until → nothing was asked; say when the quota starts afresh
 └── StoreError          the database is unusable → answer nothing that cannot be recorded
-ToolError               in tools/base.py; leaves the registry only as a ToolResult the model can read
+ToolError               in tools/contract/base.py; leaves the registry only as a ToolResult the model can read
 """
 
 from __future__ import annotations

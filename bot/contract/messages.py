@@ -19,7 +19,7 @@ from bot.contract.enclosure import EnclosureKind as EnclosureKind
 from bot.contract.origin import OUTSIDE
 from bot.contract.target import ReplyTarget as ReplyTarget
 from bot.contract.target import Scalar as Scalar
-from tools.base import ToolStatus
+from tools.contract.base import ToolStatus
 
 LONGEST_TEXT: Final = 200_000
 """Characters that an adapter reads of one text from its platform. No platform sends longer messages; whoever does send

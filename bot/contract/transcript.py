@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from bot.contract.origin import OURS, OUTSIDE
-from tools.base import Json, ToolCall
-from tools.plaintext import read_stored
+from tools.contract.base import Json, ToolCall
+from tools.contract.plaintext import read_stored
 
 
 @dataclass(frozen=True, slots=True)

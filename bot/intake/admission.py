@@ -26,7 +26,7 @@ from bot.safety import enclosed_in
 from bot.sentences import how_long, say
 from bot.store import Store
 from bot.turn import TurnQueue
-from tools.languages import Language
+from tools.contract.languages import Language
 
 log = logging.getLogger(__name__)
 

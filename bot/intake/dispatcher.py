@@ -45,7 +45,7 @@ from bot.safety import redacted
 from bot.sentences import language_of, say
 from bot.store import Claim, InboxRow, InboxState, Store
 from bot.turn import STARTS_AT_ONCE, Approvals, Conversation, Merging, Reminders, Running, TurnQueue
-from tools.cancelling import Contained, complete
+from tools.programs.cancelling import Contained, complete
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from bot.contract import (
     StoreError,
 )
 from bot.store import Store
-from tools.cancelling import end_tasks
+from tools.programs.cancelling import end_tasks
 
 log = logging.getLogger(__name__)
 

@@ -36,7 +36,7 @@ from bot.contract import (
 from bot.intake.missingrights import MissingRights
 from bot.intake.ownership import LOOK_SECONDS, Locks, Role, Sessions
 from bot.operations import Metrics
-from tools.cancelling import Contained, end_tasks
+from tools.programs.cancelling import Contained, end_tasks
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from bot.contract import Clock, StoreError
 from bot.intake.ownership import LOOK_SECONDS, Role, Sessions
 from bot.intake.platforms import Platforms
-from tools.base import Json
+from tools.contract.base import Json
 
 log = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ from bot.markdown import escape
 from bot.pacing import Pacer
 from bot.safety import clean_untrusted
 from bot.sentences import say
-from tools.cancelling import Contained
+from tools.programs.cancelling import Contained
 
 log = logging.getLogger(__name__)
 

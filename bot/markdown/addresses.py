@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from tools.addresses import split_address
+from tools.contract.addresses import split_address
 
 SCHEMES = ("http", "https", "mailto")
 

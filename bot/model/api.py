@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import httpx2
 
-from tools.json_values import ValueCounter, read_json
+from tools.contract.json_values import ValueCounter, read_json
 
 if TYPE_CHECKING:
     import openai

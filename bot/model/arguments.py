@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from bot.toolsyntax import repair
-from tools.base import Json
-from tools.json_values import OutsideDecoder, TooDeep
-from tools.plaintext import plain_values, to_plain
+from tools.contract.base import Json
+from tools.contract.json_values import OutsideDecoder, TooDeep
+from tools.contract.plaintext import plain_values, to_plain
 
 _LONGEST_REPAIRED = 40_000
 """Characters of the longest arguments that are repaired, at a microsecond each; longer ones are asked for again."""

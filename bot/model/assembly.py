@@ -16,8 +16,8 @@ from bot.contract import Usage
 from bot.model.callslots import CallSlot, CallSlots
 from bot.model.endings import meaning_of
 from bot.model.pictures import Pictures
-from tools.base import Json, ToolCall
-from tools.plaintext import to_plain
+from tools.contract.base import Json, ToolCall
+from tools.contract.plaintext import to_plain
 
 
 class StreamFault(Exception):

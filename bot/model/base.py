@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from bot.contract import Entry, ModelDropped, Usage
-from tools.base import Json, ProducedFile, ToolCall, ToolSpec
+from tools.contract.base import Json, ProducedFile, ToolCall, ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from bot.model.arguments import ObjectEnd, is_object, read_arguments
 from bot.model.endings import CUT_SHORT, UNPROVEN
-from tools.base import Json, ToolCall
+from tools.contract.base import Json, ToolCall
 
 MOST_ARGUMENT_CHARS = 400_000
 """Of all calls of an answer together: as much as models write at all in one answer."""

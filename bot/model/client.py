@@ -39,8 +39,8 @@ from bot.model.transport import ENDING
 from bot.model.usage import PICTURE_TOKENS, Estimator
 from bot.model.wire import Body, ChatWire, Endpoint, Wire
 from bot.safety import shows_nothing
-from tools.cancelling import Contained
-from tools.plaintext import to_plain
+from tools.contract.plaintext import to_plain
+from tools.programs.cancelling import Contained
 
 log = logging.getLogger(__name__)
 

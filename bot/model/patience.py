@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Self, TypeVar
 
 from bot.contract import Clock, ModelSlow
-from tools.cancelling import end_tasks
+from tools.programs.cancelling import end_tasks
 
 _Value = TypeVar("_Value")
 

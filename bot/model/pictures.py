@@ -8,7 +8,7 @@ import hashlib
 import logging
 from typing import Final
 
-from tools.base import ProducedFile
+from tools.contract.base import ProducedFile
 from tools.pictures import kind_of
 
 log = logging.getLogger(__name__)

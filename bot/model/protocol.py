@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from bot.contract import ToolEntry
-from tools.base import Json, ToolSpec
-from tools.plaintext import plain_values
+from tools.contract.base import Json, ToolSpec
+from tools.contract.plaintext import plain_values
 
 CALL_FORMAT: Final = '<tool_call>{"name": "TOOL", "arguments": {"PARAMETER": "VALUE"}}</tool_call>'
 """The one way to write a call that is taught; many more are understood."""

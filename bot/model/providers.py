@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit, urlunsplit
 
 from bot.contract import SettingsError
-from tools.forms import checked_address
+from tools.contract.forms import checked_address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ import heapq
 import itertools
 
 from bot.contract import Clock
-from tools.cancelling import end_tasks
+from tools.programs.cancelling import end_tasks
 
 _READS = 1_000
 """Reads a second, over all streams."""

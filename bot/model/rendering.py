@@ -15,8 +15,8 @@ from bot.model.base import Request
 from bot.model.learned import Learned, Part
 from bot.model.protocol import results_message, results_texts, tool_protocol, written_call
 from bot.model.providers import Provider
-from tools.base import ToolCall, ToolSpec
-from tools.plaintext import plain_values, to_plain
+from tools.contract.base import ToolCall, ToolSpec
+from tools.contract.plaintext import plain_values, to_plain
 
 Message: TypeAlias = dict[str, Any]
 

@@ -29,8 +29,8 @@ from bot.model.rendering import (
 )
 from bot.model.sse import Decoder, EventDecoder
 from bot.model.wire import Body, Endpoint, Opening
-from tools.base import Json, ToolCall
-from tools.json_values import read_json
+from tools.contract.base import Json, ToolCall
+from tools.contract.json_values import read_json
 
 
 class ResponsesAssembly(Assembly):

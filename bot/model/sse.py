@@ -10,7 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from typing import Any, Final
 
-from tools.json_values import MOST_VALUES, OutsideDecoder, ValueCounter
+from tools.contract.json_values import MOST_VALUES, OutsideDecoder, ValueCounter
 
 DONE: Final = b"[DONE]"
 """The data of the last event of a stream."""

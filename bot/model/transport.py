@@ -16,7 +16,7 @@ import httpx2
 from bot.contract import SettingsError
 from bot.model.readbatcher import BatchedRead, ReadBatcher
 from bot.network import proxy_before, trusted
-from tools.cancelling import is_cancelled
+from tools.programs.cancelling import is_cancelled
 
 _PIECE: Final = 256 * 1024
 MOST_BYTES: Final = 64 * 1024 * 1024

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from bot.contract import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
-from tools.base import ToolSpec
+from tools.contract.base import ToolSpec
 
 _WIDE = re.compile(r"[^\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]+")
 _OTHER_LETTERS = re.compile(r"[\x00-\u00bf\u1100-\u11ff\u2010-\U0010ffff]+")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from bot.operations.listener import Port
 from bot.operations.metrics import Metrics
 from bot.operations.outlet import Outlet
-from tools.base import Json
+from tools.contract.base import Json
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, TextIO, cast
 from urllib.parse import quote
 
 from bot.safety import REMOVED, Redactor
-from tools.credentials import SHORTEST_SECRET, is_key_name
-from tools.output import MaskedStream, inert
+from tools.contract.credentials import SHORTEST_SECRET, is_key_name
+from tools.programs.output import MaskedStream, inert
 
 if TYPE_CHECKING:
-    from tools.base import Json
+    from tools.contract.base import Json
 
 _ACCOUNT = re.compile(r"(?<=://)[^\s/?#]+@")
 _QUERY = re.compile(r"([?&])([\w.-]{1,60})=([^\s&#\"'<>]+)")

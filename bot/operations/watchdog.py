@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.cancelling import end_tasks
+from tools.programs.cancelling import end_tasks
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import logging
 from bot.contract import Clock, LogThrottle, StoreError
 from bot.pacing.pacer import Pacer
 from bot.store import Allowances, Wish
-from tools.cancelling import end_tasks
+from tools.programs.cancelling import end_tasks
 
 EXCHANGE_SECONDS = 0.25
 """How often parts are exchanged while calls count: the longest that one waits for what another process gives up."""

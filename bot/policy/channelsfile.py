@@ -23,7 +23,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from bot.contract import ADMINS, ChatId, SettingsError, identity
 from bot.environment import ENCODING
-from tools.nearness import explain_path_error
+from tools.contract.nearness import explain_path_error
 
 T = TypeVar("T")
 

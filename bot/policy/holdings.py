@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from bot.contract import Clock
 from bot.store import Amount, Reserved
-from tools.cancelling import end_tasks
+from tools.programs.cancelling import end_tasks
 
 
 class Holdings:

@@ -30,7 +30,7 @@ from bot.policy.answersizes import AnswerSize
 from bot.policy.budgets import PROMPT_MARGIN, WISHED_TOKENS
 from bot.policy.quotas import LOOK_SECONDS, Quotas
 from bot.store import Reserved
-from tools.base import ToolCall
+from tools.contract.base import ToolCall
 
 
 def meter(chain: Chain, quotas: Quotas, estimator: Callable[[str], Estimator]) -> Chain:

@@ -9,19 +9,19 @@ from contextlib import asynccontextmanager
 from bot.contract import Unaffordable
 from bot.policy.quotas import Quotas
 from bot.store import Amount
-from tools.base import Unpaid
-from tools.payments import Payment
+from tools.contract.base import Unpaid
+from tools.contract.payments import Payment
 
 
 class DayPurse:
-    """A `tools.payments.Purse` for everybody: who pays is who is named by `bot.policy.quotas.charge`."""
+    """A `tools.contract.payments.Purse` for everybody: who pays is who is named by `bot.policy.quotas.charge`."""
 
     def __init__(self, quotas: Quotas) -> None:
         self._quotas = quotas
 
     @asynccontextmanager
     async def pay(self, what: str, dollars: float) -> AsyncIterator[Payment]:
-        """Set `dollars` aside for the request that is made within. See `tools.payments.Purse`."""
+        """Set `dollars` aside for the request that is made within. See `tools.contract.payments.Purse`."""
         try:
             reserved = await self._quotas.hold(Amount(dollars=dollars))
         except Unaffordable as error:

@@ -18,7 +18,7 @@ from bot.contract import ADMINS, MessageSent, Sender, SettingsError
 from bot.policy.access import ids_of
 from bot.policy.channelsfile import ChannelsFile
 from bot.sentences import say
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
 
 log = logging.getLogger(__name__)
 

@@ -20,8 +20,8 @@ from bot.contract import Button, Control
 from bot.safety import clean_name
 from bot.sentences import how_long, label_of, say
 from bot.store import Approval, ApprovalState
-from tools.base import Json
-from tools.credentials import is_random
+from tools.contract.base import Json
+from tools.contract.credentials import is_random
 
 CARD_CHARS: Final = 1_100
 """Characters of all values that are shown; with the words around them less than a page on every platform."""

@@ -23,7 +23,7 @@ from bot.pacing import Pacer, Purpose
 from bot.reply.pages import Delivery, PageNow, Stage
 from bot.reply.pageset import FORMER, PageSet
 from bot.store import PageState
-from tools.cancelling import Contained
+from tools.programs.cancelling import Contained
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from bot.contract import (
     Surface,
 )
 from bot.reply.opening import Replies
-from tools.cancelling import Contained
+from tools.programs.cancelling import Contained
 
 log = logging.getLogger(__name__)
 

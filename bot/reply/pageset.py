@@ -9,7 +9,7 @@ from bot.contract import GROWS, Button, Full, MessageRef, Page, Status, SurfaceL
 from bot.reply.buttons import ReplyButtons
 from bot.reply.pages import PageNow, ShownBefore, Stage, Standing
 from bot.reply.paging import PageText, Paginator, beginning, whole_words, worth_showing
-from tools.base import ToolStatus
+from tools.contract.base import ToolStatus
 
 _NOTHING = PageText("", 0, 0)
 FORMER = 1_000_000

@@ -45,8 +45,8 @@ from bot.reply.pages import Delivery, PageNow, ShownBefore, Stage, Standing, Tex
 from bot.reply.pageset import PageSet, is_blank
 from bot.reply.typingsign import THINKING, TypingSign
 from bot.store import PageState
-from tools.base import ToolStatus
-from tools.cancelling import Contained, while_running
+from tools.contract.base import ToolStatus
+from tools.programs.cancelling import Contained, while_running
 
 log = logging.getLogger(__name__)
 

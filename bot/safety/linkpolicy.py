@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from urllib.parse import unquote
 
 from bot.markdown import BARE_URL, MAIL_REACH, PLAIN_HOST, SCHEMES, bare_mail, hides_host, host_of, scheme_of, trim_url
-from tools.addresses import split_address
+from tools.contract.addresses import split_address
 
 Unknown: TypeAlias = Literal["code", "text", "live"]
 """How a URL is shown that neither a person nor a tool brought."""

@@ -1,7 +1,7 @@
 """Redact secrets in incoming messages, model output and tool results, and make their texts plain.
 
 Done once, where each enters the core, so that no row, no model and no tool ever holds a secret or half a character; see
-`tools.plaintext`.
+`tools.contract.plaintext`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Final, TypeAlias, cast
 
 from bot.contract import AssistantEntry, Enclosure, EnclosureKind, Incoming, MessageEdited, MessageSent, Quoted
 from bot.safety.characters import clean_name
-from tools.base import Json, ToolCall, ToolResult
-from tools.plaintext import to_plain
+from tools.contract.base import Json, ToolCall, ToolResult
+from tools.contract.plaintext import to_plain
 
 Redact: TypeAlias = Callable[[str], str]
 """Replaces the secrets in a text, and makes it plain."""

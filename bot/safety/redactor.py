@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from bot.safety.spellings import SPELLED, decode_sign, decode_spelled, encoded_forms, is_spelled_part, secret_forms
-from tools.credentials import SHORTEST_SECRET
-from tools.plaintext import to_plain
+from tools.contract.credentials import SHORTEST_SECRET
+from tools.contract.plaintext import to_plain
 
 REMOVED = "[secret removed]"
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote, unquote
 
-from tools.credentials import accounts
+from tools.contract.credentials import accounts
 
 _BEARER = re.compile(r"(?:bearer|basic|token|bot)\s+(\S+)", re.IGNORECASE)
 

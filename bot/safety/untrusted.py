@@ -13,7 +13,7 @@ import secrets
 from bot.contract import OURS, OUTSIDE, ToolEntry
 from bot.safety.characters import clean_untrusted
 from bot.toolsyntax import FOLD, MARKERS, WORDINGS
-from tools.base import ToolCall, ToolResult
+from tools.contract.base import ToolCall, ToolResult
 
 _ROLES = (
     r"</?(?:system|assistant|user|tool|tool_result)\b",

@@ -13,7 +13,7 @@ from typing import Final
 from bot.sentences import answers, approvals, attached, commands, limits, people, receipts, spoken, tools
 from bot.sentences.labels import label_of
 from bot.sentences.language import chinese, is_certain, language_of
-from tools.languages import Words, phrase
+from tools.contract.languages import Words, phrase
 
 _MODULES: Final = (answers, approvals, attached, commands, limits, people, receipts, spoken, tools)
 TABLE: Final[Mapping[str, Words]] = {key: words for module in _MODULES for key, words in module.SENTENCES.items()}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from tools.languages import Words, in_language
+from tools.contract.languages import Words, in_language
 
 _PARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s_-]+")
 

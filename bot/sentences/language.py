@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tools.languages import Language, is_chinese, script_of_tag
+from tools.contract.languages import Language, is_chinese, script_of_tag
 
 _LETTER = re.compile(r"[^\W\d_]")
 

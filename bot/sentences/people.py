@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tools.languages import Words
+from tools.contract.languages import Words
 
 SENTENCES: Final[Mapping[str, Words]] = {
     "stranger": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tools.languages import Words
+from tools.contract.languages import Words
 
 SENTENCES: Final[Mapping[str, Words]] = {
     "why_nothing": ("Nothing was answered here yet.", "这里还没有回答过问题。", "這裡還沒有回答過問題。"),

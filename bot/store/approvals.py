@@ -20,8 +20,8 @@ from bot.store.sql import Connection
 from bot.store.states import ApprovalState
 from bot.store.text import to_json
 from bot.store.writer import Writer
-from tools.base import ToolCall
-from tools.plaintext import read_stored, to_plain
+from tools.contract.base import ToolCall
+from tools.contract.plaintext import read_stored, to_plain
 
 DECIDED: Final = "decided"
 """What the id of a call begins with that a person decided about: under the model's own stands that it waits."""

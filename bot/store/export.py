@@ -10,7 +10,7 @@ from typing import Any
 from bot.contract import ChatId
 from bot.store.readers import Readers
 from bot.store.sql import Connection
-from tools.plaintext import read_stored, to_plain
+from tools.contract.plaintext import read_stored, to_plain
 
 _AT_ONCE = 50
 """Turns read in one go: no connection is held while whoever exports writes them down."""

@@ -12,8 +12,8 @@ from sqlite3 import connect
 from bot.contract import OURS, OUTSIDE
 from bot.store.queries import Queries
 from bot.store.sql import Connection
-from tools.base import ToolError
-from tools.plaintext import to_plain
+from tools.contract.base import ToolError
+from tools.contract.plaintext import to_plain
 
 FACTS = 500
 """Facts that one owner may keep."""

@@ -12,8 +12,8 @@ from bot.store.records import AttachmentRecord, message_ref
 from bot.store.sql import Connection
 from bot.store.states import PageState
 from bot.store.text import files_from_json
-from tools.base import ProducedFile, ToolError
-from tools.plaintext import to_plain
+from tools.contract.base import ProducedFile, ToolError
+from tools.contract.plaintext import to_plain
 
 FILE_BYTES = 16 * 1024 * 1024
 """The longest file that is kept."""
@@ -24,7 +24,7 @@ _STEP_BYTES = 1 << 20
 
 
 class StoredFiles(Queries):
-    """`tools.base.Files` in the database, and what the reply needs to send them."""
+    """`tools.contract.base.Files` in the database, and what the reply needs to send them."""
 
     async def put(self, scope: str, name: str, media_type: str, content: bytes) -> int:
         """Store a file and return its id; `read` finds the newest of a name.

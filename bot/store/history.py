@@ -12,7 +12,7 @@ from bot.store.forgetting import forget_chat
 from bot.store.queries import Queries
 from bot.store.records import ChatRow, HistoryRow, Summary
 from bot.store.sql import Connection
-from tools.plaintext import to_plain
+from tools.contract.plaintext import to_plain
 
 _ASIDE = 2048
 """Characters from which a body lies in its own table, so that the rows of a chat stay close together."""

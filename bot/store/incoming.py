@@ -21,7 +21,7 @@ from bot.contract import (
     TimerDue,
 )
 from bot.store.text import to_json
-from tools.plaintext import read_stored, to_plain
+from tools.contract.plaintext import read_stored, to_plain
 
 _KINDS: dict[str, type[Incoming]] = {
     "message": MessageSent,

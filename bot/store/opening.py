@@ -16,7 +16,7 @@ from bot.store.database import Database, open_database
 from bot.store.faults import DatabaseError, Fault, store_error
 from bot.store.schema import APPLICATION
 from bot.store.shape import check_shape
-from tools.nearness import nearest_file
+from tools.contract.nearness import nearest_file
 
 BUSY_TIMEOUT = 5.0
 """Seconds SQLite itself waits for another program's lock."""

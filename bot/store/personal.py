@@ -13,7 +13,7 @@ from bot.store.incoming import incoming_from_json
 from bot.store.queries import Queries
 from bot.store.retention import BYTES_OF_TURN, remove_turn, split_portions
 from bot.store.sql import Connection
-from tools.plaintext import to_plain
+from tools.contract.plaintext import to_plain
 
 _HIS_TURNS = "SELECT id FROM turns WHERE person = :person"
 # An answer that somebody else asked for again is an answer to the same question.

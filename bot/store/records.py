@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.contract import OUTSIDE, AssistantEntry, ChatId, Entry, Incoming, MessageRef, ReplyTarget, Usage
 from bot.store.approvals import Approval
 from bot.store.states import PageState, TurnState
-from tools.base import ToolCall, ToolResult, ToolStatus
+from tools.contract.base import ToolCall, ToolResult, ToolStatus
 
 
 @dataclass(frozen=True, slots=True)

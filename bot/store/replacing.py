@@ -13,7 +13,7 @@ from bot.store.retention import BYTES_OF_TURN, remove_turn
 from bot.store.sql import Connection
 from bot.store.states import PageState, TurnState
 from bot.store.text import entry_json, result_json, to_json, usage_json
-from tools.base import ToolCall, ToolResult, ToolStatus
+from tools.contract.base import ToolCall, ToolResult, ToolStatus
 
 _TAKEN_BACK = (
     "The person allowed this call and it ran once; the files that it made belong to the answer that the person wants "

@@ -204,7 +204,7 @@ _CHANGED = (
 )
 
 _REPEATS = (
-    # How often a reminder comes, see `tools.base.Repeat`; empty: once. `fired_at`: when it came last.
+    # How often a reminder comes, see `tools.contract.base.Repeat`; empty: once. `fired_at`: when it came last.
     "ALTER TABLE timers ADD COLUMN rule TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE timers ADD COLUMN zone TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE timers ADD COLUMN said TEXT NOT NULL DEFAULT ''",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.contract import ChatId
 from bot.store.queries import Queries
-from tools.plaintext import to_plain
+from tools.contract.plaintext import to_plain
 
 
 class ChatSettings(Queries):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from bot.contract import Entry, Usage, entry_to_json
-from tools.base import Json, Source, ToolResult, ToolStatus
+from tools.contract.base import Json, Source, ToolResult, ToolStatus
 
 _HALF = re.compile("[\ud800-\udfff]")
 

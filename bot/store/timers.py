@@ -15,9 +15,9 @@ from bot.store.readers import Readers
 from bot.store.sql import Connection
 from bot.store.text import escape_halves, to_json
 from bot.store.writer import Writer
-from tools import cron, zones
-from tools.base import NewReminder, Reminder, Repeat, ToolError
-from tools.plaintext import read_stored, to_plain
+from tools.contract.base import NewReminder, Reminder, Repeat, ToolError
+from tools.contract.plaintext import read_stored, to_plain
+from tools.times import cron, zones
 
 LATE_AFTER = 120.0
 """Seconds after which a reminder names the time that was meant, and a question is not asked any more."""
@@ -99,7 +99,7 @@ class StoredTimers(Queries):
         *,
         grouped: bool = False,
     ) -> ChatTimers:
-        """`tools.base.Timers` for one turn; `target` is a lasting one, or None where the platform gave none.
+        """`tools.contract.base.Timers` for one turn; `target` is a lasting one, or None where the platform gave none.
 
         Args:
             grouped: the chat is a group.
@@ -173,7 +173,7 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class ChatTimers:
-    """`tools.base.Timers` in the database, for the chat and person of one turn."""
+    """`tools.contract.base.Timers` in the database, for the chat and person of one turn."""
 
     writer: Writer
     readers: Readers

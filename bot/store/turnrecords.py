@@ -17,8 +17,8 @@ from bot.store.sql import Connection, Row
 from bot.store.states import TURN_ENDS, ApprovalState, InboxState, TurnState
 from bot.store.text import entry_json, usage_from_json
 from bot.store.writer import Writer
-from tools.base import ToolStatus
-from tools.plaintext import to_plain
+from tools.contract.base import ToolStatus
+from tools.contract.plaintext import to_plain
 
 TURN = """
     SELECT t.id, c.chat, t.person, i.incoming, t.state, t.visible, t.reasoning, t.model, t.usage, t.dollars, t.error,

@@ -47,8 +47,8 @@ from bot.store.turnrecords import (
     open_turn,
     turn_record,
 )
-from tools.base import ToolCall, ToolResult, ToolStatus
-from tools.plaintext import read_stored, to_plain
+from tools.contract.base import ToolCall, ToolResult, ToolStatus
+from tools.contract.plaintext import read_stored, to_plain
 
 
 class Turns(Queries):

@@ -20,10 +20,10 @@ from bot.model import Model, Request, ask, tool_token_count
 from bot.toolchoice.index import ToolIndex
 from bot.toolchoice.smalltalk import is_small_talk
 from bot.toolsyntax import parse
-from tools.base import ToolSpec
-from tools.json_values import read_json
-from tools.mcp.names import owner
-from tools.registry import KINDS_OF_PERSONS
+from tools.calling.registry import KINDS_OF_PERSONS
+from tools.contract.base import ToolSpec
+from tools.contract.json_values import read_json
+from tools.contract.names import owner
 
 log = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from typing import Final
 
 from bot.toolchoice.smalltalk import phrases
 from bot.toolchoice.terms import names_of, terms_of
-from tools.base import Json, ToolSpec
-from tools.mcp.names import owner
+from tools.contract.base import Json, ToolSpec
+from tools.contract.names import owner
 
 _SATURATION: Final = 1.2
 _LENGTH: Final = 0.4

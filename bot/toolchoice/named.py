@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from bot.sentences import say
 from bot.toolsyntax import PythonScan, Registry, object_in, split, unwrap
-from tools.base import Json, ToolCall, ToolSpec
-from tools.schema import check, without_unknown
+from tools.calling.schema import check, without_unknown
+from tools.contract.base import Json, ToolCall, ToolSpec
 
 _SLASH: Final = re.compile(r"/tool(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL | re.IGNORECASE)
 _BARE: Final = re.compile(r"tool\s+(?P<rest>\S.*)", re.DOTALL | re.IGNORECASE)

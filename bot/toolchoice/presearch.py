@@ -13,7 +13,7 @@ from typing import Final
 from bot.toolchoice.index import ToolIndex
 from bot.toolchoice.scripts import simplified
 from bot.toolchoice.smalltalk import HELLO, HELLO_HAN, any_of, is_small_talk, phrases
-from tools.base import ToolCall, ToolSpec
+from tools.contract.base import ToolCall, ToolSpec
 
 SEARCH: Final = "search_web"
 LONGEST: Final = 200

@@ -12,7 +12,7 @@ from typing import Any, Final
 from bot.toolsyntax.elements import typed
 from bot.toolsyntax.pieces import Schema
 from bot.toolsyntax.repair import Unreadable, literal, loads, object_in, unquote
-from tools.json_values import DEEPEST, is_too_deep
+from tools.contract.json_values import DEEPEST, is_too_deep
 
 NAME_KEYS: Final = ("tool", "name", "tool_name", "function")
 ARGUMENT_KEYS: Final = ("arguments", "args", "parameters")

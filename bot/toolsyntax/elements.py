@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from bot.toolsyntax.pieces import Schema
 from bot.toolsyntax.repair import Unreadable, literal, loads
-from tools.conversion import is_of_any, kinds_of
+from tools.calling.conversion import is_of_any, kinds_of
 
 _TAG: Final = re.compile(r"<(/?)([\w.:-]{1,128})>")
 _DEEPEST: Final = 32

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from bot.toolsyntax.scan import JsonScan, Part
-from tools.json_values import OutsideDecoder
+from tools.contract.json_values import OutsideDecoder
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r\n|.)", re.DOTALL)
 _SHORT = {

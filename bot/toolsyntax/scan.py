@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
-from tools.json_values import DEEPEST
+from tools.contract.json_values import DEEPEST
 
 _CLOSING: Final = {"{": "}", "[": "]"}
 _QUOTES: Final = {'"': '"', "'": "'", "“": '”“"', "”": '”"', "‘": "’‘'", "’": "’'"}

@@ -20,7 +20,7 @@ from bot.safety import tool_entry
 from bot.settings import ToolRuleSettings
 from bot.store import DECIDED, Approval, ApprovalState, Ensure, Store, digest_of
 from bot.turn.draft import Draft
-from tools.base import ToolResult, ToolStatus
+from tools.contract.base import ToolResult, ToolStatus
 
 log = logging.getLogger(__name__)
 

@@ -55,8 +55,8 @@ from bot.turn.story import Story
 from bot.turn.task import TaskMaker
 from bot.turn.thread_context import ThreadContext
 from bot.turn.tool_offer import ToolOffer
-from tools.cancelling import Contained
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
+from tools.programs.cancelling import Contained
 
 log = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from bot.turn.loading import Known
 from bot.turn.narration import Narration
 from bot.turn.progress import Progress
 from bot.turn.run import Run
-from tools.base import ToolResult
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import ToolResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from bot.sentences import say
 from bot.store import Store
 from bot.turn.draft import Draft
 from bot.turn.progress import Progress
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

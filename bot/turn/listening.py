@@ -13,8 +13,8 @@ from typing import Final
 from bot.contract import AUDIBLE, ContextTooLong, Enclosure, ModelBusy, ModelError, ModelRefused, SetupRefused
 from bot.model import Transcriber
 from bot.policy import DayPurse, Prices
-from tools.base import ToolError
-from tools.payments import Payment
+from tools.contract.base import ToolError
+from tools.contract.payments import Payment
 
 log = logging.getLogger(__name__)
 

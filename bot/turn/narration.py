@@ -26,9 +26,9 @@ from bot.model import Sound, Speaker
 from bot.policy import DayPurse, Prices
 from bot.reply import FilterChain, VoicePosts
 from bot.sentences import language_of, say
-from tools.base import ToolError
-from tools.cancelling import Contained, end_tasks
-from tools.payments import Payment
+from tools.contract.base import ToolError
+from tools.contract.payments import Payment
+from tools.programs.cancelling import Contained, end_tasks
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from functools import partial
 from bot.contract import ChatId, MessageSent, is_within
 from bot.operations import about
 from bot.turn.run import EndReason
-from tools.cancelling import Contained
+from tools.programs.cancelling import Contained
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ import logging
 
 from bot.contract import Clock, MessageSent, Usage
 from bot.store import TurnState
-from tools.base import ToolCall, ToolResult
+from tools.contract.base import ToolCall, ToolResult
 
 log = logging.getLogger(__name__)
 

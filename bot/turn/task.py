@@ -21,7 +21,7 @@ from bot.turn.loading import Known
 from bot.turn.merging import Merging
 from bot.turn.run import Run
 from bot.turn.tool_offer import ToolOffer
-from tools.base import ToolContext
+from tools.contract.base import ToolContext
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -10,8 +10,8 @@ from bot.contract import AssistantEntry, Entry, MessageSent
 from bot.model import Models
 from bot.policy import Permit, ToolRights
 from bot.toolchoice import Choice, Chooser, NamedCall, Room, named_call, pre_search
-from tools.base import ToolCall, ToolSpec
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import ToolCall, ToolSpec
 
 
 @dataclass(eq=False, repr=False)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from bot import sentences
 from bot.sentences import TABLE, chinese, how_long, language_of, say
 from bot.sentences.language import is_certain, script
-from tools.languages import LANGUAGES, Words, phrase
-from tools.problems import _PROBLEMS
-from tools.search_results import _LABELS
+from tools.calling.problems import _PROBLEMS
+from tools.contract.languages import LANGUAGES, Words, phrase
+from tools.search.results import _LABELS
 
 TEXTS = st.text(alphabet="茶什麼么国國 a1", max_size=6)
 TAGS = st.sampled_from(("", "en", "zh", "zh-TW", "zh-CN"))

@@ -20,7 +20,7 @@ from playground.model import Reply
 from tests.conftest import RawJson
 from tests.contract.fleets import FLEETS, Fleet, Member, message
 from tests.patience import PATIENCE
-from tools.base import NewReminder
+from tools.contract.base import NewReminder
 
 
 @pytest.fixture(params=list(FLEETS))

@@ -21,7 +21,7 @@ from bot.store.states import TurnState
 from tests.conftest import FakeClock
 from tests.contract.scenes import SCENES
 from tests.contract.test_events import listening
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
 
 
 @pytest.fixture(params=["telegram", "discord", "slack"])

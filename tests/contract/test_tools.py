@@ -25,13 +25,13 @@ from playground.faults import Fault
 from playground.tavily import CannedPage, TavilyServer
 from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, OpenMeteoServer, PublicService
 from tools import TOOLS
-from tools.base import Arguments, Json, Tool, ToolCall, ToolContext, Unavailable
+from tools.calling.registry import ToolRegistry
+from tools.calling.schema import check, without_unknown
+from tools.contract.base import Arguments, Json, Tool, ToolCall, ToolContext, Unavailable
+from tools.contract.languages import LANGUAGES
 from tools.fetch.client import Fetched, Fetcher
 from tools.fetch.guard import destination
-from tools.languages import LANGUAGES
 from tools.read_page import ReadPage
-from tools.registry import ToolRegistry
-from tools.schema import check, without_unknown
 from tools.settings import (
     SETTINGS,
     SearchPapersSettings,
@@ -41,7 +41,7 @@ from tools.settings import (
     WeatherSettings,
     WikipediaSettings,
 )
-from tools.shelf import Shelf
+from tools.shell.shelf import Shelf
 
 
 @dataclass

@@ -12,9 +12,9 @@ import pytest
 from bot.configuration import settings_classes
 from bot.policy import read_channels
 from bot.settings import read, variables
-from tools.base import Tool, ToolCall, ToolContext
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import Tool, ToolCall, ToolContext
 from tools.mcp.config import read_config
-from tools.registry import ToolRegistry
 
 ROOT = Path(__file__).parent.parent.parent
 FENCE = re.compile(r"^(`{3,}|~{3,})(\S*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)

@@ -24,7 +24,7 @@ from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, O
 from tests.conftest import Nursery, RawJson, RawObject
 from tests.journeys.conftest import Start, World
 from tools import TOOLS
-from tools.base import Unavailable
+from tools.contract.base import Unavailable
 from tools.settings import SETTINGS
 
 ROOT = Path(__file__).parents[2]

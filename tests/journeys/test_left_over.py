@@ -20,9 +20,9 @@ BOUNDED = {
     "bot.contract.messages.Sender": "of these",
     "bot.contract.messages.ReplyTarget": "of these",
     "bot.policy.quotas.Payer": "in the contexts of connections, and of timers that asyncio sweeps when half are over",
-    "tools.registry._Kept": "results that may be asked for again: tools.registry.CACHE_ENTRIES",
-    "tools.base.ToolResult": "of these",
-    "tools.base.Source": "of these",
+    "tools.calling.registry._Kept": "results that may be asked for again: tools.calling.registry.CACHE_ENTRIES",
+    "tools.contract.base.ToolResult": "of these",
+    "tools.contract.base.Source": "of these",
     "bot.markdown.tree.*": "blocks of text that were drawn last: bot.markdown._parsed",
     "task RequestHandler.start": "an emulator's end of a connection: clients keep as many as they ever needed at once",
 }

@@ -14,7 +14,7 @@ from bot.contract.reference import reference_of
 from bot.operations.logs import _Place
 from playground.model import Reply
 from tests.journeys.conftest import Start, World
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
 
 ADA = 7
 

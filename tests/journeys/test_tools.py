@@ -19,7 +19,7 @@ from playground.screen import Shown
 from tests.conftest import RawJson
 from tests.journeys.conftest import Start, World
 from tests.patience import PATIENCE
-from tools.base import Tool
+from tools.contract.base import Tool
 
 ADA = 7
 

@@ -18,7 +18,7 @@ from playground.screen import Screen
 from tests.conftest import RawJson
 from tests.docs.test_call_syntax import SAMPLES
 from tests.journeys.conftest import Start, World, more_than
-from tools.function import tool
+from tools.calling.function import tool
 
 person = runpy.run_path(str(Path(__file__).with_name("test_platforms.py")))["person"]
 WAYS = ("telegram", "slack direct", "discord direct")

@@ -98,41 +98,26 @@ from bot.toolsyntax import arguments as written
 from bot.toolsyntax.elements import typed
 from bot.turn import footer
 from tests.conftest import RawJson, RawObject
-from tools import addresses as addresses_of
-from tools import (
-    conversion,
-    credentials,
-    cron,
-    get_weather,
-    json_values,
-    keyless_search,
-    languages,
-    moments,
-    numerals,
-    output,
-    plaintext,
-    read_file,
-    read_page,
-    repeats,
-    schema,
-    search_papers,
-    search_results,
-    token_price,
-    wikipedia,
-    zones,
-)
-from tools.base import Json, Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
+from tools import get_weather, read_file, search_papers, token_price, wikipedia
 from tools.calculation import display, units
 from tools.calculation import reader as calculation
+from tools.calling import conversion, parts, schema
+from tools.calling.function import tool
+from tools.calling.registry import ToolRegistry
+from tools.contract import addresses as addresses_of
+from tools.contract import credentials, json_values, languages, names, plaintext
+from tools.contract.base import Json, Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
 from tools.fetch import bodies, encodings, entries, extraction, guard, reader, service
 from tools.fetch import client as fetch_client
-from tools.function import tool
-from tools.mcp import config, content, names
+from tools.mcp import config, content
 from tools.mcp.listed import ListedTool
 from tools.mcp.plain import plain_text
 from tools.mcp.tool import offers_of
-from tools.registry import ToolRegistry
+from tools.programs import output
 from tools.sandbox import cell
+from tools.search import keyless
+from tools.search import results as search_results
+from tools.times import cron, moments, numerals, repeats, zones
 
 # What is said and told
 
@@ -497,7 +482,7 @@ def _price(text: str) -> object:
 
 def _keyless(text: str) -> object:
     row = {"title": text, "href": f"https://{text}", "body": text}
-    return keyless_search._pages([row, row | {"href": f"https://a.b/{text}"}, text], 5, ["a.b"], [text[:200]])
+    return keyless._pages([row, row | {"href": f"https://a.b/{text}"}, text], 5, ["a.b"], [text[:200]])
 
 
 def _service(text: str) -> object:
@@ -813,16 +798,20 @@ FED: dict[str, Callable[[str], object]] = {
     "tools.calculation.display.compute": lambda text: display.compute(text, 15),
     "tools.calculation.reader.read": calculation.read,
     "tools.calculation.units.find": units.find,
-    "tools.conversion.converted": lambda text: conversion.converted(
+    "tools.calling.conversion.converted": lambda text: conversion.converted(
         PARAMETERS, {"query": text, "count": text, "places": text, "more": text}
     ),
-    "tools.addresses.split_address": lambda text: [addresses_of.split_address(f"{at}{text}") for at in ("//", "a:")],
-    "tools.credentials.in_address": lambda text: list(credentials.in_address(text)),
-    "tools.credentials.in_arguments": lambda text: list(credentials.in_arguments([text, f"--token={text}"])),
-    "tools.credentials.in_table": lambda text: list(credentials.in_table({"X-A": text})),
+    "tools.contract.addresses.split_address": lambda text: [
+        addresses_of.split_address(f"{at}{text}") for at in ("//", "a:")
+    ],
+    "tools.contract.credentials.in_address": lambda text: list(credentials.in_address(text)),
+    "tools.contract.credentials.in_arguments": lambda text: list(credentials.in_arguments([text, f"--token={text}"])),
+    "tools.contract.credentials.in_table": lambda text: list(credentials.in_table({"X-A": text})),
     "tools.fetch.entries.joined": lambda text: entries.joined(text, text.split("a"), 8000),
-    "tools.languages.language_of_tag": languages.language_of_tag,
-    "tools.languages.language_of_tag, in parts": lambda text: languages.language_of_tag(f"zh-{text.replace('a', '-')}"),
+    "tools.contract.languages.language_of_tag": languages.language_of_tag,
+    "tools.contract.languages.language_of_tag, in parts": lambda text: languages.language_of_tag(
+        f"zh-{text.replace('a', '-')}"
+    ),
     "tools.fetch.bodies.read_body": _body,
     "tools.fetch.extraction.extract": _page_head,
     "tools.fetch.guard.destination": lambda text: guard.destination(f"https://{text}"),
@@ -836,35 +825,35 @@ FED: dict[str, Callable[[str], object]] = {
     "tools.fetch.service.read_retry_after": lambda text: service.read_retry_after({"Retry-After": text}),
     "tools.fetch.service.text_of": service.text_of,
     "tools.get_weather.Weather.get_weather": _weather,
-    "tools.keyless_search.search": _keyless,
+    "tools.search.keyless.search": _keyless,
     "tools.token_price.TokenPrice.price": _price,
     "tools.mcp.config.substitute_variables": lambda text: config.substitute_variables(text, {}, "here"),
     "tools.mcp.content.convert_answer": lambda text: content.convert_answer(_mcp_answer(text), text),
-    "tools.mcp.names.unique_names": lambda text: names.unique_names([text, text[1:]], 60, fallback="tool"),
+    "tools.contract.names.unique_names": lambda text: names.unique_names([text, text[1:]], 60, fallback="tool"),
     "tools.mcp.plain.plain_text": lambda text: plain_text(text, 400),
     "tools.mcp.tool.offers_of": _listed,
-    "tools.cron.parse": cron.parse,
-    "tools.repeats.read": lambda text: repeats.read(text, datetime.UTC, NOW),
-    "tools.moments.read": lambda text: moments.read(text, NOW),
-    "tools.moments.read_span": moments.read_span,
-    "tools.numerals.read": numerals.read,
-    "tools.output.MaskedStream.write": _masked,
-    "tools.plaintext.to_plain": lambda text: (plaintext.to_plain(text), plaintext.to_plain(f"{text}\ud83d\0")),
-    "tools.plaintext.plain_values": lambda text: plaintext.plain_values([text, {text: f"{text}\0"}]),
-    "tools.plaintext.read_stored": lambda text: plaintext.read_stored(json.dumps([f"{text}\ud83d", text])),
+    "tools.times.cron.parse": cron.parse,
+    "tools.times.repeats.read": lambda text: repeats.read(text, datetime.UTC, NOW),
+    "tools.times.moments.read": lambda text: moments.read(text, NOW),
+    "tools.times.moments.read_span": moments.read_span,
+    "tools.times.numerals.read": numerals.read,
+    "tools.programs.output.MaskedStream.write": _masked,
+    "tools.contract.plaintext.to_plain": lambda text: (plaintext.to_plain(text), plaintext.to_plain(f"{text}\ud83d\0")),
+    "tools.contract.plaintext.plain_values": lambda text: plaintext.plain_values([text, {text: f"{text}\0"}]),
+    "tools.contract.plaintext.read_stored": lambda text: plaintext.read_stored(json.dumps([f"{text}\ud83d", text])),
     "tools.read_file.find_words": lambda text: read_file.find_words([text, "x"], text[:200] or "x", 8000),
-    "tools.read_page.in_parts": lambda text: read_page.in_parts(text, 6000),
-    "tools.registry.ToolRegistry.run": _ran,
+    "tools.calling.parts.in_parts": lambda text: parts.in_parts(text, 6000),
+    "tools.calling.registry.ToolRegistry.run": _ran,
     "tools.sandbox.cell.safe_name": lambda text: cell.safe_name(text, set()),
-    "tools.schema.check": lambda text: schema.check(PARAMETERS, {"query": 1, "order": text, "count": text}),
-    "tools.schema.of_docstring": schema.of_docstring,
+    "tools.calling.schema.check": lambda text: schema.check(PARAMETERS, {"query": 1, "order": text, "count": text}),
+    "tools.calling.schema.of_docstring": schema.of_docstring,
     "tools.search_papers.SearchPapers.search": _papers,
     "tools.search_papers.rebuilt": lambda text: search_papers.rebuilt(
         {word: [place] for place, word in enumerate(text.split(" "))}
     ),
-    "tools.search_results.written": _found,
+    "tools.search.results.written": _found,
     "tools.wikipedia.Wikipedia.look_up": _article,
-    "tools.zones.find": zones.find,
+    "tools.times.zones.find": zones.find,
 }
 
 
@@ -977,14 +966,14 @@ INSIDE: dict[str, str] = {
     "tools.calculation.quantities": "tools.calculation.display.compute",
     "tools.calculation.reader": "tools.calculation.reader.read",
     "tools.calculator.calculator": "tools.calculation.display.compute",
-    "tools.credentials": "tools.credentials.in_arguments",
-    "tools.conversion.is_of": "tools.conversion.converted",
-    "tools.conversion.is_of_any": "tools.conversion.converted",
-    "tools.conversion.kinds_of": "tools.conversion.converted",
-    "tools.cron.next_after": "tools.cron.parse",
-    "tools.current_time.current_time": "tools.moments.read",
-    "tools.languages": "tools.languages.language_of_tag",
-    "tools.problems": "tools.schema.check",
+    "tools.contract.credentials": "tools.contract.credentials.in_arguments",
+    "tools.calling.conversion.is_of": "tools.calling.conversion.converted",
+    "tools.calling.conversion.is_of_any": "tools.calling.conversion.converted",
+    "tools.calling.conversion.kinds_of": "tools.calling.conversion.converted",
+    "tools.times.cron.next_after": "tools.times.cron.parse",
+    "tools.current_time.current_time": "tools.times.moments.read",
+    "tools.contract.languages": "tools.contract.languages.language_of_tag",
+    "tools.calling.problems": "tools.calling.schema.check",
     "tools.fetch.reader.read_metadata": "tools.fetch.reader.read_html",
     "tools.fetch.reader.flatten_code": "tools.fetch.reader.read_html",
     "tools.fetch.reader.parse_html": "tools.fetch.reader.read_html",
@@ -992,21 +981,21 @@ INSIDE: dict[str, str] = {
     "tools.fetch.reader.extract_all_text": "tools.fetch.reader.read_html",
     "tools.fetch.service": "tools.fetch.service.JsonService.get",
     "tools.get_weather": "tools.get_weather.Weather.get_weather",
-    "tools.json_values": "tools.fetch.service.JsonService.get",
+    "tools.contract.json_values": "tools.fetch.service.JsonService.get",
     "tools.token_price": "tools.token_price.TokenPrice.price",
-    "tools.mcp.names": "tools.mcp.names.unique_names",
+    "tools.contract.names": "tools.contract.names.unique_names",
     "tools.mcp.argument_names": "tools.mcp.tool.offers_of",
     "tools.mcp.parameters.usable_schema": "tools.mcp.tool.offers_of",
     "tools.mcp.shortening": "tools.mcp.tool.offers_of",
-    "tools.output.inert": "tools.output.MaskedStream.write",
-    "tools.read_page.ReadPage.read": "tools.read_page.in_parts",
+    "tools.programs.output.inert": "tools.programs.output.MaskedStream.write",
+    "tools.read_page.ReadPage.read": "tools.calling.parts.in_parts",
     "tools.read_file.ReadFile.read": "tools.read_file.find_words",
-    "tools.registry.ToolRegistry": "tools.registry.ToolRegistry.run",
-    "tools.remind_me.remind_me": "tools.moments.read",
+    "tools.calling.registry.ToolRegistry": "tools.calling.registry.ToolRegistry.run",
+    "tools.remind_me.remind_me": "tools.times.moments.read",
     "tools.sandbox.cell.produced": "tools.sandbox.cell.safe_name",
-    "tools.schema.without_unknown": "tools.schema.check",
-    "tools.search_results": "tools.search_results.written",
-    "tools.search_web": "tools.search_results.written",
+    "tools.calling.schema.without_unknown": "tools.calling.schema.check",
+    "tools.search.results": "tools.search.results.written",
+    "tools.search_web": "tools.search.results.written",
 }
 """Function, class or module → what is fed and runs it."""
 
@@ -1160,10 +1149,10 @@ OWN: dict[str, str] = {
     "bot.reply.buttons": "looks at the last character of a text",
     "adapters.telegram.surface.TelegramPressSurface.draw": _HANDS_ON,
     "tools.__init__": _OPERATOR,
-    "tools.descriptions.fits": _OPERATOR,
+    "tools.calling.descriptions.fits": _OPERATOR,
     "tools.__main__": _OPERATOR,
     "tools.calculator": _OPERATOR,
-    "tools.cancelling": _SHORT,
+    "tools.programs.cancelling": _SHORT,
     "tools.current_time": _OPERATOR,
     "tools.databases": _BOUND,
     "tools.documents": _OTHER_PROCESS,
@@ -1171,10 +1160,10 @@ OWN: dict[str, str] = {
     "tools.fetch.client": _HANDS_ON,
     "tools.fetch.reader": _OTHER_PROCESS,
     "tools.fetch.readers": _HANDS_ON,
-    "tools.findings": _HANDS_ON,
-    "tools.forms": _OPERATOR,
-    "tools.network": _SHORT,
-    "tools.zones.checked_name": _OPERATOR,
+    "tools.contract.findings": _HANDS_ON,
+    "tools.contract.forms": _OPERATOR,
+    "tools.contract.network": _SHORT,
+    "tools.times.zones.checked_name": _OPERATOR,
     "tools.generate_image": _BOUND,
     "tools.mcp.config": _OPERATOR,
     "tools.mcp.errors": "a line of a server's standard error, cut before it comes here",
@@ -1190,9 +1179,9 @@ OWN: dict[str, str] = {
     "tools.remind_me": _OPERATOR,
     "tools.run_python": _BOUND,
     "tools.sandbox": _OTHER_PROCESS,
-    "tools.schema.of_function": "docstrings of ours",
-    "tools.subprocesses": _OPERATOR,
-    "tools.shelf": "the shell's own file of notes",
-    "tools.shell": _OPERATOR,
+    "tools.calling.schema.of_function": "docstrings of ours",
+    "tools.programs.subprocesses": _OPERATOR,
+    "tools.shell.shelf": "the shell's own file of notes",
+    "tools.shell.run": _OPERATOR,
 }
 """Function, class or module → why nothing is fed to it."""

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.base import ToolContext, ToolError
 from tools.calculation import display, numbers, units
 from tools.calculation.display import compute
 from tools.calculation.functions import FUNCTIONS
@@ -19,6 +18,7 @@ from tools.calculation.numbers import CalculationError
 from tools.calculation.parser import Parser
 from tools.calculation.reader import read
 from tools.calculator import open_tool
+from tools.contract.base import ToolContext, ToolError
 
 
 async def answer(expression: str, **more: int) -> str:

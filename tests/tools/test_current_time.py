@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools import moments, numerals, zones
-from tools.base import ToolContext, ToolError, Unavailable
+from tools.contract.base import ToolContext, ToolError, Unavailable
 from tools.current_time import open_tool
+from tools.times import moments, numerals, zones
 
 NOW = datetime.datetime(2026, 3, 20, 10, 30, 15, tzinfo=datetime.UTC)
 

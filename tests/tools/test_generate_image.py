@@ -9,9 +9,9 @@ import pytest
 from playground.faults import Fault
 from playground.model import ModelServer
 from playground.model.images import png
-from tools.base import Json, ToolCall, ToolContext, ToolResult, Unavailable
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import Json, ToolCall, ToolContext, ToolResult, Unavailable
 from tools.generate_image import GenerateImage, open_tool
-from tools.registry import ToolRegistry
 from tools.settings import ImageSettings
 
 KEY = "sk-loopback-image-key"

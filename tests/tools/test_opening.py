@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 import tools
-from tools import languages, shell
-from tools.base import ToolCall, ToolContext
-from tools.crashes import describe_crash
-from tools.languages import phrase
+from tools.calling.crashes import describe_crash
+from tools.contract import languages
+from tools.contract.base import ToolCall, ToolContext
+from tools.contract.languages import phrase
+from tools.shell import run as shell
 
 WRITTEN = {
     "no_python": "def open_tool(settings:\n",
@@ -22,7 +23,7 @@ WRITTEN = {
     "no_opening": "def open_tool(settings):\n    raise RuntimeError('the printer\\nis on fire')\n",
     "no_spec": "def open_tool(settings):\n    return None\n",
     "no_name": """
-from tools.function import tool
+from tools.calling.function import tool
 
 @tool()
 async def another() -> str:
@@ -33,7 +34,7 @@ def open_tool(settings):
     return another
 """,
     "breaks": """
-from tools.function import tool
+from tools.calling.function import tool
 
 @tool()
 async def breaks(number: int = 0) -> str:

@@ -13,11 +13,11 @@ import pytest
 from pydantic import SecretStr
 
 from tests.patience import PATIENCE
-from tools.base import Json, ToolCall, ToolContext, ToolError, ToolResult, Unavailable
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import Json, ToolCall, ToolContext, ToolError, ToolResult, Unavailable
 from tools.databases import parse
 from tools.databases.base import Rows
 from tools.query_database import QueryDatabase, open_tool, written
-from tools.registry import ToolRegistry
 from tools.settings import DatabaseSettings
 
 

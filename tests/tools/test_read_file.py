@@ -8,7 +8,7 @@ import pytest
 
 from tests.tools.documents import samples
 from tests.tools.pdfs import LOCKED
-from tools.base import ToolContext, ToolError
+from tools.contract.base import ToolContext, ToolError
 from tools.read_file import KEPT_FILES, ReadFile, open_tool
 
 LONG = "".join(f"Day {number}: nothing happened.\n\n" for number in range(400))

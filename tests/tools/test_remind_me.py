@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tools.base import Json, NewReminder, Reminder, Repeat, ToolCall, ToolContext, ToolError, ToolResult
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import Json, NewReminder, Reminder, Repeat, ToolCall, ToolContext, ToolError, ToolResult
 from tools.remind_me import open_tool
 
 NOW = datetime.datetime(2026, 10, 20, 12, 0, tzinfo=datetime.UTC)

@@ -18,8 +18,8 @@ from pydantic import SecretStr
 
 from bot.safety.untrusted import tool_entry
 from tests.patience import slowed
-from tools.base import ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, Unavailable
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, Unavailable
 from tools.run_python import CodeRunner, open_tool, written
 from tools.sandbox.bwrap import Bubblewrap
 from tools.sandbox.cell import Cell, SandboxFailed

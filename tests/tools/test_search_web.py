@@ -15,8 +15,8 @@ from pydantic import SecretStr
 
 from playground.faults import Fault
 from playground.tavily import PAGES, CannedPage, TavilyServer
-from tools.base import ToolCall, ToolContext, ToolError, Unavailable
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import ToolCall, ToolContext, ToolError, Unavailable
 from tools.search_web import WebSearch, open_tool
 from tools.settings import SearchSettings
 

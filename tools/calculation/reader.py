@@ -11,10 +11,10 @@ import unicodedata
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tools import numerals
 from tools.calculation import units
 from tools.calculation.functions import CONSTANTS, FUNCTIONS
 from tools.calculation.numbers import CONTEXT, CalculationError, Number, bound
+from tools.times import numerals
 
 LONGEST = 1000
 """Characters of an expression."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tools.contract.nearness import find_path_fault
 from tools.databases.base import MOST_COUNTED, Cell, Column, Database, Limits, Refused, Rows
-from tools.nearness import find_path_fault
 
 __all__ = [
     "MOST_COUNTED",

@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from tools.credentials import accounts, hidden
+from tools.contract.credentials import accounts, hidden
 from tools.databases.base import MOST_COUNTED, Cell, Column, Limits, Refused, Rows
 from tools.databases.powers import powers_query
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from tools.contract.json_values import read_json
 from tools.documents.kinds import DocumentUnreadable, Kind, Reason
 from tools.fetch.readers import MODULES as PAGE_MODULES
 from tools.fetch.readers import PACKAGES as PAGE_PACKAGES
 from tools.fetch.readers import READER, Program, Readers, Start, as_modules, talk
-from tools.json_values import read_json
 
 _FOLDER = Path(__file__).resolve().parent
 _MODULES = (

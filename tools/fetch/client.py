@@ -15,7 +15,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from tools.base import ToolError
+from tools.contract.base import ToolError
 from tools.fetch.bodies import MOST_BYTES, Unreadable, read_body
 from tools.fetch.guard import PORTS, Address, Destination, Lookup, Refused, approved, destination
 

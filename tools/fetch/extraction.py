@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from tools.base import ToolError
+from tools.contract.base import ToolError
+from tools.contract.json_values import read_json
 from tools.fetch.client import Fetched
 from tools.fetch.readers import MOST_BYTES, Start, start_plain, talk
-from tools.json_values import read_json
 
 READ_SECONDS = 8.0
 _DAMAGED = "The page is damaged or too complex to be read. Try another source."

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from yarl import URL
 
-from tools.base import ToolError
+from tools.contract.base import ToolError
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Lookup: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tools import subprocesses
+from tools.programs import subprocesses
 
 if TYPE_CHECKING:
     from tools.sandbox.launcher import Launcher

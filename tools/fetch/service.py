@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from tools.base import ToolError
-from tools.findings import Finding
-from tools.json_values import ValueCounter, read_json
-from tools.network import UnusableProxy, proxy_before
+from tools.contract.base import ToolError
+from tools.contract.findings import Finding
+from tools.contract.json_values import ValueCounter, read_json
+from tools.contract.network import UnusableProxy, proxy_before
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession

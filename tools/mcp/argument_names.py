@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tools.base import Json
-from tools.mcp.names import MOST_CHARS, unique_names
+from tools.contract.base import Json
+from tools.contract.names import MOST_CHARS, unique_names
 from tools.mcp.plain import plain_text
 
 _FIT = re.compile(r"[A-Za-z0-9_.-]{1,64}")

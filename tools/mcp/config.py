@@ -31,13 +31,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-from tools.credentials import in_address, in_arguments, in_table
-from tools.descriptions import Description
+from tools.calling.descriptions import Description
+from tools.contract.credentials import in_address, in_arguments, in_table
+from tools.contract.names import unique_names
+from tools.contract.nearness import explain_path_error, find_path_fault, suggest
 from tools.mcp.errors import McpConfigError
 from tools.mcp.jsonc import read_jsonc
-from tools.mcp.names import unique_names
 from tools.mcp.plain import plain_text
-from tools.nearness import explain_path_error, find_path_fault, suggest
 
 START_SECONDS = 30.0
 LONGEST_SECONDS = 3600.0

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from tools.addresses import split_address
-from tools.base import ProducedFile, Source, ToolResult, ToolStatus
+from tools.contract.addresses import split_address
+from tools.contract.base import ProducedFile, Source, ToolResult, ToolStatus
 from tools.mcp.plain import plain_text
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from tools.json_values import read_json
+from tools.contract.json_values import read_json
 
 # Also one that never ends, which is no JSON: to look for a text in it again and again would take for ever.
 _TEXT = r'"(?:[^"\\\n]|\\.)*+"?'

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from tools.base import Json
+from tools.contract.base import Json
 from tools.mcp.argument_names import ArgumentNames, rename_properties
 from tools.mcp.plain import plain_text
 from tools.mcp.shortening import MOST_DEPTH, shortened, too_deep

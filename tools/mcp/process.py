@@ -26,12 +26,12 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
-from tools.json_values import MOST_VALUES, ValueCounter
+from tools.contract.json_values import MOST_VALUES, ValueCounter
 from tools.mcp import flood
 from tools.mcp.config import Command, place_of
 from tools.mcp.errors import LastWords
 from tools.mcp.keeper import ASK, GRACE_SECONDS, KILL
-from tools.subprocesses import close, start
+from tools.programs.subprocesses import close, start
 
 log = logging.getLogger(__name__)
 

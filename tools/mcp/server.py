@@ -14,14 +14,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from tools.base import ToolError, ToolSpec
-from tools.cancelling import Contained
-from tools.credentials import hidden
+from tools.contract.base import ToolError, ToolSpec
+from tools.contract.credentials import hidden
 from tools.mcp.config import Endpoint, ServerConfig
 from tools.mcp.errors import LastWords, ServerGone
 from tools.mcp.listed import ListedTool
 from tools.mcp.plain import plain_text
 from tools.mcp.tool import McpTool, offers_of
+from tools.programs.cancelling import Contained
 
 if TYPE_CHECKING:
     from tools.mcp.session import Session

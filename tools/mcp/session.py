@@ -27,15 +27,15 @@ from mcp_types import methods
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
-from tools.cancelling import end_tasks
-from tools.json_values import MOST_VALUES, ValueCounter
+from tools.contract.json_values import MOST_VALUES, ValueCounter
+from tools.contract.network import proxy_before, trusted
 from tools.mcp import flood
 from tools.mcp.config import Command, Endpoint, ServerConfig
 from tools.mcp.errors import LastWords, ServerGone, ServerRefused
 from tools.mcp.listed import ListedTool
 from tools.mcp.mending import LEFT_OUT, SCHEMA, cut_answer, mend_list, mended_answer
 from tools.mcp.process import MOST_MESSAGE_BYTES, process_transport
-from tools.network import proxy_before, trusted
+from tools.programs.cancelling import end_tasks
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from tools.base import Json
+from tools.contract.base import Json
 
 MOST_CHARS: Final = 16_000
 MOST_DEPTH: Final = 10

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tools.base import Tool, ToolSpec
+from tools.contract.base import Tool, ToolSpec
+from tools.contract.names import SEPARATOR, owner
 from tools.mcp.config import McpConfig, missing_program, read_config
-from tools.mcp.names import SEPARATOR, owner
 from tools.mcp.server import McpServer, Sleep
 
 log = logging.getLogger(__name__)

@@ -8,18 +8,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from tools.base import Arguments, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus
-from tools.descriptions import Description, fits
-from tools.languages import Words
+from tools.calling.descriptions import Description, fits
+from tools.calling.schema import of_docstring
+from tools.contract.base import Arguments, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus
+from tools.contract.languages import Words
+from tools.contract.names import tool_names
 from tools.mcp.argument_names import ArgumentNames
 from tools.mcp.config import ServerConfig
 from tools.mcp.content import convert_answer
 from tools.mcp.errors import ServerGone, ServerRefused
 from tools.mcp.listed import ListedTool
-from tools.mcp.names import tool_names
 from tools.mcp.parameters import UsableSchema, usable_schema
 from tools.mcp.plain import plain_text
-from tools.schema import of_docstring
 
 if TYPE_CHECKING:
     from tools.mcp.session import Session

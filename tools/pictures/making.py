@@ -7,9 +7,9 @@ import json
 from importlib.util import find_spec
 from pathlib import Path
 
+from tools.contract.json_values import read_json
 from tools.documents.kinds import DocumentUnreadable, Reason
 from tools.fetch.readers import MODULES, READER, Program, Readers, Start, as_modules, talk
-from tools.json_values import read_json
 from tools.pictures.kinds import kind_of
 
 LONGEST_SIDE = 2048

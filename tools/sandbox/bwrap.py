@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from tools.cancelling import end_tasks
+from tools.programs.cancelling import end_tasks
 from tools.sandbox.cell import Cell, SandboxFailed
 from tools.sandbox.launcher import Launcher
 from tools.sandbox.layout import code_layout

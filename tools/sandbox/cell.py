@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from tools.base import ProducedFile
+from tools.contract.base import ProducedFile
 
 NAME_CHARS = 80
 _SIGNATURES: dict[str, tuple[bytes, ...]] = {

@@ -19,9 +19,9 @@ from typing import Any
 
 import aiohttp
 
-from tools.base import ProducedFile
-from tools.json_values import read_json
-from tools.network import UnusableProxy, proxy_before
+from tools.contract.base import ProducedFile
+from tools.contract.json_values import read_json
+from tools.contract.network import UnusableProxy, proxy_before
 from tools.sandbox.cell import Cell, SandboxFailed, produced
 from tools.sandbox.limits import KIB, Limits
 from tools.sandbox.places import Place, Places

@@ -8,7 +8,7 @@ import platform
 import sys
 from collections.abc import Callable, Hashable
 
-from tools import subprocesses
+from tools.programs import subprocesses
 from tools.sandbox.cell import SandboxFailed
 from tools.sandbox.launch import command, programs
 from tools.sandbox.layout import Layout, private

@@ -16,10 +16,10 @@ import signal
 import struct
 from dataclasses import asdict, dataclass
 
-from tools import subprocesses
-from tools.base import ProducedFile
-from tools.cancelling import complete
-from tools.json_values import read_json
+from tools.contract.base import ProducedFile
+from tools.contract.json_values import read_json
+from tools.programs import subprocesses
+from tools.programs.cancelling import complete
 from tools.sandbox import processes
 from tools.sandbox.cell import Cell, SandboxFailed, produced, size
 from tools.sandbox.launch import FOLDER

@@ -11,10 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from tools import subprocesses
+from tools.contract.json_values import read_json
+from tools.contract.nearness import find_path_fault
 from tools.fetch.readers import Program, as_modules, start_plain, talk
-from tools.json_values import read_json
-from tools.nearness import find_path_fault
+from tools.programs import subprocesses
 
 _PROGRAM: Final = Program(
     Path(__file__).with_name("worker.py"),

@@ -25,7 +25,7 @@ from tests.adapters.slack.conftest import direct_target, settings_of, thread_tar
 from tests.conftest import FakeClock
 from tests.patience import PATIENCE
 from tests.surfaces import cost_of, show
-from tools.base import ToolStatus
+from tools.contract.base import ToolStatus
 
 SENTENCES = "".join(
     f"This is sentence number {number}, and it takes a moment to read. " for number in range(30)

@@ -12,7 +12,7 @@ from bot.context.window import fit
 from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
 from bot.settings import ToolRuleSettings, Untrusted
-from tools.base import Json, ToolCall, ToolSpec
+from tools.contract.base import Json, ToolCall, ToolSpec
 
 ADA, BOB = "telegram:7", "telegram:8"
 READ = ToolSpec(name="read_page", purpose="Read.", parameters={}, address="url")

@@ -18,8 +18,8 @@ from bot.agent.events import Asked, ToolFinished, ToolStarted
 from bot.agent.task import Decision
 from bot.settings import ToolRuleSettings
 from tests.conftest import RawJson, RawObject
-from tools.base import Arguments, Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import Arguments, Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus
 
 JSON: RawJson = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),

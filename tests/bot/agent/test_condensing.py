@@ -12,9 +12,9 @@ from bot.policy.quotas import charge
 from playground.model import Reply
 from tests.bot.conftest import OpenRig
 from tests.conftest import FakeClock
-from tools.base import ToolCall, ToolContext
-from tools.function import tool
-from tools.registry import ToolRegistry
+from tools.calling.function import tool
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import ToolCall, ToolContext
 
 LONG = "entry of the result\n" * 2000
 

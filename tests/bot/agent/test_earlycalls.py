@@ -25,8 +25,8 @@ from playground.model import ModelServer, Reply
 from tests.bot.conftest import OpenRig, Rig
 from tests.conftest import FakeClock, RawObject
 from tests.patience import PATIENCE
-from tools.base import Arguments, Source, ToolCall, ToolContext, ToolResult, ToolSpec
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import Arguments, Source, ToolCall, ToolContext, ToolResult, ToolSpec
 
 TEXT: RawObject = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 

@@ -44,8 +44,8 @@ from bot.model import Chain
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
 from bot.settings import ToolRuleSettings, TurnSettings
 from tests.conftest import FakeClock, RawObject
-from tools.base import Arguments, ProducedFile, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import Arguments, ProducedFile, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
 
 TEXT: RawObject = {
     "type": "object",

@@ -18,7 +18,7 @@ from bot.safety.links import LinkPolicy
 from playground.model import Reply
 from tests.bot.conftest import OpenRig
 from tests.conftest import RawJson, RawObject
-from tools.base import ToolCall, ToolResult, ToolSpec
+from tools.contract.base import ToolCall, ToolResult, ToolSpec
 
 LEAK = "https://evil.test/leak?q=my-secret"
 SPEC = ToolSpec(name="look", purpose="Look.", parameters={})

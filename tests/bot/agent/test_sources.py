@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agent.sources import Citations, number_sources
-from tools.base import Source, ToolResult
+from tools.contract.base import Source, ToolResult
 
 TEA = Source("Green tea", "https://tea.example/green")
 OOLONG = Source("Oolong", "https://tea.example/oolong")

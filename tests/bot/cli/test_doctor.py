@@ -34,9 +34,9 @@ from tests.bot.cli.conftest import Inside
 from tests.bot.store.test_upgrading import lay_out
 from tests.conftest import Nursery, RawObject
 from tests.web import serving
-from tools.base import Tool
+from tools.contract.base import Tool
+from tools.contract.findings import Finding
 from tools.fetch.service import JsonService
-from tools.findings import Finding
 
 TAVILY_KEY = "tvly-loopback-key-0123"
 NOBODY = "http://127.0.0.1:9"

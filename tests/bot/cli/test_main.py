@@ -27,7 +27,7 @@ from bot.contract.transcript import Usage
 from bot.store import PageState, Store, TurnState
 from tests.bot.cli.conftest import Inside
 from tests.conftest import Nursery, Told
-from tools.base import ToolCall, ToolResult
+from tools.contract.base import ToolCall, ToolResult
 
 ROOT = Path(__file__).parent.parent.parent.parent
 

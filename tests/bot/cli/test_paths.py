@@ -13,7 +13,7 @@ from bot.contract import SystemClock
 from bot.settings import CoreSettings
 from tests.bot.cli.conftest import Inside
 from tests.bot.cli.test_wrong_configurations import WELL
-from tools.findings import Verdict
+from tools.contract.findings import Verdict
 
 FILES = {
     "PARLEY_ENV_FILE": "{}",

@@ -20,7 +20,7 @@ from bot.contract import (
 )
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
-from tools.base import NewReminder
+from tools.contract.base import NewReminder
 
 ADA, BOB = "telegram:7", "telegram:8"
 OLD = "This button belongs to an older answer; there is a newer one."

@@ -10,7 +10,7 @@ from dataclasses import replace
 from bot.commands.reminders import list_mark, page_of
 from bot.contract import Button, ChatId, Control, ControlPressed, Page, ReplyTarget, Sender, SurfaceLimits
 from tests.bot.conftest import OpenRig, Rig
-from tools.base import NewReminder, Repeat
+from tools.contract.base import NewReminder, Repeat
 
 ADA, BOB = "telegram:7", "telegram:8"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.commands.answers import list_tools
-from tools.base import ToolSpec
+from tools.contract.base import ToolSpec
 
 SEARCH = ToolSpec(
     name="search_web",

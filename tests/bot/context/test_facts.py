@@ -9,8 +9,8 @@ from bot.contract.words import bare
 from bot.store import Store
 from tests.conftest import RawJson
 from tools import forget, recall, remember
-from tools.base import ToolCall, ToolContext, ToolResult
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import ToolCall, ToolContext, ToolResult
 
 
 def message(chat: str = "1", *, group: bool = False, person: str = "telegram:7") -> MessageSent:

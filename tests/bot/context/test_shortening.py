@@ -7,7 +7,7 @@ from bot.context.window import MOST_TOLD, OLD_RESULT_CHARS
 from bot.contract import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
 from bot.model import Request
 from bot.safety import wrap_as_data
-from tools.base import ToolCall, ToolSpec
+from tools.contract.base import ToolCall, ToolSpec
 
 TOOL = ToolSpec(name="look", purpose="Look.", parameters={}, category="web")
 PROMPT = SystemEntry("be kind")

@@ -16,7 +16,7 @@ from bot.model.base import Answer, Piece, Request, TextPiece
 from bot.safety import Redactor
 from bot.store import Store, Summary, TurnState
 from tests.conftest import FakeClock
-from tools.base import ToolCall
+from tools.contract.base import ToolCall
 
 CHAT = ChatId("telegram", "42", "7")
 ADA = Sender(id="telegram:7", name="Ada")

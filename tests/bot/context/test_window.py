@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bot.context.window import OLD_RESULT_CHARS, fit, turns_of
 from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, UserEntry
 from bot.model.usage import PER_ENTRY, text_of
-from tools.base import ToolCall
+from tools.contract.base import ToolCall
 
 
 def turn(number: int, calls: int = 0, size: int = 5) -> list[Entry]:

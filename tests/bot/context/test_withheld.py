@@ -6,7 +6,7 @@ from bot.context import withhold
 from bot.contract import AssistantEntry, Entry, ToolEntry, UserEntry
 from playground.model import Reply
 from tests.bot.conftest import InGroup, OpenRig
-from tools.base import ToolCall
+from tools.contract.base import ToolCall
 
 ADA, BOB = "telegram:5", "telegram:6"
 GROUP: InGroup = {"chat": "-50", "group": True}

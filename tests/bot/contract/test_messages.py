@@ -19,7 +19,7 @@ from bot.contract.transcript import (
     entry_to_json,
 )
 from tests.conftest import RawJson, RawObject
-from tools.base import ToolCall
+from tools.contract.base import ToolCall
 
 ANY = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
 PLATFORM = st.sampled_from(["telegram", "slack", "discord", "console"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bot.commands.answers import _as_code
 from bot.contract.words import BY_WORD, COMMANDS, bare, help_text, named_in, parse
 from bot.sentences import say
-from tools.languages import LANGUAGES
+from tools.contract.languages import LANGUAGES
 
 
 @pytest.mark.parametrize(

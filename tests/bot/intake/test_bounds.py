@@ -24,8 +24,8 @@ from playground.faults import Fault
 from playground.model import Reply
 from tests.bot.conftest import OpenRig
 from tests.patience import PATIENCE
-from tools.base import Arguments, ProducedFile, ToolCall, ToolContext, ToolResult, ToolSpec
-from tools.registry import CACHE_CHARS, ToolRegistry
+from tools.calling.registry import CACHE_CHARS, ToolRegistry
+from tools.contract.base import Arguments, ProducedFile, ToolCall, ToolContext, ToolResult, ToolSpec
 
 
 async def test_in_a_group_so_many_messages_wait_and_the_rest_is_told_once(

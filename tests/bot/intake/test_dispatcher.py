@@ -35,7 +35,7 @@ from playground.faults import Fault
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
 from tests.conftest import RawObject
-from tools.base import NewReminder, Repeat
+from tools.contract.base import NewReminder, Repeat
 
 ADA, BOB = "telegram:7", "telegram:8"
 

@@ -17,7 +17,7 @@ from bot.model import ModelOptions, Models
 from bot.model.base import Answer, Model, Piece, ReasoningPiece, Request, TextPiece
 from playground.model import ModelServer
 from tests.conftest import FakeClock, RawJson
-from tools.base import ToolSpec
+from tools.contract.base import ToolSpec
 
 DICE = ToolSpec(
     name="roll_dice",

@@ -17,7 +17,7 @@ from bot.model.assembly import ChatAssembly, Delta, StreamFault
 from bot.model.callslots import MOST_ARGUMENT_CHARS
 from bot.model.responses import ResponsesAssembly
 from tests.conftest import RawJson, RawObject
-from tools.base import ToolCall
+from tools.contract.base import ToolCall
 
 
 def piece(

@@ -61,7 +61,7 @@ async def test_responses_is_limited_too(server: ModelServer, opened: Open, askin
 
 
 async def _dice() -> Any:
-    from tools.base import ToolSpec
+    from tools.contract.base import ToolSpec
 
     return ToolSpec(name="roll_dice", purpose="Roll dice.", parameters={"type": "object", "properties": {}})
 

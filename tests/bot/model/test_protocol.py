@@ -15,7 +15,7 @@ from bot.context import system_prompt
 from bot.contract.transcript import ToolEntry
 from bot.model import protocol
 from bot.toolchoice import smalltalk
-from tools.base import ToolSpec
+from tools.contract.base import ToolSpec
 
 TODAY = datetime.datetime(2026, 11, 21, 23, tzinfo=datetime.UTC).timestamp()
 

@@ -30,7 +30,7 @@ from bot.model import ModelOptions, Models
 from bot.model.base import Request
 from tests.bot.model.conftest import Ask
 from tests.conftest import RawObject
-from tools.base import ToolSpec
+from tools.contract.base import ToolSpec
 
 ROOT = Path(__file__).parents[3]
 LLAMA_SERVER = shutil.which("llama-server")

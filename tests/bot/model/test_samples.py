@@ -21,7 +21,7 @@ from bot.model import Models
 from bot.model.base import Answer, Request
 from tests.bot.model.conftest import Ask, Asked, Open, RawServer, RecordingClock
 from tests.conftest import RawJson, RawObject
-from tools.base import ToolSpec
+from tools.contract.base import ToolSpec
 
 FOLDER = Path(__file__).with_name("samples")
 SERVERS = ("llama.cpp", "llama-cpp-python", "litellm")

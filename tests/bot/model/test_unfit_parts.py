@@ -13,7 +13,7 @@ from bot.model.base import Request
 from playground.model import ModelServer, Reply
 from tests.bot.model.conftest import Ask, Open
 from tests.conftest import RawObject
-from tools.base import ToolCall, ToolSpec
+from tools.contract.base import ToolCall, ToolSpec
 
 SCHEMA: RawObject = {"type": "object", "properties": {"text": {"type": "string"}}}
 TOOLS = tuple(

@@ -27,7 +27,7 @@ from bot.model.rendering import Declarations
 from playground.model import ModelServer, Reply
 from tests.bot.model.conftest import Ask, Open, RawServer, sse
 from tests.conftest import RawJson, RawObject
-from tools.base import ToolCall, ToolSpec
+from tools.contract.base import ToolCall, ToolSpec
 
 ROLL = ToolCall("call_1", "roll_dice", {"sides": 6})
 ADD = ToolCall("call_2", "add", {"a": 1})

@@ -16,8 +16,8 @@ import pytest
 from bot.operations import logs
 from bot.operations.outlet import Outlet
 from tests.conftest import RawObject
-from tools.base import Json
-from tools.output import MaskedStream, inert
+from tools.contract.base import Json
+from tools.programs.output import MaskedStream, inert
 
 ROOT = Path(__file__).parent.parent.parent.parent
 CANARY = "c4nary-that-nobody-may-see"

@@ -18,7 +18,7 @@ from bot.pacing.sharing import EXCHANGE_SECONDS, begin_sharing
 from bot.pacing.waiting import Purpose
 from bot.store import Allowances, Part, Store
 from tests.conftest import FakeClock
-from tools.cancelling import end_tasks
+from tools.programs.cancelling import end_tasks
 
 BOT = RateBudget("telegram:1", windows=(Window(30, 1.0),), shared=True)
 MINUTE = RateBudget("slack:T1/chat.update", windows=(Window(48, 60.0),), shared=True)

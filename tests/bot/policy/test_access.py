@@ -25,7 +25,7 @@ from bot.sentences import say
 from bot.settings import CoreSettings, read
 from bot.store import Store
 from tests.conftest import FakeClock
-from tools.languages import LANGUAGES
+from tools.contract.languages import LANGUAGES
 
 PRIVATE = ChatId("telegram", "42", "7")
 GROUP = ChatId("telegram", "42", "-50")

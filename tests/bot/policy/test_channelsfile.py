@@ -15,7 +15,7 @@ from bot.policy.toolrights import ToolRights
 from bot.store import Store
 from tests.bot.conftest import OpenRig
 from tests.conftest import FakeClock
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
 
 FILE = """
 # Everywhere on Telegram

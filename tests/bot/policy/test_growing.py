@@ -22,7 +22,7 @@ from bot.store import Amount, Limit, Reserved, Store, TurnState
 from tests.bot.policy.conftest import ADA, PROMPT, RESERVED, WISHED, Make, Scripted, answer, ask, spent
 from tests.conftest import FakeClock
 from tests.patience import PATIENCE
-from tools.base import ToolCall
+from tools.contract.base import ToolCall
 
 PIECE = "w" * 20
 """Of an answer: 20 tokens."""

@@ -40,7 +40,7 @@ from tests.bot.policy.conftest import (
 )
 from tests.conftest import FakeClock
 from tests.quotas import quotas_of
-from tools.base import Unpaid
+from tools.contract.base import Unpaid
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from playground.model import Reply
 from tests.bot.conftest import InGroup, OpenRig, Rig, WhoAsks
 from tests.patience import PATIENCE
 from tools import current_time
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
 
 ADA, BOB = "telegram:7", "telegram:8"
 GROUP: InGroup = {"chat": "-50", "group": True}

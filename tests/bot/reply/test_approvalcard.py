@@ -14,7 +14,7 @@ from bot.contract import ChatId
 from bot.reply.approvalcard import FILE, exact, text_with_outcome, write_card
 from bot.sentences import say
 from bot.store import Approval, ApprovalState
-from tools.base import Json, ToolCall
+from tools.contract.base import Json, ToolCall
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -16,7 +16,7 @@ from bot.reply.stream import ReplyStream
 from tests.bot.reply.test_stream import Log, Screen, finish
 from tests.conftest import FakeClock
 from tests.surfaces import page_of
-from tools.base import ToolStatus
+from tools.contract.base import ToolStatus
 
 
 @dataclass

@@ -34,7 +34,7 @@ from bot.store import Store, TurnState
 from tests.bot.conftest import BareSurface, MessageFields
 from tests.conftest import FakeClock, RawObject
 from tests.surfaces import page_of
-from tools.base import ProducedFile, ToolCall, ToolResult
+from tools.contract.base import ProducedFile, ToolCall, ToolResult
 
 CHAT = ChatId("telegram", "42", "7")
 SECRET = "sk-very-secret-key"

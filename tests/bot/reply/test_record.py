@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.contract.messages import MessageRef
 from bot.reply.record import files_before
 from bot.store import AttachmentRecord, CallRecord, PageState, StoredTurn
-from tools.base import ProducedFile, ToolCall, ToolResult, ToolStatus
+from tools.contract.base import ProducedFile, ToolCall, ToolResult, ToolStatus
 
 
 def call(position: int, *names: str) -> CallRecord:

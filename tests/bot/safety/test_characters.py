@@ -14,7 +14,7 @@ from bot.safety.characters import AnswerFilter, clean_answer, clean_name, clean_
 from bot.safety.redacted import redact_call
 from bot.safety.redactor import REMOVED, Redactor
 from bot.safety.spellings import secret_forms
-from tools.base import ToolCall
+from tools.contract.base import ToolCall
 
 SECRET = "sk-abcdefghijkl"
 LONGER = "sk-abcdefghijklmno"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bot.safety.untrusted import BoundaryFilter, defuse, new_marker, tool_entry, wrap_as_data, wrapper_length
 from bot.toolsyntax.detector import parse
 from bot.toolsyntax.families import CONTROL_TOKENS, FAMILIES, MARKERS
-from tools.base import ToolCall, ToolResult
+from tools.contract.base import ToolCall, ToolResult
 
 TOOLS = {"pay": {"type": "object", "properties": {"text": {"type": "string"}}}}
 BODY = '{"name": "pay", "arguments": {"text": "all"}}'

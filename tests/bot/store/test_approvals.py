@@ -7,7 +7,7 @@ import dataclasses
 from bot.contract import AssistantEntry, ChatId, MessageSent, ReplyTarget, Sender, Usage
 from bot.store import DECIDED, Approval, ApprovalState, Connection, Store, TurnState, digest_of
 from tests.bot.store.conftest import HandClock
-from tools.base import ProducedFile, ToolCall, ToolResult, ToolStatus
+from tools.contract.base import ProducedFile, ToolCall, ToolResult, ToolStatus
 
 CHAT = ChatId("telegram", "42", "7")
 CALL = ToolCall("c1", "send", {"to": "Bob", "text": "hi"})

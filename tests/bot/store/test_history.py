@@ -20,7 +20,7 @@ from bot.store.history import NEWEST
 from bot.store.schema import STEPS, upgrade
 from tests.bot.store.conftest import OF_THE_FILE, HandClock, Held, Message, taken_in
 from tests.patience import PATIENCE
-from tools.base import NewReminder, ToolCall
+from tools.contract.base import NewReminder, ToolCall
 
 OTHER = ChatId("telegram", "42", "8")
 SECRET = "Rosebud was the sledge"

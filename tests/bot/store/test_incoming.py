@@ -25,7 +25,7 @@ from bot.contract.messages import (
     TimerDue,
 )
 from bot.store.incoming import incoming_from_json, incoming_to_json
-from tools.plaintext import to_plain
+from tools.contract.plaintext import to_plain
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
 rough = st.text(st.characters(), max_size=20)

@@ -11,7 +11,7 @@ from bot.contract.transcript import AssistantEntry, ToolEntry, Usage, UserEntry
 from bot.store import InboxState, PageState, Store, TurnState
 from bot.store.personal import Holding
 from tests.bot.store.conftest import Held, Message, ask_again, taken_in
-from tools.base import NewReminder, ToolCall, ToolResult
+from tools.contract.base import NewReminder, ToolCall, ToolResult
 
 GROUP = ChatId("telegram", "42", "-100")
 ADA, BOB = Sender(id="telegram:1", name="Ada"), Sender(id="telegram:2", name="Bob")

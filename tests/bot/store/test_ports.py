@@ -15,7 +15,7 @@ from bot.store import Keep, PageState, Store
 from bot.store.facts import FACTS, match_expression, split_words
 from bot.store.files import FILE_BYTES
 from tests.bot.store.conftest import HandClock, Message, taken_in
-from tools.base import Facts, Files, NewReminder, Reminder, Timers, ToolError
+from tools.contract.base import Facts, Files, NewReminder, Reminder, Timers, ToolError
 
 ADA = Sender(id="telegram:1", name="Ada", language="en", groups=("slack:T1",))
 

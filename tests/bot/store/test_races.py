@@ -11,7 +11,7 @@ from bot.contract.messages import ChatId, ReplyTarget, Sender
 from bot.contract.transcript import AssistantEntry, Usage, UserEntry
 from bot.store import Store, TurnState
 from tests.bot.store.conftest import HandClock, Message, taken_in
-from tools.base import NewReminder
+from tools.contract.base import NewReminder
 
 CHAT = ChatId("telegram", "42", "7")
 

@@ -18,7 +18,7 @@ from bot.store.renaming import ChatNames, rename_chat
 from bot.store.schema import STEPS, upgrade
 from bot.store.states import TurnState
 from tests.bot.store.conftest import OF_THE_FILE, HandClock, Message, taken_in
-from tools.base import NewReminder
+from tools.contract.base import NewReminder
 
 OLD, NEW = ChatId("discord", "1", "500"), ChatId("discord", "1", "20", "500")
 NEIGHBOUR = ChatId("discord", "1", "5001")

@@ -16,7 +16,7 @@ from bot.store import InboxState, Keep, PageState, Store, TurnState
 from bot.store.retention import _ANSWERED, _ENDED, _STEP_BYTES, _STEP_ROWS, DAY, split_portions
 from bot.store.sql import Session
 from tests.bot.store.conftest import OF_THE_FILE, HandClock, Held, Message, ask_again, taken_in
-from tools.base import ToolCall, ToolResult
+from tools.contract.base import ToolCall, ToolResult
 
 OTHER = ChatId("telegram", "42", "8")
 SECRET = "Rosebud was the sledge"

@@ -9,7 +9,7 @@ from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import AssistantEntry, Entry, Picture, ToolEntry, Usage, UserEntry
 from bot.store import FILE_BYTES, InboxState, PageState, Store, StoredTurn, TurnState
 from tests.bot.store.conftest import HandClock, Message, ask_again, taken_in
-from tools.base import ProducedFile, Source, ToolCall, ToolResult, ToolStatus
+from tools.contract.base import ProducedFile, Source, ToolCall, ToolResult, ToolStatus
 
 SEARCH = ToolCall("call_0", "search_web", {"query": "weather"})
 AGAIN = ToolCall("call_0", "search_web", {"query": "weather tomorrow"})

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import RawObject
-from tools.base import Json, ToolSpec
+from tools.contract.base import Json, ToolSpec
 
 HERE = Path(__file__).parent
 

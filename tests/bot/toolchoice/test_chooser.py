@@ -20,7 +20,7 @@ from bot.toolchoice.index import ToolIndex
 from bot.toolchoice.terms import terms_of
 from tests.bot.toolchoice.conftest import SERVER
 from tests.conftest import FakeClock, RawObject
-from tools.base import ToolSpec
+from tools.contract.base import ToolSpec
 
 Specs = tuple[ToolSpec, ...]
 

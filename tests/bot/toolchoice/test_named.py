@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bot.toolchoice.named import named_call
 from bot.toolsyntax import parse
 from tests.conftest import RawObject
-from tools.base import ToolSpec
+from tools.contract.base import ToolSpec
 
 
 def tool(name: str, required: list[str], **properties: RawObject) -> ToolSpec:

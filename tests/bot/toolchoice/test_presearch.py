@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.toolchoice.presearch import pre_search
-from tools.base import ToolSpec
+from tools.contract.base import ToolSpec
 
 TABLE = json.loads((Path(__file__).parent / "presearch.json").read_text())
 Specs = tuple[ToolSpec, ...]

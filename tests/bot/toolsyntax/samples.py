@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from tools.base import Json
+from tools.contract.base import Json
 
 Call: TypeAlias = tuple[str, Mapping[str, object]] | tuple[str, Mapping[str, object], bool]
 Sample: TypeAlias = tuple[str, str, str, list[Call]]

@@ -26,7 +26,7 @@ from tests.bot.store.conftest import taken_in
 from tests.conftest import FakeClock
 from tests.patience import PATIENCE
 from tests.surfaces import page_of
-from tools.base import ProducedFile, ToolCall, ToolContext, ToolResult
+from tools.contract.base import ProducedFile, ToolCall, ToolContext, ToolResult
 
 SLOWLY = 50.0
 """Words a second: fast enough to begin at once, too slow to end before it is stopped."""

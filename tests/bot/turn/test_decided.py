@@ -44,7 +44,7 @@ from tests.bot.turn.test_approvals import (
     wants,
 )
 from tests.conftest import FakeClock
-from tools.base import ToolCall
+from tools.contract.base import ToolCall
 
 OWNER = "telegram:1"
 ADMINS_ONLY = "Only an admin of this bot may do that here."

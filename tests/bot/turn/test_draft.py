@@ -12,7 +12,7 @@ from bot.contract.transcript import AssistantEntry, Picture, Usage
 from bot.policy import Prices, read_prices
 from tests.bot.conftest import OpenRig, Rig
 from tests.bot.turn.conftest import MakeDraft
-from tools.base import ProducedFile, Source, ToolCall, ToolResult
+from tools.contract.base import ProducedFile, Source, ToolCall, ToolResult
 
 LOOKED = ToolCall("c1", "search_web", {"query": "tea"})
 SENT = ToolCall("c2", "set_reminder", {"text": "Tea!"})

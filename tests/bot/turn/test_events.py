@@ -26,7 +26,7 @@ from bot.policy import Prices
 from bot.turn.events import EventTaker, ends_stage
 from tests.bot.conftest import OpenRig, Rig
 from tests.bot.turn.conftest import MakeDraft
-from tools.base import ToolCall, ToolResult
+from tools.contract.base import ToolCall, ToolResult
 
 CALL = ToolCall("c1", "calculator", {"expression": "6*7"})
 ASKS = PassEnded(AssistantEntry(text="I reckon.", calls=(CALL,), reasoning="Hm."), "openai:scripted", Usage(10, 5))

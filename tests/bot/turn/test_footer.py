@@ -29,7 +29,7 @@ from bot.turn.progress import Progress
 from bot.turn.story import Story
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
-from tools.base import ToolCall, ToolResult, ToolStatus
+from tools.contract.base import ToolCall, ToolResult, ToolStatus
 
 KEY = "sk-loopback-key-1234"
 CALL = (("calculator", {"expression": "17*3"}),)

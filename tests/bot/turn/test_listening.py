@@ -13,8 +13,8 @@ from bot.model import Transcriber
 from bot.model.transcribing import Heard
 from bot.policy import DayPurse, Prices
 from bot.turn.listening import SPEECH_BYTES, SPEECH_SECONDS, Listener, format_of
-from tools.base import Unpaid
-from tools.payments import Payment
+from tools.contract.base import Unpaid
+from tools.contract.payments import Payment
 
 CHAT = "telegram:42/7"
 OGG = b"OggS" + b"\0" * 12_000

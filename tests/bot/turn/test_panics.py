@@ -14,8 +14,8 @@ from bot.store.records import TurnRecord
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Place, Rig
 from tests.surfaces import page_of
-from tools.cancelling import Contained, Panic
-from tools.function import FunctionTool
+from tools.calling.function import FunctionTool
+from tools.programs.cancelling import Contained, Panic
 
 CALL = ("calculator", {"expression": "6*7"})
 

@@ -24,7 +24,7 @@ from tests.bot.conftest import BareSurface
 from tests.conftest import FakeClock
 from tests.patience import PATIENCE
 from tests.surfaces import page_of
-from tools.base import NewReminder
+from tools.contract.base import NewReminder
 
 CHAT = ChatId("telegram", "42", "7")
 ADA = Sender(id="telegram:7", name="Ada")

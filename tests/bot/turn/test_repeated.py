@@ -14,7 +14,7 @@ from bot.store import Store
 from bot.turn.reminders import Reminders
 from tests.bot.turn.test_reminders import ADA, CHAT, Inbox, Screen, inbox, reminders, screen, until
 from tests.conftest import FakeClock
-from tools.base import NewReminder, Repeat, ToolError
+from tools.contract.base import NewReminder, Repeat, ToolError
 
 __all__ = ["inbox", "reminders", "screen"]
 

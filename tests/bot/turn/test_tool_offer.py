@@ -10,7 +10,7 @@ import pytest
 from playground.model import Reply
 from tests.bot.conftest import OpenRig
 from tests.bot.turn.test_conversation import turn_of
-from tools.base import Arguments, Json, Tool, ToolContext, ToolResult, ToolSpec
+from tools.contract.base import Arguments, Json, Tool, ToolContext, ToolResult, ToolSpec
 from tools.mcp.source import McpSource
 
 SCHEMA: Mapping[str, Json] = {

@@ -11,10 +11,10 @@ from pydantic import SecretStr
 
 from tests.patience import PATIENCE, slowed
 from tests.postgres import Postgres
-from tools.base import Json, ToolCall, ToolContext, ToolError, ToolResult
-from tools.findings import Finding
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import Json, ToolCall, ToolContext, ToolError, ToolResult
+from tools.contract.findings import Finding
 from tools.query_database import QueryDatabase, open_tool
-from tools.registry import ToolRegistry
 from tools.settings import DatabaseSettings
 
 pytestmark = pytest.mark.real

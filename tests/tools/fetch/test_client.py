@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.patience import PATIENCE
 from tests.tools.fetch.conftest import Canary, Site
-from tools.base import ToolError
+from tools.contract.base import ToolError
 from tools.fetch.bodies import MOST_BYTES, Unreadable, read_body
 from tools.fetch.client import PDF_BYTES, Fetcher
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools.pdfs import LOCKED, lines, pdf
-from tools.base import ToolError
+from tools.contract.base import ToolError
 from tools.fetch import extraction, reader, readers
 from tools.fetch.client import Fetched
 from tools.fetch.extraction import extract

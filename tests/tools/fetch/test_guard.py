@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tools.fetch.conftest import Canary, Names, Site
-from tools.base import ToolError
+from tools.contract.base import ToolError
 from tools.fetch.client import Fetcher
 from tools.fetch.guard import Refused, destination, inner, is_public, wire_form
 

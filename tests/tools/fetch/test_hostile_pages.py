@@ -13,12 +13,13 @@ import pytest
 from bot.safety.untrusted import wrap_as_data
 from tests.patience import slowed
 from tests.tools.fetch.conftest import Site
-from tools.base import ToolCall, ToolContext, ToolError
+from tools.calling.parts import in_parts
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import ToolCall, ToolContext, ToolError
 from tools.fetch import encodings, reader
 from tools.fetch.client import PDF_BYTES, Fetched, Fetcher
 from tools.fetch.extraction import extract
-from tools.read_page import ReadPage, in_parts
-from tools.registry import ToolRegistry
+from tools.read_page import ReadPage
 
 MOST = 2_000_000
 SHAPES = {

@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tools.fetch.conftest import Site
-from tools.base import Json, Source, ToolCall, ToolContext, ToolResult, Unavailable
+from tools.calling.parts import in_parts
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import Json, Source, ToolCall, ToolContext, ToolResult, Unavailable
 from tools.fetch.client import Fetcher
-from tools.read_page import ReadPage, in_parts, open_tool
-from tools.registry import ToolRegistry
+from tools.read_page import ReadPage, open_tool
 from tools.settings import ReadPageSettings
 
 LONG = "<html><head><title>Long</title></head><body><article>" + "".join(

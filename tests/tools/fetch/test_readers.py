@@ -14,7 +14,7 @@ import pytest
 
 from tests.patience import PATIENCE
 from tests.tools.fetch.conftest import Canary
-from tools.base import ToolError
+from tools.contract.base import ToolError
 from tools.documents import reading
 from tools.fetch import readers
 from tools.fetch.client import Fetched

@@ -15,10 +15,10 @@ import pytest_asyncio
 
 from tests.conftest import RawJson, RawObject
 from tests.patience import PATIENCE
-from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.mcp.config import read_config
 from tools.mcp.source import McpSource
-from tools.registry import ToolRegistry
 
 SERVERS = Path(__file__).parent / "servers"
 

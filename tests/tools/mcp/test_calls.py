@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import RawJson
 from tests.tools.mcp.conftest import Bench
-from tools.base import Source
+from tools.contract.base import Source
 
 # One server serves all of these: starting it takes most of their time.
 pytestmark = pytest.mark.asyncio(loop_scope="module")

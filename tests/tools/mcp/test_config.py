@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import RawJson
-from tools.descriptions import Description
+from tools.calling.descriptions import Description
 from tools.mcp.config import Command, Endpoint, McpConfig, read_config
 from tools.mcp.source import open_source
 

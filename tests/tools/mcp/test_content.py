@@ -16,7 +16,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from tools.base import ProducedFile, Source
+from tools.contract.base import ProducedFile, Source
 from tools.mcp.content import MOST_FILE_BYTES, MOST_FILES, MOST_TEXT, convert_answer
 
 PNG = base64.b64encode(b"\x89PNG").decode()

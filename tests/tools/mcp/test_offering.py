@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.tools.mcp.conftest import Bench
-from tools.base import Tool, ToolResult
-from tools.function import tool
-from tools.registry import ToolRegistry
+from tools.calling.function import tool
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import Tool, ToolResult
 
 
 @tool()

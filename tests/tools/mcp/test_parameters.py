@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import RawJson
+from tools.calling.schema import check
 from tools.mcp.parameters import usable_schema
 from tools.mcp.plain import plain_text
 from tools.mcp.shortening import MOST_CHARS
-from tools.schema import check
 
 
 def told_of(schema: RawJson) -> tuple[RawJson, tuple[str, ...]]:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.patience import PATIENCE
 from tests.tools.mcp.conftest import Bench
-from tools.base import ToolCall, ToolContext
+from tools.contract.base import ToolCall, ToolContext
 from tools.mcp import process
 from tools.mcp.config import Command, read_config
 from tools.mcp.errors import LastWords

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tools.languages import in_language
+from tools.contract.languages import in_language
 from tools.mcp.config import Endpoint, ServerConfig
 from tools.mcp.listed import ListedTool
 from tools.mcp.tool import offers_of

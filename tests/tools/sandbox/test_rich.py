@@ -17,7 +17,7 @@ import pytest
 import pytest_asyncio
 
 from tests.patience import PATIENCE, slowed
-from tools.base import Unavailable
+from tools.contract.base import Unavailable
 from tools.run_python import CodeRunner, open_tool
 from tools.sandbox import processes
 from tools.sandbox.bwrap import Bubblewrap

@@ -18,7 +18,7 @@ import pytest
 
 from tests.conftest import FakeClock, RawJson, RawObject
 from tests.patience import PATIENCE, slowed
-from tools import subprocesses
+from tools.programs import subprocesses
 from tools.speech import recognition, worker
 from tools.speech.recognition import Recogniser, Spoken, Trouble, Unrecognised, missing
 

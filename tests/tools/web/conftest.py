@@ -8,8 +8,8 @@ from typing import TypeAlias
 import pytest
 
 from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, OpenMeteoServer
-from tools.base import Json, Tool, ToolCall, ToolContext, ToolResult
-from tools.registry import ToolRegistry
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import Json, Tool, ToolCall, ToolContext, ToolResult
 
 Call: TypeAlias = Callable[..., Awaitable[ToolResult]]
 Caller: TypeAlias = Callable[..., Call]

@@ -7,7 +7,7 @@ import pytest
 from playground.web import OpenMeteoServer
 from tests.conftest import RawJson
 from tests.tools.web.conftest import Call, Caller
-from tools.base import Source
+from tools.contract.base import Source
 from tools.get_weather import open_tool
 from tools.settings import WeatherSettings
 

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from playground.web import OpenAlexServer
 from tests.conftest import RawJson
 from tests.tools.web.conftest import Call, Caller
-from tools.base import Source
+from tools.contract.base import Source
 from tools.search_papers import open_tool, rebuilt
 from tools.settings import SearchPapersSettings
 

@@ -13,7 +13,7 @@ import pytest
 from playground.faults import Fault
 from playground.web import OpenMeteoServer
 from tests.conftest import RawJson
-from tools.base import ToolError
+from tools.contract.base import ToolError
 from tools.fetch.service import (
     LONGEST_TEXT,
     MOST_ITEMS,

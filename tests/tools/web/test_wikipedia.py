@@ -7,7 +7,7 @@ import pytest
 from playground.faults import Fault
 from playground.web import MediaWikiServer
 from tests.tools.web.conftest import Call, Caller
-from tools.base import Source
+from tools.contract.base import Source
 from tools.settings import WikipediaSettings
 from tools.wikipedia import open_tool
 
@@ -78,8 +78,8 @@ async def test_what_one_language_lacks_is_looked_up_in_english(mediawiki: MediaW
 
 
 async def test_a_cached_answer_is_not_given_in_another_language(mediawiki: MediaWikiServer) -> None:
-    from tools.base import ToolCall, ToolContext
-    from tools.registry import ToolRegistry
+    from tools.calling.registry import ToolRegistry
+    from tools.contract.base import ToolCall, ToolContext
 
     registry = ToolRegistry([open_tool(settings_for(mediawiki))])
     mediawiki.articles["de"] = mediawiki.articles["en"]

@@ -1,0 +1,86 @@
+"""`@tool`: an annotated async function with a docstring becomes a tool."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+
+from tools.calling.schema import of_docstring, of_function
+from tools.contract.base import Arguments, ToolContext, ToolResult, ToolSpec
+
+Function: TypeAlias = Callable[..., Awaitable[ToolResult | str]]
+
+
+class Resource(Protocol):
+    """What a tool holds open between its calls."""
+
+    async def close(self) -> None: ...
+
+
+_R = TypeVar("_R", bound=Resource)
+
+
+_ALONE: Final = threading.Lock()
+"""Libraries look at each other while they are imported, and must not find one half loaded by another thread."""
+
+
+class Late(Generic[_R]):
+    """A resource that is opened at its first use, in a thread: the library behind it may take long to import."""
+
+    def __init__(self, open_resource: Callable[[], _R], opened: _R | None = None) -> None:
+        self._open = open_resource
+        self._opening = asyncio.Lock()
+        self._opened = opened
+
+    async def get(self) -> _R:
+        """Return the resource, opening it if need be; one that was closed is opened anew."""
+        async with self._opening:
+            if self._opened is None:
+                self._opened = await asyncio.to_thread(self._open_alone)
+            return self._opened
+
+    def _open_alone(self) -> _R:
+        with _ALONE:
+            return self._open()
+
+    async def close(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.close()
+
+
+class FunctionTool:
+    """A tool that is one function."""
+
+    def __init__(self, function: Function, *resources: Resource, **fields: Any) -> None:
+        """`resources` are closed with the tool; `fields` are those of `ToolSpec` that the function does not tell."""
+        self._function = function
+        self._resources = resources
+        self.spec = spec_of(function, **fields)
+        self._wants_context = "context" in inspect.signature(function).parameters
+        self.__doc__ = function.__doc__
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
+        given: dict[str, Any] = dict(arguments)
+        if self._wants_context:
+            given["context"] = context
+        made = await self._function(**given)
+        return ToolResult(text=made) if isinstance(made, str) else made
+
+    async def close(self) -> None:
+        await asyncio.gather(*(one.close() for one in self._resources))
+
+
+def spec_of(function: Function, **fields: Any) -> ToolSpec:
+    """Build a spec from a function's signature and docstring; `fields` are further ones of `ToolSpec`, and win."""
+    parts, descriptions = of_docstring(function.__doc__ or "")
+    told = {"name": function.__name__, "purpose": "", **parts, **fields}
+    return ToolSpec(parameters=of_function(function, descriptions), **told)
+
+
+def tool(**fields: Any) -> Callable[[Function], FunctionTool]:
+    """Turn the decorated function into a tool; the keywords are fields of `ToolSpec`."""
+    return lambda function: FunctionTool(function, **fields)

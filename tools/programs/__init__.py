@@ -1,0 +1,1 @@
+"""Programs and tasks that end together with what they started, and what they print."""

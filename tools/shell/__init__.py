@@ -1,0 +1,1 @@
+"""Run any tool from a shell, without a bot."""

@@ -1,0 +1,1 @@
+"""Dates, times, zones and repeats as people write them, in English and Chinese."""

@@ -1,4 +1,4 @@
-"""Builds every object once, joins them, starts and stops them in order. The one module that looks everywhere."""
+"""Builds every object once, joins them, starts and stops them in order. The one module that imports from everywhere."""
 
 from __future__ import annotations
 
@@ -76,15 +76,15 @@ class App:
     configuration: Configuration
     adapters: Mapping[str, Adapter]
     people: tuple[str, ...] = ()
-    """Ids that may talk to the bot besides those the settings name: who sits at this terminal."""
+    """Ids that may write besides those in the settings: the person at this terminal."""
     outlet: Outlet = field(default_factory=Outlet)
-    """Is told of secrets that are known only once the tools are there."""
+    """Learns the secrets that are known only once the tools are open."""
     ownership: Ownership = field(default_factory=Alone)
     locks: Locks = field(default_factory=Alone)
     sessions: Sessions | None = None
     members: Members | None = None
     worker: str = "run"
-    """This process's name for what it holds in the store; no other one that runs has it."""
+    """This process's name in the store, unique among the running processes."""
     _clock: Clock = field(init=False, default_factory=SystemClock)
     _stack: AsyncExitStack = field(init=False, default_factory=AsyncExitStack)
 
@@ -107,7 +107,7 @@ class App:
         return self
 
     async def _open_ground(self, stack: AsyncExitStack) -> None:
-        """Open what everything else stands on: metrics, the store, the models."""
+        """Open the foundations: metrics, the store, the models."""
         core = self.configuration.core
         self._channels = read_channels(core.channels_file)
         self.metrics = Metrics()
@@ -120,7 +120,7 @@ class App:
         self.may_answer = (*self.models.names, *self._channels.models)
 
     def _join_policy(self, stack: AsyncExitStack) -> None:
-        """Build who may ask, how much, and what is told once."""
+        """Build access, quotas and the memory of notices that are sent once."""
         core = self.configuration.core
         self.access = Access(
             self.store.access,
@@ -146,7 +146,7 @@ class App:
         self._once = Once(self.store.access.claim, self._clock)
 
     async def _join_tools(self, stack: AsyncExitStack) -> None:
-        """Open the tools, where this process runs any; what they hold is told to who masks secrets."""
+        """Open the tools, if this process runs any; their secrets go to the maskers."""
         core = self.configuration.core
         self.roles = Roles(self._clock, self.members, lambda: (spec.name for spec in self.registry.specs()))
         self._writer = self._side_model(core.summary_model, "SUMMARY_MODEL")
@@ -171,7 +171,7 @@ class App:
         await check_tools(self.registry, [*self.rights.named, *self._call_policy.named])
 
     def _join_platforms(self, stack: AsyncExitStack) -> None:
-        """Build what decides when a platform is called, and who holds the platforms."""
+        """Build the pacing of platform calls, and the platforms."""
         self.pacer = Pacer(self._clock, self.metrics, self.ownership.is_heard, shares=self.ownership.shared)
         stack.push_async_callback(self.pacer.close)
         if self.ownership.shared:
@@ -180,7 +180,7 @@ class App:
         self.platforms = Platforms(self.adapters, self._clock, self.metrics, locks, self.sessions, self.roles.role)
 
     def _join_context(self, stack: AsyncExitStack) -> None:
-        """Build what the model is told."""
+        """Build the model's input: system prompt, history, facts, summaries."""
         core = self.configuration.core
         self._book = ChatBook(self.store.settings, self.models, self._channels)
         self._briefings = Briefings(
@@ -207,7 +207,7 @@ class App:
         stack.push_async_callback(self.summaries.close)
 
     def _join_reply(self) -> None:
-        """Build what shows replies, and completes those of former processes."""
+        """Build what shows replies and completes those of former processes."""
         core, secrets, speaks = self.configuration.core, self._secrets, self.models.speaker is not None
         buttons, fresh = core.reply_buttons, core.fresh_message_seconds
         self._replies = replies = Replies(
@@ -283,7 +283,7 @@ class App:
         return ToolOffer(self.registry, self.rights, chooser, briefings, self.models, search_first=first)
 
     def _join_commands(self) -> CommandActions:
-        """Build what answers and does commands."""
+        """Build the commands."""
         replies, notices, zone = self._replies, self._notices, self.configuration.core.time_zone
         exports = Exports(self.store, replies, notices, self.settling, self._surface, self.metrics, self._redact, zone)
         answers = CommandAnswers(
@@ -322,7 +322,7 @@ class App:
         )
 
     def _join_intake(self, actions: CommandActions) -> None:
-        """Build what takes messages in and decides about them."""
+        """Build what receives messages and decides about them."""
         admission = Admission(
             store=self.store,
             access=self.access,
@@ -363,7 +363,7 @@ class App:
         )
 
     async def _open_listeners(self, stack: AsyncExitStack) -> None:
-        """Serve health and metrics, and what platforms post, each on a port of its own where it is configured."""
+        """Serve health and metrics, and platforms' requests, each on its own port if configured."""
         core = self.configuration.core
         if core.http_port is not None:
             self.http = await stack.enter_async_context(
@@ -379,18 +379,18 @@ class App:
         await self._stack.aclose()
 
     def _paid(self, model: Chain) -> Model:
-        """The same model, on the quotas of who asks."""
+        """Return the same model, paid from the asker's quotas."""
         return meter(model, self.quotas, self.models.estimator)
 
     def _side_model(self, name: str, setting: str) -> Model | None:
-        """The model that `setting` names for side tasks; None where it names none."""
+        """Return the model that `setting` names for side tasks; None if it names none."""
         return self._paid(self.models.only(name, setting)) if name else None
 
     def _surface(self, message: MessageSent) -> Surface:
         return self.platforms.surface(message.titled)
 
     async def state(self) -> Mapping[str, Json]:
-        """How the program is, for `/ready` and `/state`."""
+        """The program's state, for `/ready` and `/state`."""
         stores = await writes(self.store)
         return {
             "ready": stores and self.platforms.ready,
@@ -402,10 +402,10 @@ class App:
         }
 
     async def serve(self, stop: asyncio.Event) -> None:
-        """Take messages in and answer them until `stop` is set.
+        """Receive and answer messages until `stop` is set.
 
         Raises:
-            SettingsError: not one platform can be used as configured.
+            SettingsError: no platform can be used as configured.
         """
         if not self.ownership.shared:
             await self.quotas.settle_killed()
@@ -438,10 +438,10 @@ class App:
             )
             owning.cancel()
             await asyncio.wait((stopping, *beside, owning), timeout=1.0)
-            # A trial has a program running, and sees to it that nothing of it is left.
+            # # A trial has a running program, and makes sure that nothing of it is left behind.
             await asyncio.wait((trying,), timeout=END_SECONDS)
         if owning.done() and not owning.cancelled():
-            owning.result()  # without places nothing is answered: a supervisor starts the program anew
+            owning.result()  # # Without places nothing is answered: a supervisor restarts the program.
         if not running.done():
             return
         try:

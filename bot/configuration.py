@@ -1,4 +1,4 @@
-"""What is configured: the settings of all parts, and the adapters and tools that they open."""
+"""The configuration: the settings of all parts, and the adapters and tools that they open."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Everything the environment and `.env` say."""
+    """Everything in the environment and `.env`."""
 
     core: CoreSettings
     platforms: Mapping[str, Any]
-    """Platform name → its settings, all of them, configured or not."""
+    """Platform name → its settings, configured or not."""
     tools: Mapping[str, Any]
     file: Path | None
     secrets: Mapping[str, str] = field(default_factory=dict)
-    """What must never leave the program → where it is set."""
+    """Secrets that must never leave the program → the setting that contains each."""
     strays: Strays = field(default_factory=Strays)
     limits: Limits = LIMITS
 
@@ -43,14 +43,14 @@ class Configuration:
 
     @property
     def secret_files(self) -> list[Path]:
-        """The operator's files that hold keys: `.env` and the one that names MCP servers."""
+        """The operator's files that contain keys: `.env` and the file of MCP servers."""
         named = (self.file, self.tools["mcp"].mcp_config)
         files = [Path(name).expanduser() for name in named if name]
         return [file for file in files if os.path.isfile(file)]  # noqa: PTH113 - `Path.is_file` raises in a closed folder
 
     @property
     def by_web(self) -> list[str]:
-        """Those that post what people do to our public address."""
+        """The platforms that post to our public address."""
         return [name for name in self.configured if self.platforms[name].by_web]
 
 
@@ -65,8 +65,8 @@ def configure() -> Configuration:
     """Read all settings.
 
     Raises:
-        SettingsError: some are malformed, or `.env` holds names that are nearly settings', or the certificates that the
-            environment names cannot be used; each is told.
+        SettingsError: some are malformed, or `.env` contains names that are nearly settings', or the certificates named
+            in the environment cannot be used; each problem is named.
     """
     file = env_file()
     kinds = settings_classes()
@@ -100,14 +100,15 @@ def configure() -> Configuration:
 
 
 def _own_databases(own: str, values: Mapping[type[Any], Any]) -> list[str]:
-    """A sentence for each of `DATABASES` that is this program's own: whoever may query it would read every chat."""
+    """Return a sentence for each of `DATABASES` that is this program's own: anybody who may query it could read every
+    chat."""
     from tools.databases import parse
     from tools.settings import DatabaseSettings
 
     try:
         urls = parse(values[DatabaseSettings].databases.get_secret_value())
     except ValueError:
-        urls = {}  # the tool says so
+        urls = {}  # # the tool reports it
     if not urls:
         return []
     from bot.store import is_same_database
@@ -121,9 +122,10 @@ def _own_databases(own: str, values: Mapping[type[Any], Any]) -> list[str]:
 
 
 def _mcp(settings: Any, file: Path | None) -> Any:
-    """The settings with the `mcp.json` beside `.env`, where they name none.
+    """Return the settings with the `mcp.json` beside `.env`, if they name no file.
 
-    One that merely lies in the working directory is not read: it starts programs, and may be somebody else's.
+    An `mcp.json` that only happens to be in the working directory is not read: it starts programs, and may be somebody
+    else's.
     """
     beside = file.parent / "mcp.json" if file is not None else None
     if settings.mcp_config or beside is None or not beside.is_file():
@@ -132,7 +134,7 @@ def _mcp(settings: Any, file: Path | None) -> Any:
 
 
 def model_options(configuration: Configuration) -> ModelOptions:
-    """What the model client is told.
+    """Return the options of the model client.
 
     Raises:
         SettingsError: no model is named and no provider's key is set.
@@ -166,10 +168,10 @@ def model_options(configuration: Configuration) -> ModelOptions:
 def open_adapters(configuration: Configuration, names: Iterable[str]) -> dict[str, Adapter]:
     """Load the packages of the platforms in use, and only those.
 
-    A platform that lacks something is reported and left out; the others run.
+    A platform that cannot be used is reported and left out; the others run.
 
     Raises:
-        SettingsError: not one of them can be used.
+        SettingsError: none of them can be used.
     """
     table = importlib.import_module("adapters").PLATFORMS
     adapters: dict[str, Adapter] = {}

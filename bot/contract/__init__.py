@@ -1,4 +1,4 @@
-"""The ground floor: plain data and the protocols by which platforms, tools and the core meet."""
+"""The ground floor: plain data, and the protocols between platforms, tools and the core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Count the calls that an adapter makes by itself, besides those that the core paces."""
+"""Limit the calls that an adapter makes by itself, beside those that the core paces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.contract.surface import Window
 
 
 class Allowance:
-    """Calls of one kind within a `Window`, for what nobody waits for: a call too many is left out.
+    """Limits optional calls of one kind to a `Window`: a call too many is skipped.
 
     As in the core's rate budgets, a call counts from the moment it is taken until the window has passed after its
     answer.
@@ -33,10 +33,10 @@ class Allowance:
         return True
 
     def answered(self) -> None:
-        """Record that a call was answered, or failed: its window runs from now on."""
+        """Record the answer to a call, or its failure: its window starts now."""
         self._under_way -= 1
         self._answered.append(self._clock.monotonic())
 
     def refused(self, retry_after: float) -> None:
-        """Record that the platform refused a call: none is made for `retry_after` seconds."""
+        """Record that the platform refused a call: no call is made for `retry_after` seconds."""
         self._closed_until = max(self._closed_until, self._clock.monotonic() + retry_after)

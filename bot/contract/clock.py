@@ -1,4 +1,4 @@
-"""Time, handed in: `monotonic` for every wait and limit, `wall` only for display and retention."""
+"""The clock that is passed in: `monotonic` for every wait and limit, `wall` only for display and retention."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _Result = TypeVar("_Result")
 
 
 class Clock(Protocol):
-    """Where a part of the core gets its time from; tests hand in one they move themselves."""
+    """The core's source of time; tests pass in one that they move themselves."""
 
     def monotonic(self) -> float:
         """Seconds from an arbitrary start that never jump."""
@@ -37,10 +37,10 @@ class SystemClock:
 
 @contextlib.asynccontextmanager
 async def time_limit(clock: Clock, seconds: float) -> AsyncIterator[None]:
-    """Break off a block that takes longer than `seconds` of a clock, as `asyncio.timeout` does by the loop's own.
+    """Cancel a block that takes longer than `seconds` of a clock, as `asyncio.timeout` does with the loop's own clock.
 
     Raises:
-        TimeoutError: it did.
+        TimeoutError: it took longer.
     """
     async with asyncio.timeout(None) as limit:
 
@@ -57,7 +57,7 @@ async def time_limit(clock: Clock, seconds: float) -> AsyncIterator[None]:
 
 
 async def done_within(clock: Clock, tasks: Collection[asyncio.Future[_Result]], seconds: float) -> bool:
-    """Return True as soon as all tasks are done, or False after `seconds` of a clock; the tasks go on."""
+    """Return True as soon as all tasks are done, or False after `seconds` of a clock; the tasks keep running."""
     waited = list(tasks)
     if waited:
         with contextlib.suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""What comes with a message beside its text: a file, a recording, a place."""
+"""Attachments of a message: a file, a recording, a location."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class EnclosureKind(StrEnum):
-    """What can come with a message beside its text."""
+    """The kinds of attachments."""
 
     FILE = "file"
     PICTURE = "picture"
@@ -28,73 +28,75 @@ class EnclosureKind(StrEnum):
 
 
 AUDIBLE: Final = frozenset({EnclosureKind.AUDIO, EnclosureKind.VOICE, EnclosureKind.VIDEO_NOTE})
-"""What is listened to."""
+"""The kinds that are transcribed."""
 _RECORDED: Final = AUDIBLE - {EnclosureKind.AUDIO}
 _TELLS_NOTHING: Final = frozenset({"", "application/octet-stream", "application/ogg"})
 _SOUNDS: Final = (".wav", ".m4a", ".ogg", ".oga", ".opus", ".mp3", ".aac", ".flac", ".amr", ".weba")
 _MUSIC: Final = frozenset({"audio/mpeg", "audio/mp3", "audio/flac", "audio/x-flac"})
-"""Forms in which people pass on what others recorded."""
+"""Formats that people usually use to share other people's recordings."""
 _MUSIC_NAMES: Final = (".mp3", ".flac")
 _MEDIA: Final = {"image": EnclosureKind.PICTURE, "audio": EnclosureKind.AUDIO, "video": EnclosureKind.VIDEO}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enclosure:
-    """Something that came with a message beside its text: a file, or a location, a contact, a poll."""
+    """An attachment of a message: a file, or a location, a contact, a poll."""
 
     kind: EnclosureKind
     name: str = ""
-    """The file's name: untrusted text, and seldom chosen by who sent it."""
+    """The file's name: untrusted text, rarely chosen by the sender."""
     media_type: str = ""
-    """As the platform tells it: untrusted text."""
+    """The media type given by the platform: untrusted text."""
     size: int = 0
-    """Bytes; 0 where the platform does not tell."""
+    """Bytes; 0 if the platform does not say."""
     seconds: float = field(default=0.0, compare=False)
-    """How long it plays; 0 where the platform does not tell."""
+    """The playing time; 0 if the platform does not say."""
     source: str = field(default="", compare=False)
-    """What its adapter fetches it by; empty: it cannot be fetched. The same file may come with another one."""
+    """The key with which the adapter fetches it; empty: it cannot be fetched. A file that comes again may have another
+    key."""
     stored: int = field(default=0, compare=False)
-    """The stored file that it was brought as, for the model to see; 0: it was not. Set by the core."""
+    """The id of the stored file that the model sees; 0: there is none. Set by the core."""
     text: str = field(default="", compare=False, repr=False)
-    """What it says, where it was brought and is no picture. Set by the core; only what was heard is stored with the
+    """The file's text, or its transcript; empty for pictures. Set by the core; only transcripts are stored with the
     message."""
     within: tuple[Enclosure, ...] = field(default=(), compare=False, repr=False)
-    """What is attached to it itself, as to an e-mail. Told by an adapter when it is fetched; never stored."""
+    """The attachments of this attachment, for example of an e-mail. Set by an adapter when it fetches the file; never
+    stored."""
     problem: str = field(default="", compare=False)
-    """The sentence, by its key, that says why it was not listened to; empty for what is never listened to. Set by the
-    core."""
+    """The key of the sentence that says why it was not transcribed; empty for other attachments. Set by the core."""
     count: int = 1
-    """How many of its kind it stands for, of which no more than that is kept."""
+    """The number of attachments that it represents, if only their number is kept."""
 
     @property
     def brought(self) -> bool:
-        """The model sees it, or is told what it says."""
+        """The model sees it, or its text."""
         return bool(self.stored or self.text)
 
     @property
     def heard(self) -> bool:
-        """Its `text` was listened to."""
+        """It was transcribed."""
         return self.kind in AUDIBLE and bool(self.text)
 
     @property
     def spoken(self) -> bool:
-        """It was heard, and recorded as a message: of a message's own, its words are those of who sent it."""
+        """It was transcribed, and recorded as a message: in the sender's own message, its words are the sender's."""
         return self.kind in _RECORDED and bool(self.text)
 
     @classmethod
     def file(
         cls, name: str, media_type: str, size: int, source: str = "", seconds: float = 0.0, *, alone: bool = False
     ) -> Enclosure:
-        """A file whose kind only its media type tells, or its name where that says nothing.
+        """Return an attachment for a file, whose kind follows from its media type, or from its name if that says
+        nothing.
 
         Args:
-            alone: its sender's own, sent without a word: then a recording is what they say.
+            alone: the sender sent it without text: then a recording contains the sender's own words.
         """
         said = media_type.partition(";")[0].strip().lower()
         kind = _MEDIA.get(said.partition("/")[0], EnclosureKind.FILE)
         if said in _TELLS_NOTHING and name.lower().endswith(_SOUNDS):
             kind = EnclosureKind.AUDIO
         if kind is EnclosureKind.AUDIO and alone and said not in _MUSIC and not name.lower().endswith(_MUSIC_NAMES):
-            # Without its name, as what a client records.
+            # # A client's own recording has no name.
             return cls(kind=EnclosureKind.VOICE, media_type=media_type, size=size, source=source, seconds=seconds)
         return cls(kind=kind, name=name, media_type=media_type, size=size, source=source, seconds=seconds)

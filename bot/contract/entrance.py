@@ -1,4 +1,4 @@
-"""What a platform posts to the program's public address: proven to be the platform's before anything reads it."""
+"""Requests of platforms to the program's public address: verified before anything parses them."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 Headers: TypeAlias = Mapping[str, str]
-"""The headers of a request; a name is found however it is capitalised."""
+"""The headers of a request; names are found in any capitalisation."""
 Proof: TypeAlias = Callable[[bytes], bool]
 """A body → whether the platform sent it."""
 
 
 def proven(body: bytes) -> bool:
-    """The proof of what its headers alone prove, whatever the body is."""
+    """The proof for a request that its headers alone verify, whatever its body."""
     return True
 
 
 _STAMP: Final = re.compile(r"[0-9]{1,12}")
 _MOST_AGE: Final = 300.0
-"""Seconds between signing and coming in; what was signed earlier may be somebody's recording of it.
+"""The most seconds between signing and arrival: an older request may be a replay.
 https://docs.slack.dev/authentication/verifying-requests-from-slack asks for five minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebAnswer:
-    """What a request is answered with."""
+    """The response to a request."""
 
     status: int = 200
     body: bytes = b""
@@ -36,37 +36,36 @@ class WebAnswer:
 
 
 class Entrance(Protocol):
-    """Where the requests of one platform come in."""
+    """Accepts the requests of one platform."""
 
     def expect(self, headers: Headers) -> Proof | None:
-        """Return what tells whether the body behind these headers is the platform's; None where no body can be, and
-        `proven` where any is.
+        """Return the check for the body behind these headers; None if no body could pass, `proven` if every body does.
 
-        Both are asked before anything is parsed, and raise nothing, whatever they are given.
+        This method and the check run before anything is parsed, and never raise, whatever the input.
         """
         ...
 
     async def take_in(self, headers: Headers, body: bytes) -> WebAnswer:
-        """Store what a proven request says, and answer it: with 2xx only when it is stored, or says nothing to us."""
+        """Store a verified request and answer it: with 2xx only when it is stored, or has nothing for us."""
         ...
 
 
 @runtime_checkable
 class Visited(Protocol):
-    """An entrance that people open in a browser, too."""
+    """An entrance that people also open in a browser."""
 
     async def visit(self, page: str, query: Mapping[str, str], cookies: Mapping[str, str]) -> WebAnswer:
-        """Answer a GET of `page`, the last part of the address behind the platform's name. It may be anybody's, and
-        raises nothing that tells of it."""
+        """Answer a GET of `page`, the part of the address after the platform's name. The visitor may be anybody; errors
+        reveal nothing about the request."""
         ...
 
 
 def is_same(given: str, expected: str) -> bool:
-    """Compare two secrets in a time that tells nothing of where they differ."""
-    # As bytes: of texts only ASCII can be compared, and a header may hold anything.
+    """Compare two secrets in constant time."""
+    # # As bytes: for texts the comparison accepts only ASCII, and a header can contain anything.
     return hmac.compare_digest(given.encode(errors="replace"), expected.encode())
 
 
 def is_recent(stamp: str, now: float) -> bool:
-    """Tell whether a header's time, in seconds since the epoch, is that of a request under way."""
+    """Return True if a header's time, in seconds since the epoch, is recent."""
     return bool(_STAMP.fullmatch(stamp)) and abs(now - int(stamp)) <= _MOST_AGE

@@ -41,10 +41,10 @@ import math
 from pathlib import PurePath
 
 LONGEST_PAUSE = 86_400.0
-"""Seconds after which a platform is asked again, whatever it named."""
+"""The longest pause before a platform is called again, whatever it demanded."""
 _LEAST_PAUSE = 0.1
 _USUAL_PAUSE = 1.0
-"""Seconds to wait where a platform named none that can be read."""
+"""Seconds to wait if a platform demanded no readable pause."""
 
 
 class BotError(Exception):
@@ -52,14 +52,14 @@ class BotError(Exception):
 
 
 class SettingsError(BotError):
-    """The program cannot start as configured; its arguments are a sentence for each thing that is wrong."""
+    """The program cannot start as configured; its arguments are one sentence for each problem."""
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.args))
 
 
 class OtherBot(SettingsError):
-    """Another process answers from the same database as another bot."""
+    """Another process serves the same database as a different bot."""
 
 
 class DeliveryError(BotError):
@@ -72,26 +72,27 @@ class RateLimited(DeliveryError):
     def __init__(self, message: str, *, retry_after: object, scope: str = "") -> None:
         """
         Args:
-            retry_after: as the platform named it, which may be anything.
+            retry_after: the platform's value, which may be anything.
         """
         super().__init__(message)
         self.retry_after = bound_pause(retry_after)
         """Seconds until the next call is allowed."""
         self.scope = scope
-        """The budget's scope that was refused; empty when every scope of the call may be meant."""
+        """The refused scope of the budget; empty if it may be any scope of the call."""
 
 
 class Closed(DeliveryError):
-    """The platform asked for a longer pause than anybody waits for; no call was made."""
+    """The platform demanded a pause that is too long to wait for; no call was made."""
 
     def __init__(self, message: str, *, until: float) -> None:
         super().__init__(message)
         self.until = until
-        """Monotonic time of its end."""
+        """The monotonic time at which it ends."""
 
 
 def bound_pause(named: object) -> float:
-    """The seconds to wait when a platform named `named`: a usual pause for no number, and never more than a day."""
+    """Return the seconds to wait if a platform demanded `named`: the usual pause if it is not a number, and at most a
+    day."""
     if isinstance(named, datetime.timedelta):
         named = named.total_seconds()
     if not isinstance(named, str | int | float):
@@ -121,25 +122,25 @@ class TooLong(DeliveryError):
 
 
 class FileWithheld(DeliveryError):
-    """A file that came with a message cannot be had, for a reason that its person can do something about."""
+    """A file of a message cannot be fetched, for a reason that the person can remove."""
 
     def __init__(self, message: str, *, why: str) -> None:
         super().__init__(message)
         self.why = why
-        """The end of the name of the sentence that says so: `unread_…`."""
+        """The end of the key of the sentence for it: `unread_…`."""
 
 
 class Full(TooLong):
-    """A message that grows takes no more text; what stands in it stays for good."""
+    """A growing message accepts no more text, and keeps its text for good."""
 
 
 class Refused(DeliveryError):
-    """The platform read the call and refused it, for a reason that may pass and may last."""
+    """The platform understood the call and refused it; a retry may or may not help."""
 
     def __init__(self, message: str, *, lasting: DeliveryError | None = None) -> None:
         """
         Args:
-            lasting: what it is when the next call is refused in the same words; by default the notation's fault.
+            lasting: the error to raise if the next call is refused in the same words; by default the notation's fault.
         """
         super().__init__(message)
         self.lasting = lasting or Unrenderable(message)
@@ -150,24 +151,24 @@ class MessageGone(DeliveryError):
 
 
 class Uneditable(MessageGone):
-    """The message to edit stands, and cannot be changed any more."""
+    """The message to edit exists, and cannot be changed any more."""
 
 
 class Unreachable(DeliveryError):
-    """Nothing can be shown here any more, or the platform cannot be reached at all."""
+    """Nothing can be shown here any more, or the platform cannot be reached."""
 
     level = logging.INFO
-    """How the log says that a reply ended so."""
+    """The log level for replies that end in this way."""
 
 
 class RightMissing(Unreachable):
-    """Nothing can be shown here because of a token or a right that whoever runs the bot can mend; its text names it."""
+    """A token or a right is missing that the operator can add; the text names it."""
 
     level = logging.ERROR
 
 
 class Contested(Unreachable):
-    """Another program receives with the same token, and takes what people write away from this one."""
+    """Another program receives with the same token and takes some of the messages."""
 
 
 class Unrenderable(DeliveryError):
@@ -178,9 +179,9 @@ class ModelError(BotError):
     """A model did not answer."""
 
     failed = ""
-    """The model that broke off after it had begun."""
+    """The model that broke off after it had started."""
     next = ""
-    """The model that may go on from there: the one behind it, else the same."""
+    """The model that may continue: the next in the chain, or else the same."""
 
 
 class ModelBusy(ModelError):
@@ -189,11 +190,11 @@ class ModelBusy(ModelError):
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
-        """Seconds the server asked for, when it did."""
+        """Seconds that the server asked for, if it did."""
 
 
 class ModelAway(ModelBusy):
-    """Nobody answers at the server's address."""
+    """No server answers at the address."""
 
 
 class ModelDropped(ModelError):
@@ -201,12 +202,12 @@ class ModelDropped(ModelError):
 
 
 class CallRefused(ModelDropped):
-    """The server refuses a call that the model itself has written: asked again, the model may write a better one."""
+    """The server refuses a call that the model wrote: if asked again, the model may write a better one."""
 
     def __init__(self, message: str, *, tool: str = "") -> None:
         super().__init__(message)
         self.tool = tool
-        """The tool that was called and not declared; empty where the call was refused for another reason."""
+        """The called tool that was not declared; empty if the call was refused for another reason."""
 
 
 class ModelSlow(ModelError):
@@ -222,11 +223,11 @@ class SetupRefused(ModelRefused):
 
 
 class AccountEmpty(SetupRefused):
-    """The account that pays for the model has no money left, or may spend no more of it."""
+    """The account that pays for the model is empty, or has reached its limit."""
 
 
 class ContentRefused(ModelRefused):
-    """The provider refuses what this conversation says; another question it may answer."""
+    """The provider refuses this conversation's content; it may answer another question."""
 
 
 class ToolsRefused(ModelRefused):
@@ -239,7 +240,7 @@ class ContextTooLong(ModelError):
     def __init__(self, message: str, *, window: int = 0) -> None:
         super().__init__(message)
         self.window = window
-        """Tokens that the model takes at most, as its server says; 0 when it does not say."""
+        """The model's limit in tokens, as its server reports it; 0 if it does not."""
 
 
 class Unaffordable(ModelError):
@@ -248,9 +249,9 @@ class Unaffordable(ModelError):
     def __init__(self, message: str, *, whose: str, until: float) -> None:
         super().__init__(message)
         self.whose = whose
-        """`person`, `chat` or `all`; `nobody` where nothing is used, and the call alone would be too much."""
+        """`person`, `chat` or `all`; `nobody` if nothing is used yet and the call alone exceeds the quota."""
         self.until = until
-        """Wall-clock time at which the quota starts afresh."""
+        """Wall-clock time at which the quota resets."""
 
 
 class StoreError(BotError):
@@ -258,9 +259,9 @@ class StoreError(BotError):
 
 
 def origin_of(error: BaseException) -> str:
-    """The type of an exception and the line that raised it, for the log.
+    """Return an exception's type and the line that raised it, for the log.
 
-    Its message and the values beside it are left out: they may quote what a person wrote.
+    Its message and values are left out: they may quote what a person wrote.
     """
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

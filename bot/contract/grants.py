@@ -1,4 +1,4 @@
-"""What others grant an app that they install: kept for the adapter, which alone can read it."""
+"""What accounts grant an app when they install it, such as tokens; only the adapter can read it."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from typing import Protocol, runtime_checkable
 
 
 class Grants(Protocol):
-    """Where an adapter keeps what each account granted it, sealed: the store and its copies hold no token."""
+    """Stores each account's grant, encrypted by the adapter: the database and its copies contain no readable token."""
 
     async def list_kept(self, platform: str) -> Mapping[str, str]:
-        """Return what is kept, by account.
+        """Return the stored grants, by account.
 
         Raises:
-            StoreError: it cannot be read now.
+            StoreError: they cannot be read now.
         """
         ...
 
     async def keep(self, platform: str, account: str, sealed: str) -> None:
-        """Keep what an account granted, in place of what it granted before.
+        """Store an account's grant in place of its previous one.
 
         Raises:
-            StoreError: it is not kept.
+            StoreError: it was not stored.
         """
         ...
 
     async def drop(self, platform: str, account: str) -> None:
-        """Delete what an account granted; nothing kept is no error.
+        """Delete an account's grant, if there is one.
 
         Raises:
-            StoreError: it is not deleted.
+            StoreError: it was not deleted.
         """
         ...
 
 
 @runtime_checkable
 class Installable(Protocol):
-    """An adapter whose app others may install in accounts of theirs."""
+    """An adapter whose app other accounts can install."""
 
     grants: Grants | None
-    """Set before the adapter is entered; None: it serves only the account of its settings."""
+    """Set before the adapter is entered; None: it serves only the account in its settings."""

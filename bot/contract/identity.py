@@ -1,8 +1,8 @@
-"""The one way in which an id of a person, chat, workspace or role is written, in settings and after `/allow`.
+"""The one notation for ids of people, chats, workspaces and roles, in settings and after `/allow`.
 
-What adapters put into messages is compared with these lists letter by letter. So an id that is written in any other way
-(other digits, leading zeros, small letters) would match nobody, and is refused with what was probably meant. How each
-platform writes its ids is said in `ids.py` of its package; `use` takes these in before settings are read.
+Ids in messages are compared with these lists character by character. An id in another notation (other digits, leading
+zeros, lower case) would match nobody, so it is refused with the likely correction. Each platform describes its ids in
+the `ids.py` of its package; `use` registers them before settings are read.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from bot.contract.messages import ChatId
 from bot.sentences import say
 
 ADMINS = "admins"
-"""Stands in a list of ids for the admins of `ADMINS` and those whom an owner made one."""
+"""In a list of ids: everybody in `ADMINS`, and the admins that an owner made."""
 
 _LONGEST: Final = 300
-"""Characters of what may be an id that is written in another way."""
+"""Characters of a text that may be an id in another notation."""
 NUMBER: Final = "[1-9][0-9]{0,19}"
-"""The pattern of ids that are numbers."""
+"""The pattern of numeric ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a platform writes one kind of id behind `name:`."""
+    """A platform's notation for one kind of id, after `name:`."""
 
     pattern: str
     example: str = ""
-    """What people are shown; empty on a platform that nobody is asked to list."""
+    """An example for people; empty for a platform that nobody is asked to list."""
     kind: str = ""
-    """What messages put before it, with a slash, and a list of this kind may leave out: `guild` in `guild/456`."""
+    """The prefix in messages, before a slash, which a list of this kind can omit: `guild` in `guild/456`."""
 
     def read(self, rest: str, *, short: bool) -> str | None:
-        """Return `rest` as messages name it, None if it is no such id; `short`: it may lack its kind."""
+        """Return `rest` in the notation of messages, or None if it is not such an id; `short`: it may omit its kind."""
         before = f"{self.kind}/" if self.kind else ""
         whole = before + rest if short and "/" not in rest else rest
         return whole if re.fullmatch(f"{before}(?:{self.pattern})", whole) else None
 
     def show(self, *, short: bool) -> str:
-        """Return the example as it may be written."""
+        """Return the example in its shortest notation."""
         return f"{self.kind}/{self.example}" if self.kind and self.example and not short else self.example
 
 
@@ -51,25 +51,25 @@ _NONE: Final = Form("(?!)")
 
 @dataclass(frozen=True, slots=True)
 class PlatformIds:
-    """How one platform writes its ids."""
+    """A platform's notation for its ids."""
 
     person: Form
     chat: Form
-    """As `str(ChatId)` writes it, thread included."""
+    """In the notation of `str(ChatId)`, thread included."""
     bare_chat: Form = _NONE
-    """A chat without its account, where that is unique."""
+    """A chat without its account, if that is unique."""
     account: Form = _NONE
     """All chats of an account: `ACCOUNT/*`."""
     workspace: Form = _NONE
     role: Form = _NONE
     canonical: Callable[[str], str] = str
-    """What somebody probably meant who wrote an id in plain digits, but in another way."""
+    """The likely meaning of an id in plain digits but another notation."""
     threads_are_chats: bool = False
     """A thread is a channel with an id of its own."""
 
 
 def without_zeros(text: str) -> str:
-    """Return it with its numbers written without zeros before them."""
+    """Return the id with leading zeros removed from its numbers."""
     return _ZEROS.sub("", text)
 
 
@@ -77,13 +77,13 @@ _platforms: Final[dict[str, PlatformIds]] = {}
 
 
 def use(platforms: Mapping[str, PlatformIds]) -> None:
-    """Read the ids of these platforms from now on, and of no others."""
+    """Use the ids of these platforms from now on, and no others."""
     _platforms.clear()
     _platforms.update(platforms)
 
 
 class MalformedIdError(ValueError):
-    """It is no such id; `key` and `values` make the sentence that says so, in any language (`bot.sentences`)."""
+    """The text is not a valid id; `key` and `values` make the sentence about it in any language (`bot.sentences`)."""
 
     def __init__(self, key: str, text: str, **values: str) -> None:
         self.key = key
@@ -95,16 +95,17 @@ def person(text: str) -> str:
     """The id of a person: `telegram:123`, `slack:T1/U1`, `discord:456`.
 
     Raises:
-        MalformedIdError: it is none.
+        MalformedIdError: it is not one.
     """
     return _checked(text, "id_person", "person")
 
 
 def chat(text: str) -> str:
-    """The id of a chat as `str(ChatId)` writes it: `telegram:BOT/CHAT`, `slack:TEAM/CHANNEL`, `discord:APP/CHANNEL`.
+    """The id of a chat in the notation of `str(ChatId)`: `telegram:BOT/CHAT`, `slack:TEAM/CHANNEL`,
+    `discord:APP/CHANNEL`.
 
     Raises:
-        MalformedIdError: it is none.
+        MalformedIdError: it is not one.
     """
     return _checked(text, "id_chat", "chat")
 
@@ -113,26 +114,26 @@ def channel(text: str) -> str:
     """A chat, also without its bot (`telegram:-100123`, `discord:456`), or several: `slack:T1/*`, `telegram:*`.
 
     Raises:
-        MalformedIdError: it is none.
+        MalformedIdError: it is not one.
     """
     platform, _, rest = text.partition(":")
     return text if platform in _platforms and rest == "*" else _checked(text, "id_channel", *_CHANNELS)
 
 
 def workspace(text: str) -> str:
-    """The id of a Slack workspace or Discord server, as messages name it: `slack:T1`, `discord:guild/456`.
+    """The id of a Slack workspace or Discord server, in the notation of messages: `slack:T1`, `discord:guild/456`.
 
     Raises:
-        MalformedIdError: it is none; `discord:456` is one too.
+        MalformedIdError: it is not one; `discord:456` is accepted, too.
     """
     return _checked(text, "id_workspace", "workspace")
 
 
 def role(text: str) -> str:
-    """The id of a Discord role, as messages name it: `discord:role/456`.
+    """The id of a Discord role, in the notation of messages: `discord:role/456`.
 
     Raises:
-        MalformedIdError: it is none; `discord:456` is one too.
+        MalformedIdError: it is not one; `discord:456` is accepted, too.
     """
     return _checked(text, "id_role", "role")
 
@@ -141,28 +142,28 @@ def anything(text: str) -> str:
     """Any of these ids; `discord:456` is a person.
 
     Raises:
-        MalformedIdError: it is none.
+        MalformedIdError: it is not one.
     """
     return _checked(text, "id_any", "person", "chat", "workspace", "role")
 
 
 def anyone(text: str) -> str:
-    """Who writes: a person, a workspace, a server or a role; `discord:456` is a person.
+    """The id of a writer: a person, a workspace, a server or a role; `discord:456` is a person.
 
     Raises:
-        MalformedIdError: it is none.
+        MalformedIdError: it is not one.
     """
     return _checked(text, "id_who", "person", "workspace", "role")
 
 
 def names_of(chat: ChatId) -> tuple[str, ...]:
-    """Return every id under which lists may name a chat, the nearest first: a thread's also name its channel."""
+    """Return every id by which a list can name a chat, the nearest first: for a thread, its channel's, too."""
     return tuple(dict.fromkeys(one for one in (str(chat), own_id(chat), str(chat.place)) if one))
 
 
 def own_id(chat: ChatId) -> str:
-    """Return the id of a thread that no other chat or thread has, written without its channel; "" where a platform
-    counts its threads in each chat anew."""
+    """Return the id of a thread without its channel, if no other chat or thread has the same; "" if a platform numbers
+    its threads in each chat separately."""
     known = _platforms.get(chat.platform) if chat.thread else None
     return f"{chat.platform}:{chat.account}/{chat.thread}" if known and known.threads_are_chats else ""
 
@@ -172,12 +173,12 @@ def is_person(id: str) -> bool:
 
 
 def is_workspace(id: str) -> bool:
-    """Whether an id is that of a Slack workspace or of a Discord server, as messages name it."""
+    """Return True if an id is a Slack workspace's or a Discord server's, in the notation of messages."""
     return _read(id, "workspace") == id
 
 
 def examples(*kinds: str) -> str:
-    """Return what ids of these kinds look like on each platform, behind commas."""
+    """Return examples of these kinds of ids on each platform, separated by commas."""
     shown = (
         f"{name}:{form.show(short=len(kinds) == 1)}"
         for kind in kinds
@@ -196,7 +197,7 @@ def _form(ids: PlatformIds, kind: str) -> Form:
 
 
 def _read(text: str, *kinds: str) -> str | None:
-    """Return `text` as messages name it, None if it is an id of none of the kinds."""
+    """Return `text` in the notation of messages, or None if it is an id of none of the kinds."""
     platform, _, rest = text.partition(":")
     if (ids := _platforms.get(platform)) is None:
         return None
@@ -208,7 +209,8 @@ def _read(text: str, *kinds: str) -> str | None:
 
 
 def _checked(text: str, key: str, *kinds: str) -> str:
-    """`text` as messages name it, if it is an id of one of the kinds; else the error says what would be one."""
+    """Return `text` in the notation of messages if it is an id of one of the kinds; the error otherwise names a valid
+    one."""
     if (found := _read(text, *kinds)) is not None:
         return found
     if len(text) <= _LONGEST:
@@ -222,7 +224,7 @@ def _checked(text: str, key: str, *kinds: str) -> str:
 
 
 def _canonical(text: str) -> str:
-    """What somebody probably meant: plain digits and signs, as the platform writes them."""
+    """Return the likely meaning: plain digits and characters, in the platform's notation."""
     plain = unicodedata.normalize("NFKC", "".join(text.split())).translate(_MINUS)
     plain = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in plain)
     platform, colon, rest = plain.partition(":")
@@ -231,12 +233,12 @@ def _canonical(text: str) -> str:
 
 
 def _on_each_platform(text: str) -> Iterator[str]:
-    """Yield an id without its platform as one of each platform whose people are listed."""
+    """Yield an id without a platform as one of each platform whose people are listed."""
     yield from (f"{name}:{ids.canonical(text)}" for name, ids in _platforms.items() if ids.person.example)
 
 
 def _with_account(bare: str) -> str:
-    """A chat that lacks its account, with a word in place of it."""
+    """Return a chat without an account with a placeholder for it."""
     platform, _, rest = bare.partition(":")
     return f"{platform}:{_platforms[platform].chat.example.partition('/')[0]}/{rest}"
 
@@ -246,7 +248,7 @@ _ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
 
 
 def _unquoted(text: str) -> str:
-    """A chat written anew, so that there is one way to write it; what is none as it is."""
+    """Return a chat in its one notation, or the text as it is if it is not a chat."""
     try:
         return str(ChatId.parse(text))
     except ValueError:

@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits that the program sets itself: no operator could choose better ones. Tests hand in others."""
+    """The program's own limits: no operator could choose better ones. Tests pass in others."""
 
     calls_per_pass: int = 16
     """Tool calls in one model call."""
@@ -18,15 +18,15 @@ class Limits:
     """Characters of an answer; the rest is dropped."""
     question_chars: int = 100_000
     first_token_seconds: float = 60.0
-    """How long a model may take to begin; `Provider.patience` times as long where models think silently."""
+    """How long a model may take to begin, multiplied by `Provider.patience` if it thinks silently."""
     idle_seconds: float = 30.0
     """How long a model may pause while it writes."""
     tool_seconds: float = 30.0
-    """How long a tool may take that sets no limit itself."""
+    """How long a tool may take if it sets no limit itself."""
     approval_seconds: float = 3_600.0
     """How long a call waits for a person's decision."""
     waiting_per_person: int = 2
-    """Questions of one person that wait in one chat; 0: any number, as below."""
+    """Waiting questions of one person in one chat; 0: no limit (also below)."""
     turns_per_person: int = 5
     """Answers for one person at the same time, in all chats."""
     reminders_per_person: int = 50
@@ -39,4 +39,4 @@ class Limits:
 
 
 LIMITS: Final = Limits()
-"""Those of every process."""
+"""The limits of every process."""

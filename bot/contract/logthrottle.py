@@ -1,4 +1,4 @@
-"""Log a recurring event at once, and then only how often it recurred."""
+"""Log a recurring event at once, then only how often it recurred."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Final
 from bot.contract.clock import Clock
 
 WINDOW_SECONDS: Final = 600.0
-"""The same line is logged at most once in so many seconds."""
+"""The same line is logged at most once in this many seconds."""
 _MOST: Final = 1_000
 _MOST_TEXTS: Final = 50
 
 
 class LogThrottle:
-    """Logs a line when it is new, and its repetitions together, once in ten minutes.
+    """Logs a new line at once, and its repetitions together, once in ten minutes.
 
-    Of endlessly many different lines 50 are logged in ten minutes, and how many were left out.
+    Of many different lines it logs 50 in ten minutes, and then how many it left out.
     """
 
     def __init__(self, log: logging.Logger, clock: Clock, level: int = logging.WARNING) -> None:
@@ -27,7 +27,7 @@ class LogThrottle:
         self._left_out = 0
         self._times: deque[float] = deque(maxlen=_MOST)
         self._said: dict[str, tuple[float, int]] = {}
-        """Text → when it was logged last, and how often it has come since."""
+        """Text → when it was last logged, and how often it has come since."""
 
     @property
     def recent(self) -> int:
@@ -38,7 +38,7 @@ class LogThrottle:
         return len(self._times)
 
     def warn(self, text: str) -> None:
-        """Log `text`, unless it was logged a moment ago."""
+        """Log `text`, unless it was logged recently."""
         now = self._clock.monotonic()
         self._times.append(now)
         at, again = self._said.get(text, (float("-inf"), 0))

@@ -1,4 +1,4 @@
-"""How the platforms count the length of a text."""
+"""How platforms measure the length of a text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What crosses the border between a platform adapter and the core, in both directions.
+"""The data that platform adapters and the core exchange, in both directions.
 
-Everything here is plain, frozen data: it can be stored, compared and printed, and it knows no platform.
-In comes one of the `Incoming` union; out goes a `Page`, shown by a `bot.contract.surface.Surface`.
+Everything here is plain, frozen data without any platform's specifics: it can be stored, compared and printed. Incoming
+data is one of the `Incoming` union; outgoing is a `Page`, shown by a `bot.contract.surface.Surface`.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from bot.contract.target import Scalar as Scalar
 from tools.contract.base import ToolStatus
 
 LONGEST_TEXT: Final = 200_000
-"""Characters that an adapter reads of one text from its platform. No platform sends longer messages; whoever does send
-more is not yet known to be allowed anything, so the cut comes before everything else."""
+"""Characters of one text that an adapter reads. No platform sends longer messages; the sender of a longer one may be a
+stranger, so the text is cut before anything else happens."""
 
 
 TOGETHER_SECONDS: Final = 1.5
-"""Seconds between two messages that a client sends at once, as the platform tells when they were sent: one, where some
-tell only whole ones."""
+"""The most seconds between the timestamps of messages that a client sends at once; some platforms count in whole
+seconds."""
 MOST_QUOTED = 4_000
-"""Characters of a quoted or forwarded message that the model is told."""
+"""Characters of a quoted or forwarded message that the model gets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class ChatId:
     """The bot account (Telegram, Discord) or the workspace (Slack)."""
     chat: str
     thread: str = ""
-    """A Telegram topic, a thread of Slack or Discord; empty where the chat has none."""
+    """A Telegram topic, or a thread of Slack or Discord; empty if there is none."""
 
     def __str__(self) -> str:
         parts = [self.account, self.chat] + ([self.thread] if self.thread else [])
@@ -53,7 +53,7 @@ class ChatId:
 
     @property
     def place(self) -> ChatId:
-        """The chat without its thread: what one process serves, an operator lists, and settings are kept under."""
+        """The chat without its thread: the unit that a process serves, an operator lists, and settings belong to."""
         return replace(self, thread="") if self.thread else self
 
     @classmethod
@@ -77,34 +77,34 @@ class Sender:
     """The person who wrote, as the platform names them."""
 
     id: str
-    """As settings write it: `telegram:123`, `slack:T1/U1`, `discord:456`. Never changes for a person."""
+    """In the notation of settings: `telegram:123`, `slack:T1/U1`, `discord:456`. Never changes for a person."""
     name: str = ""
     """The shown name: untrusted text."""
     language: str = ""
-    """An IETF tag where the platform tells one, else empty."""
+    """An IETF tag if the platform gives one, otherwise empty."""
     groups: tuple[str, ...] = ()
-    """What the person belongs to, as allow-lists name it: `slack:T1`, `discord:guild/1`, `discord:role/5`."""
+    """The person's groups, in the notation of allow-lists: `slack:T1`, `discord:guild/1`, `discord:role/5`."""
     guest: bool = False
-    """Belongs to another organisation than the chat's account (Slack Connect), so that the chat's own list is not for
-    this person."""
+    """The person belongs to another organisation than the chat's account (Slack Connect), so the chat's own list does
+    not apply to them."""
 
 
 _MOST_TITLE: Final = 60  # characters
 GROWS: Final = "stream"
-"""Form of a message that takes more text at its end, and no edit."""
+"""The form of a message that accepts more text at its end, but no edits."""
 NEXT: Final = "next"
-"""Form of the message that a surface would post now: what changing it will cost is known before."""
+"""The form of the message that a surface would post now: asks in advance what changing it will cost."""
 PRESSED: Final = "pressed"
-"""Form of the message below which a button was pressed, as the target of the press reaches it."""
+"""The form of the message whose button was pressed, as reached through the press's target."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageRef:
-    """One message of ours on a platform: what a page is shown in."""
+    """One of our messages on a platform, which shows a page."""
 
     id: str
     form: str = "message"
-    """How it is shown, in the adapter's own words (`message`, `draft`, `interaction`), or `GROWS`, or `NEXT`."""
+    """The message's form, in the adapter's own words (`message`, `draft`, `interaction`), or `GROWS`, or `NEXT`."""
 
     def to_json(self) -> str:
         return json.dumps([self.id, self.form])
@@ -116,111 +116,111 @@ class MessageRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quoted:
-    """Other words than the person's own that came with the message: what it replies to, or what was forwarded."""
+    """Words beside the person's own: the message that theirs replies to, or a forwarded one."""
 
     text: str
     author: str = ""
-    """The shown name of its author: untrusted text."""
+    """The author's shown name: untrusted text."""
     from_bot: bool = False
     """The bot wrote it."""
     message_id: str = ""
     forwarded: bool = False
-    """The person forwarded it; whatever it says, the person did not say it."""
+    """The person forwarded it; its words are not theirs."""
     sent_at: float = 0.0
-    """When it was written, in seconds since the epoch, where that is known."""
+    """When it was written, in seconds since the epoch, if known."""
     replies: bool = False
-    """It replies to another message itself, as far as the platform tells."""
+    """It is itself a reply, as far as the platform says."""
     enclosed: tuple[Enclosure, ...] = ()
     more: tuple[Quoted, ...] = ()
-    """What was forwarded together with it; its attachments stand with the first. Set by the core."""
+    """Messages that were forwarded together with it; the first one has all their attachments. Set by the core."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Delivery:
     delivery: str
-    """The platform's own id of this delivery; a second delivery is recognised by it."""
+    """The platform's id of this delivery, which identifies a second copy."""
     also: tuple[str, ...] = ()
-    """Other keys under which the same thing may be delivered (Slack: channel and ts)."""
+    """Other keys of the same delivery (Slack: channel and ts)."""
     chat: ChatId
     sender: Sender
     target: ReplyTarget
     sent_at: float = 0.0
-    """When the person did it, in seconds since the epoch, as the platform tells; 0 when it does not. Of a reminder:
-    when it is due."""
+    """When the person did it, in seconds since the epoch; 0 if the platform does not say. For a reminder: when it is
+    due."""
     group: bool = False
-    """Several people read and write here: the model is told who speaks, and a list of people may not count."""
+    """Several people read and write here: the model learns who speaks, and a list of people may not apply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageSent(_Delivery):
-    """One message addressed to the bot, with everything platform-specific already removed."""
+    """One message addressed to the bot, with everything platform-specific removed."""
 
     text: str
     """What the person wrote, without the mention or the slash command that addressed the bot."""
     command: str = ""
-    """The command's word without its sign (`new`), when the message is one; `text` is then its argument."""
+    """The command's word without its sign (`new`), if the message is one; `text` is then its argument."""
     message_id: str = ""
-    """The platform's id of the person's message, when it has one."""
+    """The platform's id of the person's message, if it has one."""
     quoted: Quoted | None = None
     replies_to: str = ""
-    """The platform's id of the message that it replies to: where that is an answer, the question continues from it."""
+    """The platform's id of the message that it replies to: if that is an answer, the question continues from it."""
     earlier: tuple[Quoted, ...] = ()
-    """What others wrote before it in its thread, oldest first, looked up when its turn begins; never stored with it."""
+    """Earlier messages of its thread, oldest first, loaded when its turn begins; never stored with it."""
     left_out: int = 0
-    """How many of those did not fit."""
+    """How many earlier messages did not fit."""
     enclosed: tuple[Enclosure, ...] = ()
-    """What came with it beside the text; of a forward, `quoted` has it."""
+    """Its attachments; those of a forwarded message are in `quoted`."""
     quote_question: bool = False
     """Others cannot see the question, so the reply begins with it."""
     follow_up: bool = False
-    """Written in a thread without addressing the bot: meant for it only where the bot takes part."""
+    """Written in a thread without addressing the bot: a question only if the bot takes part there."""
     whole_channel: bool = False
-    """Written where no thread can be named, so that a command about an answer means the newest one of all threads."""
+    """Written outside any thread, so a command about an answer means the newest one of all threads."""
     awaited: bool = False
-    """The platform already shows that an answer is on its way, so that saying nothing would leave it hanging."""
+    """The platform already shows that an answer is coming, so there must be one."""
     scheduled: bool = False
     """A reminder asks it at its time; nobody writes it now. Made by the core, never by an adapter."""
     replaces: int = 0
-    """The turn whose answer this one takes the place of, in the same messages, because its question was changed or is
-    asked again; 0: none. Set by the core."""
+    """The turn whose answer this one replaces, in the same messages, because its question was changed or is asked
+    again; 0: none. Set by the core."""
     unfinished: bool = False
-    """Its person's client may send the rest of it in further messages, at once: a comment on a forward, more forwards
-    or pictures, the end of a paste that is too long for one message."""
+    """The person's client may send the rest at once in further messages: a comment on a forward, more forwards or
+    pictures, the end of a paste that is too long for one message."""
     severed: bool = False
-    """Cut off in the middle of a line, so that its rest follows without a gap."""
+    """Cut off in the middle of a line, so its rest follows without a gap."""
     album: str = ""
-    """The album that it is a part of; its parts are one question."""
+    """The album that it belongs to; the parts of an album are one question."""
     faceless: bool = False
-    """Nothing tells who wrote it, but somebody did: an anonymous admin, or who writes as a channel. It is refused with
-    a sentence."""
+    """The writer is unknown but a person: an anonymous admin, or somebody who writes as a channel. It is refused with a
+    sentence."""
     beside: bool = False
-    """Addresses nobody: only as a part of a question of its person is it for the bot, else nothing is kept of it."""
+    """Addresses nobody: it counts only as a part of its person's question, and is otherwise not kept."""
     completes: str = ""
-    """The id of the message that it is a part of, where it is known when it comes in. Set by the core."""
+    """The id of the message that it completes, if known when it arrives. Set by the core."""
     joined: bool = False
-    """Later messages of its person stand in it."""
+    """It contains later messages of its person."""
     decides: int = 0
-    """The turn that asked whether a tool may be used, which was decided with a button; 0: none. Set by the core."""
+    """The turn that asked about a tool, decided with a button; 0: none. Set by the core."""
     waited: float = 0.0
-    """Seconds between its writing and its arrival here, where it waited for a start of the program. Set by the core."""
+    """Seconds between its writing and its arrival here, if it waited for the program to start. Set by the core."""
     before_change: str = ""
-    """What it said then, where the model has to know; looked up when its turn begins, never stored with it."""
+    """Its previous text, if the model has to know it; loaded when its turn begins, never stored with it."""
 
     @property
     def quotes(self) -> tuple[Quoted, ...]:
-        """The quoted message and what was forwarded with it."""
+        """The quoted message and those forwarded with it."""
         return () if self.quoted is None else (self.quoted, *self.quoted.more)
 
     @property
     def titled(self) -> ReplyTarget:
-        """Where its answer goes, for a platform that gives conversations titles with one made of its first words."""
+        """The target of its answer, with a title made of its first words, for a platform that titles conversations."""
         title = " ".join(self.text[: 4 * _MOST_TITLE].split())
         if len(title) > _MOST_TITLE:
             title = f"{(title[:_MOST_TITLE].rpartition(' ')[0] or title[:_MOST_TITLE]).rstrip()}…"
         return replace(self.target, data={**self.target.data, "title": title}) if title else self.target
 
     def for_asker(self) -> MessageSent:
-        """The same message, to be answered for nobody's eyes but its sender's where others read along."""
+        """The same message with a private answer if others read along."""
         if not self.group:
             return self
         return replace(self, target=replace(self.target, data={**self.target.data, "private": True}))
@@ -228,36 +228,35 @@ class MessageSent(_Delivery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageEdited(_Delivery):
-    """The person changed a message, or the platform says so where nothing of it changed that a reader sees."""
+    """A message was changed by its person, or only in ways that no reader sees."""
 
     message_id: str
     text: str
     """The whole new text."""
     command: str = ""
-    """The command's word, where the message is one now: no command is run from a change."""
+    """The command's word, if the message is one now: a change never runs a command."""
     enclosed: tuple[Enclosure, ...] | None = None
-    """What is enclosed now; None where the platform does not tell all of it, and nothing is taken for changed."""
+    """Its attachments now; None if the platform does not list them all, so that none counts as changed."""
     question: MessageSent | None = None
-    """The message as a new question, where it addresses the bot now: by this edit, if it was none before. Never
-    stored."""
+    """The message as a new question, if it addresses the bot now; it may not have done so before. Never stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMoved(_Delivery):
-    """A chat has another id from now on: everything that is kept of it goes along. Never stored."""
+    """A chat has a new id: everything stored moves to it. Never stored."""
 
     former: ChatId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageDeleted(_Delivery):
-    """A message was deleted, by its person or by whoever may; `sender` has no id where the platform does not tell."""
+    """A message was deleted, by its person or another; `sender` has no id if the platform does not say."""
 
     message_id: str
 
 
 class Control(StrEnum):
-    """What a button does: the first eight with the turn of a reply, the others with a reminder of a list."""
+    """What a button does: the first eight act on the turn of a reply, the others on a reminder of a list."""
 
     STOP = "stop"
     REGENERATE = "regenerate"
@@ -266,7 +265,7 @@ class Control(StrEnum):
     GOOD = "good"
     BAD = "bad"
     ALLOW = "allow"
-    """Let a tool do what the reply shows."""
+    """Let a tool make the call that the reply shows."""
     DENY = "deny"
     PAUSE = "pause"
     RESUME = "resume"
@@ -274,24 +273,25 @@ class Control(StrEnum):
 
 
 MOST_BUTTONS: Final = 24
-"""Buttons under one message; Discord shows 25, and so does a block of Slack."""
+"""Buttons under one message; Discord and a block of Slack can show 25."""
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button under a reply: it says what it is about, and nothing else that is believed when it is pressed."""
+    """A button under a reply: it names its action and object; everything else is looked up when it is pressed."""
 
     control: Control
     turn: int
-    """The turn, or for what is done with reminders the number of one."""
+    """The turn, or the number of a reminder."""
     label: str = ""
     mark: str = ""
-    """The beginning of a digest: of what is allowed or refused, or of whose reminders its message lists, all of them;
-    empty for every other control."""
+    """The beginning of a digest: of the call to decide about, or of the owner of all reminders in the list; empty for
+    every other control."""
 
     @property
     def data(self) -> str:
-        """What the platform keeps with the button and sends when it is pressed; at most 48 ASCII characters."""
+        """The string that the platform stores with the button and sends when it is pressed; at most 48 ASCII
+        characters."""
         return f"{self.control}:{self.turn}" + (f":{self.mark}" if self.mark else "")
 
 
@@ -303,7 +303,7 @@ _MARK: Final = re.compile(rf"[0-9a-f]{{{MARK_CHARS}}}")
 
 
 def parse_button(data: str) -> Button | None:
-    """Read `Button.data`; None for what is no button of ours."""
+    """Read `Button.data`; return None if it is not a button of ours."""
     name, _, rest = data.partition(":")
     turn, _, mark = rest.partition(":")
     if name not in set(Control) or not (turn.isascii() and turn.isdecimal() and len(turn) < 20):
@@ -316,33 +316,33 @@ def parse_button(data: str) -> Button | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlPressed(_Delivery):
-    """Somebody pressed a button under a reply. The target leads to the place of the reply; made `private`, to who
-    pressed alone."""
+    """Somebody pressed a button under a reply. The target is the reply's place; made `private`, it
+    reaches only the presser."""
 
     control: Control
     turn: int
-    """As the platform sent it: not known yet to be a turn of this chat, or a reminder of this person; 0 is whichever
-    turn runs in the chat, for a Stop that is not below a reply."""
+    """As the platform sent it: not yet known to be a turn of this chat, or a reminder of this person; 0 is the running
+    turn of the chat, for a Stop that is not below a reply."""
     mark: str = ""
     """As the platform sent it, see `Button`."""
     message_id: str = ""
-    """The platform's id of the message that the button stands below; empty: not told."""
+    """The platform's id of the message with the button; empty: unknown."""
     awaited: bool = False
-    """The platform shows that the press is under way until something is said."""
+    """The platform shows that the press is in progress until it gets a response."""
 
     @property
     def command(self) -> str:
-        """The command that it stands for, where that is none about the newest answer."""
+        """The command for this press, unless it is one about the newest answer."""
         return "voice" if self.control is Control.SPEAK else ""
 
     @property
     def replies_to(self) -> str:
-        """The message whose answer that command is about."""
+        """The message whose answer the command is about."""
         return self.message_id if self.command else ""
 
     @property
     def there(self) -> MessageSent:
-        """The press as a message that is answered where the button stands."""
+        """The press as a message that is answered at the button."""
         return MessageSent(
             delivery=self.delivery,
             chat=self.chat,
@@ -355,7 +355,7 @@ class ControlPressed(_Delivery):
 
     @property
     def aside(self) -> MessageSent:
-        """The press as a message that is answered for nobody's eyes but who pressed."""
+        """The press as a message that is answered privately to the presser."""
         return replace(self.there, target=replace(self.target, data={**self.target.data, "private": True}))
 
 
@@ -365,13 +365,13 @@ class TimerDue(_Delivery):
 
     text: str
     origin: str = OUTSIDE
-    """Whose words led to it, see `bot.contract.origin`."""
+    """The origin of the words that led to it, see `bot.contract.origin`."""
     zone: str = ""
     """The time zone in which it was set; empty: unknown."""
     several: bool = False
-    """It is a repeated one, and was due again before it came."""
+    """It is a repeated reminder that was due again before it came."""
     question: bool = False
-    """The model was to answer it; it came too late for that."""
+    """It was a question for the model, and came too late for an answer."""
 
 
 Incoming: TypeAlias = MessageSent | MessageEdited | MessageDeleted | ControlPressed | TimerDue | ChatMoved
@@ -380,7 +380,7 @@ Incoming: TypeAlias = MessageSent | MessageEdited | MessageDeleted | ControlPres
 @dataclass(frozen=True, slots=True)
 class Status:
     """One line about what a tool is doing: shown beside the body while the tool runs, never part of it. On a page that
-    `grows` it stays, as the card of a call: `task` names the call, and `state` says how far it is."""
+    `grows` it stays, as the card of a call: `task` names the call, and `state` its progress."""
 
     text: str
     task: str = ""
@@ -392,22 +392,22 @@ class Page:
     """One platform message of a reply, as it should look now."""
 
     body: str
-    """Markdown as written so far; within a page it only grows until `final`. Nothing is closed for show."""
+    """Markdown as written so far; within a page it only grows until `final`. Open spans are not closed."""
     status: tuple[Status, ...] = ()
     final: bool = False
     """No later version of this page comes: leave the live form (draft, stream) and show it for good."""
     buttons: tuple[Button, ...] = ()
-    """What a person may press below it. They go with posts and edits that are made anyway: a page whose buttons alone
-    differ from what stands is worth no call."""
+    """The buttons below it. They travel with posts and edits that are made anyway: a page that differs only in its
+    buttons is not worth a call."""
     plain: bool = False
     """Show the body as plain text, as written: the platform refused our notation once."""
     grows: bool = False
-    """No edit is left for its end: show it where text can be added without one, if that can be."""
+    """No edit is left for its end: show it in a form that accepts more text without an edit, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that a reply carries; a voice message, where it is `spoken` for so many seconds."""
+    """A file that a reply carries; a voice message if it is `spoken` for some seconds."""
 
     name: str
     media_type: str
@@ -416,5 +416,5 @@ class File:
 
 
 def is_within(chat: ChatId, within: str) -> bool:
-    """Return True if the chat is on a platform, or in a place, that is given by its name."""
+    """Return True if the chat is on the platform, or in the place, of this name."""
     return within in (chat.platform, str(chat.place))

@@ -1,4 +1,4 @@
-"""The newest of what comes one by one, as far as there is room."""
+"""A bounded list of the newest entries."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ V = TypeVar("V")
 
 
 class Newest(OrderedDict[K, V]):
-    """At most so many entries; with each further one the oldest goes."""
+    """Keeps at most so many entries; each further one drops the oldest."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
         self._most = most
 
     def put(self, key: K, value: V) -> None:
-        """Keep an entry as the newest."""
+        """Add an entry as the newest."""
         self[key] = value
         self.move_to_end(key)
         if len(self) > self._most:

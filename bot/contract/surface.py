@@ -1,4 +1,4 @@
-"""The whole contract between the core and a platform: `Adapter`, `Surface`, and what a call to one costs.
+"""The whole contract between the core and a platform: `Adapter`, `Surface`, and the cost of a call.
 
 A message is data, a surface is a capability: a `MessageSent` can be stored, a `Surface` can only be written to.
 """
@@ -14,16 +14,16 @@ from bot.contract.entrance import Entrance
 from bot.contract.messages import Enclosure, File, Incoming, MessageRef, MessageSent, Page, Quoted, ReplyTarget
 
 Deliver: TypeAlias = Callable[[Incoming], Awaitable[None]]
-"""Returns when the delivery is safely stored; only then is the platform told "received".
+"""Returns when the delivery is safely stored; only then is it acknowledged to the platform.
 
 Raises:
-    StoreError: it could not be stored; tell the platform nothing, so that it delivers again.
+    StoreError: it could not be stored; do not acknowledge it, so that the platform delivers it again.
 """
 Suggest: TypeAlias = Callable[[MessageSent], Awaitable[Sequence[str]]]
-"""What may be meant by the argument of a command that a person is still writing, likeliest first; stores nothing.
+"""Suggests values for the argument of a command that a person is still typing, the likeliest first; stores nothing.
 
 Raises:
-    StoreError: it cannot be told now.
+    StoreError: the database cannot be read now.
 """
 
 SoundForm: TypeAlias = Literal["opus", "mp3"]
@@ -40,157 +40,156 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class RateBudget:
-    """How often a scope may be called. Every call that names the same scope draws on the same budget."""
+    """A rate budget: how often a scope can be called. Every call that names the same scope uses the same budget."""
 
     scope: str
-    """One key per thing that is limited: `telegram:42/chat/7`, `slack:T1/chat.update`, `telegram:42`."""
+    """One key for each limited thing: `telegram:42/chat/7`, `slack:T1/chat.update`, `telegram:42`."""
     windows: tuple[Window, ...] = ()
     rate: float = 0.0
-    """Calls a second that a bucket regains; 0 without a bucket."""
+    """Calls a second that the bucket regains; 0 without a bucket."""
     burst: int = 0
     """Calls that a full bucket allows at once."""
     shared: bool = False
-    """Many replies draw on it (a whole bot, a workspace), so progress leaves room for their ends."""
+    """Many replies use it (a whole bot, a workspace), so progress leaves room for their ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallCost:
-    """What the next `show` of a page draws on."""
+    """The rate budgets that the next `show` of a page uses."""
 
     budgets: tuple[RateBudget, ...] = ()
     repeats_safely: bool = True
     """The call may be made again after an unclear outcome (an edit, or a send the platform deduplicates)."""
     passes: bool = False
-    """It shows something that is no message and goes away by itself, so that nothing of it is recorded."""
+    """It shows something that is not a message and disappears by itself, so nothing of it is recorded."""
     found_again: bool = False
-    """After an unclear outcome `find` says for certain whether the message is there, to a later process too."""
+    """After an unclear outcome `find` reliably says whether the message exists, also for a later process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often a reply is shown while it grows, where the rate budgets allow it. Its end never waits for this."""
+    """How often a growing reply is shown, within the rate budgets. Its end never waits for this."""
 
     apart: float = 0.35
-    """Least seconds between two edits: more often nobody can read."""
+    """The least seconds between two edits: nobody can read more often."""
     fresh: float = 0.35
-    """Least seconds before an edit that its reader does not need yet: who looks up sees that the answer grows."""
+    """The least seconds before an edit that its reader does not need yet, but which shows that the answer grows."""
     ahead: float = 0.3
-    """Seconds before its reader has read everything in which the next edit is wanted: about as long as a call takes."""
+    """How many seconds before its reader runs out of text the next edit should come: about as long as a call takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SurfaceLimits:
-    """How long a page may be, and how this platform counts."""
+    """How long a page can be, and how this platform measures it."""
 
     page_length: int
-    """The length a page is cut at, below the platform's limit, in units of `measure`."""
+    """The length at which a page is cut, below the platform's limit, in units of `measure`."""
     hard_length: int
     """The platform's own limit after rendering, in units of `measure`."""
     measure: Callable[[str], int]
-    """Length of a text as the platform counts it: UTF-16 units, characters or UTF-8 bytes."""
+    """Length of a text in the platform's units: UTF-16 units, characters or UTF-8 bytes."""
     attachment_bytes: int = 10 * 1024 * 1024
     typing_seconds: float = 4.5
-    """How long one `typing` lasts; 0 when the platform has no such sign."""
+    """How long one `typing` lasts; 0 if the platform has no such sign."""
     typing_stays: bool = False
-    """It lasts until `typing` is called without words, whatever is shown meanwhile and whichever process calls."""
+    """It lasts until `typing` is called without words, whatever any process shows meanwhile."""
     pieces: bool = False
-    """Edits are scarcer than posts, so an answer may stand in several messages that are never edited."""
+    """Edits are scarcer than posts, so an answer can be several messages that are never edited."""
     passing_seconds: float = 0.0
-    """After how long a page that is not final has to be shown again, because it passes; 0: it stays."""
+    """Seconds after which a page that is not final must be shown again because it disappears; 0: it stays."""
     unread: bool = False
-    """A new message shows its readers that there is something to read, which an edit does not, and can be removed."""
+    """A new message marks the channel as unread, which an edit does not, and can be deleted."""
     grows: bool = False
-    """A message could be begun now that takes more text without an edit."""
+    """A message that accepts more text without an edit can be started now."""
     pace: Pace = Pace()
     collapses: bool = False
-    """It can show a quote collapsed, so that only who opens it reads it."""
+    """It can show a collapsed quote, which a reader opens to read."""
     sound: SoundForm = "mp3"
     """The format of voice messages."""
     command_form: str = "/{word}"
-    """How a person writes a command here."""
+    """The notation of a command here."""
 
 
 class Drawn:
-    """A page as one platform will show it: a frozen value, made by `Surface.draw`, read by that platform alone.
+    """A page in the platform's own form: a frozen value, made by `Surface.draw` and read only by that platform.
 
-    Each platform has its own subclass. Two that are equal show the same text: showing one in place of the other is
-    worth no call. Their buttons are not compared.
+    Each platform has its own subclass. Two equal drawings show the same text, so replacing one by the other needs no
+    call. Their buttons are not compared.
     """
 
     __slots__ = ()
 
 
 class Surface(Protocol):
-    """Where one reply is shown. A page is drawn first, and then shown: whoever shows it keeps what was drawn.
+    """The place of one reply. A page is drawn first and then shown; the caller keeps the drawing.
 
-    One whose target is `private` shows pages to the person who asked alone, if the platform can; then a page is shown
-    when it is final, for good: such a message can be neither edited nor found again. Where it cannot, it is shown as
-    any other, and never the other way round: what has begun in private does not go on in public.
+    A `private` target shows pages only to the person who asked, if the platform can; then a page is shown once, when it
+    is final, since such a message can be neither edited nor found again. If the platform cannot, the reply is public; a
+    reply that began privately never continues in public.
     """
 
     @property
     def limits(self) -> SurfaceLimits: ...
 
     def draw(self, page: Page) -> Drawn:
-        """Return what the platform will show of `page`. Pure: equal pages give equal drawings, and nothing is sent.
+        """Return the platform's form of `page`. Pure: equal pages give equal drawings, and nothing is sent.
 
         Raises:
             TooLong: the page exceeds the limit by `by` units; cut it again, shorter.
-            Unrenderable: nothing of it can be seen.
+            Unrenderable: nothing in it is visible.
         """
         ...
 
     def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
-        """Say which budgets the next `show` of `drawn` draws on, before it is made; without a drawing, `typing`.
+        """Return the rate budgets that the next `show` of `drawn` will use; without a drawing, those of `typing`.
 
-        At a message of the form `NEXT`: what it draws on to change what it would post now.
+        For a message of the form `NEXT`: the budgets for changing the message that it would post now.
         """
         ...
 
     async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
-        """Make the platform show `drawn`, in the message `at` or in a new one, and return where it is now.
+        """Show `drawn`, in the message `at` or in a new one, and return its message.
 
-        The ref replaces `at`, and is stored before the next call. Showing what is already shown is not an error.
-        `nonce` names the page for good: where a platform can recognise a repeated send by it, the surface sends it.
+        The ref replaces `at`, and is stored before the next call. Showing the same content again is not an error.
+        `nonce` names the page for good: the surface sends it if the platform recognises repeated sends by it.
 
         Raises:
-            RateLimited: try again after `retry_after` seconds, with whatever is newest by then.
+            RateLimited: try again after `retry_after` seconds, with the newest text by then.
             TooLong: the platform finds it too long, by about `by` units; cut its page again, shorter.
-            Full: a message of the form `GROWS` cannot show it, and keeps what it shows for good.
+            Full: a message of the form `GROWS` cannot show it, and keeps its text for good.
             MessageGone: somebody deleted the message.
             Unrenderable: the platform refused our notation; show the same page with `plain=True`.
             Unreachable: blocked, kicked or expired: nothing more can be shown here.
-            Unclear: the request may have arrived; repeat only if its cost says it repeats safely.
+            Unclear: the request may have arrived; repeat it only if its cost says that this is safe.
             DeliveryError: it did not arrive; it may be tried again.
         """
         ...
 
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
-        """Post a file after the text. Raises as `show`, and `TooLong` in bytes."""
+        """Post a file after the text. Raises like `show`, with `TooLong` in bytes."""
         ...
 
     async def remove(self, at: MessageRef) -> None:
-        """Take one message of ours back; one that is gone already is not an error."""
+        """Delete one of our messages; it may already be gone."""
         ...
 
     async def typing(self, words: str) -> None:
-        """Show once that an answer is being made. It is only a sign: whatever else goes wrong is nobody's error.
+        """Show once that an answer is being written. It is only a sign: other errors than those below are ignored.
 
         Args:
-            words: what the sign says after the bot's name, where the platform has words there; empty: take the sign
-                away, where it stays.
+            words: the sign's text after the bot's name, if the platform has one; empty: remove the sign, if it stays.
 
         Raises:
-            RateLimited: nothing can be shown here for so long, no page either.
+            RateLimited: nothing can be shown here for that long, not even a page.
         """
         ...
 
     def receipt_cost(self, waits: bool) -> CallCost | None:
-        """What the next `receipt` draws on; None where the platform has no such sign."""
+        """The rate budgets of the next `receipt`; None if the platform has no such sign."""
         ...
 
     async def receipt(self, message_id: str, waits: bool) -> None:
-        """Put a sign on a person's message that it waits, or take it away; what is done already is no error.
+        """Add or remove the sign on a person's message that says it waits; it may already be so.
 
         Raises:
             RateLimited: try again after `retry_after` seconds.
@@ -199,7 +198,7 @@ class Surface(Protocol):
         ...
 
     async def find(self, nonce: str) -> MessageRef | None:
-        """Look up the message that an unclear `show` may have made; None where none is found or none can be known.
+        """Look up the message that an unclear `show` may have made; None if there is none or none can be found.
 
         Raises:
             DeliveryError: it cannot be looked up now.
@@ -208,27 +207,27 @@ class Surface(Protocol):
 
 
 def post_cost(surface: Surface) -> CallCost:
-    """Return what posting a whole page draws on, whatever the page says."""
+    """Return the rate budgets for posting a whole page, whatever its text."""
     return surface.cost(surface.draw(Page("x", final=True)), None)
 
 
 class Earlier(Protocol):
-    """What people wrote before a question, in its thread or the messages it replies to, ready to be looked up."""
+    """Earlier messages of a question's thread, or those it replies to, ready to be loaded."""
 
     @property
     def cost(self) -> CallCost:
-        """What looking up one page draws on."""
+        """The rate budgets for loading one page."""
         ...
 
     async def page(self, since: float, cursor: str) -> tuple[Sequence[Quoted], str]:
-        """One page of what is not in the history yet, in any order, and the cursor of the next one; empty when this is
-        the last.
+        """Return one page of messages that are not in the history yet, in any order, and the cursor of the next page;
+        empty on the last.
 
         Args:
             since: when the last question of the chat was written, in seconds since the epoch; 0: there was none.
 
         Raises:
-            DeliveryError: it cannot be looked up; the adapter has told the operator what it lacks.
+            DeliveryError: it cannot be loaded; the adapter has logged what is missing.
         """
         ...
 
@@ -241,17 +240,18 @@ class Adapter(Protocol):
 
     @property
     def listening(self) -> bool:
-        """It takes in what people write at this moment."""
+        """It is receiving messages at this moment."""
         ...
 
     @property
     def entrance(self) -> Entrance | None:
-        """Where what the platform posts to the public address comes in; None where it posts nothing, or not now."""
+        """The entrance for requests to the public address; None if the platform posts nothing, or not now."""
         ...
 
     @property
     def conflicts(self) -> int:
-        """Signs in the last ten minutes that another program receives with the same token; the adapter logs them."""
+        """The number of signs, in the last ten minutes, that another program receives with the same token; the adapter
+        logs them."""
         ...
 
     async def __aenter__(self) -> Adapter: ...
@@ -261,38 +261,39 @@ class Adapter(Protocol):
     ) -> None: ...
 
     async def listen(self, deliver: Deliver) -> None:
-        """Take in what people write until cancelled; surfaces go on working meanwhile and after.
+        """Receive messages until cancelled; surfaces keep working meanwhile and afterwards.
 
         Raises:
-            SettingsError: the platform refuses the token or what the bot needs of it.
-            Unreachable: the platform cannot be reached now; the caller waits and listens again, as after anything else
-                that is raised here.
+            SettingsError: the platform refuses the token or something that the bot needs.
+            Unreachable: the platform cannot be reached now; the caller waits and listens again, as after any other
+                exception.
         """
         ...
 
     def surface(self, target: ReplyTarget) -> Surface:
-        """Open a place to write to, from stored data alone: works from entering to leaving, at any later time."""
+        """Open a place to write to, from stored data alone: works at any time between entering and leaving."""
         ...
 
     async def fetch(self, source: str, into: BinaryIO, most: int) -> Enclosure | None:
-        """Write a file that came with a message, named by its `Enclosure.source`, into `into`; return what it is, where
-        the platform tells only now.
+        """Write an attached file, named by its `Enclosure.source`, into `into`; return a description of it, if the
+        platform gives one only now.
 
         Raises:
-            FileWithheld: it cannot be had, for a reason that its person can do something about.
+            FileWithheld: it cannot be fetched, for a reason that the person can remove.
             TooLong: it has more than `most` bytes.
-            DeliveryError: it cannot be had: it is gone, or the bot may not read it, or nobody answers.
+            DeliveryError: it cannot be fetched: it is gone, the bot may not read it, or the server does not answer.
         """
         ...
 
     def earlier(self, message: MessageSent) -> Earlier | None:
-        """What stands before `message` where it was written; None where nothing does, or the platform cannot tell."""
+        """Return the messages before `message` in its place; None if there are none, or the platform cannot list
+        them."""
         ...
 
 
 @runtime_checkable
 class Sharded(Protocol):
-    """An adapter that keeps several connections, each for a part of its chats."""
+    """An adapter with several connections, each for a part of its chats."""
 
     @property
     def shards(self) -> Mapping[str, str]:
@@ -306,48 +307,49 @@ class Sole(Protocol):
 
     @property
     def account(self) -> str:
-        """The account, once it is logged in; empty where any number of programs may receive, as by web."""
+        """The account, once it is logged in; empty if any number of programs can receive, as by web."""
         ...
 
     def take_over(self) -> None:
-        """Receive in place of another process of ours, whose connection the platform may know for a while."""
+        """Receive in place of another of our processes, whose connection the platform may still consider open."""
         ...
 
 
 @runtime_checkable
 class Identified(Protocol):
-    """An adapter whose token does not tell which bot it is."""
+    """An adapter whose token does not reveal which bot it is."""
 
     @property
     def identity(self) -> str:
-        """Which bot it is, once it is logged in: the same for a renewed token."""
+        """The bot's identity, once it is logged in: the same for a renewed token."""
         ...
 
 
 @runtime_checkable
 class Resuming(Protocol):
-    """An adapter whose platform keeps what it could not deliver for the session of a connection alone."""
+    """An adapter whose platform keeps undelivered messages only for the session of one connection."""
 
     @property
     def session(self) -> str:
-        """What another process needs to receive what this one did not; empty where there is nothing."""
+        """What another process needs to receive the messages that this one missed; empty if nothing."""
         ...
 
     former: str
-    """Set before the adapter listens: `session` of the process that listened before; what came since is received."""
+    """Set before the adapter listens: the `session` of the process that listened before; the messages since then are
+    received."""
 
 
 @runtime_checkable
 class Companion(Protocol):
-    """An adapter whose platform shares what people write among several connections."""
+    """An adapter whose platform distributes messages among several connections."""
 
     shared: bool
-    """Set before the adapter is entered where other processes of ours run: their connections are no rivals."""
+    """Set before the adapter is entered if other processes of ours run: their connections are not conflicts."""
 
 
 @runtime_checkable
 class Suggesting(Protocol):
-    """An adapter whose platform asks for suggestions while somebody writes a command."""
+    """An adapter whose platform asks for suggestions while somebody types a command."""
 
     suggest: Suggest | None
     """Set before the adapter listens; None: nothing is suggested."""

@@ -1,4 +1,4 @@
-"""Where a reply goes, as any process can read it at any later time."""
+"""The target of a reply, readable by any process at any later time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Scalar: TypeAlias = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class ReplyTarget:
-    """Where a reply goes: plain data from which any process, at any later time, can open the surface again."""
+    """The target of a reply: plain data from which any process can open the surface at any later time."""
 
     platform: str
     data: Mapping[str, Scalar] = field(default_factory=dict)
@@ -24,7 +24,7 @@ class ReplyTarget:
 
     @property
     def private(self) -> bool:
-        """Only the person who asked is to see it, where the platform can show it so."""
+        """Only the person who asked sees the reply, if the platform can do that."""
         return bool(self.data.get("private"))
 
     def to_json(self) -> str:

@@ -1,7 +1,7 @@
-"""A conversation as the model is told it: neutral entries that a wire renders for its provider.
+"""A conversation as the model gets it: neutral entries that a wire renders for its provider.
 
-History keeps these entries. `AssistantEntry.raw` holds the provider's own message (ids byte for byte,
-signatures, reasoning that must be sent back); a wire of another provider leaves it alone.
+History stores these entries. `AssistantEntry.raw` contains the provider's own message (ids byte for byte, signatures,
+reasoning that must be sent back); wires of other providers ignore it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tools.contract.plaintext import read_stored
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one model call, as the server reports them; zeros when it does not."""
+    """The tokens of one model call, as the server reports them; zeros if it does not."""
 
     prompt: int = 0
     completion: int = 0
@@ -42,23 +42,23 @@ class SystemEntry:
 
     text: str
     origin: str = OURS
-    """Whose words it holds, see `bot.contract.origin`; of every kind of entry."""
+    """The origin of its words, see `bot.contract.origin`; every kind of entry has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
     """A picture that came with a message, or that the model made in its answer.
 
-    History keeps which one it was; what is in it is loaded while it is shown.
+    History stores a reference to it; its content is loaded while the model sees it.
     """
 
     stored: int
-    """The id of the stored file; 0: it is not stored yet."""
+    """The id of the stored file; 0: not stored yet."""
     media_type: str
     content: bytes = field(default=b"", repr=False, compare=False)
-    """Empty: the model is not shown it any more."""
+    """Empty: the model does not see it any more."""
     name: str = field(default="", repr=False)
-    """The file's name in the chat, of one that the model made."""
+    """The file's name in the chat, if the model made the picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +68,17 @@ class UserEntry:
     text: str
     origin: str = OURS
     begins: int = 0
-    """Where in `text` the person's message begins, behind a quote of the bot's own; 0 without one."""
+    """Where the person's message begins in `text`, after a quote of the bot; 0 without one."""
     pictures: tuple[Picture, ...] = ()
 
 
 _NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
-"""One for all answers without a `raw`: a chat that is being answered holds hundreds of entries."""
+"""Shared by all answers without a `raw`: a chat in progress has hundreds of entries."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssistantEntry:
-    """What the model answered in one pass: the visible text and the calls it asked for."""
+    """The model's answer in one pass: the visible text and the requested calls."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
@@ -92,12 +92,12 @@ class AssistantEntry:
     raw: Mapping[str, Json] = field(default_factory=lambda: _NOTHING)
     origin: str = OURS
     pictures: tuple[Picture, ...] = ()
-    """Those that it made."""
+    """The pictures that the model made."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolEntry:
-    """One call's result; stands after its assistant entry, one per call, in the calls' order."""
+    """The result of one call. Results follow their assistant entry, in the order of the calls."""
 
     call_id: str
     name: str
@@ -105,7 +105,7 @@ class ToolEntry:
     ok: bool = True
     origin: str = OURS
     whole: str = ""
-    """The text before it was shortened for the model: what stands there was brought all the same. Not stored."""
+    """The text before it was shortened for the model; it counts in full for provenance. Not stored."""
 
 
 Entry: TypeAlias = SystemEntry | UserEntry | AssistantEntry | ToolEntry
@@ -119,7 +119,7 @@ _KINDS: dict[str, type[SystemEntry] | type[UserEntry] | type[AssistantEntry] | t
 
 
 def entry_to_json(entry: Entry) -> str:
-    """Write an entry for storage; defaults are left out, but for the origin."""
+    """Write an entry for storage; defaults are left out, except for the origin."""
     match entry:
         case SystemEntry(text):
             value: dict[str, Json] = {"kind": "system", "text": text}
@@ -151,13 +151,13 @@ def entry_from_json(text: str) -> Entry:
     """Read what `entry_to_json` wrote.
 
     Raises:
-        ValueError: it is no such text.
+        ValueError: it is not such a text.
     """
     value = read_stored(text)
     kind = _KINDS.get(value.pop("kind", ""))
     if kind is None:
         raise ValueError(f"no entry: {text[:80]!r}")
-    # Earlier versions kept no origin: what they stored may be anybody's words.
+    # # Earlier versions stored no origin: those words may be anybody's.
     value["origin"] = sys.intern(value.get("origin", OUTSIDE))
     if "pictures" in value:
         value["pictures"] = tuple(Picture(id, kind, b"", *name) for id, kind, *name in value["pictures"])
@@ -170,9 +170,9 @@ def entry_from_json(text: str) -> Entry:
 
 def _call_to_json(call: ToolCall) -> Json:
     value: dict[str, Json] = {"id": call.id, "name": call.name, "arguments": dict(call.arguments)}
-    # Without it, a call that cannot run would be run after a restart, with arguments that nobody asked for.
+    # # Otherwise a call that cannot run would run after a restart, with arguments that nobody requested.
     return value | {"problem": call.problem} if call.problem else value
 
 
 BEFORE_FIRST_PASS = "before the first pass"
-"""Stands as the provider of an entry whose call no model asked for."""
+"""The provider of an entry whose call no model requested."""

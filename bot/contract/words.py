@@ -1,7 +1,7 @@
-"""The words a person may write instead of a question: the same on every platform, each in its own form.
+"""The commands, the same on every platform in each platform's notation.
 
-Adapters recognise a command with `parse`, and with `bare` where the bot is addressed by name or a platform has no slash
-commands of its own, and put it into `MessageSent.command`; `bot/commands` answers it.
+Adapters recognise a command with `parse`, and with `bare` if the bot is addressed by name or the platform has no slash
+commands, and put it into `MessageSent.command`; `bot/commands` answers it.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from bot.sentences import say
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One word. What it does is told by the sentence `command_WORD`, what may follow it by `argument_WORD`."""
+    """One command. The sentence `command_WORD` describes it, `argument_WORD` its argument."""
 
     word: str
     argument: str = ""
-    """What may follow it, as help shows it."""
+    """The notation of its argument, as help shows it."""
     open: bool = False
     """Works for people the bot does not know."""
     queued: bool = False
     """Waits for the chat's current turn, because it changes what the next one knows."""
     admin: bool = False
-    """For admins; help shows it to them only."""
+    """For admins; help shows it only to them."""
     private: bool = False
-    """Its answer is for who asked: others in the place need not read it, or must not."""
+    """Its answer is private: others in the chat need not, or must not, read it."""
 
 
 COMMANDS = (
@@ -67,22 +67,22 @@ COMMANDS = (
     Command("people", admin=True, private=True),
 )
 OFF = frozenset({"off", "关", "关闭", "關", "關閉"})
-"""Takes away what a command has set."""
+"""Words that undo what a command has set."""
 ON = frozenset({"on", "开", "打开", "開", "打開", "開啟"})
-"""Chooses what `OFF` takes away, where a command has nothing else to choose."""
+"""The opposite of `OFF`, for a command without other values."""
 BY_WORD = {command.word: command for command in COMMANDS}
 
 
 def is_private(word: str) -> bool:
-    """Whether a command, also one that is none of ours, is answered to who asked alone."""
+    """Return True if the answer to this command, also an unknown one, is private."""
     return bool(word) and (word not in BY_WORD or BY_WORD[word].private)
 
 
 ASK = "ask"
-"""Written with a slash before a question; Discord has it as a command."""
+"""Written with a slash before a question; on Discord it is a command."""
 _SLASH = re.compile(r"/([A-Za-z][A-Za-z0-9_]{0,31})(?:@(\w+))?(?:\s+(.*))?", re.DOTALL)
 _FIRST = re.compile(r"(?=\S{0,40}[！-～])\S{1,40}")
-"""A first word with forms of full width."""
+"""A first word with full-width characters."""
 _WORD = re.compile(r"(?P<word>[A-Za-z]+)(?:(?P<colon>[ \t]*[:：])|(?=\s)|\Z)")
 _TAKES = {
     "N": r"\d+",
@@ -91,14 +91,14 @@ _TAKES = {
     "provider:name": r"\S{1,100}:\S{1,200}",
     "TEXT …": r"(?s:.*[^?？])",
 }
-"""What is written in the place of a name in `Command.argument`. Any words make no question: those end in `?`."""
+"""Patterns for the names in `Command.argument`. Any words, unless they are a question, which ends in `?`."""
 
 
 def parse(text: str) -> tuple[str, str] | None:
-    """(`word`, argument) of a text that begins with a slash and a word; None for everything else.
+    """Return (`word`, argument) of a text that begins with a slash and a word; None for all other texts.
 
-    The word is empty for `/ask` and a question. An unknown word is returned too, so that a person is told instead of
-    the model, but not before a sentence, which is for the model; a path like `/etc/hosts` is not one.
+    The word is empty for `/ask` with a question. An unknown word is returned, too, and answered by us rather than the
+    model, unless a sentence follows, which is for the model; a path like `/etc/hosts` is not a command.
     """
     match = _SLASH.fullmatch(_narrow(text.strip()))
     if match is None:
@@ -106,19 +106,20 @@ def parse(text: str) -> tuple[str, str] | None:
     word, argument = match[1].lower(), (match[3] or "").strip()
     if word == ASK:
         return ("", argument) if argument else ("help", "")
-    # East Asian sentences have no blanks.
+    # # East Asian sentences have no spaces.
     sentence = len(argument.split(maxsplit=1)) > 1 or not argument.isascii()
     return None if sentence and word not in BY_WORD else (word, argument)
 
 
 def named_in(text: str) -> str:
-    """Return whom a slash command names, as `/new@parley_bot`; empty where it names nobody, or there is none."""
+    """Return the bot that a slash command names, as in `/new@parley_bot`; empty if it names none, or is not a
+    command."""
     match = _SLASH.fullmatch(_narrow(text.strip()[:100]))
     return (match[2] or "") if match else ""
 
 
 def _narrow(text: str) -> str:
-    """Return a text whose first word is in the usual width: East Asian keyboards write `／ｎｅｗ`."""
+    """Return a text whose first word has the usual width: East Asian keyboards write `／ｎｅｗ`."""
     first = _FIRST.match(text)
     return text if first is None else unicodedata.normalize("NFKC", first[0]) + text[first.end() :]
 
@@ -126,11 +127,12 @@ def _narrow(text: str) -> str:
 def bare(text: str, *, certain: bool = False) -> tuple[str, str] | None:
     """A command written without a slash, as the whole message: `new`, `model openai:gpt-5-mini`, `busy collect`.
 
-    What follows must be what the command takes, word for word. One that takes any words takes no question, which ends
-    in a question mark (`persona non grata means what?`), and behind a colon everything (`persona: who am I?`).
+    The rest must match the command's argument word for word. A command that takes any words does not take a question,
+    which ends in a question mark (`persona non grata means what?`), but takes everything after a colon (`persona: who
+    am I?`).
 
     Args:
-        certain: the bot is addressed by name, so that a word which is also a question (`why`) is a command.
+        certain: the bot is addressed by name, so a word that is also a question (`why`) is a command.
     """
     text = _narrow(text)
     slash, text = text.startswith("/"), text.removeprefix("/").strip()
@@ -144,7 +146,7 @@ def bare(text: str, *, certain: bool = False) -> tuple[str, str] | None:
     if command is None or (word == "why" and not certain):
         return None
     if word == "tool":
-        # Without a slash it may be an English sentence; `bot.toolchoice.named` looks whether it names a tool.
+        # # Without a slash it may be an English sentence; `bot.toolchoice.named` checks whether it names a tool.
         return (word, argument) if slash else None
     if named["colon"] and ("…" in command.argument or not argument):
         return (word, argument) if "…" in command.argument else None
@@ -155,7 +157,7 @@ def bare(text: str, *, certain: bool = False) -> tuple[str, str] | None:
 
 @cache
 def _pattern(form: str) -> re.Pattern[str]:
-    """Return what matches an argument of this form: its words, in any order where they stand between ` | `."""
+    """Return the pattern of an argument in this notation: words separated by ` | ` may come in any order."""
     inner = form.strip("[]")
     if inner in _TAKES:
         return re.compile(_TAKES[inner])

@@ -1,7 +1,7 @@
 """Every sentence of our own that a person may read in a chat, in English, simplified and traditional Chinese.
 
-A sentence is plain, says what happened and what helps, and holds no path, address, key or stack trace. One sentence is
-one row with its three texts, in the module of its subject. What tools say to people stands beside each tool.
+A sentence says plainly what happened and what helps, without a path, address, key or stack trace. Each is a row of
+three texts in the module of its subject. A tool's sentences are in the tool's file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TABLE: Final[Mapping[str, Words]] = {key: words for module in _MODULES for key, 
 
 
 def say(key: str, language: str, **values: object) -> str:
-    """The sentence `key` in a language given by its tag; in English where it is not written in that language."""
+    """Return the sentence `key` in the language of a tag, or in English if there is no translation."""
     return phrase(TABLE[key], language, **values)
 
 
@@ -28,12 +28,12 @@ _REFUSALS: Final = ("not_yours", "admins_only", "owners_only")
 
 
 def refuses(text: str, language: str) -> bool:
-    """Whether a text is the sentence that a person may not do what they asked for."""
+    """Whether a text is one of the refusals: not yours, admins only, owners only."""
     return text in [say(key, language) for key in _REFUSALS]
 
 
 def how_long(seconds: float, language: str) -> str:
-    """A time to wait, as people say it: `40 seconds`, `5 minutes`, `3 h 20 min`."""
+    """Return a waiting time in words: `40 seconds`, `5 minutes`, `3 h 20 min`."""
     minutes = math.ceil(seconds / 60)
     if seconds <= 90:
         count = math.ceil(seconds)

@@ -1,4 +1,4 @@
-"""What stands in, under or in place of an answer."""
+"""Texts in, under or in place of an answer."""
 
 from __future__ import annotations
 

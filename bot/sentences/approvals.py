@@ -1,4 +1,4 @@
-"""What a person reads who is asked whether a tool may do something."""
+"""The question whether a tool may run, and its outcomes."""
 
 from __future__ import annotations
 

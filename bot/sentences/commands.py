@@ -1,4 +1,4 @@
-"""What commands do, and what they are answered with."""
+"""The commands' descriptions, and the answers to them."""
 
 from __future__ import annotations
 
@@ -310,7 +310,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "argument_ask": ("what you want to know", "你想问什么", "你想問什麼"),
     "argument_new": ("all: for everybody here", "all：对此处所有人生效", "all：對這裡的所有人生效"),
     "argument_tool_name": ("the tool's name", "工具名称", "工具名稱"),
-    "argument_tool": ("what the tool is given", "工具的参数", "工具的參數"),
+    "argument_tool": ("the tool's arguments", "工具的参数", "工具的參數"),
     "argument_model": ("provider:name", "提供方:模型名", "供應商:模型名稱"),
     "argument_persona": ("what I should be like, or off", "我应有的角色，或 off 取消", "我應有的角色，或 off 取消"),
     "argument_busy": (

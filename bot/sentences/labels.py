@@ -1,4 +1,4 @@
-"""What arguments of tools are called where a person reads them; see `label_of`."""
+"""The names of tools' arguments as people read them; see `label_of`."""
 
 from __future__ import annotations
 
@@ -118,11 +118,11 @@ LABELS: Final[Mapping[str, Words]] = {
     "username": ("User name", "用户名", "使用者名稱"),
     "value": ("Value", "值", "值"),
 }
-"""By the words of an argument's name in small letters."""
+"""Keyed by the words of an argument's name in lower case."""
 
 
 def label_of(name: str, language: str) -> str:
-    """Return what an argument is called for a person; one that is not in the table by the words of its name."""
+    """Return an argument's name for a person: from the table, or else the words of its own name."""
     words = " ".join(word if word.isupper() else word.lower() for word in _PARTS.split(name)).strip()
     known = LABELS.get(words.lower())
     return in_language(known, language) if known is not None else words[:1].upper() + words[1:]

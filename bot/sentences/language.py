@@ -11,7 +11,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def chinese(text: str) -> bool:
-    """Whether a person who writes `text` reads Chinese: a fifth of its letters are Han and none is kana."""
+    """Whether the writer of `text` reads Chinese: at least a fifth of its letters are Han, and none is kana."""
     letters = [sign for sign in text if sign.isalpha()]
     han = sum("\u4e00" <= sign <= "\u9fff" for sign in letters)
     kana = sum("\u3040" <= sign <= "\u30ff" for sign in letters)
@@ -21,8 +21,8 @@ def chinese(text: str) -> bool:
 def script(text: str) -> Language | None:
     """The script of a Chinese text; None where its characters belong to both.
 
-    Mainland China's and Taiwan's first character sets hold what is in daily use on each side, and no more: what only
-    one of them holds is written in that script only.
+    Mainland China's and Taiwan's first character sets (GB 2312, Big5) contain only the characters in daily use on each
+    side. A character that only one of them contains belongs to that script.
     """
     mainland, taiwan = _held(text, "gb2312"), _held(text, "big5")
     simplified, traditional = len(mainland - taiwan), len(taiwan - mainland)
@@ -32,19 +32,19 @@ def script(text: str) -> Language | None:
 
 
 def _held(text: str, codec: str) -> set[str]:
-    """The Han characters of `text` that a character set holds."""
+    """The Han characters of `text` that a character set contains."""
     return {sign for sign in text.encode(codec, "ignore").decode(codec) if "\u4e00" <= sign <= "\u9fff"}
 
 
 def language_of(text: str, hint: str = "", before: Sequence[str] = ()) -> Language:
     """The language to answer a person in.
 
-    It is that of the text; where that has no words, of what the person wrote before; else what the platform says. Among
-    the scripts of Chinese the text's characters decide; then the platform; then what the person wrote before.
+    It is the language of the text; if the text has no words, of the person's earlier messages; otherwise the
+    platform's. The text's characters decide between the Chinese scripts, then the platform, then the earlier messages.
 
     Args:
-        hint: the IETF tag by which the platform calls the person's language.
-        before: what the person wrote before, the newest first.
+        hint: the platform's IETF tag for the person's language.
+        before: the person's earlier messages, newest first.
     """
     said = next((one for one in (text, *before) if _LETTER.search(one)), None)
     if not (is_chinese(hint) if said is None else chinese(said)):
@@ -54,7 +54,7 @@ def language_of(text: str, hint: str = "", before: Sequence[str] = ()) -> Langua
 
 
 def is_certain(text: str, hint: str) -> bool:
-    """Whether what the person wrote before would change nothing in `language_of`."""
+    """Whether `language_of` gives the same result without the person's earlier messages."""
     if not _LETTER.search(text):
         return False
     return not chinese(text) or bool(script(text) or script_of_tag(hint))

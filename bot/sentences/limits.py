@@ -1,4 +1,4 @@
-"""Who waits, what is used up, and how much was used."""
+"""Waiting, quotas and usage."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "平台名加 :* 表示該平台的所有聊天室。",
     ),
     "id_who": (
-        "{text!r} is nobody's id. Write one as {examples}, or admins or everybody.",
+        "{text!r} is not an id. Write one as {examples}, or admins or everybody.",
         "{text!r} 不是任何人的 ID。请写成：{examples}，或 admins、everybody。",
         "{text!r} 不是任何人的 ID。請寫成：{examples}，或 admins、everybody。",
     ),

@@ -1,4 +1,4 @@
-"""What `/why` and `/context` tell of an answer."""
+"""The texts of `/why` and `/context`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "另有 {turns} 轮较早的对话放不下，暂时也不在摘要中。",
         "另有 {turns} 輪較早的對話放不下，暫時也不在摘要中。",
     ),
-    "context_facts": ("What I remember is told too:", "还包括我记住的内容：", "還包括我記住的內容："),
+    "context_facts": ("It also sees what I remember:", "还包括我记住的内容：", "還包括我記住的內容："),
     "context_summary": (
         "It sees this summary of the {turns:turn|turns} before these:",
         "更早的 {turns} 轮对话以这份摘要代替：",

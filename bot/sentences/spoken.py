@@ -1,4 +1,4 @@
-"""What people are told of answers that are spoken."""
+"""Notices about spoken answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The headings under which `/tools` lists the tools; what each tool does is said by the tool itself."""
+"""The headings under which `/tools` lists the tools. Each tool's own file describes it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "tools_keeping": ("Memory, time and reminders", "记忆、时间与提醒", "記憶、時間與提醒"),
     "tools_more": ("More", "其他", "其他"),
     "tools_foot": (
-        "Just ask: I choose what fits. `{command}` with a name and what to do uses one at once.",
+        "Just ask: I choose what fits. `{command}` with a name and what to do runs one directly.",
         "直接提问即可，我会自己选择。发送 `{command}` 加上名称和要做的事，可以直接使用某个工具。",
         "直接提問即可，我會自行選擇。輸入 `{command}` 加上名稱和要做的事，可以直接使用某個工具。",
     ),

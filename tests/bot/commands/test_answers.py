@@ -38,7 +38,7 @@ async def test_context_says_what_a_model_is_told_of_a_chat_and_what_it_is_not(ri
         [told] = await it.say("/context")
 
     assert "last 0 turns" in empty and "What I remember" not in empty
-    assert "What I remember is told too:\n\n- Ada likes" in told and "evil.example)" not in told
+    assert "It also sees what I remember:\n\n- Ada likes" in told and "evil.example)" not in told
     assert "It sees this summary of the 1 turn before these:\n\n> Ada asked for a tale." in told
     assert "Older turns that do not fit" in told
 

@@ -42,7 +42,7 @@ def test_the_tools_stand_under_headings_with_a_line_for_people_each() -> None:
         "**More**",
         "- 🔧 dice · `dice`",
         "",
-        "Just ask: I choose what fits. `/tool` with a name and what to do uses one at once.",
+        "Just ask: I choose what fits. `/tool` with a name and what to do runs one directly.",
     ]
 
 

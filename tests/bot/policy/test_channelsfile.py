@@ -139,9 +139,9 @@ CHAT = "telegram:42/7:\n"
         (CHAT + "  tools: []\n", "line 2: tools of telegram:42/7 names nobody and nothing"),
         (CHAT + "  tools: [a, '-']\n", "names nobody and nothing"),
         (CHAT + "  tools:\n    - a\n    - [b]\n", "line 4: tools of telegram:42/7 must be a text"),
-        (CHAT + "  who:\n    - telegram:7\n    - '@ada'\n", "line 4: who of telegram:42/7: '@ada' is nobody's id"),
+        (CHAT + "  who:\n    - telegram:7\n    - '@ada'\n", "line 4: who of telegram:42/7: '@ada' is not an id"),
         (CHAT + "  who: telegram:-100\n", "line 2: who of telegram:42/7: 'telegram:-100' is a group"),
-        (CHAT + "  who: discord:1/2\n", "'discord:1/2' is nobody's id"),
+        (CHAT + "  who: discord:1/2\n", "'discord:1/2' is not an id"),
         ("x: " + "[" * 90_000, "too much is nested"),
     ],
 )

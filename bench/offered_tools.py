@@ -122,7 +122,7 @@ class Figures:
 
 async def measure(chooser: Chooser, specs: Sequence[ToolSpec], asked: Sequence[Question]) -> Figures:
     """Choose for every question, and count."""
-    tokens = Estimator().tokens
+    estimator = Estimator()
     held: dict[str, list[bool]] = defaultdict(list)
     sizes, costs, names, missed = [], [], [], []
     for question in asked:
@@ -133,8 +133,8 @@ async def measure(chooser: Chooser, specs: Sequence[ToolSpec], asked: Sequence[Q
         for one in ("all", group, question.kind):
             held[one].append(not lacks)
         sizes.append(len(offered))
-        costs.append(tool_token_count(offered, tokens))
-        names.append(tokens(", ".join(spec.name for spec in choice.others)))
+        costs.append(tool_token_count(offered, estimator.count))
+        names.append(estimator.tokens(", ".join(spec.name for spec in choice.others)))
         if lacks:
             missed.append((question.text, lacks))
     started = time.process_time()

@@ -324,8 +324,8 @@ def estimate_prompt(core: CoreSettings, specs: Sequence[ToolSpec]) -> int:
     """Estimate the tokens that a first question tells the model, beside what the person wrote."""
     outside = any(spec.outside for spec in specs)
     system = write_system_prompt(name="Parley", today=time.time(), extra=core.instructions, withholds=outside)
-    weigh = Estimator().tokens
-    return token_count([SystemEntry(system)], weigh) + tool_token_count(specs, weigh)
+    count = Estimator().count
+    return token_count([SystemEntry(system)], count) + tool_token_count(specs, count)
 
 
 async def _examine_tool(registry: ToolRegistry, spec: ToolSpec, offline: bool) -> Finding:

@@ -16,7 +16,7 @@ from bot.context.facts import ChatFacts, Pinned
 from bot.context.system_prompt import system_prompt
 from bot.contract import OURS, OUTSIDE, AssistantEntry, Clock, Entry, MessageSent, SystemEntry, UserEntry, join_origins
 from bot.markdown import quote
-from bot.model import Models, picture_tokens, token_count, tool_token_count
+from bot.model import Models, token_count, tool_token_count
 from bot.safety import LinkFilter, LinkPolicy, clean_untrusted
 from bot.sentences import say
 from bot.store import Store, Summary
@@ -141,19 +141,19 @@ class Briefings:
             ),
             origin=join_origins((facts.origin, past.summary.origin if past.summary else OURS)),
         )
-        estimate = self.models.estimator(model).tokens
-        fixed = estimate(system.text) + estimate(asked.text) + picture_tokens(asked) + tool_token_count(tools, estimate)
+        count = self.models.tokens_of(model)
+        fixed = token_count([system, asked], count) + tool_token_count(tools, count)
         history = past.entries
         room = max(0, self.window_of(model) * 3 // 4 - fixed)
-        kept = window.fit(history, room, estimate)
+        kept = window.fit(history, room, count)
         turns = len(window.turns_of(kept))
-        spent = token_count(kept, estimate)
+        spent, summarised = token_count(kept, count), count([summary])
         return Briefing(
             entries=(system, *kept, asked),
             turns=turns,
             left_out=len(window.turns_of(history)) - turns,
-            past_tokens=spent + estimate(summary),
-            room=room + estimate(summary),
+            past_tokens=spent + summarised,
+            room=room + summarised,
             tokens=spent + fixed,
         )
 

@@ -29,7 +29,7 @@ from bot.contract import (
     UserEntry,
     join_origins,
 )
-from bot.model import Model, Request, ask, token_count
+from bot.model import CountTokens, Model, Request, ask, token_count
 from bot.operations import Metrics
 from bot.safety import (
     Redact,
@@ -102,7 +102,7 @@ class Summaries:
     """Tokens of conversation from which older turns are summarised; up to 1 a share of the window; 0: never."""
     window: Callable[[str], int]
     """The tokens of conversation that a model is sent at most, by its name."""
-    estimator: Callable[[str], Callable[[str], int]]
+    estimator: Callable[[str], CountTokens]
     """What estimates tokens for a model, by its name."""
     redact: Redact = redact_nothing
     model: Model | None = None
@@ -195,15 +195,15 @@ class Summaries:
         told = window.withhold([row.entry for row in rows], lambda name: not self.limited(name))
         rows = [replace(row, entry=entry) for row, entry in zip(rows, told, strict=True)]
         turns = [tuple(group) for _, group in groupby(rows, key=lambda row: row.turn)]
-        estimate = self.estimator(model)
+        count = self.estimator(model)
         # Where there are more turns than were read, the newest are not among these, and all of them may go.
         if not more:
-            turns = turns[: len(turns) - _count_kept(turns, threshold // 3, estimate)]
+            turns = turns[: len(turns) - _count_kept(turns, threshold // 3, count)]
         # No more than one request can hold; the rest comes after a later turn.
         room = self.window(model) // 2
         chosen: list[tuple[HistoryRow, ...]] = []
         for turn in turns:
-            room -= estimate(_write_turn(turn))
+            room -= count([_write_turn(turn)])
             if room < 0 and chosen:
                 break
             chosen.append(turn)
@@ -234,10 +234,10 @@ class Summaries:
         return _cut_to_statement(text) if answer.finish in ("cut", "length") else text
 
 
-def _count_kept(turns: Sequence[Sequence[HistoryRow]], tokens: int, estimate: Callable[[str], int]) -> int:
+def _count_kept(turns: Sequence[Sequence[HistoryRow]], tokens: int, count: CountTokens) -> int:
     """Return how many of the newest turns stay verbatim: as many as fit into `tokens`, and at least two."""
     for number, turn in enumerate(reversed(turns)):
-        tokens -= token_count([window.as_told(row.entry) for row in turn], estimate)
+        tokens -= token_count([window.as_told(row.entry) for row in turn], count)
         if tokens < 0 and number >= _KEEP_TURNS:
             return number
     return len(turns)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from bot.contract import AssistantEntry, Entry, ToolEntry, UserEntry
-from bot.model import token_count
+from bot.model import CountTokens, token_count
 from bot.safety import cut_data
 
 OLD_RESULT_CHARS = 1_500
@@ -31,13 +31,13 @@ def turns_of(history: Sequence[Entry]) -> list[list[Entry]]:
     return turns
 
 
-def fit(history: Sequence[Entry], room: int, tokens: Callable[[str], int]) -> list[Entry]:
+def fit(history: Sequence[Entry], room: int, count: CountTokens) -> list[Entry]:
     """Return the newest whole turns of `history` with at most `room` tokens together."""
     chosen: list[list[Entry]] = []
     left = room
     for turn in reversed(turns_of(history)):
         shorter = [as_told(entry) for entry in turn]
-        needed = token_count(shorter, tokens)
+        needed = token_count(shorter, count)
         if needed > left:
             break
         left -= needed

@@ -20,7 +20,7 @@ from bot.model.endings import LENGTH
 from bot.model.options import ModelOptions
 from bot.model.protocol import CALL_FORMAT, as_json
 from bot.model.providers import PROVIDERS, ModelName, default_model, default_transcriber, nearest_provider
-from bot.model.usage import WIDE_TOKENS, Estimator, picture_tokens, token_count, tool_token_count
+from bot.model.usage import WIDE_TOKENS, CountTokens, Estimator, token_count, tool_token_count
 
 if TYPE_CHECKING:
     from bot.model.chain import Chain, Link, Models

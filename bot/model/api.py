@@ -134,19 +134,21 @@ async def _write(body: Mapping[str, Any]) -> bytes:
     return "".join(pieces).encode()
 
 
-def _pieces(value: Any) -> Iterator[str]:
-    if isinstance(value, dict) and any(isinstance(one, list) for one in value.values()):
-        for place, (name, one) in enumerate(value.items()):
-            yield f"{',' if place else '{'}{_encode(str(name))}:"
-            yield from _pieces(one)
-        yield "}"
-    elif isinstance(value, list) and value:
-        for place, one in enumerate(value):
-            yield "," if place else "["
-            yield from _pieces(one)
-        yield "]"
-    else:
-        yield _encode(value)
+def _pieces(value: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the JSON of an object in pieces: the lists in it by their items, and so on in those that hold lists."""
+    for place, (name, one) in enumerate(value.items()):
+        yield f"{',' if place else '{'}{_encode(str(name))}:"
+        if isinstance(one, list) and one:
+            for number, each in enumerate(one):
+                yield "," if number else "["
+                if isinstance(each, dict) and any(isinstance(part, list) for part in each.values()):
+                    yield from _pieces(each)
+                else:
+                    yield _encode(each)
+            yield "]"
+        else:
+            yield _encode(one)
+    yield "}" if value else "{}"
 
 
 async def read_value(response: httpx2.Response) -> Any:

@@ -33,7 +33,7 @@ from bot.model.readbatcher import ReadBatcher
 from bot.model.speaking import Speaker
 from bot.model.transcribing import ServiceTranscriber, Transcriber
 from bot.model.transport import StreamTransport
-from bot.model.usage import Estimator
+from bot.model.usage import CountTokens, Estimator
 from bot.model.wire import Endpoint
 from bot.network import proxy_before
 
@@ -168,9 +168,9 @@ class Models:
         """Estimates tokens for one model, as its server counts them."""
         return self._client(name).estimator
 
-    def tokens_of(self, name: str) -> Callable[[str], int]:
-        """What estimates the tokens of a text for one model."""
-        return self.estimator(name).tokens
+    def tokens_of(self, name: str) -> CountTokens:
+        """What estimates the tokens of texts for one model."""
+        return self.estimator(name).count
 
     def window(self, name: str, most: int = 0) -> int:
         """The tokens that one model may be told: what its server said it takes, and no more than `most`.

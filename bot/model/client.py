@@ -257,12 +257,10 @@ class ModelClient:
 
     def _weight(self, body: Body) -> int:
         """Estimate the tokens of a prompt, part by part: the weights of those in the request before are remembered."""
-        parts = (part for name in ("messages", "input", "tools") for part in body.get(name) or ())
-        prompt = self.estimator.tokens(body.get("instructions") or "")
-        for part in parts:
-            text = part.text if isinstance(part, Weighed) else json.dumps(part, ensure_ascii=False)
-            prompt += self.estimator.tokens(text) + (PICTURE_TOKENS * part.pictures if isinstance(part, Weighed) else 0)
-        return prompt
+        parts = [part for name in ("messages", "input", "tools") for part in body.get(name) or ()]
+        texts = [part.text if isinstance(part, Weighed) else json.dumps(part, ensure_ascii=False) for part in parts]
+        pictures = sum(part.pictures for part in parts if isinstance(part, Weighed))
+        return self.estimator.count((body.get("instructions") or "", *texts)) + PICTURE_TOKENS * pictures
 
     def _fault(self, fault: StreamFault | ModelError, body: Body, shown: bool) -> ModelError:
         """Return the error that ended a stream early: once words were shown a drop, whatever the server calls it."""

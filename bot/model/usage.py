@@ -6,10 +6,14 @@ A tokenizer costs seconds to load and tens of megabytes, and is right for one fa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 from bot.contract import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
 from tools.contract.base import ToolSpec
+
+CountTokens: TypeAlias = Callable[[Iterable[str]], int]
+"""Says how many tokens several texts are together."""
 
 _WIDE = re.compile(r"[^\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]+")
 _OTHER_LETTERS = re.compile(r"[\x00-\u00bf\u1100-\u11ff\u2010-\U0010ffff]+")
@@ -72,10 +76,16 @@ class Estimator:
 
     def tokens(self, text: str) -> int:
         """About how many tokens `text` is; never 0 for a text that is not empty."""
-        weight = self._weights.get((hash(text), len(text)))
-        if weight is None:
-            weight = self._weigh(text)
-        return max(1, round(weight * self._factor)) if text else 0
+        return self.count((text,))
+
+    def count(self, texts: Iterable[str]) -> int:
+        """About how many tokens these texts are together; at least one for each that is not empty."""
+        known, factor, tokens = self._weights, self._factor, 0
+        for text in texts:
+            if text:
+                weight = known.get((hash(text), len(text)))
+                tokens += max(1, round((self._weigh(text) if weight is None else weight) * factor))
+        return tokens
 
     def tokens_once(self, text: str) -> float:
         """Estimate a text that will not be seen again, without remembering its weight."""
@@ -120,17 +130,13 @@ PICTURE_TOKENS = 1_000
 """About what a picture costs; each provider counts its own way, by the size or by none."""
 
 
-def picture_tokens(entry: Entry) -> int:
-    """The tokens that the pictures of an entry cost, as far as they are shown."""
-    pictures = entry.pictures if isinstance(entry, UserEntry | AssistantEntry) else ()
-    return PICTURE_TOKENS * sum(bool(one.content) for one in pictures)
+def token_count(entries: Sequence[Entry], count: CountTokens) -> int:
+    """The tokens that `entries` cost, with the pictures in them that are shown."""
+    told = [entry for entry in entries if isinstance(entry, UserEntry | AssistantEntry)]
+    shown = sum(bool(one.content) for entry in told for one in entry.pictures)
+    return count(map(text_of, entries)) + PICTURE_TOKENS * shown + PER_ENTRY * len(entries)
 
 
-def token_count(entries: Sequence[Entry], tokens: Callable[[str], int]) -> int:
-    """The tokens that `entries` cost."""
-    return sum(tokens(text_of(entry)) + picture_tokens(entry) + PER_ENTRY for entry in entries)
-
-
-def tool_token_count(specs: Sequence[ToolSpec], tokens: Callable[[str], int]) -> int:
+def tool_token_count(specs: Sequence[ToolSpec], count: CountTokens) -> int:
     """The tokens that declaring these tools costs."""
-    return sum(tokens(spec.schema_text) + TOOL_TOKENS for spec in specs)
+    return count(spec.schema_text for spec in specs) + TOOL_TOKENS * len(specs)

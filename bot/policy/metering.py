@@ -17,6 +17,7 @@ from bot.model import (
     AskedAgain,
     CallPiece,
     Chain,
+    CountTokens,
     Estimator,
     Link,
     Piece,
@@ -38,7 +39,7 @@ def meter(chain: Chain, quotas: Quotas, estimator: Callable[[str], Estimator]) -
 
     def metered(model: Link) -> MeteredModel:
         known = estimator(model.name)
-        return MeteredModel(model, quotas, known.tokens, known.tokens_once)
+        return MeteredModel(model, quotas, known.count, known.tokens_once)
 
     return chain.each(metered)
 
@@ -83,17 +84,17 @@ class MeteredModel:
         self,
         model: Link,
         quotas: Quotas,
-        tokens: Callable[[str], int],
+        count: CountTokens,
         tokens_once: Callable[[str], float] | None = None,
     ) -> None:
         """
         Args:
-            tokens_once: the same as `tokens`, of a text that is not seen again.
+            tokens_once: the same as `count`, of one text that is not seen again.
         """
         self._model = model
         self._quotas = quotas
-        self._tokens = tokens
-        self._tokens_once = tokens_once or tokens
+        self._count = count
+        self._tokens_once = tokens_once or (lambda text: count([text]))
 
     @property
     def name(self) -> str:
@@ -198,5 +199,5 @@ class MeteredModel:
         )
 
     def _estimate_prompt(self, request: Request) -> int:
-        told = token_count(request.entries, self._tokens) + tool_token_count(request.tools, self._tokens)
-        return told + self._tokens(request.reminder)
+        told = token_count(request.entries, self._count) + tool_token_count(request.tools, self._count)
+        return told + self._count([request.reminder])

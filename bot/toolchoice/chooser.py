@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Final, TypeAlias
 
 from bot.contract import Clock, ModelError, SystemEntry, UserEntry
-from bot.model import Model, Request, ask, tool_token_count
+from bot.model import CountTokens, Model, Request, ask, tool_token_count
 from bot.toolchoice.index import ToolIndex
 from bot.toolchoice.smalltalk import is_small_talk
 from bot.toolsyntax import parse
@@ -57,7 +57,7 @@ class Room:
     """How much a model can be told of tools."""
 
     size: int
-    tokens: Callable[[str], int]
+    count: CountTokens
 
 
 class Chooser:
@@ -133,11 +133,11 @@ def _fitted(
     wanted = [spec for spec in order if spec.name in chosen]
     others = [spec for spec in order if spec.name not in chosen]
     if room is not None:
-        costs = [*accumulate((tool_token_count([spec], room.tokens) for spec in wanted), initial=0)]
-        fit = sum(1 for cost in costs[1:] if cost <= room.size)
-        left = room.size - costs[fit]
-        wanted, others = wanted[:fit], [*wanted[fit:], *others]
-        named = accumulate(room.tokens(spec.name) + 1 for spec in others)
+        left = room.size - tool_token_count(wanted, room.count)
+        while wanted and left < 0:
+            left += tool_token_count(wanted[-1:], room.count)
+            others = [wanted.pop(), *others]
+        named = accumulate(room.count([spec.name]) + 1 for spec in others)
         others = others[: sum(1 for cost in named if cost <= left)]
     declared = certain | {spec.name for spec in wanted}
     return Choice(

@@ -104,8 +104,7 @@ class Closing:
                 log.warning("turn %s [%s]: %s", turn, reference, outcome.detail)
                 self.metrics.model_calls.add(self.models.name, outcome.sentence)
                 words["wait"] = how_long(max(1.0, outcome.until - self.clock.wall()), language)
-                estimate = self.models.estimator(self.models.name).tokens
-                sentence, tokens = outcome.sentence, estimate(draft.known.asked.text)
+                sentence, tokens = outcome.sentence, self.models.tokens_of(self.models.name)([draft.known.asked.text])
                 if sentence == "too_long" and outcome.window:
                     sentence = "too_long_for_window" if tokens * 2 > outcome.window else "window_too_small"
                 words |= {"tokens": f"{tokens:,}", "window": f"{outcome.window:,}", "tools": ", ".join(outcome.tools)}
@@ -149,7 +148,7 @@ class Closing:
         self.settling.begin(turn, chat, due)
         self.metrics.turns_ended.add(end.state)
         made.story.answered(end.state, pages=len(reply.refs), edits=reply.edits, usage=made.usage, dollars=made.dollars)
-        new = token_count([as_told(entry) for entry in entries], self.models.estimator(task.model.name).tokens)
+        new = token_count([as_told(entry) for entry in entries], self.models.tokens_of(task.model.name))
         self.summaries.summarise_after_turn(
             chat, task.model, briefing.past_tokens + new, room=briefing.room, left_out=briefing.left_out > 0
         )

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 
 from bot.contract import MOST_QUOTED, BotError, Clock, DeliveryError, Earlier, LogThrottle, MessageSent, Quoted
+from bot.model import CountTokens
 from bot.pacing import Pacer, Purpose
 from bot.safety import Redact, redact_nothing, redact_quote
 from bot.store import Store
@@ -42,7 +43,7 @@ class ThreadContext:
         clock: Clock,
         *,
         window: Callable[[str], int],
-        tokens: Callable[[str], Callable[[str], int]],
+        tokens: Callable[[str], CountTokens],
         redact: Redact = redact_nothing,
     ) -> None:
         """
@@ -111,11 +112,11 @@ class ThreadContext:
 
     def _fit(self, found: Sequence[Quoted], model: str) -> list[Quoted]:
         """Return the first message of a thread, and the newest messages that fit beside it."""
-        tokens = self._tokens(model)
+        count = self._tokens(model)
         room = self._window(model) // SHARE
         kept: list[Quoted] = []
         for one in [*found[:1], *reversed(found[1:])]:
-            room -= tokens(one.text[:MOST_QUOTED]) + PER_MESSAGE
+            room -= count([one.text[:MOST_QUOTED]]) + PER_MESSAGE
             if room < 0:
                 break
             kept.append(one)

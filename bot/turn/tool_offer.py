@@ -70,5 +70,5 @@ class ToolOffer:
             [*(call.name for entry in told for call in entry.calls), *certain],
             before=told[-1].text if told else "",
             certain=certain,
-            room=Room(self.briefings.window_of(model) // 2, self.models.estimator(model).tokens),
+            room=Room(self.briefings.window_of(model) // 2, self.models.tokens_of(model)),
         )

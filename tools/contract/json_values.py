@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
 from typing import Any, NoReturn
 
 DEEPEST = 64
@@ -44,25 +43,21 @@ class OutsideDecoder(json.JSONDecoder):
             value, end = super().raw_decode(s, idx)
         except RecursionError as error:
             raise TooDeep("nested too deeply") from error
-        if is_too_deep(value):
+        # What has no more brackets than that is no deeper, and most has few.
+        if s.count("{", idx, end) + s.count("[", idx, end) > DEEPEST and is_too_deep(value):
             raise TooDeep("nested too deeply")
         return value, end
 
 
 def is_too_deep(value: Any) -> bool:
     """Return True if lists and objects are nested deeper than anything that is read."""
-    level = [value]
+    level = [value] if isinstance(value, dict | list) else []
     for _ in range(DEEPEST):
-        level = [one for each in level for one in _inside(each) if isinstance(one, dict | list)]
+        inside = [one for each in level for one in (each.values() if isinstance(each, dict) else each)]
+        level = [one for one in inside if isinstance(one, dict | list)]
         if not level:
             return False
     return True
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
 
 
 def _finite(text: str) -> float:

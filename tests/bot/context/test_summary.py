@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 
 import pytest
@@ -64,6 +64,10 @@ def words(text: str) -> int:
     return len(text.split())
 
 
+def count_words(texts: Iterable[str]) -> int:
+    return sum(map(words, texts))
+
+
 @pytest.fixture
 def writer() -> Writer:
     return Writer()
@@ -72,7 +76,12 @@ def writer() -> Writer:
 @pytest.fixture
 async def summaries(store: Store, clock: FakeClock) -> AsyncIterator[Summaries]:
     made = Summaries(
-        store.history, clock, at=600, window=lambda _: 4000, estimator=lambda _: words, redact=Redactor([KEY]).redact
+        store.history,
+        clock,
+        at=600,
+        window=lambda _: 4000,
+        estimator=lambda _: count_words,
+        redact=Redactor([KEY]).redact,
     )
     yield made
     await made.close()
@@ -380,7 +389,7 @@ async def test_a_past_longer_than_one_request_is_folded_piece_by_piece(
 def test_the_threshold_is_a_share_or_a_number_of_tokens_and_always_less_than_fits(
     store: Store, clock: FakeClock, at: float, room: int, threshold: int
 ) -> None:
-    made = Summaries(store.history, clock, at=at, window=lambda _: 8000, estimator=lambda _: words)
+    made = Summaries(store.history, clock, at=at, window=lambda _: 8000, estimator=lambda _: count_words)
 
     assert made.threshold_for("openai:scripted", room) == threshold
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from bot.context.window import OLD_RESULT_CHARS, fit, turns_of
 from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, UserEntry
 from bot.model.usage import PER_ENTRY, text_of
+from tests.letters import count_letters
 from tools.contract.base import ToolCall
 
 
@@ -29,7 +30,7 @@ def test_only_whole_turns_are_told_the_newest_and_never_more_than_fit(
 ) -> None:
     history = [entry for number, (calls, size) in enumerate(shapes) for entry in turn(number, calls, size)]
 
-    told = fit(history, budget, len)
+    told = fit(history, budget, count_letters)
 
     assert told == history[len(history) - len(told) :]
     assert cost(told) <= budget
@@ -44,13 +45,13 @@ def test_a_turn_that_does_not_fit_ends_the_view_even_if_an_older_one_would() -> 
     """A conversation with a hole in it is worse than a short one."""
     history = [*turn(1), *turn(2, calls=1, size=500), *turn(3)]
 
-    assert fit(history, 200, len) == turn(3)
+    assert fit(history, 200, count_letters) == turn(3)
 
 
 def test_an_old_result_is_told_in_short_and_the_stored_one_stays() -> None:
     history = turn(1, calls=1, size=OLD_RESULT_CHARS + 100)
 
-    [result] = [entry for entry in fit(history, 100_000, len) if isinstance(entry, ToolEntry)]
+    [result] = [entry for entry in fit(history, 100_000, count_letters) if isinstance(entry, ToolEntry)]
 
     assert result.text.startswith("r" * OLD_RESULT_CHARS + "\n[")
     assert len(text_of(history[2])) == OLD_RESULT_CHARS + 100

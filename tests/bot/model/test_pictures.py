@@ -14,6 +14,7 @@ from playground.model import ModelServer, Reply
 from playground.model.ollama import Ollama
 from tests.bot.model.conftest import Ask, Open
 from tests.conftest import RawJson
+from tests.letters import count_letters
 
 LOOK = Picture(3, "image/png", b"\x89PNG" + b"\0" * 300_000)
 GONE = Picture(2, "image/jpeg")
@@ -170,7 +171,7 @@ def test_history_keeps_which_picture_it_was_and_not_what_is_in_it() -> None:
 
     assert len(written) < 200 and read == entry
     assert isinstance(read, UserEntry) and not any(one.content for one in read.pictures)
-    assert token_count([entry], len) - token_count([read], len) == PICTURE_TOKENS
+    assert token_count([entry], count_letters) - token_count([read], count_letters) == PICTURE_TOKENS
 
 
 def test_history_keeps_the_pictures_of_an_answer_with_their_names() -> None:

@@ -18,6 +18,7 @@ from bot.policy.prices import Prices
 from bot.policy.quotas import Quotas, charge
 from bot.store import Store
 from tests.conftest import FakeClock
+from tests.letters import count_letters
 from tests.quotas import quotas_of
 
 ADA = Payer("telegram:7", ChatId("telegram", "42", "7"))
@@ -83,7 +84,7 @@ def make(store: Store, clock: FakeClock) -> Make:
 
 
 async def ask(quotas: Quotas, model: Scripted, payer: Payer | None = ADA) -> list[Piece]:
-    metered = MeteredModel(model, quotas, len)
+    metered = MeteredModel(model, quotas, count_letters)
     if payer is None:
         return [piece async for piece in metered.stream(QUESTION)]
     with charge(payer):

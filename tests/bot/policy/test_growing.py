@@ -21,6 +21,7 @@ from bot.settings import QuotaSettings
 from bot.store import Amount, Limit, Reserved, Store, TurnState
 from tests.bot.policy.conftest import ADA, PROMPT, RESERVED, WISHED, Make, Scripted, answer, ask, spent
 from tests.conftest import FakeClock
+from tests.letters import count_letters
 from tests.patience import PATIENCE
 from tools.contract.base import ToolCall
 
@@ -83,7 +84,7 @@ async def test_the_first_hundred_of_a_new_database_are_all_asked_at_once(store: 
 
     async def ask_long(payer: Payer) -> None:
         with charge(payer):
-            assert [piece async for piece in MeteredModel(model, quotas, len).stream(long)]
+            assert [piece async for piece in MeteredModel(model, quotas, count_letters).stream(long)]
 
     asking = [asyncio.create_task(ask_long(payer)) for payer in people(100)]
     async with asyncio.timeout(PATIENCE):
@@ -227,7 +228,7 @@ async def test_what_a_second_request_reads_is_set_aside_however_much_longer_it_i
     asked_again = Scripted(AskedAgain(), TextPiece("w" * 260), answer(18_000, 260))
 
     with charge(ADA):
-        pieces = [piece async for piece in MeteredModel(asked_again, quotas, len).stream(long)]
+        pieces = [piece async for piece in MeteredModel(asked_again, quotas, count_letters).stream(long)]
 
     assert isinstance(pieces[-1], Answer) and pieces[-1].finish == "stop"
 

@@ -39,6 +39,7 @@ from tests.bot.policy.conftest import (
     spent,
 )
 from tests.conftest import FakeClock
+from tests.letters import count_letters
 from tests.quotas import quotas_of
 from tools.contract.base import Unpaid
 
@@ -149,7 +150,7 @@ async def test_money_limits_an_answer_too(make: Make) -> None:
 async def test_a_model_asked_for_few_words_may_still_think(make: Make) -> None:
     model = Scripted(answer(1, 1))
     with charge(ADA):
-        async for _ in MeteredModel(model, make(), len).stream(replace(QUESTION, max_output_chars=200)):
+        async for _ in MeteredModel(model, make(), count_letters).stream(replace(QUESTION, max_output_chars=200)):
             pass
 
     assert model.allowed == [4_000]

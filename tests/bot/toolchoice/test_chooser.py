@@ -20,6 +20,7 @@ from bot.toolchoice.index import ToolIndex
 from bot.toolchoice.terms import terms_of
 from tests.bot.toolchoice.conftest import SERVER
 from tests.conftest import FakeClock, RawObject
+from tests.letters import count_letters
 from tools.contract.base import ToolSpec
 
 Specs = tuple[ToolSpec, ...]
@@ -266,7 +267,7 @@ async def test_the_index_is_built_once_for_the_same_tools_and_never_by_the_event
     monkeypatch.setattr(chooser_module, "ToolIndex", build)
     chooser = Chooser()
     first, second = await asyncio.gather(chooser.index(sixty_five), chooser.index(tuple(sixty_five)))
-    await chooser.choose("weather", sixty_five, room=Room(100, len))
+    await chooser.choose("weather", sixty_five, room=Room(100, count_letters))
 
     assert first is second
     assert len(threads) == 1 and threads[0] != threading.get_ident()
@@ -337,9 +338,9 @@ async def test_of_a_long_message_a_small_model_reads_the_beginning_and_the_end(f
 async def test_where_not_all_declarations_fit_the_best_are_offered_and_then_names(sixty_five: Specs) -> None:
     question, chooser = "weather and smog in Delhi, and use many__calculator", Chooser()
 
-    whole = await chooser.choose(question, sixty_five, room=Room(1_000_000, len))
-    some = await chooser.choose(question, sixty_five, room=Room(3_000, len))
-    none = await chooser.choose(question, sixty_five, room=Room(10, len))
+    whole = await chooser.choose(question, sixty_five, room=Room(1_000_000, count_letters))
+    some = await chooser.choose(question, sixty_five, room=Room(3_000, count_letters))
+    none = await chooser.choose(question, sixty_five, room=Room(10, count_letters))
 
     assert whole == await chooser.choose(question, sixty_five)
     assert len(whole.tools) == 20 and len(whole.others) == 45
@@ -349,7 +350,7 @@ async def test_where_not_all_declarations_fit_the_best_are_offered_and_then_name
 
 
 async def test_certain_tools_are_offered_whatever_the_room_and_also_after_a_greeting(sixty_five: Specs) -> None:
-    offer = await Chooser().choose("thanks", sixty_five, certain=["many__pinyin", "gone"], room=Room(10, len))
+    offer = await Chooser().choose("thanks", sixty_five, certain=["many__pinyin", "gone"], room=Room(10, count_letters))
 
     assert names(offer.tools) == ["many__pinyin"]
 

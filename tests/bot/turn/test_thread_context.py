@@ -14,6 +14,7 @@ from bot.pacing.pacer import Pacer
 from bot.store import Store
 from bot.turn.thread_context import MOST_PAGES, PER_MESSAGE, ThreadContext
 from tests.conftest import FakeClock
+from tests.letters import count_letters
 
 CHAT = ChatId("slack", "T1", "C1", "1.0")
 
@@ -54,7 +55,7 @@ class Reading:
             lambda question: self.thread,
             self.clock,
             window=lambda model: self.window,
-            tokens=lambda model: len,
+            tokens=lambda model: count_letters,
         )
 
     async def told(self, question: MessageSent) -> list[str]:

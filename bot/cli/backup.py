@@ -1,4 +1,4 @@
-"""`parley backup` and `parley restore`: a whole copy of the database while the bot runs, and the way back."""
+"""`parley backup` and `parley restore`: copy the whole database while the bot runs, and replace it with a copy."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bot.store import Contents, back_up, examine_backup, keep_bots_away, look_at
 
 
 def write_backup(database_url: str, file: str, *, overwrite: bool) -> int:
-    """Do what `parley backup FILE` asks; the exit code.
+    """Run `parley backup FILE`; return the exit code.
 
     Raises:
-        SettingsError: there is nothing to back up, or not there.
-        StoreError: it cannot be written.
+        SettingsError: the database is missing or empty.
+        StoreError: the backup cannot be written.
     """
     place = _place(file)
     held = back_up(real_path(database_url), place, overwrite=overwrite)
@@ -26,11 +26,11 @@ def write_backup(database_url: str, file: str, *, overwrite: bool) -> int:
 
 
 def restore_backup(database_url: str, file: str, *, sure: bool) -> int:
-    """Do what `parley restore FILE` asks; the exit code.
+    """Run `parley restore FILE`; return the exit code.
 
     Raises:
-        SettingsError: the file is no whole backup, or a bot runs on the database.
-        StoreError: it cannot be restored now.
+        SettingsError: the file is not a complete backup, or a bot is using the database.
+        StoreError: the database cannot be restored now.
     """
     backup, path = _place(file), real_path(database_url)
     held = examine_backup(backup, path)
@@ -40,11 +40,11 @@ def restore_backup(database_url: str, file: str, *, sure: bool) -> int:
         if held.unfinished:
             questions, them = count_of(held.unfinished, "question"), "it" if held.unfinished == 1 else "them"
             print(f"{questions} had no answer yet when the backup was made; the next start answers {them}.")  # noqa: T201
-        if not sure and not _confirm("Replace it by the backup? What is there now is kept beside it. [y/N] "):
+        if not sure and not _confirm("Replace it with the backup? The present database is kept beside it. [y/N] "):
             print("parley: nothing was restored", file=sys.stderr)  # noqa: T201
             return 1
         kept = put_back(backup, path, SystemClock())
-    aside = f"; what was there is kept as {kept}" if kept else ""
+    aside = f"; the previous database is kept as {kept}" if kept else ""
     upgraded = "; the next start upgrades it" if held.older else ""
     print(f"{path} was restored{aside}{upgraded}")  # noqa: T201
     return 0
@@ -61,7 +61,7 @@ def _describe(held: Contents) -> str:
 
 
 def _describe_present(path: Path) -> str:
-    """Say what is in the place of the database, whatever that is."""
+    """Describe the present database, or what is in its place."""
     try:
         held = look_at(path)
     except BotError as error:
@@ -70,7 +70,7 @@ def _describe_present(path: Path) -> str:
 
 
 def _confirm(question: str) -> bool:
-    """Ask the person at the terminal; False where nobody can be asked."""
+    """Ask the person at the terminal; return False if nobody can be asked."""
     try:
         return input(question).strip().lower() in ("y", "yes")
     except EOFError:

@@ -26,8 +26,8 @@ class Terminal(Adapter, Protocol):
 
 
 def chat(configuration: Configuration, outlet: Outlet, name: str) -> int:
-    """`parley chat`: talk until the input ends; the exit code."""
-    # A second one would go on with what the first has under way.
+    """Run `parley chat` until the input ends; return the exit code."""
+    # # A second one would continue the first one's unfinished answers.
     with lock_database(configuration.core.database_url, "chat"):
         return 0 if asyncio.run(_chat(configuration, outlet, name)) else 1
 
@@ -36,9 +36,9 @@ async def _chat(configuration: Configuration, outlet: Outlet, name: str) -> bool
     """Run the whole program with this one platform, and leave when the last question is answered.
 
     Returns:
-        Whether all that was asked was answered.
+        Whether every question was answered.
     """
-    # A bot that runs beside this one has the HTTP port already.
+    # # A bot that runs beside this one already has the HTTP port.
     core = configuration.core.model_copy(update={"http_port": None})
     adapter: Terminal = importlib.import_module("adapters.console.adapter").ConsoleAdapter(name, out=outlet.terminal())
     stop = asyncio.Event()
@@ -65,7 +65,7 @@ async def _chat(configuration: Configuration, outlet: Outlet, name: str) -> bool
 
 
 class _Causes:
-    """Tells the operator, who sits here, why a question was not answered; in other chats that stands in the log."""
+    """Tells the operator, who sits here, why a question was not answered; for other chats the log says it."""
 
     def __init__(self, app: App, platform: str) -> None:
         self._app = app
@@ -73,11 +73,11 @@ class _Causes:
         self._told = 0
 
     async def skip(self) -> None:
-        """Tell nothing of what was asked before."""
+        """Skip all questions until now."""
         self._told = await self._app.store.turns.find_newest()
 
     async def tell(self) -> None:
-        """Wait until everything is answered, and tell of what was not."""
+        """Wait until everything is answered, and report what was not."""
         await self._app.dispatcher.wait_idle()
         turns = self._app.store.turns
         newest = await turns.find_newest()

@@ -1,4 +1,4 @@
-"""`parley chats`: list, export and forget what is stored of chats, and trace what became of one question."""
+"""`parley chats`: list, export and delete stored chats, and trace one question."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bot.safety import redact_nothing
 from bot.store import Store, explain_absence
 
 MOST_CHATS = 1_000_000
-"""Chats that are listed."""
+"""Most chats that are listed."""
 _SHOWN_CHARS = 200
-"""Characters of arguments and results that a trace shows."""
+"""Most characters of arguments and results in a trace."""
 
 
 async def list_chats(database_url: str) -> int:
-    """Print a line for each stored chat; the exit code.
+    """Print a line for each stored chat; return the exit code.
 
     Raises:
         StoreError: the database cannot be used.
@@ -40,13 +40,13 @@ async def list_chats(database_url: str) -> int:
 
 
 async def export(database_url: str, id: str, *, markdown: bool = False) -> int:
-    """Print all that is stored of a chat, a line for each turn; the exit code.
+    """Print everything stored of a chat, a line for each turn; return the exit code.
 
     Args:
-        markdown: what people saw, as Markdown, in place of JSON.
+        markdown: print what people saw, as Markdown, instead of JSON.
 
     Raises:
-        SettingsError: `id` is no id of a chat.
+        SettingsError: `id` is not a chat's id.
         StoreError: the database cannot be used.
     """
     chat = _parse_chat("export", id)
@@ -62,10 +62,10 @@ async def export(database_url: str, id: str, *, markdown: bool = False) -> int:
 
 
 async def forget(database_url: str, id: str, *, sure: bool) -> int:
-    """Delete a chat for good; the exit code.
+    """Delete a chat for good; return the exit code.
 
     Raises:
-        SettingsError: `id` is no id of a chat.
+        SettingsError: `id` is not a chat's id.
         StoreError: the database cannot be used.
     """
     chat = _parse_chat("forget", id)
@@ -83,16 +83,16 @@ async def forget(database_url: str, id: str, *, sure: bool) -> int:
 
 
 async def _count_turns(store: Store, chat: ChatId) -> int | None:
-    """How many turns of a chat are stored; None where nothing of it is."""
+    """Return how many turns of a chat are stored; None if nothing of it is."""
     turns = await store.history.count_turns(chat)
     return turns if turns or await store.settings.list_of(chat) else None
 
 
 async def forget_person(database_url: str, id: str, *, sure: bool) -> int:
-    """Delete what is kept of one person in all chats; the exit code.
+    """Delete everything stored of one person in all chats; return the exit code.
 
     Raises:
-        SettingsError: `id` is no id of a person.
+        SettingsError: `id` is not a person's id.
         StoreError: the database cannot be used.
     """
     try:
@@ -100,35 +100,35 @@ async def forget_person(database_url: str, id: str, *, sure: bool) -> int:
     except ValueError as error:
         raise SettingsError(f"--person: {error}") from None
     if absent := explain_absence(database_url):
-        return _print_refusal(f"nothing is kept of {person}: {absent}")
+        return _print_refusal(f"nothing is stored of {person}: {absent}")
     async with Store.open(database_url, clock=SystemClock()) as store:
         held = await store.people.count_held(person)
         if not held:
-            return _print_refusal(f"nothing is kept of {person}")
+            return _print_refusal(f"nothing is stored of {person}")
         counts = {"turn": held.turns, "fact": held.facts, "reminder": held.reminders}
         kept = ", ".join(count_of(number, thing) for thing, number in counts.items())
         if not sure and not await _confirm(f"Delete everything of {person} for good ({kept})? [y/N] "):
             return _print_refusal("nothing was deleted")
         await store.people.forget(person)
-        print(f"{kept} of {person} forgotten; what {person} may do here stays")  # noqa: T201
+        print(f"{kept} of {person} deleted; their rights here stay as they are")  # noqa: T201
         await _tell_of_traces(store)
     return 0
 
 
 async def _tell_of_traces(store: Store) -> None:
-    """Say where what was deleted is still in the files of the database."""
+    """Report that deleted data is still in the database's files."""
     if not await store.wipe_traces():
         _print_refusal(
-            "another program reads the database, so its files still hold what was deleted; close that program: a bot "
-            "that runs wipes it within an hour then, else the next start does"
+            "another program is reading the database, so its files still contain the deleted data; close that program: "
+            "a running bot then overwrites it within an hour, otherwise the next start does"
         )
 
 
 async def trace(database_url: str, reference: str) -> int:
-    """Print what is stored of the turns with this reference; the exit code.
+    """Print everything stored of the turns with this reference; return the exit code.
 
     Raises:
-        SettingsError: it is no reference.
+        SettingsError: it is not a reference.
         StoreError: the database cannot be used.
     """
     unknown = f"no turn has the reference {reference!r}"
@@ -143,15 +143,15 @@ async def trace(database_url: str, reference: str) -> int:
 
 
 async def _describe_turns(store: Store, reference: str) -> AsyncIterator[str]:
-    """Yield what is stored of the turns with this reference, line by line: the turn, its calls, messages and error.
+    """Yield everything stored of the turns with this reference, line by line: the turn, its calls, messages and error.
 
     Raises:
-        SettingsError: it is no reference.
+        SettingsError: it is not a reference.
     """
     try:
         turns = turns_of(reference, await store.turns.find_newest())
     except ValueError:
-        raise SettingsError("which reference? write the six signs that a person was shown, as a1b2c3") from None
+        raise SettingsError("which reference? write the six characters that the person saw, as a1b2c3") from None
     for turn in turns:
         record = await store.turns.find_record(turn)
         if record is None:
@@ -187,7 +187,7 @@ def _parse_chat(action: str, id: str) -> ChatId:
     except ValueError:
         person = f"; for everything of a person: --person {id}" if action == "forget" and _is_person(id) else ""
         raise SettingsError(
-            f"which chat to {action}? {id!r} is no chat's id; `parley chats` lists them, as telegram:42/7{person}"
+            f"which chat to {action}? {id!r} is not a chat's id; `parley chats` lists them, as telegram:42/7{person}"
         ) from None
 
 
@@ -204,7 +204,7 @@ def _print_refusal(sentence: str) -> int:
 
 
 async def _confirm(question: str) -> bool:
-    """Ask the person at the terminal; False where nobody can be asked."""
+    """Ask the person at the terminal; return False if nobody can be asked."""
     try:
         answer = await asyncio.to_thread(input, question)
     except EOFError:

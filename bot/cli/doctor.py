@@ -1,4 +1,4 @@
-"""`parley doctor`: looks at every token, the model, the tools and the machine, and says what to mend."""
+"""`parley doctor`: checks every token, the model, the tools and the machine, and says how to fix what fails."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from tools.contract.credentials import SHORTEST_SECRET
 from tools.contract.findings import Finding, Verdict
 
 SETTLE_SECONDS = 15.0
-"""How long MCP servers may take to say what they offer."""
+"""How long MCP servers may take to list their tools."""
 _WIDTH = max(map(len, Verdict))
 
 
@@ -66,7 +66,7 @@ class _Report:
         self._print(f"{finding.verdict:<{_WIDTH}}  {what}: {' '.join(finding.text.split())}")
 
     def add_sum(self) -> None:
-        """Print how often each word was said, and what is bad."""
+        """Print how often each word occurred, and everything BAD."""
         notes = self._counts[Verdict.NOTE]
         words = {Verdict.NOTE: "note" if notes == 1 else "notes"}
         told = ", ".join(f"{count} {words.get(verdict, verdict)}" for verdict, count in self._counts.items())
@@ -77,12 +77,12 @@ class _Report:
 
 
 async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool = False) -> int:
-    """Look at everything, and print a line for each thing and a sum; 0 when nothing is BAD, else 1.
+    """Check everything; print a line for each finding and a total; return 0 if nothing is BAD, else 1.
 
     Args:
-        offline: no service is asked anything, and no MCP server started: only what this machine tells is looked at.
+        offline: ask no service and start no MCP server; check only this machine.
     """
-    # What goes wrong is said here, in one sentence; nobody needs a library's traceback beside it.
+    # # Each fault is reported here in one sentence; a library's traceback would add nothing.
     set_up("CRITICAL", "console", outlet)
     report = _Report(outlet)
     report.add("settings", Finding.ok(f"read from {'.env and ' if configuration.file else ''}the environment"))
@@ -119,7 +119,7 @@ async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool
 
 
 def describe_access(core: CoreSettings) -> str:
-    """Say where the people who are listed may write."""
+    """Return where the listed people may write."""
     if core.allow_all:
         return "everybody may write (ALLOW_ALL)"
     if core.people_in_groups:
@@ -128,7 +128,7 @@ def describe_access(core: CoreSettings) -> str:
 
 
 def describe_channels(channels: ChannelsFile, core: CoreSettings) -> Iterator[str]:
-    """Yield a line for each chat of the operator's file: what holds there, and where each value comes from."""
+    """Yield a line for each chat in the operator's file: what applies there, and where each value comes from."""
     for key in channels.channels:
         held = channels.resolve(key)
         model, instructions, tools, who = held.model, held.instructions, held.tools, held.who
@@ -144,13 +144,13 @@ def describe_channels(channels: ChannelsFile, core: CoreSettings) -> Iterator[st
 
 
 def platform_table() -> Mapping[str, Any]:
-    """Return the platforms there are, by name: `adapters.Platform`."""
+    """Return all platforms by name: `adapters.Platform`."""
     table: Mapping[str, Any] = importlib.import_module("adapters").PLATFORMS
     return table
 
 
 async def check_platform(name: str, settings: Any) -> list[Finding]:
-    """Ask a platform about its token; return what it says.
+    """Check a platform's token; return the findings.
 
     Raises:
         SettingsError: it refuses the token.
@@ -179,7 +179,8 @@ async def _examine_platforms(configuration: Configuration, report: _Report, offl
 async def _examine_models(
     configuration: Configuration, channels: ChannelsFile, report: _Report, offline: bool
 ) -> tuple[str, ...]:
-    """Ask every model for a word, and one of each other provider with a key; return all names that may answer."""
+    """Ask every model for a word, and one model of each other provider with a key; return the names of all models that
+    can answer."""
     core, clock = configuration.core, SystemClock()
     try:
         options = model_options(configuration)
@@ -212,15 +213,15 @@ async def _examine_models(
 
 
 async def _examine_voice(transcriber: Transcriber | None, offline: bool, *, chosen: bool) -> Finding:
-    """Have a second of silence transcribed, and say what transcribes voice messages.
+    """Transcribe a second of silence, and report what transcribes voice messages.
 
     Args:
-        chosen: by the operator; a provider's own that does not work is no fault of the settings.
+        chosen: the operator chose it; if a provider's own default fails, the settings are not at fault.
     """
     if transcriber is None:
-        return Finding.note("voice messages are not transcribed; TRANSCRIBE_MODEL names a model that does it")
+        return Finding.note("voice messages are not transcribed; set TRANSCRIBE_MODEL to change that")
     if offline:
-        return Finding.not_asked(f"{transcriber.name} is to transcribe voice messages")
+        return Finding.not_asked(f"{transcriber.name} should transcribe voice messages")
     try:
         await transcriber.transcribe(_silence(), "silence.wav", "audio/wav", 30.0)
     except BotError as error:
@@ -230,11 +231,11 @@ async def _examine_voice(transcriber: Transcriber | None, offline: bool, *, chos
 
 
 async def _examine_speech(speaker: Speaker | None, offline: bool) -> Finding:
-    """Have a word spoken, and say what speaks answers."""
+    """Have a word spoken, and report what speaks answers."""
     if speaker is None:
-        return Finding.note("answers are not spoken (/voice); SPEECH_MODEL names a model that does it")
+        return Finding.note("answers are not spoken (/voice); set SPEECH_MODEL to change that")
     if offline:
-        return Finding.not_asked(f"{speaker.name} is to speak answers")
+        return Finding.not_asked(f"{speaker.name} should speak answers")
     try:
         await speaker.speak("Ready.", "opus", 30.0)
     except BotError as error:
@@ -243,7 +244,7 @@ async def _examine_speech(speaker: Speaker | None, offline: bool) -> Finding:
 
 
 def _silence() -> BinaryIO:
-    """Return a recording of one second in which nothing is said."""
+    """Return a recording of one second of silence."""
     written = io.BytesIO()
     with wave.open(written, "wb") as file:
         file.setnchannels(1)
@@ -266,7 +267,7 @@ async def ask_a_word(model: Model, clock: Clock) -> None:
 
 
 async def _examine_key(models: Models, provider: str, offline: bool) -> Finding:
-    """Whether the key of a provider that `/model` may choose is accepted; which of its models it opens may differ."""
+    """Check the key of a provider that `/model` can choose; it may open only some of its models."""
     row = PROVIDERS[provider]
     if offline:
         return Finding.not_asked(f"the key of {row.key} is set; /model can choose its models")
@@ -282,9 +283,9 @@ async def _examine_key(models: Models, provider: str, offline: bool) -> Finding:
 async def _examine_tools(
     configuration: Configuration, channels: ChannelsFile, report: _Report, outlet: Outlet, offline: bool
 ) -> Sequence[ToolSpec]:
-    """Look at every tool; return what a model is told of ours, and of as many of servers' as it is told of at once."""
+    """Check every tool; return those that a model sees: ours, and as many of the servers' as it sees at once."""
     open_registry = importlib.import_module("tools").open_registry
-    # Where no event loop runs, no MCP server is started.
+    # # Without an event loop no MCP server is started.
     core = configuration.core
     registry = await asyncio.to_thread(partial(open_registry, configuration.tools, off=core.tools_off))
     outlet.mask(registry.secrets)
@@ -301,9 +302,9 @@ async def _examine_tools(
             if name in faults or (name.startswith("MCP ") and not offline):
                 report.add(name, Finding.bad(f"not offered: {reason}"))
             elif name.startswith("MCP "):
-                report.add(name, Finding.not_asked("is configured, and offline no server is started"))
+                report.add(name, Finding.not_asked("is configured; offline no server is started"))
             else:
-                # A tool that nobody configured is a choice; one that was configured and does not work is a fault.
+                # # A tool without configuration is a choice; a configured tool that does not work is a fault.
                 report.add(name, Finding.note(f"not offered: {reason}"))
         rights = ToolRights(registry, off=core.tools_off, limits=core.tools_for, channels=channels)
         for line in rights.lines:
@@ -321,7 +322,7 @@ async def _examine_tools(
 
 
 def estimate_prompt(core: CoreSettings, specs: Sequence[ToolSpec]) -> int:
-    """Estimate the tokens that a first question tells the model, beside what the person wrote."""
+    """Estimate the tokens of a first question's prompt, without the person's message."""
     outside = any(spec.outside for spec in specs)
     system = write_system_prompt(name="Parley", today=time.time(), extra=core.instructions, withholds=outside)
     count = Estimator().count
@@ -329,7 +330,7 @@ def estimate_prompt(core: CoreSettings, specs: Sequence[ToolSpec]) -> int:
 
 
 async def _examine_tool(registry: ToolRegistry, spec: ToolSpec, offline: bool) -> Finding:
-    """Ask what a tool depends on, if it can say how that is; opened it is in any case."""
+    """Run a tool's own check, if it has one; the tool is opened in any case."""
     tool = registry.tool(spec.name)
     if isinstance(tool, Checked):
         try:
@@ -344,7 +345,7 @@ async def _examine_tool(registry: ToolRegistry, spec: ToolSpec, offline: bool) -
     if spec in registry.foreign():
         return Finding.ok(f"offered by its server: {spec.purpose}")
     if spec.outside or spec.address:
-        return Finding.not_asked(f"opened, and nobody can tell what it reaches: {spec.purpose}")
+        return Finding.not_asked(f"opened; it has no check of what it reaches: {spec.purpose}")
     return Finding.ok(f"opened: {spec.purpose}")
 
 

@@ -21,7 +21,8 @@ _FIRST: Final = (
 
 
 def example() -> str:
-    """The whole file: the twelve settings that matter most, then the core's groups, the platforms' and the tools'."""
+    """Return the whole file: the twelve settings that matter most, then the core's groups, the platforms' and the
+    tools'."""
     core, *others = settings_classes()
     platforms = [kind for kind in others if issubclass(kind, Settings)]
     tools = [kind for kind in others if kind not in platforms]

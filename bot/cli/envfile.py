@@ -16,12 +16,12 @@ _HEAD = "# Written by `parley init`. Every other setting with its default: .env.
 
 
 def write_settings(file: Path, settings: Mapping[str, str]) -> None:
-    """Set these in `file`, which then only its owner can read; other lines, comments too, stay as they are.
+    """Set these in `file`, which only its owner can read afterwards; other lines, comments too, stay as they are.
 
-    Whatever happens, the file is the old one or the new one. A symbolic link stays, and what it names changes.
+    Whatever happens, the file is the old one or the new one. A symbolic link stays, and its target changes.
 
     Raises:
-        SettingsError: a value cannot be written, or the file cannot be.
+        SettingsError: a value or the file cannot be written.
     """
     for name, text in settings.items():
         check_value(name, text)
@@ -42,7 +42,7 @@ def write_settings(file: Path, settings: Mapping[str, str]) -> None:
 
 
 def changed(text: str, settings: Mapping[str, str]) -> str:
-    """Return the text of a file of settings with these set: where they stand, else at its end."""
+    """Return the text of a settings file with these set: in their lines, or else at its end."""
     from dotenv.parser import parse_stream
 
     left = {name: f"{name}={_quoted(value)}" for name, value in settings.items()}
@@ -51,7 +51,7 @@ def changed(text: str, settings: Mapping[str, str]) -> str:
         said = binding.original.string
         name = (binding.key or "").upper()
         if name in settings and not binding.error:
-            # A setting that stands there twice would hold as it is written last.
+            # # If a setting occurs twice, the last line would win.
             blank = said[: len(said) - len(said.lstrip())]
             said = f"{blank}{left.pop(name)}\n" if name in left else blank
         lines.append(said)
@@ -62,12 +62,13 @@ def changed(text: str, settings: Mapping[str, str]) -> str:
 
 
 def check_value(name: str, text: str) -> None:
-    """Raise SettingsError if a file of settings cannot hold this value, as one with `${`, which stands for another."""
+    """Raise SettingsError if a settings file cannot contain this value, for example because of `${`, which inserts
+    another."""
     from dotenv import dotenv_values
 
     if "\0" in text or dotenv_values(stream=io.StringIO(f"{name}={_quoted(text)}\n")).get(name) != text:
         raise SettingsError(
-            f"{name} cannot be written into a file as it was typed: it has signs that mean others there"
+            f"{name} cannot be written into a file as it was typed: some of its characters have another meaning there"
         )
 
 

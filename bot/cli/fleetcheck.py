@@ -12,27 +12,29 @@ from bot.store import Process, inspect_server
 from tools.contract.findings import Finding
 
 CONNECTIONS_EACH = 10
-"""How many connections a process takes, about."""
+"""Roughly how many connections a process uses."""
 Result: TypeAlias = tuple[str, Finding]
-"""What was looked at, and how it is."""
+"""The checked thing, and the finding."""
 
 
 async def examine_server(url: str, clock: Clock, platforms: Collection[str], digests: str) -> tuple[list[Result], int]:
-    """Return what was found, and the tokens that a usual question told the model; 0: none was answered yet."""
+    """Return the findings, and the tokens of a usual question's prompt; 0: no question was answered yet."""
     try:
         found = await asyncio.to_thread(inspect_server, url, clock)
     except BotError as error:
         return [("database", Finding.bad(str(error)))], 0
     named = f"PostgreSQL {found.version}"
     if not found.schema:
-        return [("database", Finding.ok(f"{named} answers, and its tables are made at the first start"))], 0
+        return [("database", Finding.ok(f"{named} answers; the first start makes its tables"))], 0
     results = [("database", Finding.ok(f"{named} answers, {format_size(found.bytes)}"))]
     if found.older:
-        results.append(("database", Finding.note("its tables are of an earlier version; the next start upgrades them")))
+        results.append(
+            ("database", Finding.note("its tables are from an earlier version; the next start upgrades them"))
+        )
     free = found.allowed - found.connections
     if free < CONNECTIONS_EACH:
         text = (
-            f"{found.connections} of {found.allowed} connections are open: one process more needs {CONNECTIONS_EACH}; "
+            f"{found.connections} of {found.allowed} connections are open; one more process needs {CONNECTIONS_EACH}: "
         )
         results.append(("database", Finding.note(text + "raise max_connections, or run fewer")))
     if abs(found.ahead) > CLOCK_SECONDS:
@@ -43,11 +45,11 @@ async def examine_server(url: str, clock: Clock, platforms: Collection[str], dig
 
 
 def _examine_process(process: Process) -> Finding:
-    """Say what a process does, and whether its clock is right: rate limits are shared by the machines' clocks."""
+    """Describe a process and check its clock: the rate limits are shared by the machines' clocks."""
     does = {Role.INTAKE: "only receives", Role.TURNS: "only answers"}.get(Role.of(process.role), "receives and answers")
     listens = f", listens to {process.listens}" if process.listens else ", stands by"
     said = f"{does}{listens}; version {process.version or 'unknown'}, heard {process.heard:.1f} s ago"
-    # What was on the way when the machine was busy looks like a clock that is behind.
+    # # A message delayed by a busy machine looks like a slow clock.
     if abs(process.ahead) > CLOCK_SECONDS + process.heard:
         return Finding.bad(f"{said}; its clock is {_astray(process.ahead)}")
     return Finding.ok(said)
@@ -59,21 +61,22 @@ def _astray(ahead: float) -> str:
 
 
 def _compare(processes: Collection[Process], digests: str) -> Iterator[Finding]:
-    """Yield what no process does, and which settings differ from those that the doctor reads."""
+    """Yield the roles that no process has, and the settings that differ from those that the doctor reads."""
     if processes and (lack := find_lack({Role.of(process.role) for process in processes})):
         yield Finding.bad(lack)
     for sentence in find_other_bots(digests, processes):
         yield Finding.bad(sentence)
     for name, names in find_differences(digests, processes):
-        yield Finding.bad(f"{name} has other settings than are read here: {', '.join(names)}")
+        yield Finding.bad(f"{name} has other settings than this folder: {', '.join(names)}")
 
 
 def list_unfinished(unfinished: Mapping[str, int], platforms: Collection[str]) -> list[Result]:
-    """List unfinished questions: what the next start answers, and what waits for a platform no longer configured."""
+    """List unfinished questions: those that the next start answers, and those that wait for a platform no longer
+    configured."""
     results = []
     for platform, count in unfinished.items():
         text = f"{count} on {platform}: answered at the next start"
-        wanting = Finding.note(f"{text}, for which {platform} has to be configured again")
+        wanting = Finding.note(f"{text}; {platform} must be configured again for them")
         results.append(("unfinished", Finding.ok(text) if platform in platforms else wanting))
     return results
 

@@ -39,10 +39,10 @@ class Terminal(Protocol):
         """Show a line."""
 
     def ask(self, question: str, *, hidden: bool = False) -> str:
-        """Return what is typed, without being shown if it is `hidden`.
+        """Return the typed line, without showing it if `hidden`.
 
         Raises:
-            EOFError: nobody types any more.
+            EOFError: the input has ended.
         """
 
 
@@ -51,7 +51,9 @@ class _Console:
 
     def __init__(self, outlet: Outlet) -> None:
         if not sys.stdin.isatty():
-            raise SettingsError("`parley init` asks questions in a terminal; elsewhere write .env as .env.example says")
+            raise SettingsError(
+                "`parley init` asks questions in a terminal; without one, write .env as .env.example says"
+            )
         self._outlet = outlet
 
     def say(self, line: str) -> None:
@@ -62,20 +64,20 @@ class _Console:
 
 
 def begin(outlet: Outlet, terminal: Terminal | None = None, *, offline: bool = False) -> int:
-    """Ask, and write what was answered in one step at the end; return the exit code.
+    """Ask the questions, and write the answers in one step at the end; return the exit code.
 
     Args:
-        terminal: None: the one this program was started in.
-        offline: no service is asked anything.
+        terminal: None: the one in which this program was started.
+        offline: ask no service anything.
 
     Raises:
-        SettingsError: there is no terminal, or the file of settings cannot be used.
+        SettingsError: there is no terminal, or the settings file cannot be used.
     """
     set_up("CRITICAL", "console", outlet)
     terminal = terminal or _Console(outlet)
     named = os.environ.get("PARLEY_ENV_FILE")
     if named == "":
-        raise SettingsError("PARLEY_ENV_FILE is empty, so that no file of settings is read")
+        raise SettingsError("PARLEY_ENV_FILE is empty, so no settings file is read")
     asking = _Asking(Path(named or ".env"), terminal, outlet, offline)
     try:
         asking.platforms()
@@ -96,7 +98,7 @@ def begin(outlet: Outlet, terminal: Terminal | None = None, *, offline: bool = F
 
 
 class _Asking:
-    """The four questions. `found` is what is to be written."""
+    """The four questions. `found` collects the answers to write."""
 
     def __init__(self, file: Path, terminal: Terminal, outlet: Outlet, offline: bool) -> None:
         self.file = file
@@ -108,7 +110,7 @@ class _Asking:
         identity.use({name: one.ids for name, one in self._table.items()})
         self._old = file if file.exists() else None
         if self._old is not None:
-            names_in(file)  # raises where it cannot be read
+            names_in(file)  # # raises if it cannot be read
         self._environment = {name.upper() for name, text in os.environ.items() if text.strip()}
         self._set = {name.upper(): text.strip() for name, text in texts(self._old).items()}
         self._about = variables([CoreSettings, *(one.settings for one in self._table.values())])
@@ -158,12 +160,12 @@ class _Asking:
     def owner(self) -> None:
         """Ask who owns the bot."""
         self._terminal.say(
-            "3 of 4: who owns it. /whoami tells an id; without one, the start prints a code, and whoever"
+            "3 of 4: who owns it. /whoami shows your id; without one, the start prints a code, and the first"
         )
-        self._terminal.say("first sends that to the bot owns it.")
+        self._terminal.say("person who sends that code to the bot owns it.")
         if self._kept(["ADMINS"]):
             return
-        while text := self._terminal.ask("Your id, as telegram:123 (Enter: by that code): ").strip():
+        while text := self._terminal.ask("Your id, as telegram:123 (Enter: use the code): ").strip():
             try:
                 self.found["ADMINS"] = ",".join(identity.person(one.strip()) for one in text.split(","))
             except ValueError as error:
@@ -189,7 +191,7 @@ class _Asking:
         self._try("database", partial(self._examine_data, {}))
 
     def _tokens(self, platform: str, names: list[str]) -> dict[str, str]:
-        """Return what is typed for each of these; nothing if one is left out."""
+        """Return the typed values of these; empty if one is left out."""
         given = {}
         for name in names:
             if not (text := self._secret(name, f"without {platform.title()}")):
@@ -198,7 +200,7 @@ class _Asking:
         return given
 
     def _secret(self, name: str, otherwise: str, about: str = "") -> str:
-        """Return what is typed unseen for a setting; empty: none."""
+        """Return a setting's value, typed hidden; empty: none."""
         while True:
             text = self._terminal.ask(f"{about or self._about[name][1]} (Enter: {otherwise}): ", hidden=True).strip()
             try:
@@ -211,27 +213,27 @@ class _Asking:
             return text
 
     def _kept(self, names: list[str]) -> bool:
-        """Whether these settings stay as they are: the environment goes before the file, and what stands in the file is
-        replaced only if somebody says so."""
+        """Return True if these settings stay as they are: the environment wins over the file, and values in the file
+        are replaced only if the person says so."""
         held = [name for name in names if self._set.get(name)]
         if not held:
             return False
         outside = [name for name in held if name in self._environment]
         if outside:
-            self._terminal.say(f"{' and '.join(outside)} is set in the environment, which goes before {self.file}.")
+            self._terminal.say(f"{' and '.join(outside)} is set in the environment, which wins over {self.file}.")
             return True
         answer = self._terminal.ask(f"{self.file} sets {' and '.join(held)}. Replace? [y/N]: ")
         return answer.strip().lower() not in _YES
 
     def _try(self, what: str, check: Callable[[], Awaitable[list[Finding]]]) -> bool:
-        """Show what a check finds; return False if what was typed is refused."""
+        """Show a check's findings; return False if the typed value is refused."""
         try:
             found = asyncio.run(_within(check))
         except (SettingsError, SetupRefused) as error:
             found = [Finding.bad(str(one)) for one in error.args]
         except (BotError, TimeoutError) as error:
             why = str(error) or "no answer came in time"
-            found = [Finding.not_asked(f"{why}; taken as it is, `parley doctor` asks again")]
+            found = [Finding.not_asked(f"{why}; accepted without a check, `parley doctor` checks it again")]
         for finding in found:
             self._report(what, finding)
         return all(finding.well for finding in found)
@@ -245,7 +247,7 @@ class _Asking:
         if self._offline:
             return [Finding.not_asked("it looks like a token")]
         found = await check_platform(platform, settings)
-        # The token is right; what else is to be mended there does not make it wrong.
+        # # The token is valid; other problems there do not make it wrong.
         return [finding if finding.well else Finding.note(finding.text) for finding in found]
 
     async def _examine_model(self, given: dict[str, str]) -> list[Finding]:
@@ -266,7 +268,7 @@ class _Asking:
         return [finding for _, finding in found]
 
     def _read(self, kind: Any, given: dict[str, str]) -> Any:
-        """Return settings as they will be: what is written and what was typed.
+        """Return the settings as they will be: those in the file and those typed.
 
         Raises:
             SettingsError: some are malformed.

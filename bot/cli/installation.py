@@ -1,4 +1,4 @@
-"""Which version this is, and where another interpreter finds it."""
+"""The installed version, and the folder from which another interpreter can import it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[__name__.count(".")]
-"""The folder that holds our packages: a clone, or an environment's `site-packages`."""
+"""The folder that contains our packages: a clone, or an environment's `site-packages`."""
 DISTRIBUTION: Final = "parley-chat"
 
 
 def read_version() -> str:
-    """The installed version; "from a clone" where nothing is installed."""
+    """Return the installed version; "from a clone" if none is installed."""
     try:
         return importlib.metadata.version(DISTRIBUTION)
     except importlib.metadata.PackageNotFoundError:
@@ -21,6 +21,7 @@ def read_version() -> str:
 
 
 def package_path() -> dict[str, str]:
-    """The environment in which another interpreter, told to ignore its working directory (`-P`), finds our packages."""
+    """Return an environment in which another interpreter that ignores its working directory (`-P`) finds our
+    packages."""
     installed = str(ROOT) in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
     return {} if installed else {"PYTHONPATH": str(ROOT)}

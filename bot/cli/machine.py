@@ -20,7 +20,7 @@ from tools.contract.findings import Finding
 from tools.contract.network import find_proxy_faults
 
 LEAST_FREE = 200 * 2**20
-"""Bytes of free disk below which an operator should know."""
+"""Bytes of free disk below which the doctor warns."""
 
 
 async def examine_machine(
@@ -34,15 +34,15 @@ async def examine_machine(
     digests: str = "",
     prompt: int = 0,
 ) -> list[Result]:
-    """Look at everything that no service has to be asked about.
+    """Check everything that needs no service.
 
     Args:
-        models: the `provider:name` of every model that may answer.
-        platforms: those that are configured.
-        secret_files: files of the operator's that hold keys and tokens.
+        models: the `provider:name` of every model that can answer.
+        platforms: the configured platforms.
+        secret_files: the operator's files that contain keys and tokens.
         by_web: a platform posts to our public address.
-        digests: what must be the same in all processes that share a database, as `digests_of` returns it.
-        prompt: the tokens that a first question tells the model, beside what the person wrote.
+        digests: the digests of the settings that all processes on one database share, from `digests_of`.
+        prompt: the tokens of a first question's prompt, without the person's message.
     """
     results, usual = await examine_database(core, clock, platforms, digests)
     results += [("settings", Finding.bad(sentence)) for sentence in open_files(secret_files)]
@@ -65,10 +65,11 @@ def open_files(files: Sequence[Path]) -> list[str]:
 
 
 def standing_faults(core: CoreSettings, models: Sequence[str]) -> list[str]:
-    """A sentence for every limit that will not hold and every proxy that cannot be used, as far as the start can tell.
+    """Return a sentence for every limit that will not apply and every proxy that cannot be used, as far as the start
+    can tell.
 
     Args:
-        models: the `provider:name` of every model that may answer.
+        models: the `provider:name` of every model that can answer.
     """
     hears = core.transcribe_model if ":" in core.transcribe_model else ""
     speaks = core.speech_model if ":" in core.speech_model else ""
@@ -80,18 +81,18 @@ def standing_faults(core: CoreSettings, models: Sequence[str]) -> list[str]:
 
 
 def _has_limits(core: CoreSettings) -> bool:
-    """Whether anything is limited in money."""
+    """Return True if there is any limit in dollars."""
     return bool(core.money_per_day or core.money_per_day_person)
 
 
 def _explain_unpriced(model: str) -> str:
-    return f"nobody knows what {model} costs, so no limit in money holds for it: add it to PRICES"
+    return f"the price of {model} is unknown, so no limit in dollars applies to it: add it to PRICES"
 
 
 async def examine_database(
     core: CoreSettings, clock: Clock, platforms: Collection[str] = (), digests: str = ""
 ) -> tuple[list[Result], int]:
-    """Return what was found, and the tokens that a usual question told the model; 0: none was answered yet."""
+    """Return the findings, and the tokens of a usual question's prompt; 0: no question was answered yet."""
     if is_server(core.database_url):
         return await examine_server(core.database_url, clock, platforms, digests)
     try:
@@ -102,23 +103,23 @@ async def examine_database(
     if found is None:
         results = [_examine_place(path)]
     elif found.damage:
-        text = f"{path} is damaged ({found.damage}); the start keeps it under another name and begins a new one"
+        text = f"{path} is damaged ({found.damage}); the start renames it and begins a new one"
         results = [("database", Finding.bad(f"{text}: restore a backup first (parley restore FILE), if there is one"))]
     elif not found.writable:
-        results = [("database", Finding.bad(f"{path} and its folder must be writable for this user"))]
+        results = [("database", Finding.bad(f"this user must be able to write {path} and its folder"))]
     else:
         size = f"{path} is sound, {format_size(found.bytes)}"
         log = f" and {format_size(found.wal_bytes)} in its write-ahead log" if found.wal_bytes else ""
-        mode = "" if found.journal == "wal" else "; the start turns its write-ahead log on"
+        mode = "" if found.journal == "wal" else "; the start switches its write-ahead log on"
         results = [("database", Finding.ok(size + log + mode))]
         if found.older:
-            text = f"{path} is of an earlier version; the next start upgrades it and keeps a copy"
+            text = f"{path} is from an earlier version; the next start upgrades it and keeps a copy"
             results.append(("database", Finding.note(text)))
     if found is not None and found.kept_bytes:
         results.append(("database", Finding.note(_explain_kept(path, found.kept_bytes))))
     for file in database_files(path):
         if mode := open_to_all(file):
-            text = f"every user of this machine can read {file} (mode {mode}); the next start takes that away"
+            text = f"every user of this machine can read {file} (mode {mode}); the next start changes that"
             results.append(("database", Finding.bad(text)))
     home = next(folder for folder in path.parents if folder.exists())
     free = shutil.disk_usage(home).free
@@ -132,17 +133,17 @@ async def examine_database(
 
 def _explain_kept(path: Path, count: int) -> str:
     return (
-        f"{format_size(count)} of copies from earlier are kept beside {path}, with what was deleted since: "
+        f"{format_size(count)} of earlier copies are beside {path}, with data that was deleted since: "
         f"delete {path.name}.before-… and {path.name}.damaged-… when all is well"
     )
 
 
 def _examine_place(path: Path) -> Result:
-    """Check that a database can be created where there is none yet."""
+    """Check that a missing database can be created."""
     home = next(folder for folder in path.parents if folder.exists())
     if home.is_dir() and os.access(home, os.W_OK):
-        return "database", Finding.ok(f"{path} is made at the first start")
-    return "database", Finding.bad(f"{path} cannot be made: {home} is not writable for this user; see DATABASE_URL")
+        return "database", Finding.ok(f"the first start makes {path}")
+    return "database", Finding.bad(f"{path} cannot be made: this user cannot write {home}; see DATABASE_URL")
 
 
 def _examine_prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:
@@ -158,32 +159,32 @@ def _examine_prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:
             cost = f"${price.minute:g} for a minute of speech" if price.minute else cost
             results.append(("prices", Finding.ok(f"{model}: {cost}")))
         elif _has_limits(core):
-            # Where nobody set a limit, it means nothing for a server of one's own.
+            # # An operator who set no limit need not know it about a server of their own.
             wanted = {"money_per_day", "money_per_day_person", "money_per_day_workspace"} & core.model_fields_set
             text = _explain_unpriced(model)
             results.append(("prices", Finding.bad(text) if wanted else Finding.note(text)))
         else:
-            results.append(("prices", Finding.note(f"what {model} costs is not known; /usage counts its tokens")))
+            results.append(("prices", Finding.note(f"the price of {model} is unknown; /usage counts its tokens")))
     return results
 
 
 def examine_quotas(core: CoreSettings, models: Sequence[str], prompt: int) -> list[Result]:
-    """Tell how many people the quotas of a day let ask at once.
+    """Report how many people can ask at once within the daily quotas.
 
     Args:
-        prompt: the tokens that a usual question tells the model.
+        prompt: the tokens of a usual question's prompt.
     """
     try:
         prices = Prices(read_prices(core.prices))
     except SettingsError:
-        return []  # told of already
+        return []  # # reported elsewhere
     question = Usage(int(prompt * PROMPT_MARGIN), ANSWER_TOKENS)
     dearest = max((prices.dollars_of(model, question) or 0.0 for model in models), default=0.0)
     people = count_at_once(core, question.prompt + question.completion, dearest)
     if people is None:
         return [("quotas", Finding.ok("any number of people may ask at once"))]
     text = f"about {people:,} people may ask at once on a fresh day; TOKENS_PER_DAY and MONEY_PER_DAY allow more"
-    return [("quotas", Finding.ok(text) if people else Finding.bad(f"{text}: nobody is answered"))]
+    return [("quotas", Finding.ok(text) if people else Finding.bad(f"{text}: nobody gets an answer"))]
 
 
 def _examine_port(setting: str, host: str, port: int) -> Result:
@@ -196,7 +197,7 @@ def _examine_port(setting: str, host: str, port: int) -> Result:
             listener.bind((host, port))
     except OSError as error:
         if _answers_as_ours(host, port):
-            return name, Finding.ok(f"{what} is served by a running bot")
+            return name, Finding.ok(f"a running bot serves {what}")
         text = f"{setting} {port} at {host} cannot be used ({error.strerror}); choose another or unset it"
         return name, Finding.bad(text)
     return name, Finding.ok(f"{what} is free")

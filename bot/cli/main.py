@@ -1,7 +1,7 @@
-"""The command line: what each command does, and its exit code.
+"""The command line: its commands and their exit codes.
 
-0: done. 1: it failed while running. 2: it cannot start as configured or as called; one sentence says why.
-Heavy imports happen inside the commands, so that `parley --help` answers at once.
+0: done. 1: it failed while running. 2: it cannot start as configured or as called; one sentence says why. Heavy imports
+happen inside the commands, so that `parley --help` answers at once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bot.operations import Outlet
 
     class _Commands(Protocol):
-        """What `add_subparsers` returns, as far as it is used."""
+        """The used part of what `add_subparsers` returns."""
 
         def add_parser(self, name: str, *, help: str, description: str) -> argparse.ArgumentParser: ...
 
@@ -37,13 +37,13 @@ Settings come from the environment or a file .env; .env.example explains each.
 
 
 _UNUSABLE = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP)
-"""What is wrong with a path that an operator named, and not with this program."""
+"""Errors about a path that the operator named, not faults of this program."""
 _CHAT = "the chat's id, as `parley chats` lists it"
-_ADDRESS = "sqlite:///FILE or postgresql://…, or the name of a variable that holds it, so that no password is seen"
+_ADDRESS = "sqlite:///FILE or postgresql://…, or the name of a variable that contains it, so that no password shows"
 
 
 def parser() -> argparse.ArgumentParser:
-    """All commands and their options."""
+    """Return the parser of all commands and their options."""
     from bot.cli.installation import read_version
 
     top = argparse.ArgumentParser(
@@ -59,42 +59,42 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--only",
         choices=("intake", "turns"),
-        help="of several processes on one PostgreSQL this one only receives (intake), or only answers (turns)",
+        help="one of several processes on a PostgreSQL: only receive (intake), or only answer (turns)",
     )
     run.add_argument(
         "--new-settings",
         action="store_true",
-        help="start though processes that run have other settings: they are replaced one by one",
+        help="start even though running processes have other settings, to replace them one by one",
     )
     init = add("init", "ask for tokens, model, owner and database, check each, and write them into .env")
-    init.add_argument("--offline", action="store_true", help="ask no service anything")
-    playground = add("playground", "try it in the browser: no account, no key, nothing leaves")
-    playground.add_argument("--port", type=int, help="where the page is served (8765, or the next free one)")
+    init.add_argument("--offline", action="store_true", help="ask no services")
+    playground = add("playground", "try it in the browser: no account, no key, nothing leaves this machine")
+    playground.add_argument("--port", type=int, help="port of the page (8765, or the next free one)")
     playground.add_argument("--no-browser", action="store_true", help="do not open a browser")
-    playground.add_argument("--data", help="folder that keeps its conversations; default: a temporary one")
+    playground.add_argument("--data", help="folder for its conversations (default: a temporary one)")
     chat = add("chat", "talk to it in this terminal")
-    chat.add_argument("--name", default="me", help="whose conversation to go on with (me)")
+    chat.add_argument("--name", default="me", help="whose conversation to continue (me)")
     tools = add("tools", "list the tools, or run one")
     tools.add_argument("name", nargs="?", help="the tool to run")
     tools.add_argument("arguments", nargs="?", default="{}", help="its arguments as JSON")
-    tools.add_argument("--data", metavar="FILE", type=Path, help="a file that keeps what tools remember")
-    doctor = add("doctor", "check tokens, model and tools, and say what to mend")
-    doctor.add_argument("--offline", action="store_true", help="ask no service anything")
-    usage = add("usage", "show who and what used how many tokens and dollars")
-    usage.add_argument("--days", metavar="N", type=int, default=30, help="today and the days before, N in all (30)")
+    tools.add_argument("--data", metavar="FILE", type=Path, help="a file in which tools keep their data")
+    doctor = add("doctor", "check tokens, model and tools, and say how to fix them")
+    doctor.add_argument("--offline", action="store_true", help="ask no services")
+    usage = add("usage", "show tokens and dollars by day, person, chat and model")
+    usage.add_argument("--days", metavar="N", type=int, default=30, help="days to show, today included (30)")
     usage.add_argument("--json", action="store_true", help="as JSON, every row")
-    _add_chats(add("chats", "list, export or forget stored chats; trace what became of a question"))
-    backup = add("backup", "write a whole copy of the database to a file, also while the bot runs")
-    backup.add_argument("file", metavar="FILE", help="where to; only its owner can read it")
-    backup.add_argument("--overwrite", action="store_true", help="replace a file that exists already")
-    restore = add("restore", "put a backup in place of the database, which is kept beside it")
-    restore.add_argument("file", metavar="FILE", help="what `parley backup` wrote, or a copy that the bot kept")
+    _add_chats(add("chats", "list, export or delete stored chats; trace one question"))
+    backup = add("backup", "write a copy of the whole database to a file, also while the bot runs")
+    backup.add_argument("file", metavar="FILE", help="the file to write; only its owner can read it")
+    backup.add_argument("--overwrite", action="store_true", help="replace an existing file")
+    restore = add("restore", "replace the database with a backup, and keep the old one beside it")
+    restore.add_argument("file", metavar="FILE", help="a file from `parley backup`, or a copy that the bot kept")
     restore.add_argument("--yes", action="store_true", help="do not ask first")
     return top
 
 
 class _Command(argparse.ArgumentParser):
-    """The parser of one command, whose options may stand before, between and after what it is given."""
+    """The parser of one command, whose options can come before, between and after its arguments."""
 
     _intermixed = False
     _has_commands = False
@@ -104,7 +104,7 @@ class _Command(argparse.ArgumentParser):
         return super().add_subparsers(**kwargs)
 
     def parse_known_args(self, args: Iterable[str] | None = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse as the base class does, which takes optional words only side by side, and refuse what is left."""
+        """Parse like the base class, which accepts optional arguments only side by side, and refuse the rest."""
         if self._intermixed:
             return super().parse_known_args(args, namespace)
         self._intermixed = True
@@ -127,20 +127,20 @@ def _add_chats(chats: argparse.ArgumentParser) -> None:
     _add(actions, "list", "list the stored chats, the latest first")
     export = _add(actions, "export", "write one chat to standard output, as JSON: a line for each turn")
     export.add_argument("chat", metavar="ID", help=_CHAT)
-    export.add_argument("--markdown", action="store_true", help="what people saw, to read, in place of JSON")
+    export.add_argument("--markdown", action="store_true", help="as people saw it, to read, instead of JSON")
     forget = _add(actions, "forget", "delete one chat, or everything of one person, for good")
     forget.add_argument("chat", metavar="ID", nargs="?", help=_CHAT)
     forget.add_argument("--person", metavar="PERSON", help="everything of one person in all chats, as telegram:123")
     forget.add_argument("--yes", action="store_true", help="do not ask first")
-    move = _add(actions, "move", "copy everything from one database to another, of either kind, and compare")
+    move = _add(actions, "move", "copy everything from one database to another of either kind, and compare")
     move.add_argument("source", metavar="FROM", help=_ADDRESS)
-    move.add_argument("target", metavar="TO", help=f"{_ADDRESS}; empty, or what a move that was cut off left")
+    move.add_argument("target", metavar="TO", help=f"{_ADDRESS}; empty, or left by an interrupted move")
     trace = _add(actions, "trace", "show what is stored of one question: its calls, messages and error")
-    trace.add_argument("reference", metavar="REFERENCE", help="the six signs that the person was shown, as a1b2c3")
+    trace.add_argument("reference", metavar="REFERENCE", help="the six characters that the person saw, as a1b2c3")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command; the exit code. Until the process ends, all that it writes goes through one outlet."""
+    """Run one command; return the exit code. All output passes through one outlet until the process ends."""
     options = parser().parse_args(list(arguments))
     from bot.contract import BotError, SettingsError
     from bot.operations import Outlet, set_up
@@ -157,13 +157,13 @@ def main(arguments: Sequence[str]) -> int:
             print(f"parley: {outlet.line(str(problem))}", file=sys.stderr)  # noqa: T201
         return 2 if isinstance(error, SettingsError) else 1
     except BrokenPipeError:
-        # Whoever reads has read enough, as `head` does. The interpreter would complain at its end about what is left.
+        # # The reader closed the pipe, as `head` does. Otherwise the interpreter would complain at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 130
     except OSError as error:
         if error.filename is None or error.errno not in _UNUSABLE:
             raise
-        # Also where it is only looked whether a file is there, in a folder that is closed to this user.
+        # # Also raised by looking for a file in a folder that this user may not enter.
         said = f"{os.fsdecode(error.filename)!r} cannot be used by this user: {error.strerror}"
         print(f"parley: {outlet.line(said)}", file=sys.stderr)  # noqa: T201
         return 2
@@ -181,7 +181,7 @@ def _run_command(options: argparse.Namespace, outlet: Outlet) -> int:
     if options.command in ("run", None):
         from bot.operations import keep_compact
 
-        keep_compact()  # before much is loaded
+        keep_compact()  # # before much is loaded
     configuration = configured(outlet)
     if options.command is None and not configuration.configured:
         return _run_playground(parser().parse_args(["playground"]))
@@ -224,7 +224,7 @@ async def _look_after_chats(database_url: str, options: argparse.Namespace) -> i
             return await chats.export(database_url, options.chat, markdown=options.markdown)
         case "forget":
             if (options.chat is None) == (options.person is None):
-                raise SettingsError("forget what? Either one chat (ID) or one person (--person telegram:123)")
+                raise SettingsError("delete what? Either one chat (ID) or one person (--person telegram:123)")
             if options.person is not None:
                 return await chats.forget_person(database_url, options.person, sure=options.yes)
             return await chats.forget(database_url, options.chat, sure=options.yes)
@@ -239,7 +239,7 @@ async def _look_after_chats(database_url: str, options: argparse.Namespace) -> i
 
 
 def configured(outlet: Outlet) -> Configuration:
-    """All settings. Secrets are masked before one is checked, so that no complaint shows them."""
+    """Return all settings. Secrets are masked before any is checked, so that no error message shows one."""
     from bot.configuration import configure, settings_classes
     from bot.environment import env_file
     from bot.settings import secrets_of
@@ -249,7 +249,7 @@ def configured(outlet: Outlet) -> Configuration:
 
 
 def _warnings(configuration: Configuration) -> list[str]:
-    """Return what is to be said of the settings before anything else."""
+    """Return the warnings about the settings that come before anything else."""
     from bot.cli.machine import open_files
 
     return [*configuration.strays.sentences, *open_files(configuration.secret_files)]
@@ -274,10 +274,10 @@ def _run(configuration: Configuration, outlet: Outlet, options: argparse.Namespa
 
 
 def _run_playground(options: argparse.Namespace) -> int:
-    """Replace this process by the playground's: it imports nothing of ours and starts the bot as its child."""
+    """Replace this process by the playground's, which imports none of our code and starts the bot as its child."""
     from bot.cli.installation import package_path
 
-    # -P: a folder `playground` in the working directory is somebody else's.
+    # # -P: a folder `playground` in the working directory is somebody else's.
     command = [sys.executable, "-P", "-m", "playground"]
     if options.port is not None:
         command += ["--port", str(options.port)]

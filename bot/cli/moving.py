@@ -1,4 +1,4 @@
-"""`parley chats move`: everything from one database into another, of either kind."""
+"""`parley chats move`: copies everything from one database into another, of either kind."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 async def move(source: str, target: str) -> int:
-    """Copy, compare, and say what to do next; the exit code. What was cut off is gone on with by the same command.
+    """Copy, compare, and print the next step; return the exit code. The same command continues an interrupted copy.
 
     Raises:
-        SettingsError: one of them is no address, in use, or the target holds something else.
-        StoreError: one of them cannot be used now, or what arrived is not what was there.
+        SettingsError: an address is invalid or in use, or the target contains something else.
+        StoreError: a database cannot be used now, or the copy differs from the source.
     """
     there, here = _address(source), _address(target)
     if absent := explain_absence(there):
@@ -36,7 +36,7 @@ async def move(source: str, target: str) -> int:
         async with Store.open(there, clock=clock) as old, Store.open(here, clock=clock) as new:
             moved = await copy_store(old, new, _Progress())
     chats, turns, rows = count_of(moved.chats, "chat"), count_of(moved.turns, "turn"), count_of(moved.rows, "row")
-    print(f"{chats} and {turns} are in {target} now ({rows}, each compared); {source} is as it was")  # noqa: T201
+    print(f"{chats} and {turns} are now in {target} ({rows}, each compared); {source} is unchanged")  # noqa: T201
     if moved.waiting:
         print(f"{count_of(moved.waiting, 'question')} without an answer yet: the next start answers")  # noqa: T201
     print("Set DATABASE_URL to the new address, and start the bot.")  # noqa: T201
@@ -47,7 +47,7 @@ def _address(said: str) -> str:
     if not _VARIABLE.fullmatch(said):
         return said
     if not (held := os.environ.get(said, "")):
-        raise SettingsError(f"The variable {said} is not set, or empty: export it, or write the address in its place.")
+        raise SettingsError(f"The variable {said} is not set, or empty: export it, or write the address instead.")
     return held
 
 
@@ -56,7 +56,7 @@ def _identity(url: str) -> str:
 
 
 class _Progress:
-    """A bar at a terminal; elsewhere a line for each tenth."""
+    """A progress bar in a terminal; elsewhere a line for each tenth."""
 
     def __init__(self) -> None:
         self._said = -1

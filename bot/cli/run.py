@@ -27,11 +27,11 @@ async def run(
     *,
     new_settings: bool = False,
 ) -> None:
-    """`parley run`: until SIGTERM or Ctrl-C; a second one ends the process at once.
+    """Run `parley run` until SIGTERM or Ctrl-C; a second signal ends the process at once.
 
     Args:
-        only: `intake` or `turns`: of several processes this one does only that.
-        new_settings: processes that run may have other settings.
+        only: `intake` or `turns`: the only half that this process does, of several.
+        new_settings: running processes may have other settings.
 
     Raises:
         SettingsError: it cannot start as configured.
@@ -45,7 +45,7 @@ async def run(
     adapters = open_adapters(configuration, names)
     with stop.while_starting():
         async with _take_part(configuration, only, new_settings) as (mine, part):
-            from bot.app import App  # loads everything, which takes a second: a signal ends the start meanwhile
+            from bot.app import App  # # loads everything, which takes a second; a signal ends the start meanwhile
 
             async with App(mine, adapters, outlet=outlet, **part) as app:
                 stop.started()
@@ -63,7 +63,7 @@ async def _take_part(
     """Be the one process of a SQLite file, or one of those that share a PostgreSQL database.
 
     Yields:
-        The configuration for this process, and what `App` has to know of it.
+        The configuration for this process, and what `App` needs to know about it.
     """
     from bot.store import is_idle_on_server, is_server, list_processes, lock_database, prepare_server
 
@@ -72,7 +72,7 @@ async def _take_part(
         if only is not None:
             raise SettingsError(
                 f"--only {only} is for several processes on one PostgreSQL (DATABASE_URL=postgresql://…): "
-                "with a SQLite file one process does everything."
+                "with a SQLite file one process does both."
             )
         with lock_database(core.database_url, "run"):
             yield configuration, {}
@@ -82,7 +82,7 @@ async def _take_part(
     from bot.intake import Fleet, Role, refuse_differences, refuse_other_bots
 
     clock, digests = SystemClock(), digests_of(configuration)
-    # Before a later version's tables are made.
+    # # before a later version's tables are made
     others = await asyncio.to_thread(list_processes, core.database_url)
     refuse_other_bots(digests, others)
     if not new_settings:
@@ -101,7 +101,7 @@ async def _take_part(
     )
     async with opening as fleet:
         own = core.model_copy(update={"database_url": fleet.address_of(core.database_url)})
-        log.info("process %r shares the database with whoever else uses it", name)
+        log.info("process %r shares the database with the other processes on it", name)
         if not (role.receives and role.answers):
             log.info("this process %s", "only receives" if role.receives else "only answers")
         part = {"ownership": fleet, "locks": fleet, "sessions": fleet, "members": fleet, "worker": fleet.worker}

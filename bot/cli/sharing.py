@@ -1,4 +1,4 @@
-"""What must be the same in all processes that share a database."""
+"""The settings that all processes on one database must share."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from bot.configuration import Configuration
 from bot.intake import digest, digest_of_bot
 
 _OWN = {"database_url", "http_host", "http_port", "web_host", "web_port", "log_level", "log_format"}
-"""Settings that are a machine's own."""
+"""Settings of one machine."""
 _FILES = {"channels_file", "mcp_config"}
-"""Settings that name a file, whose content must be the same wherever it is."""
+"""Settings that name a file, whose content must be the same in every process."""
 
 
 def digests_of(configuration: Configuration) -> str:
-    """Return a digest of each setting that must be the same in all processes, as `NAME=digest` with spaces between, and
-    of which bot it is on each platform.
+    """Return a digest of each setting that all processes must share, as `NAME=digest` separated by spaces, and of the
+    bot's identity on each platform.
 
-    Of keys it says only whether they are set.
+    For keys it includes only whether they are set.
     """
     groups = (configuration.core, *configuration.platforms.values(), *configuration.tools.values())
     pairs = dict(pair for settings in groups for pair in _values_of(settings))
@@ -28,7 +28,7 @@ def digests_of(configuration: Configuration) -> str:
 
 
 def _values_of(settings: object) -> Iterator[tuple[str, bytes]]:
-    assert hasattr(settings, "__iter__")  # a model of pydantic: each field with its value
+    assert hasattr(settings, "__iter__")  # # a pydantic model: each field with its value
     for name, value in settings:
         if name in _FILES:
             yield name.upper(), _content_of(str(value))
@@ -40,4 +40,4 @@ def _content_of(file: str) -> bytes:
     try:
         return Path(file).expanduser().read_bytes() if file else b""
     except OSError:
-        return b""  # who reads it says so
+        return b""  # # its reader reports it

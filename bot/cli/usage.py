@@ -1,4 +1,4 @@
-"""`parley usage`: who and what used how many tokens and dollars, by day, person, chat and model."""
+"""`parley usage`: tokens and dollars by day, person, chat and model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.settings import CoreSettings
 from bot.store import Store, Used, explain_absence
 
 MOST_ROWS = 20
-"""People, chats and models that the table shows; the rest is one row."""
+"""Most people, chats and models in the table; one more row sums up the rest."""
 _MOST_DAYS = 9999
 _NO_MODEL = "(no model)"
 _COLUMNS = ("questions", "tokens", "dollars")
@@ -21,7 +21,7 @@ _COLUMNS = ("questions", "tokens", "dollars")
 
 @dataclass(slots=True)
 class Sum:
-    """What was used under one name."""
+    """The usage under one name."""
 
     questions: int = 0
     prompt: int = 0
@@ -46,14 +46,14 @@ class Sum:
 
 
 async def print_usage(core: CoreSettings, days: int, *, as_json: bool, clock: Clock | None = None) -> int:
-    """Print what was used today and in the days before (UTC), `days` in all; the exit code.
+    """Print the usage of today and the days before (UTC), `days` in all; return the exit code.
 
     Raises:
-        SettingsError: `days` is no number of days.
+        SettingsError: `days` is not a valid number of days.
         StoreError: the database cannot be used.
     """
     if not 1 <= days <= _MOST_DAYS:
-        raise SettingsError(f"--days must be a number from 1 to {_MOST_DAYS}, and is {days}")
+        raise SettingsError(f"--days must be a number from 1 to {_MOST_DAYS}, not {days}")
     clock = clock or SystemClock()
     if absent := explain_absence(core.database_url):
         print(json.dumps(_as_json(days, [], {}, set())) if as_json else f"nothing was asked yet: {absent}")  # noqa: T201
@@ -108,7 +108,7 @@ def _lines(days: int, rows: Sequence[Used], names: dict[str, str], unknown: set[
     if not rows:
         yield f"Nothing was asked {period} (UTC)."
         return
-    yield f"Used {period} (UTC) by the questions that are stored:"
+    yield f"Used {period} (UTC) by the stored questions:"
     width = max(len(key) for row in rows for key in (row.person, row.place, row.model, _NO_MODEL))
     by_day = [*sorted(_sums(rows, _day).items()), ("all", _total(rows))]
     tables = {
@@ -126,12 +126,12 @@ def _lines(days: int, rows: Sequence[Used], names: dict[str, str], unknown: set[
             yield f"{key or _NO_MODEL:{width}}  " + "".join(f"{cell:>15}" for cell in cells) + name
     yield ""
     if unknown:
-        yield f"Unknown, and not counted in dollars, is the price of {', '.join(sorted(unknown))}: PRICES sets it."
-    yield "Not in it: chats that were forgotten, and summaries and tool choices made beside the questions."
+        yield f"Without a known price, and so not in dollars: {', '.join(sorted(unknown))}. PRICES adds prices."
+    yield "Not counted: deleted chats, and summaries and tool choices made beside the questions."
 
 
 def _shortened(sums: dict[str, Sum]) -> list[tuple[str, Sum]]:
-    """The rows that used most, and the others as one."""
+    """Return the rows with the highest usage, and the others as one."""
     largest = _largest(sums)
     if len(largest) <= MOST_ROWS + 1:
         return largest

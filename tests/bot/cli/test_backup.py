@@ -66,12 +66,12 @@ def test_a_restore_asks_first_and_says_what_is_replaced(parley: Typist, typed: s
 
     lines = told.out.splitlines()
     assert "backup.db holds 3 chats and 3 turns" in lines[0] and "parley.db holds 3 chats and 3 turns" in lines[1]
-    assert lines[2].startswith("Replace it by the backup? What is there now is kept beside it. [y/N]")
+    assert lines[2].startswith("Replace it with the backup? The present database is kept beside it. [y/N]")
     assert told.code == (0 if restored else 1)
     assert ("nothing was restored" in told.err) is not restored
     assert len(list((parley.folder / "data").glob("*.before-restore-*"))) == restored
     if restored:
-        assert "was restored; what was there is kept as" in told.out and "the next start upgrades it" in told.out
+        assert "was restored; the previous database is kept as" in told.out and "the next start upgrades it" in told.out
 
 
 def test_a_restore_in_place_of_what_cannot_be_read_says_so(parley: Typist) -> None:

@@ -227,7 +227,7 @@ async def test_every_model_that_may_answer_is_asked(world: World) -> None:
     [
         ({}, 0, "ok", "openai:gpt-4o-mini-transcribe transcribes voice messages"),
         ({"TRANSCRIBE_MODEL": "openai:whisper-1"}, 0, "ok", "openai:whisper-1 transcribes voice messages"),
-        ({"TRANSCRIBE_MODEL": "off"}, 0, "note", "voice messages are not transcribed; TRANSCRIBE_MODEL names"),
+        ({"TRANSCRIBE_MODEL": "off"}, 0, "note", "voice messages are not transcribed; set TRANSCRIBE_MODEL"),
         (
             {"TRANSCRIBE_MODEL": "local:/no/such"},
             1,
@@ -249,7 +249,7 @@ async def test_what_transcribes_voice_messages_is_asked(
 @pytest.mark.parametrize(
     ("settings", "code", "verdict", "said"),
     [
-        ({}, 0, "note", "answers are not spoken (/voice); SPEECH_MODEL names a model that does it"),
+        ({}, 0, "note", "answers are not spoken (/voice); set SPEECH_MODEL to change that"),
         ({"SPEECH_MODEL": "openai:gpt-4o-mini-tts"}, 0, "ok", "openai:gpt-4o-mini-tts speaks answers (/voice)"),
         ({"SPEECH_MODEL": "openai:gone"}, 1, "BAD", "answers are not spoken: openai:gone is not known"),
         ({"SPEECH_MODEL": "openai:tts-1", "SPEECH_VOICE": "me"}, 1, "BAD", "answers are not spoken: openai:tts-1"),
@@ -310,8 +310,8 @@ async def test_the_database_is_looked_at_and_not_touched(world: World) -> None:
 
     assert sound.code == 0 and "is sound" in sound.of("database")[0][1]
     assert sound.of("unfinished") == [
-        ("note", "2 on slack: answered at the next start, for which slack has to be configured again"),
-        ("note", "1 on telegram: answered at the next start, for which telegram has to be configured again"),
+        ("note", "2 on slack: answered at the next start; slack must be configured again for them"),
+        ("note", "1 on telegram: answered at the next start; telegram must be configured again for them"),
     ]
     assert bad.code == 1 and "is damaged" in bad.of("database")[0][1]
     assert damaged.read_bytes() == spoiled
@@ -333,10 +333,11 @@ async def test_an_older_database_and_the_copies_that_are_kept_are_named(world: W
 
     assert [word for word, _ in older.of("database")] == ["ok", "note"] and older.code == 0
     assert (
-        "parley.db is of an earlier version; the next start upgrades it and keeps a copy" in older.of("database")[1][1]
+        "parley.db is from an earlier version; the next start upgrades it and keeps a copy"
+        in older.of("database")[1][1]
     )
     assert [word for word, _ in upgraded.of("database")] == ["ok", "note"]
-    assert "212 KiB of copies from earlier are kept beside" in upgraded.of("database")[1][1]
+    assert "212 KiB of earlier copies are beside" in upgraded.of("database")[1][1]
 
 
 async def test_wrong_settings_of_the_machine_are_sentences(world: World) -> None:
@@ -387,7 +388,7 @@ async def test_the_port_of_the_public_address_is_looked_at(world: World) -> None
         taken = await world.doctor("--offline", **by_web, WEB_PORT=str(port))
     free = await world.doctor("--offline", **by_web, WEB_PORT=str(web.port))
 
-    assert ours.of("web") == [("ok", f"127.0.0.1:{web.port} is served by a running bot")]
+    assert ours.of("web") == [("ok", f"a running bot serves 127.0.0.1:{web.port}")]
     [(verdict, text)] = taken.of("web")
     assert verdict == "BAD" and text.startswith(f"WEB_PORT {port} at 127.0.0.1 cannot be used")
     assert free.of("web") == [("ok", f"127.0.0.1:{web.port} is free")]
@@ -409,7 +410,7 @@ async def test_a_price_of_ones_own_is_known(world: World) -> None:
         ({"tokens_per_day": 125_000}, "about 21 people may ask at once"),
         ({"money_per_day": 1.0, "prices": ["openai:scripted=1/0.1/10"]}, "about 58 people may ask at once"),
         ({"tokens_per_day": 0, "money_per_day": 0.0}, "any number of people may ask at once"),
-        ({"tokens_per_day": 2_000}, "nobody is answered"),
+        ({"tokens_per_day": 2_000}, "nobody gets an answer"),
     ],
 )
 def test_how_many_people_may_ask_at_once_is_told(settings: RawObject, told: str) -> None:

@@ -265,7 +265,7 @@ def test_an_unknown_chat_id_is_a_sentence(parley: Parley) -> None:
 def test_who_or_what_is_to_be_forgotten_has_to_be_said_once(parley: Parley, words: tuple[str, ...]) -> None:
     told = parley("chats", "forget", *words)
 
-    assert told.code == 2 and "forget what? Either one chat (ID) or one person" in told.err
+    assert told.code == 2 and "delete what? Either one chat (ID) or one person" in told.err
 
 
 def test_to_look_for_chats_where_none_are_kept_makes_no_database(parley: Parley, tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_what_another_program_keeps_of_a_deleted_chat_is_said(
         told = parley("chats", "forget", "--yes", "telegram:42/7")
 
     assert told.code == 0 and told.out.endswith(" forgotten\n")
-    assert "another program reads the database, so its files still hold what was deleted" in told.err
+    assert "another program is reading the database, so its files still contain the deleted data" in told.err
 
 
 def test_a_person_is_forgotten_only_by_a_yes_and_by_a_right_id(parley: Parley, tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_a_person_is_forgotten_only_by_a_yes_and_by_a_right_id(parley: Parley, t
     assert parley("chats", "--person", "telegram:7").code == 2
     assert kept.code == 1 and "nothing was deleted" in kept.err
     assert gone.code == 0 and "Delete everything of telegram:7 for good (0 turns, 1 fact, 0 reminders)?" in gone.out
-    assert "nothing is kept of telegram:7" in parley(*forget, "telegram:7", "--yes").err
+    assert "nothing is stored of telegram:7" in parley(*forget, "telegram:7", "--yes").err
 
 
 async def _keep_a_fact(folder: Path) -> None:

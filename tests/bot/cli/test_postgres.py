@@ -252,11 +252,11 @@ def test_the_doctor_says_who_shares_the_database_and_what_is_wrong_there(
         told = said()
         assert "process east 42: only receives" in told and "its clock is 90.0 s behind the database's" in told
         assert "BAD        processes: no process answers: what people write is stored" in told
-        assert "BAD        processes: east 42 has other settings than are read here: MODEL" in told
+        assert "BAD        processes: east 42 has other settings than this folder: MODEL" in told
     monkeypatch.setattr("bot.cli.fleetcheck.CONNECTIONS_EACH", 10_000)
     monkeypatch.setattr("bot.contract.clock.SystemClock.wall", lambda _: time.time() + 3_600)
     told = said()
-    assert "connections are open: one process more needs 10000; raise max_connections, or run fewer" in told
+    assert "connections are open; one more process needs 10000: raise max_connections, or run fewer" in told
     assert re.search(
         r"^BAD +clock: this machine's clock is 3(600|599)\.\d s ahead of the database's", told, re.MULTILINE
     )

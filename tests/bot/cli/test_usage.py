@@ -85,7 +85,7 @@ async def test_an_operator_reads_who_and_what_used_how_much(asked: Asked) -> Non
     assert ["telegram:7", "2", "2,400", "0.0300", "Ada", "L."] in lines
     assert ["slack:T1/C1", "2", "2,400", "0.0000"] in lines
     assert ["openai:gpt-5-mini", "2", "2,400", "0.0300"] in lines
-    unknown = "Unknown, and not counted in dollars, is the price of openai:unheard-of: PRICES sets it."
+    unknown = "Without a known price, and so not in dollars: openai:unheard-of. PRICES adds prices."
     assert unknown.split() in lines
 
 
@@ -141,7 +141,7 @@ def test_what_is_no_number_of_days_is_one_sentence(inside: Inside, tmp_path: Pat
     told = inside.run("usage", "--days", days, folder=tmp_path, environment={"PARLEY_ENV_FILE": ""})
 
     assert told.code == 2
-    assert told.err == f"parley: --days must be a number from 1 to 9999, and is {days}\n"
+    assert told.err == f"parley: --days must be a number from 1 to 9999, not {days}\n"
 
 
 def test_the_command_reads_the_database_of_the_settings(inside: Inside, tmp_path: Path) -> None:

@@ -236,7 +236,7 @@ NOT_WORKING = {
     "slip in the environment": ({"OPENAI_APIKEY": KEY}, "OPENAI_APIKEY in the environment is no setting"),
     "another program's name in the environment": ({"TZ": "Europe/Berlin"}, "which calls it TIME_ZONE"),
     "other programs' names in .env": ({}, "passed over in .env: POSTGRES_PASSWORD, COMPOSE_FILE (no settings"),
-    "price missing": ({"MONEY_PER_DAY": "5"}, "nobody knows what openai:scripted costs, so no limit in money holds"),
+    "price missing": ({"MONEY_PER_DAY": "5"}, "the price of openai:scripted is unknown, so no limit"),
     "half of Slack beside it": ({"SLACK_BOT_TOKEN": "xoxb-1-2-abcd"}, "slack is off: SLACK_APP_TOKEN is not set"),
     "token refused, the last platform": ({}, "TELEGRAM_BOT_TOKEN is refused by Telegram: copy it again from BotFather"),
 }  # fmt: skip

@@ -71,7 +71,7 @@ async def test_everything_is_moved_to_either_kind_and_no_id_is_given_twice(
     assert await move(f"sqlite:///{full}", url) == 0
 
     said = capsys.readouterr()
-    assert "3 chats and 30 turns are in" in said.out and "1 question without an answer" in said.out
+    assert "3 chats and 30 turns are now in" in said.out and "1 question without an answer" in said.out
     assert "100 %" in said.err
     async with Store.open(url, clock=clock) as store:
         assert await told_of(store) == before

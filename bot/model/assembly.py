@@ -172,9 +172,10 @@ class ChatAssembly(Assembly):
             if isinstance(whole, dict):
                 self.begun = delta.progress = True
                 self._whole = whole
-            if choice.get("finish_reason") == "error":
-                raise StreamFault(error or "finish_reason is error")
-            self._finish(choice.get("finish_reason"), delta)
+            if reason := choice.get("finish_reason"):
+                if reason == "error":
+                    raise StreamFault(error or "finish_reason is error")
+                self._finish(reason, delta)
 
     def close(self, delta: Delta) -> None:
         whole, self._whole = self._whole, {}

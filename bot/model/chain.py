@@ -62,11 +62,8 @@ class Chain:
 
     def __init__(self, clients: Sequence[Link]) -> None:
         self._clients = tuple(clients)
-
-    @property
-    def name(self) -> str:
+        self.name = self._clients[0].name
         """The first one's `provider:name`; `Answer.model` says which one answered."""
-        return self._clients[0].name
 
     def each(self, wrap: Callable[[Link], Link]) -> Chain:
         """The same models, each with something around it."""

@@ -62,15 +62,15 @@ class Declarations:
 
     def of(self, specs: Iterable[ToolSpec]) -> list[Declared]:
         """They are shared with other requests: nobody may change them."""
-        return [self._declared(spec) for spec in specs]
-
-    def _declared(self, spec: ToolSpec) -> Declared:
-        known = self._known.get(spec.name)
-        if known is None or known[0] is not spec:
-            if len(self._known) >= _MOST_DECLARED:
-                self._known.clear()
-            known = self._known[spec.name] = (spec, Declared(self._form(tool_schema(spec))))
-        return known[1]
+        declared: list[Declared] = []
+        for spec in specs:
+            known = self._known.get(spec.name)
+            if known is None or known[0] is not spec:
+                if len(self._known) >= _MOST_DECLARED:
+                    self._known.clear()
+                known = self._known[spec.name] = (spec, Declared(self._form(tool_schema(spec))))
+            declared.append(known[1])
+        return declared
 
 
 def tool_schema(spec: ToolSpec) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from itertools import count, groupby
 from typing import TypeVar
@@ -119,7 +119,7 @@ class Pacer:
         if not at_once and purpose is Purpose.FIRST:
             grant.needed_at = grant.not_before = grant.due + COLLECT
         elif not at_once:
-            spread = max((self._scope_of(one).spread(now) for one in grant.cost.budgets), default=0.0)
+            spread = max((scope.spread(now) for scope in self._scopes_of(grant.cost.budgets)), default=0.0)
             grant.needed_at, grant.not_before = reader.needs_at, reader.fresh_at(spread)
         if reader.in_pieces:
             grant.needed_at = float("inf")
@@ -131,7 +131,7 @@ class Pacer:
     def _gap(self, reader: Reader) -> float:
         """Return about how long after this call of a reply its next one will be."""
         now = self._clock.monotonic()
-        scopes = [(self._scope_of(one), self._asked.coming_to(one)) for one in reader.budgets]
+        scopes = [(scope, self._asked.coming_to(scope.budget)) for scope in self._scopes_of(reader.budgets)]
         # About a second later a reader of short first words needs more.
         return max((scope.gap(now, coming + scope.crowd(now, 1.0)) for scope, coming in scopes), default=0.0)
 
@@ -146,12 +146,11 @@ class Pacer:
         if not self.may_call():
             return None
         now = self._clock.monotonic()
-        for budget in cost.budgets:
-            scope = self._scope_of(budget)
+        for scope in self._scopes_of(cost.budgets):
             leaves = scope.leaves(purpose, needed=purpose is not Purpose.TYPING)
             if purpose is Purpose.TYPING:
                 # Words are worth more than the sign that they will come.
-                leaves = max(leaves, scope.beginning + self._asked.coming_to(budget))
+                leaves = max(leaves, scope.beginning + self._asked.coming_to(scope.budget))
             if scope.ready_at(now, leaves) > now:
                 return None
         self._occupy(cost, now, purpose)
@@ -162,24 +161,24 @@ class Pacer:
     def answered(self, cost: CallCost) -> None:
         """Record that a call was answered: its windows run from now on."""
         now = self._clock.monotonic()
-        for budget in cost.budgets:
-            self._scope_of(budget).answer(now)
+        for scope in self._scopes_of(cost.budgets):
+            scope.answer(now)
         self.pump()
 
     def returned(self, cost: CallCost) -> None:
         """Record that a granted call was not made."""
-        for budget in cost.budgets:
-            self._scope_of(budget).in_flight -= 1
+        for scope in self._scopes_of(cost.budgets):
+            scope.in_flight -= 1
         self.pump()
 
     def refused(self, cost: CallCost, scope: str, retry_after: float) -> None:
         """Record that the platform refused a call for `retry_after` seconds; empty `scope`: in its narrowest budget."""
         now = self._clock.monotonic()
         if chosen := [budget for budget in cost.budgets if budget.scope == scope] or cost.budgets:
-            known = self._scope_of(chosen[0])
+            [known] = self._scopes_of(chosen[:1])
             told = known.closed_until > now + PATIENCE
             known.refuse(now, retry_after)
-            self._metrics.refusals.add(_platform(cost))
+            self._metrics.refusals.add(platform_of(cost.budgets[0]))
             if retry_after > PATIENCE:
                 self._turn_away(known, told)
         self.pump()
@@ -201,7 +200,7 @@ class Pacer:
 
     def opens_at(self, cost: CallCost) -> float:
         """Return the monotonic time until which a refusal blocks this call; not in the future if none does."""
-        return max((self._scope_of(budget).closed_until for budget in cost.budgets), default=float("-inf"))
+        return max((scope.closed_until for scope in self._scopes_of(cost.budgets)), default=float("-inf"))
 
     def enter(
         self, budgets: tuple[RateBudget, ...], pace: Pace | None = None, *, calm: bool = False, resumed: bool = False
@@ -218,11 +217,11 @@ class Pacer:
         new = [budget for budget in budgets if resumed and budget.scope not in self._scopes]
         self._count(reader, 1)
         now = self._clock.monotonic()
-        for budget in budgets:
+        for scope in self._scopes_of(budgets):
             # However long a busy machine takes to begin: a hundred at once are no stream.
-            self._scope_of(budget).come(self._asked.asked_at, now)
-        for budget in new:
-            self._scope_of(budget).assume_spent(now)
+            scope.come(self._asked.asked_at, now)
+        for scope in self._scopes_of(new):
+            scope.assume_spent(now)
         return reader
 
     def expecting(self, platform: str, *, anew: bool = False) -> AbstractContextManager[None]:
@@ -238,8 +237,7 @@ class Pacer:
         """Count a reply in the budgets it draws on (1), or no longer (-1)."""
         for platform in {platform_of(budget) for budget in reader.budgets}:
             self._asked.count(platform, -by)
-        for budget in reader.budgets:
-            scope = self._scope_of(budget)
+        for scope in self._scopes_of(reader.budgets):
             scope.live += by
             scope.calm += by * reader.calm
             scope.beginning += by * (reader.seen_at is None)
@@ -248,8 +246,8 @@ class Pacer:
     def seen(self, reader: Reader, text: str) -> None:
         """Record that more of a reply, or for the first time something of it, is shown."""
         if reader.seen_at is None:
-            for budget in reader.budgets:
-                self._scope_of(budget).beginning -= 1
+            for scope in self._scopes_of(reader.budgets):
+                scope.beginning -= 1
         reader.see(text, self._clock.monotonic())
         if not reader.in_pieces:
             self._promise(reader)
@@ -263,7 +261,7 @@ class Pacer:
         if reader.promised:
             return True
         now = self._clock.monotonic()
-        scopes = [self._scope_of(budget) for budget in reader.budgets]
+        scopes = self._scopes_of(reader.budgets)
         if any(scope.closed_until > now + PATIENCE for scope in scopes):
             return False
         if any(scope.budget.shared and scope.end_at(now) > now + ENDS_WITHIN for scope in scopes):
@@ -281,8 +279,8 @@ class Pacer:
         """Leave a call free for the end of a reply: it is on screen."""
         if not reader.promised:
             reader.promised = True
-            for budget in reader.budgets:
-                self._scope_of(budget).promised += 1
+            for scope in self._scopes_of(reader.budgets):
+                scope.promised += 1
 
     def leave(self, reader: Reader) -> None:
         """Unregister a reply that ended."""
@@ -320,15 +318,21 @@ class Pacer:
         """The number of rate budgets in memory."""
         return len(self._scopes)
 
-    def _scope_of(self, budget: RateBudget) -> BudgetState:
-        scope = self._scopes.get(budget.scope)
-        if scope is None:
+    def _scopes_of(self, budgets: Sequence[RateBudget]) -> list[BudgetState]:
+        try:
+            scopes = [self._scopes[budget.scope] for budget in budgets]
+        except KeyError:
             self._sweep()
-            scope = self._scopes[budget.scope] = BudgetState(
-                budget, frozen=self._shares and budget.shared, newest=lambda: self._asked.newest(budget)
-            )
-        if scope.frozen:
-            self.short.set()
+            scopes = [self._scopes.get(budget.scope) or self._begin_scope(budget) for budget in budgets]
+        for scope in scopes:
+            if scope.frozen:
+                self.short.set()
+        return scopes
+
+    def _begin_scope(self, budget: RateBudget) -> BudgetState:
+        frozen = self._shares and budget.shared
+        scope = BudgetState(budget, frozen=frozen, newest=lambda: self._asked.newest(budget))
+        self._scopes[budget.scope] = scope
         return scope
 
     def freeze_shared(self) -> list[Wish]:
@@ -381,8 +385,8 @@ class Pacer:
         if now < (of_use_at := min(grant.needed_at, grant.not_before)):
             return of_use_at, ""
         needed, at, full = now >= grant.needed_at, now, ""
-        for budget in grant.cost.budgets:
-            scope = self._scope_of(budget)
+        for scope in self._scopes_of(grant.cost.budgets):
+            budget = scope.budget
             if grant.purpose is Purpose.AGAIN and not needed and not budget.shared and scope.live > scope.calm:
                 return grant.needed_at, ""  # a chat allows few calls, and somebody waits there
             leaves, expected = scope.leaves(grant.purpose, needed=needed), scope.expected(now)
@@ -401,10 +405,10 @@ class Pacer:
         return at if needed else min(at, grant.needed_at), full
 
     def _occupy(self, cost: CallCost, now: float, purpose: Purpose) -> None:
-        for budget in cost.budgets:
-            self._scope_of(budget).grant(now)
+        for scope in self._scopes_of(cost.budgets):
+            scope.grant(now)
         if cost.budgets:
-            self._metrics.platform_calls.add(_platform(cost), purpose.value)
+            self._metrics.platform_calls.add(platform_of(cost.budgets[0]), purpose.value)
 
     def pump(self) -> None:
         """Grant every call that may be made now, the longest awaited first, and set the timer for the next one."""
@@ -444,7 +448,3 @@ class Pacer:
         await self._clock.sleep(max(0.0, at - self._clock.monotonic()))
         self._timer, self._timer_at = None, float("inf")
         self.pump()
-
-
-def _platform(cost: CallCost) -> str:
-    return platform_of(cost.budgets[0])

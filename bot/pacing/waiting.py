@@ -54,6 +54,7 @@ class Grant:
         "needed_at",
         "not_before",
         "number",
+        "order",
         "purpose",
         "spare",
     )
@@ -67,6 +68,8 @@ class Grant:
         self.purpose = Purpose.FINAL
         self.due = 0.0
         """When somebody has nothing to read without it: the earliest goes first."""
+        self.order = self.due, number
+        """Its sort key in the queue, from when it is queued."""
         self.needed_at = 0.0
         """From when it is made as soon as its budgets allow; before, where enough of them is free."""
         self.not_before = 0.0
@@ -113,11 +116,6 @@ class Grant:
             raise
 
     @property
-    def order(self) -> tuple[float, int]:
-        """Its sort key in the queue."""
-        return self.due, self.number
-
-    @property
     def granted(self) -> bool:
         """True if its call may be made, or was cancelled."""
         return self._future.done()
@@ -142,6 +140,7 @@ class _Queues:
         self._queues: dict[str, list[Grant]] = {}
 
     def add(self, grant: Grant) -> None:
+        grant.order = grant.due, grant.number
         insort(self._queues.setdefault(_shared(grant.cost), []), grant, key=_ORDER)
 
     def remove(self, grant: Grant) -> bool:
@@ -161,7 +160,7 @@ class _Queues:
         queues = {name: iter(list(queue)) for name, queue in self._queues.items()}
         heads = {name: head for name, queue in queues.items() if (head := next(queue, None)) is not None}
         while heads:
-            name = min(heads, key=lambda one: heads[one].order)
+            name = min(heads, key=lambda one: heads[one].order) if len(heads) > 1 else next(iter(heads))
             yield heads[name]
             following = None if name in full else next(queues[name], None)
             if following is None:

@@ -92,13 +92,10 @@ class MeteredModel:
             tokens_once: the same as `count`, of one text that is not seen again.
         """
         self._model = model
+        self.name = model.name
         self._quotas = quotas
         self._count = count
         self._tokens_once = tokens_once or (lambda text: count([text]))
-
-    @property
-    def name(self) -> str:
-        return self._model.name
 
     async def stream(self, request: Request, *, longest_wait: float = math.inf) -> AsyncGenerator[Piece, None]:
         """Ask the model, once the call can be paid; an answer that outgrows what there is ends there, as `length`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from bot.contract import Button, Control
@@ -42,4 +43,9 @@ def buttons_when_done(turn: int, language: str, *, goes_on: bool, speaks: bool) 
 
 
 def _buttons(turn: int, language: str, *controls: Control) -> tuple[Button, ...]:
-    return tuple(Button(control, turn, say(f"button_{control}", language)) for control in controls)
+    return tuple(Button(control, turn, _label(control, language)) for control in controls)
+
+
+@lru_cache(256)
+def _label(control: Control, language: str) -> str:
+    return say(f"button_{control}", language)

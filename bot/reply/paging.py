@@ -68,6 +68,8 @@ class Paginator:
         self._opener = ""
         self._size = 0
         self._closer = ""
+        self._pages: tuple[PageText, ...] | None = None
+        """All of them, once the text that there is has been cut."""
         self._finished = False
         self._closed = False
         """The end of the text is settled: the fence it left open is closed."""
@@ -99,6 +101,8 @@ class Paginator:
     def upto(self, number: int) -> Sequence[PageText]:
         """The pages up to this one, if there are so many, and those after it that are known: all but the last of
         the text are sealed."""
+        if self._pages is not None:
+            return self._pages
         if not self._settle(number + 1) or not self._open:
             return tuple(self._sealed)
         text = "".join(self._open)
@@ -110,7 +114,8 @@ class Paginator:
             len(self._opener),
             len(self._closer),
         )
-        return (*self._sealed, last)
+        self._pages = (*self._sealed, last)
+        return self._pages
 
     @property
     def sealed_ends(self) -> tuple[int, ...]:
@@ -124,6 +129,7 @@ class Paginator:
             return
         if self._finished:
             raise ValueError("this reply is finished: nothing can be added to it")
+        self._pages = None
         if self._border is not None:
             page, at = self._border
             self._border = None
@@ -136,6 +142,7 @@ class Paginator:
     def finish(self) -> None:
         """Say that the text is complete: the last page is sealed too, and a fence left open is closed."""
         self._finished = True
+        self._pages = None
 
     def shrink(self, by: int, page: int = -1) -> bool:
         """Cut a page again because it was `by` units too long once rendered.
@@ -151,6 +158,7 @@ class Paginator:
         size = self._measure(text + target.source)
         if _indivisible(target.source):
             return False
+        self._pages = None
         less = max(by, 1) + max(by, 1) // 8 + 8
         length = max(size - less, floor + (size - floor) // 4, floor + 1)
         self._open = [*(later.source for later in self._sealed[index:]), *self._open]
@@ -171,6 +179,7 @@ class Paginator:
         sentences, text = self._sentences(page)
         if sentences:
             at = len(self._opener) + len(sentences)
+            self._pages = None
             self._open = [text[at:]]
             self._seal(text, at, border_at(text, at, self._length, text[at]))
 
@@ -178,6 +187,7 @@ class Paginator:
         """Seal a page after so many characters of its body; what follows flows anew, as after `shrink`."""
         target = self.upto(page)[page]
         opener = target.body[: target.opened]
+        self._pages = None
         text = opener + "".join((*(later.source for later in self._sealed[page:]), *self._open))
         self._sealed = self._sealed[:page]
         self._start, self._opener, self._closer, self._border = target.start, opener, "", None

@@ -189,7 +189,7 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """Redact the secrets in a whole text, without touching the stream, and make it plain."""
-        return self.mask(to_plain(text))
+        return self.mask(to_plain(text)) if text else text
 
     def mask(self, text: str) -> str:
         """Redact the secrets in a whole text, and leave everything else as it is."""

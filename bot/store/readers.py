@@ -98,7 +98,8 @@ class Readers:
             left = group
             while left:
                 await connection.run_together(partial(_all, left))
-                if left := [read for read in left if self._may_go_well(read)]:
+                failed = [read for read in left if isinstance(read.outcome, DatabaseError) and read.outcome.again]
+                if left := [read for read in failed if self._is_awaited(read)]:
                     await self._clock.sleep(_RETRY)
         except BaseException:
             for read in group:
@@ -112,11 +113,10 @@ class Readers:
             group.clear()
             self._lend_soon()
 
-    def _may_go_well(self, read: _Read[Any]) -> bool:
-        """Return True for a read that failed because the server was away, until nobody waits for it any more."""
-        again = isinstance(read.outcome, DatabaseError) and read.outcome.again
+    def _is_awaited(self, read: _Read[Any]) -> bool:
+        """Return True while somebody waits for a read, and may."""
         late = self._clock.monotonic() - read.asked_at >= _PATIENCE
-        return again and not (late or self._closed or read.done.done())
+        return not (late or self._closed or read.done.done())
 
 
 def _all(group: Sequence[_Read[Any]], db: Session) -> None:

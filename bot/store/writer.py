@@ -161,11 +161,11 @@ class Writer:
     async def _work(self) -> None:
         try:
             while self._waiting or not self._closing:
-                if group := self._next_group():
-                    await self._settle(group)
-                elif not self._closing:
+                if not self._waiting:
                     self._wake.clear()
                     await self._wake.wait()
+                elif group := self._next_group():
+                    await self._settle(group)
         finally:
             self._closing = True
             for job in self._waiting:
@@ -205,7 +205,7 @@ class Writer:
             for one in failed:
                 if one.fault is not Fault.OTHER:
                     self._complain(one)
-            if outcomes and not failed:
+            if self._in_trouble and outcomes and not failed:
                 self._report_recovery()
         for job, outcome in outcomes:
             settle(job.done, outcome)
@@ -215,7 +215,7 @@ class Writer:
         lost: _LostAnswerError | None = None
         while any(not job.done.done() for job in group):
             try:
-                db = await self._reconnect()
+                db = self._db or await self._reconnect()
                 if lost is not None:
                     if await db.run_together(partial(_find_out, lost)):
                         self.commits += 1
@@ -244,13 +244,12 @@ class Writer:
         return []
 
     async def _reconnect(self) -> OpenDatabase:
-        if self._db is None:
-            self._check()  # or a new file would be made where the database was
-            try:
-                self._db = await self._connect()
-            except DatabaseError as error:
-                raise _told_apart(error) from error
-        return self._db
+        self._check()  # or a new file would be made where the database was
+        try:
+            self._db = db = await self._connect()
+        except DatabaseError as error:
+            raise _told_apart(error) from error
+        return db
 
     async def _clean_up(self, error: DatabaseError) -> None:
         """Leave the connection usable after a transaction that failed."""

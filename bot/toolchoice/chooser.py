@@ -23,7 +23,6 @@ from bot.toolsyntax import parse
 from tools.calling.registry import KINDS_OF_PERSONS
 from tools.contract.base import ToolSpec
 from tools.contract.json_values import read_json
-from tools.contract.names import owner
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +114,7 @@ class Chooser:
         index = await self.index(specs)
         order = index.ranked(about, used, self._most // 2)
         named = {spec.name for spec in index.named(question)}
-        foreign = [spec.name for spec in order if owner(spec.name)]
+        foreign = [spec.name for spec in order if spec.name not in index.ours]
         chosen = named | {spec.name for spec in order}.difference(foreign[self._most :])
         if self._decide is not None and specs and not certain:
             wanted = await self._decide(question, order)

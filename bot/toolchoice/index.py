@@ -67,6 +67,8 @@ class ToolIndex:
         self._servers = _by_server(self.specs)
         self._number_of = {spec.name: number for number, spec in enumerate(self.specs)}
         self._ours = [number for number, spec in enumerate(self.specs) if not owner(spec.name)]
+        self.ours = frozenset(self.specs[number].name for number in self._ours)
+        """The names of the tools that no server offers."""
         self._around = [number for one in zip_longest(*self._servers) for number in one if number is not None]
 
     def _inverse(self, documents: float) -> float:
@@ -90,7 +92,8 @@ class ToolIndex:
             if share > 0:
                 for number in numbers:
                     points[number] += share
-        order = sorted([number for number, one in enumerate(points) if one > 0], key=lambda number: -points[number])
+        matching = [number for number, one in enumerate(points) if one > 0]
+        order = sorted(matching, key=points.__getitem__, reverse=True)
         return {self.specs[number].name: points[number] for number in order}
 
     def about(self, question: str, *, ignored: Container[str] = ()) -> set[str]:

@@ -1,8 +1,8 @@
-"""Calls that a person has to allow: the turn that wants one asks and ends, and the decision begins another turn.
+"""Calls that a person must allow: the turn that requests one asks and ends; the decision starts another turn.
 
-Nothing runs and nothing is held while a question waits: no connection to a model, no place in the chat's queue, so
-that other questions of the chat go on. A later question about another call of the same person takes the place of the
-one that waits, `/stop` and `/new` withdraw it, and it ends by itself when its time is over.
+Nothing runs or is held while a question waits: no connection to a model, no place in the chat's queue, so other
+questions in the chat continue. A later question to the same person about another call replaces the waiting one, `/stop`
+and `/new` withdraw it, and it expires by itself.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WAITS = (
 
 
 class Approvals:
-    """Asks, takes decisions, and ends questions whose time is over; one object for the whole process."""
+    """Asks, records decisions, and ends expired questions; one object for the whole process."""
 
     def __init__(
         self, store: Store, settling: Settling, clock: Clock, rules: ToolRuleSettings, limits: Limits = LIMITS
@@ -47,7 +47,7 @@ class Approvals:
         self._seconds = limits.approval_seconds
 
     async def ask(self, draft: Draft, asked: Asked) -> Approval:
-        """Write under an answer what a person is asked, store it before anybody sees it, and return it.
+        """Write the question under an answer, store it before anybody sees it, and return it.
 
         Raises:
             StoreError: it cannot be stored now.
@@ -92,23 +92,23 @@ class Approvals:
         return approval
 
     async def follow(self, asked: Approval) -> None:
-        """Show what was decided about a question until its turn ended.
+        """Show the decision about a question until its turn has ended.
 
         Raises:
-            StoreError: it cannot be looked up now.
+            StoreError: it cannot be loaded now.
         """
         stored = await self._store.approvals.load(asked.turn)
         if stored is not None and stored.state is not asked.state:
             await self._settling.refresh(stored.turn, stored.chat)
 
     async def decide(self, press: int, pressed: ControlPressed) -> Approval | None:
-        """Take the decision of a press by somebody who may; None where the button asks nothing that is known.
+        """Record a press by somebody entitled to decide; return None if the button asks nothing known.
 
         Args:
             press: its inbox row.
 
         Raises:
-            StoreError: it cannot be decided now.
+            StoreError: the decision cannot be recorded now.
         """
         allowed = pressed.control is Control.ALLOW
         approval = await self._store.approvals.decide(pressed.turn, pressed.mark, press, allowed=allowed)
@@ -118,27 +118,27 @@ class Approvals:
         return approval
 
     async def withdraw(self, chat: ChatId, person: str = "") -> bool:
-        """Ask nothing more in a chat, or of what one person wanted there; return whether something was asked."""
+        """Withdraw the questions of a chat, or of one person there; return whether there were any."""
         turns = await self._store.approvals.withdraw(chat, person)
         for turn in turns:
             await self._settling.refresh(turn, chat)
         return bool(turns)
 
     async def take_away(self, chat: ChatId | None, person: str = "") -> None:
-        """Ask nothing more in a chat, or of what one person wanted, there or everywhere, and delete the messages that
-        asked: they show what a call would be given.
+        """Withdraw the questions of a chat, or of one person there or everywhere, and delete their messages, which show
+        the arguments of a call.
 
         Raises:
-            StoreError: the store does not work now.
+            StoreError: the store fails now.
         """
         for turn in await self._store.approvals.withdraw(chat, person):
             await self._settling.take_back(turn)
 
     async def keep_out(self, id: str) -> None:
-        """Do the same for a person or a chat that may not ask any more.
+        """Do the same for a person or chat that has lost access.
 
         Raises:
-            StoreError: the store does not work now.
+            StoreError: the store fails now.
         """
         if identity.is_person(id):
             await self.take_away(None, id)
@@ -148,10 +148,10 @@ class Approvals:
                 await self.take_away(chat)
 
     async def decision_of(self, turn: int, question: MessageSent) -> Decision | None:
-        """Return what was decided about the call that `question` is about, for the turn of the press that decided.
+        """Return the decision about the call of `question`, for the turn of the press that decided.
 
         Raises:
-            StoreError: it cannot be looked up now.
+            StoreError: it cannot be loaded now.
         """
         if not question.decides:
             return None
@@ -163,15 +163,15 @@ class Approvals:
         return Decision(call=call, allowed=allowed, tool=approval.tool, origin=approval.origin)
 
     async def show(self, turn: int, chat: ChatId) -> None:
-        """Show what became of the question of a turn whose place another one takes."""
+        """Show the outcome of a question whose turn was replaced by another."""
         if await self._store.approvals.load(turn) is not None:
             await self._settling.refresh(turn, chat)
 
     async def end_due(self, platforms: Collection[str], ensure: Ensure, show: Show) -> float | None:
-        """End the questions on these platforms whose time is over, and return when the next one's is (wall clock).
+        """End the expired questions on these platforms, and return when the next one expires (wall clock).
 
         Args:
-            ensure: has their places served, in the same transaction.
+            ensure: requests their places to be served, in the same transaction.
             show: shows the reply of a turn again.
 
         Raises:
@@ -181,6 +181,6 @@ class Approvals:
         waiting = [one for one in await self._store.approvals.list_waiting() if one[1].platform in platforms]
         for turn, chat, expires_at in waiting:
             if expires_at <= now and await self._store.approvals.expire(turn, ensure):
-                log.info("turn %s: nobody decided in time about what it asked", turn)
+                log.info("turn %s: nobody decided about its question in time", turn)
                 await show(turn, chat)
         return min((expires_at for *_, expires_at in waiting if expires_at > now), default=None)

@@ -1,6 +1,6 @@
-"""Bring what is enclosed with a question: pictures for the model to look at, the text of files, what people say.
+"""Prepare a question's attachments: pictures for the model, the text of files, transcripts of recordings.
 
-What cannot be brought is announced as unread.
+Attachments that cannot be read are announced as unread.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ from tools.sandbox.cell import SandboxFailed
 log = logging.getLogger(__name__)
 
 MOST_BROUGHT: Final = 10
-"""Of one question: as many as platforms let people send at once."""
+"""Most attachments of one question: as many as platforms let people send at once."""
 PICTURE_BYTES: Final = 4 * 1024 * 1024
-"""The longest picture that a model is shown: providers take 5 MiB, some of them as written in Base64."""
+"""The largest picture for a model: providers accept 5 MiB, some of them measured in Base64."""
 PICTURES_BYTES: Final = 4 * 1024 * 1024
-"""All pictures of a question: writing more into one request would hold up the other chats."""
+"""All pictures of a question: more in one request would hold up the other chats."""
 SMALLEST_SHARE: Final = 256 * 1024
-"""Bytes that each picture of a question has at least; it is made smaller where it has more than its share."""
+"""The least share of each picture in bytes; a picture over its share is made smaller."""
 _LONGEST_SIDE: Final = 8000
-"""Pixels that providers take."""
+"""The most pixels that providers accept on a side."""
 FILE_BYTES: Final = 16 * 1024 * 1024
-"""The longest file that the store keeps."""
+"""The largest file that the store keeps."""
 MOST_CHARS: Final = 40_000
-"""Characters of all files of a question that the model is told."""
+"""Characters of all files of a question that the model gets."""
 READ_ON: Final = "read_file reads the rest."
-"""What the model is told of a file that is longer: then the tool is offered, with later questions too."""
+"""The note to the model under a longer file; the tool is then offered, with later questions too."""
 _ATTACHED: Final = frozenset({EnclosureKind.FILE, EnclosureKind.PICTURE})
-"""What is read of what is attached to a file, as to an e-mail."""
+"""The kinds of attachments of an attachment, as of an e-mail, that are read."""
 _MARGIN: Final = 4_000
-"""Characters beyond them in which secrets are looked for."""
+"""Further characters in which secrets are searched."""
 BRING_SECONDS: Final = 40.0
-"""What all of it may take; then the question is answered without the rest."""
+"""The time for all attachments; after that the question is answered without the rest."""
 HEAR_SECONDS: Final = LISTEN_SECONDS + 20.0
-"""The same, where somebody speaks."""
+"""The same, if there is speech."""
 _HEAD: Final = 16
 _TOO_LARGE: Final = f"unread_{Reason.TOO_LARGE}"
 _MOST: Final = {
@@ -67,7 +67,7 @@ _MOST: Final = {
     EnclosureKind.FILE: FILE_BYTES,
     **dict.fromkeys(AUDIBLE, SPEECH_BYTES),
 }
-"""Bytes of each kind that is brought."""
+"""The largest size of each kind."""
 
 
 class Fetch(Protocol):
@@ -89,7 +89,7 @@ class Make(Protocol):
 
 
 class AttachmentReader:
-    """Brings what is enclosed; one object for the process."""
+    """Reads attachments; one object for the process."""
 
     def __init__(
         self,
@@ -104,8 +104,8 @@ class AttachmentReader:
     ) -> None:
         """
         Args:
-            redact: takes secrets out of the text of files and transcripts.
-            make: makes pictures fit for models; None: in a process of its own.
+            redact: masks secrets in the text of files and transcripts.
+            make: prepares pictures for models; None: in a separate process.
         """
         self._listener = listener
         self._make = make or PictureMaker().make
@@ -119,13 +119,13 @@ class AttachmentReader:
         """Return the question with everything marked that the model will see, and its pictures.
 
         Args:
-            room: characters of files that the model can be told.
+            room: characters of files that fit into the model's prompt.
 
         Raises:
-            StoreError: the store does not work now.
+            StoreError: the store fails now.
         """
         every = enclosed_in(question)
-        # What a former process heard is stored with the question, and paid for.
+        # # A former process's transcript is stored with the question, and paid for.
         brought = {id(one): one if one.heard else self._listener.look(_anew(one)) for one in every}
         wanted = [one for one in every if _can_be_brought(brought[id(one)])][:MOST_BROUGHT]
         known: dict[int, Enclosure] = {}
@@ -160,8 +160,8 @@ class AttachmentReader:
     async def _bring_attached(
         self, question: MessageSent, known: Sequence[Enclosure], most: int
     ) -> dict[str, list[tuple[str, Picture | Enclosure | BaseException | None]]]:
-        """Bring what is attached to files themselves, at most so many and `FILE_BYTES` in all; by the source of each
-        file the name of what is attached to it and what came of that."""
+        """Read the attachments of attachments, up to a number and `FILE_BYTES` in all; return for each file's source
+        their names and outcomes."""
         every = [(one, inner) for one in known for inner in one.within]
         wanted: list[Enclosure] = []
         size = 0
@@ -179,10 +179,10 @@ class AttachmentReader:
     async def _bring_all(
         self, question: MessageSent, wanted: Sequence[Enclosure], known: dict[int, Enclosure]
     ) -> list[Picture | Enclosure | BaseException | None]:
-        """Bring everything side by side; what takes too long is a `CancelledError`.
+        """Read everything in parallel; what takes too long is a `CancelledError`.
 
         Args:
-            known: takes what the platform tells of each only when it is fetched.
+            known: receives the platform's description of each file, known only once it is fetched.
         """
         if not wanted:
             return []
@@ -194,7 +194,7 @@ class AttachmentReader:
             async with time_limit(self._clock, seconds):
                 await asyncio.wait(tasks)
         except TimeoutError:
-            log.warning("%s: what is enclosed takes too long and is left out", question.chat)
+            log.warning("%s: an attachment takes too long and is left out", question.chat)
         finally:
             for task in tasks:
                 task.cancel()
@@ -204,8 +204,8 @@ class AttachmentReader:
     async def _bring(
         self, question: MessageSent, one: Enclosure, share: int, known: dict[int, Enclosure]
     ) -> Picture | Enclosure | None:
-        """Fetch a file, and read and store it, or listen to it; None where it cannot be had, or says nothing to a
-        model."""
+        """Fetch a file, and read and store it, or transcribe it; return None if it cannot be fetched or has nothing for
+        a model."""
         with tempfile.TemporaryDirectory(prefix="parley-") as folder:
             path = Path(folder) / "enclosed"
             try:
@@ -216,7 +216,7 @@ class AttachmentReader:
                 if one.kind in AUDIBLE:
                     heard = await self._listener.listen(path, one, str(question.chat))
                     return replace(heard, text=self._redact(heard.text))
-                # What is sent as a file, to keep it as it is, is looked at all the same.
+                # # A picture sent as a file, to keep its quality, is shown, too.
                 seen = one.kind is EnclosureKind.PICTURE or is_picture(await asyncio.to_thread(_head_of, path))
                 text = "" if seen else await self._text_of(path, one)
                 content = await asyncio.to_thread(path.read_bytes)
@@ -226,24 +226,24 @@ class AttachmentReader:
                 return replace(_anew(one), problem=_problem(one, error))
         put, scope = self._store.files.put, str(question.chat)
         if not seen:
-            # A secret that is cut off at the end is not known for one.
+            # # A secret that is cut off at the end cannot be recognised.
             text = self._redact(text[: MOST_CHARS + _MARGIN])[: MOST_CHARS + 1]
             return replace(one, stored=await put(scope, one.name or "file", one.media_type, content), text=text)
         if made is None:
-            log.info("%s: what is called a picture is left unread: it is none that models take", question.chat)
+            log.info("%s: a so-called picture is left unread: models accept no such format", question.chat)
             return None
         media_type, shown = made
-        # Its sender's name for it could be that of another file of the chat.
+        # # The sender's name for it may be that of another file in the chat.
         name = f"picture-{hashlib.sha256(content).hexdigest()[:12]}"
         if shown is not content:
             await put(scope, f"{name}-original{_ending(one)}", one.media_type, content)
         return Picture(await put(scope, f"{name}.{kind_of(shown[:_HEAD])[1]}", media_type, shown), media_type, shown)
 
     async def _made(self, content: bytes, share: int) -> tuple[str, bytes] | None:
-        """A picture as models take it: itself where they do; None where it is no picture.
+        """Return a picture in a form that models accept, itself if it is one; None if it is not a picture.
 
         Raises:
-            DocumentUnreadable, SandboxFailed: it is a bomb by its header, or cannot be made fit.
+            DocumentUnreadable, SandboxFailed: it is a decompression bomb by its header, or cannot be converted.
         """
         if not is_picture(content[:_HEAD]):
             return None
@@ -257,15 +257,15 @@ class AttachmentReader:
             return await self._make(content, share)
         except (DocumentUnreadable, SandboxFailed) as error:
             if not fits:
-                # What models take is known: then it is too large without the library, or damaged.
+                # # The formats that models accept are known: without the library it is too large, or damaged.
                 other = {Reason.EXTRA_MISSING: Reason.TOO_LARGE, Reason.UNKNOWN_KIND: Reason.DAMAGED}
                 reason = error.reason if isinstance(error, DocumentUnreadable) else None
                 raise DocumentUnreadable(other[reason]) if media_type and reason in other else error from error
-            log.warning("a picture is shown as it came, which may be the wrong way up: %s", error)
+            log.warning("a picture is shown as it came, possibly the wrong way up: %s", error)
             return media_type, content
 
     async def _text_of(self, path: Path, one: Enclosure) -> str:
-        """Read what a file says.
+        """Return the text of a file.
 
         Raises:
             DocumentUnreadable, SandboxFailed: it cannot be read, or not now.
@@ -282,13 +282,13 @@ def _head_of(path: Path) -> bytes:
 
 
 def _ending(one: Enclosure) -> str:
-    """How the name of a file ends, where that is harmless."""
+    """Return the extension of a file's name if it is harmless."""
     ending = Path(one.name).suffix
     return ending if ending[1:].isalnum() and ending.isascii() and len(ending) < 8 else ""
 
 
 def _anew(one: Enclosure) -> Enclosure:
-    """What is enclosed, without what a former process noted of it: all but its size may be found differently now."""
+    """Return an attachment without a former process's findings: all but its size may be different now."""
     too_large = one.kind not in AUDIBLE and one.size > _MOST.get(one.kind, one.size)
     return replace(one, stored=0, text="", problem=_TOO_LARGE if too_large else "")
 
@@ -298,7 +298,7 @@ def _can_be_brought(one: Enclosure) -> bool:
 
 
 def _problem(one: Enclosure, error: Exception) -> str:
-    """Return the name of the sentence that says why it stays unread; empty where none says more than that it does."""
+    """Return the key of the sentence that says why it stays unread; empty if there is no special reason."""
     if isinstance(error, FileWithheld):
         return f"unread_{error.why}"
     if isinstance(error, TooLong):
@@ -309,7 +309,7 @@ def _problem(one: Enclosure, error: Exception) -> str:
 
 
 def _written(name: str, came: Picture | Enclosure | BaseException | None, *, shown: bool) -> str:
-    """Write what is attached to a file, to stand under its own text."""
+    """Write the attachments of a file, to follow its own text."""
     if isinstance(came, Enclosure) and came.brought and not came.problem:
         return f"[attached: {name}]\n{came.text}"
     return f"[attached: {name}; {'shown as a picture' if shown else 'not read'}]"

@@ -1,4 +1,4 @@
-"""End an answer: write what stands under it, and store its turn."""
+"""End an answer: write its footer, and store its turn."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _NO_MORE: Final = frozenset({"content_refused", "too_long"})
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The state, sentence and error that are stored of an ended turn."""
+    """The stored state, sentence and error of an ended turn."""
 
     state: TurnState
     note: str = ""
     """The sentence that the person reads about it."""
     error: str = ""
     goes_on: bool = False
-    """It was cut off, and more can be written."""
+    """It was cut off, and can be continued."""
     withheld: bool = False
-    """The provider refuses what it says: it is not sent again."""
+    """The provider refuses its content: it is not sent again."""
     asked: Approval | None = None
-    """What a person is asked under it."""
+    """The question to a person under it."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -61,7 +61,7 @@ class Closing:
     redact: Redact
 
     async def write_under(self, draft: Draft, outcome: Finished | Failed | None) -> Outcome:
-        """Write what belongs under an answer: sources, workings, files that could not be sent, how it ended."""
+        """Write what belongs under an answer: sources, footer, files that could not be sent, the outcome."""
         made, language, turn = draft.made, draft.run.language, draft.run.turn
         told, begun = outcome, not shows_nothing(made.shown)
         asks = outcome.asks if isinstance(outcome, Finished) else None
@@ -73,7 +73,7 @@ class Closing:
         under = await footer.write_footer(
             self.store, turn, made.reasoning, language, self.redact, self.answers, draft.limits
         )
-        # Who was turned away before a model began was answered by none.
+        # # A person who was refused before a model began was not answered by any model.
         answered = isinstance(told, Finished) and bool(made.model)
         pictured = answered and any(one.content for one in draft.known.asked.pictures)
         unseen = say("pictures_unseen", language) if pictured and not self.models.sees(made.model) else ""
@@ -88,12 +88,12 @@ class Closing:
             return Outcome(
                 TurnState.FAILED, note, outcome.detail, goes_on, withheld=outcome.sentence == "content_refused"
             )
-        # Without an outcome nobody can read it any more.
+        # # Without an outcome nobody can read it any more.
         cut = isinstance(outcome, Finished) and bool(outcome.cut)
         return Outcome(TurnState.DONE if outcome is not None else TurnState.STOPPED, note, goes_on=cut)
 
     def write_note(self, draft: Draft, outcome: Finished | Failed | None) -> str:
-        """Return the sentence that tells how an answer ended; empty where none is needed."""
+        """Return the sentence about how an answer ended; empty if none is needed."""
         language, form = draft.run.language, draft.limits.command_form
         words: dict[str, object] = {"retry": form.format(word="retry"), "new": form.format(word="new")}
         match outcome:
@@ -113,13 +113,13 @@ class Closing:
                 return ""
 
     async def close(self, draft: Draft, end: Outcome, task: Task, briefing: Briefing, *, stays: bool) -> None:
-        """Keep the answer that was shown; begin what follows it: showing it again, a summary of the chat.
+        """Store the shown answer; start its follow-ups: showing it again, a summary of the chat.
 
         Args:
-            stays: something is still to be done of it.
+            stays: something of it is still to be done.
 
         Raises:
-            StoreError: it is not kept.
+            StoreError: it was not stored.
         """
         known, made, reply, turn = draft.known, draft.made, draft.reply, draft.run.turn
         if end.state == TurnState.DONE and made.last_token and not reply.lost:
@@ -154,7 +154,7 @@ class Closing:
         )
 
     def _count_waits(self, draft: Draft) -> None:
-        """Count how long its person waited for an answer that this process alone made."""
+        """Record how long the person waited for an answer that this process made alone."""
         reader, came_at = draft.reply.cadence.reader, draft.run.came_at
         if reader.words_at is None or draft.run.limits.attempts > 1:
             return
@@ -164,18 +164,18 @@ class Closing:
 
 
 def is_resumed(draft: Draft) -> bool:
-    """Return True if a former process showed some of the answer: its last edit may be under way.
+    """Return True if a former process showed some of the answer: its last edit may still be in flight.
 
-    The messages of an answer that this one takes the place of stand for good, until this turn edits them.
+    The messages of a replaced answer are final until this turn edits them.
     """
     pages = draft.known.before.pages
     return any(page.ref and (draft.run.limits.attempts > 1 or page.state != PageState.FINAL) for page in pages)
 
 
 async def is_said(failed: Failed, question: MessageSent, once: Once) -> bool:
-    """Return True if a turn without an answer says why it failed: a spent quota is told once per window.
+    """Return True if a turn without an answer says why it failed: a spent quota is reported once per window.
 
-    Where an answer is awaited, or begins with the question, something is said always.
+    If an answer is awaited, or begins with the question, it always says something.
     """
     if not failed.until or failed.sentence == "spent_nobody":
         return True

@@ -1,7 +1,7 @@
-"""One turn, from a stored question to its last edit: it is looked up, resumed, asked, shown, ended and closed.
+"""One turn, from a stored question to its last edit: load, resume, ask, show, end, close.
 
-Every stage is stored before the next begins, so that a process that dies at any moment is followed by one that
-goes on: finished passes and tool results are reused, and the same messages are edited to completion.
+Every stage is stored before the next begins. If a process dies at any moment, another continues: it reuses finished
+passes and tool results, and completes the same messages.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from tools.programs.cancelling import Contained
 log = logging.getLogger(__name__)
 
 SERVERS_SECONDS = 5.0
-"""How long after the start a turn waits for the tools of MCP servers that are being started."""
+"""How long after the start a turn waits for the tools of starting MCP servers."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -136,7 +136,7 @@ class Conversation:
         )
 
     async def prepare(self) -> None:
-        """Do what the first answer would wait for."""
+        """Load what the first answer would otherwise wait for."""
         await self.offers.prepare()
 
     async def run(
@@ -148,12 +148,13 @@ class Conversation:
         *,
         do: Callable[[Run], Awaitable[None]] | None = None,
     ) -> None:
-        """Answer `question`. Never raises but for cancellation that `running` does not explain: the edge around a turn.
+        """Answer `question`. Never raises, except for a cancellation that `running` does not explain: the edge around a
+        turn.
 
         Args:
             turn: the inbox row's id.
-            language: that in which the person is spoken to.
-            do: does what a command asks, in place of an answer by a model.
+            language: the language for the person.
+            do: runs a command instead of asking a model.
         """
         if running.came_at:
             self.metrics.queue_wait.observe(self.clock.monotonic() - running.came_at)
@@ -175,19 +176,19 @@ class Conversation:
                     raise
 
     async def read_aloud(self, run: Run) -> None:
-        """Speak an answer of the chat: no model is asked.
+        """Speak an answer of the chat without asking a model.
 
         Raises:
-            StoreError: the store does not work now.
+            StoreError: the store fails now.
         """
         with charge(await self.quotas.payer_for(run.question)):
             await self._narrations.read_aloud(run, self.surface(run.question))
 
     async def withdraw(self, id: int, question: MessageSent, answer: int) -> None:
-        """Take a reply and its turns back, because the question was deleted; `id` is the inbox row that says so.
+        """Withdraw a reply and its turns because the question was deleted; `id` is the inbox row of the deletion.
 
         Raises:
-            StoreError: the store does not work now.
+            StoreError: the store fails now.
         """
         stored = await self.store.turns.load_standing(answer)
         await self.settling.drop(stored.turn)
@@ -199,19 +200,19 @@ class Conversation:
         await self.store.intake.end(id, InboxState.DONE)
 
     async def _stop(self, run: Run) -> None:
-        """End a turn that was stopped where no answer was being shown."""
+        """End a stopped turn that was showing no answer."""
         with suppress(StoreError):
             await self.store.intake.end(run.turn, InboxState.STOPPED)
         if not run.shown:
             self.notices.soon(run.question, say("stopped", run.language))
 
     async def _take_back(self, run: Run) -> None:
-        """Take the attempt of a process that ends in good order back, if the store can be written to."""
+        """Take back the attempt of a process that ends in order, if the store can be written."""
         with suppress(StoreError):
             await run.limits.take_back(lambda: self.store.intake.pause(run.turn))
 
     async def _try_until_answered(self, run: Run) -> None:
-        """Try to answer until neither the store nor the platform fails."""
+        """Retry until neither the store nor the platform fails."""
         turn, question = run.turn, run.question
         backoff = Backoff(self.clock)
         while True:
@@ -230,10 +231,10 @@ class Conversation:
             run.limits.deadline += self.clock.monotonic() - paused
 
     async def _try_once(self, run: Run) -> None:
-        """Answer the question, going on from what is stored.
+        """Answer the question, continuing from what is stored.
 
         Raises:
-            StoreError: the store does not work now.
+            StoreError: the store fails now.
             Unreachable: the platform is not connected now.
         """
         turn, question = run.turn, run.question
@@ -274,10 +275,10 @@ class Conversation:
                 await self._answer(run, known, permit, named)
 
     async def _wait_for_allowed(self, run: Run) -> None:
-        """Wait for the server of a call that a person allowed; while it is started, the turn's time stands still.
+        """Wait for the server of an allowed call; while the server starts, the turn's clock is stopped.
 
         Raises:
-            StoreError: the store does not work now.
+            StoreError: the store fails now.
         """
         decision = await self.approvals.decision_of(run.turn, run.question)
         if decision is None or not decision.allowed or not self.registry.could_bring(decision.call.name):
@@ -288,10 +289,10 @@ class Conversation:
         run.limits.deadline += self.clock.monotonic() - since
 
     async def _look_up(self, run: Run) -> Known:
-        """Load what the answer needs; while somebody is listened to, for seconds, that can be seen.
+        """Load what the answer needs; a transcription takes seconds and shows a sign.
 
         Raises:
-            StoreError: the store does not work now.
+            StoreError: the store fails now.
             Unreachable: the platform is not connected now.
         """
         if all(one.heard or one.kind not in AUDIBLE for one in enclosed_in(run.question)):
@@ -301,14 +302,14 @@ class Conversation:
             return await self._lookup.look_up(run)
 
     async def _refuse(self, run: Run, problem: str) -> None:
-        """Say why the tool that the question names cannot be called: no record is opened, and no model told later."""
+        """Say why the tool named in the question cannot be called; nothing is recorded, and no model learns of it."""
         await run.limits.count(lambda: self.store.intake.begin(run.turn))
         if await self._may_begin(run):
             await self.notices.tell(run.question, problem, turn=f"t{run.turn}")
             await self.store.intake.end(run.turn, InboxState.DONE)
 
     async def _may_begin(self, run: Run) -> bool:
-        """Return True if the turn may begin: it has not ended, and no more processes than allowed died over it."""
+        """Return True if the turn may begin: it has not ended, and not too many processes died over it."""
         if not run.limits.attempts:
             return False
         self.metrics.turns_begun.add()
@@ -322,9 +323,9 @@ class Conversation:
         return False
 
     async def _answer(self, run: Run, known: Known, permit: Permit, named: NamedCall | None) -> None:
-        """Take over what earlier tries brought, ask the agent, show the answer, and close the turn."""
+        """Resume from earlier attempts, ask the agent, show the answer, and close the turn."""
         draft = self._resume(run, known)
-        await asyncio.sleep(0)  # nobody else waits for all that a long question takes in one piece
+        await asyncio.sleep(0)  # # no other chat waits for the whole of a long question
         may_ask = self.replies.can_ask(run.question)
         task, briefing = await self._asking.make_task(draft, permit, named, may_ask=may_ask)
         speaks = False
@@ -347,14 +348,15 @@ class Conversation:
             await self.store.intake.end(run.turn, InboxState(end.state))
 
     async def _speak_on(self, run: Run, known: Known) -> None:
-        """Speak what is missing of an answer that a former process completed, unless too many died over it."""
+        """Speak what is missing of an answer that a former process completed, unless too many processes died over
+        it."""
         if run.limits.attempts and not run.limits.exceeded:
             with charge(replace(known.payer, turn=run.turn)):
                 await self._narrations.speak_on(run, known, self.surface(run.question))
         await self.store.intake.end(run.turn, InboxState.DONE)
 
     async def _show_whole(self, draft: Draft, task: Task) -> Outcome | None:
-        """Show the answer until it stands for good; how it ended, or None where the process ends before it."""
+        """Show the answer until it is final; return how it ended, or None if the process ends before it."""
         run, reply = draft.run, draft.reply
         async with reply:
             draft.show_again()
@@ -376,7 +378,7 @@ class Conversation:
         return end
 
     def _resume(self, run: Run, known: Known) -> Draft:
-        """Open the reply, and take over what earlier tries brought."""
+        """Open the reply, and resume from earlier attempts."""
         question, before = known.question, known.before
         policy = policy_for(question, self.answers.unknown_links)
         surface = self.surface(question)
@@ -398,7 +400,7 @@ class Conversation:
         return draft
 
     async def _show(self, draft: Draft, task: Task) -> Outcome | None:
-        """Show the answer while it is made; how it ended, or None where the process ends before it."""
+        """Show the answer while it is made; return how it ended, or None if the process ends before it."""
         run, reply = draft.run, draft.reply
         try:
             await run.at_stage()
@@ -417,7 +419,7 @@ class Conversation:
             reply.end_in_place()
             if why is EndReason.SHUTDOWN:
                 draft.write(say("shutdown", run.language))
-                # Side by side: a locked database keeps nobody from reading why the answer ends here.
+                # # In parallel: a locked database must not hide why the answer ends here.
                 await asyncio.gather(self._take_back(run), reply.finish())
                 return None
             goes_on = any(part.strip() for part in draft.made.visible)
@@ -427,7 +429,7 @@ class Conversation:
         return await self._endings.write_under(draft, outcome)
 
     async def _follow(self, draft: Draft, task: Task) -> Finished | Failed | None:
-        """Ask, and show what comes; None where nobody can read the rest."""
+        """Ask, and show each event; return None if nobody can read the rest."""
         answer = answer_with(draft.unread) if draft.unread else self.agent.answer(task)
         async with draft.reply.followed(), aclosing(answer) as events:
             async for event in events:

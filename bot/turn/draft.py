@@ -1,4 +1,4 @@
-"""An answer that is being made, on top of what earlier tries and processes have brought."""
+"""An answer in progress, on top of the results of earlier attempts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tools.contract.base import ToolResult
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An answer that is being made: what is known, what models and tools have brought, and the reply that shows it."""
+    """An answer in progress: what is known, the output of models and tools, and the reply that shows it."""
 
     run: Run
     known: Known
@@ -32,19 +32,19 @@ class Draft:
     limits: SurfaceLimits
     made: Progress
     results: dict[CallKey, ToolResult] = field(default_factory=dict)
-    """Results of calls that earlier tries made, in this process or before."""
+    """Results of calls that earlier attempts made, in this process or before."""
     voice: Narration | None = None
-    """Speaks it, where its chat wants that."""
+    """Speaks it, if its chat wants that."""
     unknown: set[CallKey] = field(default_factory=set)
-    """Calls with effects that an earlier try began and whose result is not stored."""
+    """Calls with effects that an earlier attempt began without a stored result."""
 
     @property
     def unread(self) -> str:
-        """The sentence that is the whole answer where the question holds nothing that can be read; else empty."""
+        """The sentence that is the whole answer if the question contains nothing readable; else empty."""
         return enclosures.answer_unread(self.known.question, self.run.language)
 
     def resume(self, registry: ToolRegistry, prices: Prices) -> None:
-        """Take over the passes, results and files of earlier tries, so that nothing is asked or called again."""
+        """Resume the passes, results and files of earlier attempts, so nothing is requested or called again."""
         made, before = self.made, self.known.before
         for one in before.passes:
             made.passes.append(one.entry)
@@ -65,27 +65,27 @@ class Draft:
             self.attach(file)
 
     def show_again(self) -> None:
-        """Write the text of the passes that earlier tries made."""
+        """Write the text of the passes that earlier attempts made."""
         for entry in self.made.passes:
             if entry.text:
                 self.say(entry.text)
 
     def say(self, text: str) -> None:
-        """Write what a model says; the first words of a pass stand apart from what is written already."""
+        """Append a model's text; a new pass begins a new paragraph."""
         text = text if self.made.current else footer.gap_after(self.made.visible, self.settings) + text
         self._put(text)
         if self.voice is not None:
             self.voice.say(text)
 
     def take_back(self, count: int) -> None:
-        """Take the latest texts of the model off the reply."""
+        """Withdraw the model's latest texts from the reply."""
         del self.made.current[-count:], self.made.visible[-count:]
         self.reply.rewrite("".join(self.made.visible))
         if self.voice is not None:
             self.voice.take_back(count)
 
     def write(self, words: str) -> None:
-        """Write a sentence of our own, as a paragraph apart."""
+        """Write a sentence of our own as a separate paragraph."""
         self._put(footer.as_paragraph(self.made.visible, words))
 
     def _put(self, text: str) -> None:

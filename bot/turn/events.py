@@ -1,4 +1,4 @@
-"""Handle the events of an agent: each is stored where it must survive a crash, then shown."""
+"""Handle an agent's events: store each one that must survive a crash, then show it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tools.calling.registry import ToolRegistry
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class EventTaker:
-    """Shows answers while they are made; one object for the whole process."""
+    """Shows answers in progress; one object for the whole process."""
 
     store: Store
     registry: ToolRegistry
@@ -42,10 +42,10 @@ class EventTaker:
     clock: Clock
 
     async def take(self, draft: Draft, event: Event) -> Finished | Failed | None:
-        """Store and show one event; the last one of an answer is returned.
+        """Store and show one event; return the last one of an answer.
 
         Raises:
-            StoreError: it is not stored, and not shown.
+            StoreError: it was neither stored nor shown.
         """
         made, reply = draft.made, draft.reply
         match event:
@@ -77,7 +77,7 @@ class EventTaker:
     def _text(self, draft: Draft, text: str) -> None:
         made = draft.made
         made.last_token = self.clock.monotonic()
-        # What stands between two passes is ours, and never told to a model as its own words.
+        # # The text between two passes is ours, and no model gets it as its own words.
         said = text if made.current else text.removeprefix(GAP)
         draft.reply.clear_status()
         draft.say(said)
@@ -100,7 +100,7 @@ class EventTaker:
         passes, call = draft.made.passes, event.call
         position = [one.id for one in passes[-1].calls].index(call.id)
         spec = self.registry.spec(call.name)
-        # What a person allowed is allowed once, whatever the tool says of itself.
+        # # An allowed call is allowed once, whatever the tool declares.
         once = event.allowed or bool(spec and spec.effects)
         await self.store.turns.start_call(draft.run.turn, call, passnumber=len(passes), position=position, effects=once)
         draft.reply.status(call.id, event.status)
@@ -119,12 +119,12 @@ class EventTaker:
 
 
 def ends_stage(made: Progress, event: Event) -> bool:
-    """Return True if, after this event, all that was done of an answer is stored, nothing runs, and more is to come."""
+    """Return True if, after this event, everything done so far is stored, nothing runs, and more is to come."""
     if not isinstance(event, PassEnded | ToolFinished) or not made.passes:
         return False
     results = [(len(made.passes), call.id) in made.results for call in made.passes[-1].calls]
     if isinstance(event, PassEnded):
-        # What runs since before its end would be paid for, and thrown away.
+        # # A call that starts before the end of its pass would be paid for and thrown away.
         early, made.early = made.early, False
         return bool(results) and not early
     return bool(results) and all(results)

@@ -1,6 +1,6 @@
 """Describe for people, as Markdown, the tools and the reasoning behind an answer.
 
-What a model or a tool wrote could hold anything: it is masked before it is cut, and stands in one line of code.
+A model's or a tool's text can contain anything: it is masked before it is cut, and shown as one line of code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ ARGUMENT_CHARS = 160
 RESULT_CHARS = 200
 REASONING_CHARS = 400
 COLLAPSED_CHARS = 800
-"""As Markdown. Less than half a page on every platform, so that it is never cut in two: the rest would stand open."""
+"""Measured as Markdown. Less than half a page on every platform, so it is never cut in two, which would leave the rest
+uncollapsed."""
 _BLANK = re.compile(r"\s+")
 
 
@@ -52,7 +53,7 @@ async def write_footer(
     settings: AnswerSettings,
     limits: SurfaceLimits,
 ) -> list[str]:
-    """Return what the operator wants under an answer: the tools it used, and the model's reasoning."""
+    """Return the footer that the operator wants: the tools used, and the model's reasoning."""
     shown = []
     if settings.show_tools != "off" and (calls := await store.turns.list_calls(turn)):
         lines = call_lines(calls, language, redact, results=settings.show_tools == "full")
@@ -92,14 +93,14 @@ def describe_reasoning(text: str, language: str, redact: Redact) -> str:
 
 
 def collapsed_reasoning(text: str, language: str, redact: Redact) -> str:
-    """The beginning of a model's reasoning for under its answer, as a collapsed quote; empty for none."""
+    """Return the beginning of a model's reasoning as a collapsed quote for its answer; empty without reasoning."""
     head = _words(text, redact, COLLAPSED_CHARS)
     title = say("thought", language, count=f"{len(text):,}")
     return quote(f"{title}\n{head}", collapsed=True) if head else ""
 
 
 def _words(text: str, redact: Redact, most: int) -> str:
-    """The head of a text without empty lines, in which nothing comes to life."""
+    """Return the head of a text without empty lines, with all markup and links inactive."""
     text = without_boundaries(clean_untrusted(redact(text)))
     lines = (_BLANK.sub(" ", line).strip() for line in text.splitlines())
     shown = escape("\n".join(line for line in lines if line))
@@ -111,7 +112,7 @@ def _words(text: str, redact: Redact, most: int) -> str:
 
 
 def code_line(text: str, redact: Redact, most: int) -> str:
-    """The head of a text, fit to stand in one line of code; what is a secret is masked before anything is cut."""
+    """Return the head of a text as one line of code; secrets are masked before it is cut."""
     told = without_boundaries(clean_untrusted(redact(text)))
     line = _BLANK.sub(" ", told.replace("`", "'")).strip()
     return line if len(line) <= most else line[: most - 1] + "…"

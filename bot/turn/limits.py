@@ -14,10 +14,10 @@ from typing import Any
 from bot.contract import StoreError
 
 MOST_ATTEMPTS = 2
-"""Processes that may die while they answer one question: a message that kills the process is not begun for ever. Tries
-within a process are limited by the time of the turn alone."""
+"""Processes that may die over one question: a message that kills the process must not start again for ever. Tries
+within a process are limited only by the turn's time."""
 MOST_REMINDER_ATTEMPTS = 5
-"""Processes that may die while they show one reminder."""
+"""Processes that may die over one reminder."""
 
 
 @dataclass(slots=True)
@@ -37,10 +37,10 @@ class TurnLimits:
         return self.attempts > MOST_ATTEMPTS
 
     async def count(self, count: Callable[[], Coroutine[Any, Any, int]]) -> None:
-        """Count the attempt of this process once, however often this is called; a cancelled call is counted as well.
+        """Count this process's attempt once, however often this is called; a cancelled call counts, too.
 
         Args:
-            count: counts in the store and returns the new count, 0 where there is nothing to be done.
+            count: counts in the store and returns the new count, or 0 if nothing is left to do.
 
         Raises:
             StoreError: the attempt was not counted.
@@ -54,7 +54,7 @@ class TurnLimits:
             raise
 
     async def take_back(self, pause: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Take the attempt of this process back, once, if it was counted; waits for a count that is under way.
+        """Take back this process's attempt, once, if it was counted; waits for a count in progress.
 
         Raises:
             StoreError: the attempt could not be taken back.

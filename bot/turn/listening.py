@@ -1,4 +1,4 @@
-"""Listen to what people say in voice messages, video notes and recordings: what was said, or why nothing was heard."""
+"""Transcribe voice messages, video notes and recordings, or say why not."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tools.contract.payments import Payment
 log = logging.getLogger(__name__)
 
 SPEECH_BYTES: Final = 20_000_000
-"""The largest recording: what Telegram lets bots read; OpenAI takes 25 MiB."""
+"""The largest recording: Telegram's limit for bots; OpenAI accepts 25 MiB."""
 SPEECH_SECONDS: Final = 1_200.0
-"""The longest one: OpenAI's newer models take 1,400 seconds."""
+"""The longest recording: OpenAI's newer models accept 1,400 seconds."""
 LISTEN_SECONDS: Final = 100.0
-"""What one transcript may take."""
+"""The time for one transcript."""
 _LEAST_RATE: Final = 4_000
-"""Bytes a second of speech: where nobody tells how long a recording plays, it is paid for as no longer than so."""
+"""The least bytes a second of speech: a recording of unknown length is paid for as no longer than this implies."""
 _HEAD: Final = 12
 _SIGNS: Final = (
     (0, b"OggS", "ogg"),
@@ -38,28 +38,28 @@ _SIGNS: Final = (
 
 
 def format_of(head: bytes) -> str:
-    """Return the ending of a file name that tells a recording's format by its first bytes; empty for an unknown one."""
+    """Return the file extension for a recording's format, from its first bytes; empty for an unknown one."""
     for at, sign, ending in _SIGNS:
         if head[at : at + len(sign)] == sign:
             return ending if ending != "wav" or head[8:12] == b"WAVE" else ""
-    # The head of an MPEG audio frame: eleven bits, then which layer; 0 is another format.
+    # # The head of an MPEG audio frame: eleven bits, then the layer; 0 is another format.
     return "mp3" if head[:1] == b"\xff" and len(head) > 1 and head[1] & 0xE0 == 0xE0 and head[1] & 0x06 else ""
 
 
 class Listener:
-    """Transcribes recordings on the quotas of who asks; one object for the process."""
+    """Transcribes recordings on the asker's quotas; one object for the process."""
 
     def __init__(self, transcriber: Transcriber | None, purse: DayPurse, prices: Prices) -> None:
         """
         Args:
-            transcriber: None: nothing is listened to.
+            transcriber: None: nothing is transcribed.
         """
         self._transcriber = transcriber
         self._purse = purse
         self._prices = prices
 
     def look(self, one: Enclosure) -> Enclosure:
-        """Return a recording with the reason why it need not be fetched, where there is one."""
+        """Return a recording with the reason why it need not be fetched, if there is one."""
         if one.kind not in AUDIBLE:
             return one
         problem = ""
@@ -74,7 +74,7 @@ class Listener:
         return replace(one, problem=problem)
 
     async def listen(self, path: Path, one: Enclosure, where: str) -> Enclosure:
-        """Return a recording that was fetched with what is said in it, or with the reason why that is not known.
+        """Return a fetched recording with its transcript, or with the reason why there is none.
 
         Args:
             where: the chat, for the log.
@@ -83,7 +83,7 @@ class Listener:
         with path.open("rb") as file:
             ending = format_of(file.read(_HEAD))
         if not ending:
-            log.info("%s: a %s is not listened to: its format is none that is taken", where, one.kind)
+            log.info("%s: a %s is not transcribed: its format is not accepted", where, one.kind)
             return replace(one, problem="unheard_form")
         try:
             text = await self._transcribe(self._transcriber, path, ending, one.seconds)
@@ -100,8 +100,8 @@ class Listener:
         """Transcribe a recording and pay for it.
 
         Raises:
-            ToolError: no quota has so much left.
-            ModelError: nobody transcribed it.
+            ToolError: no quota has enough left.
+            ModelError: the transcription failed.
         """
         seconds = seconds or await asyncio.to_thread(os.path.getsize, path) / _LEAST_RATE
         price = self._prices.dollars_of_speech(transcriber.name, seconds)

@@ -1,4 +1,4 @@
-"""Load what an answer needs: what is stored of the turn, and what its chat says."""
+"""Load what an answer needs: the stored state of the turn, and the chat's history and settings."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from bot.turn.run import Run
 from bot.turn.thread_context import ThreadContext
 
 STARTS_AT_ONCE = 4
-"""Turns that are looked up in the store at the same time. When a hundred begin at once, all side by side, the first
-request to a model leaves as late as the last; a few at a time, those that came first are answered first."""
+"""Turns that are loaded from the store at the same time. If a hundred loaded in parallel, the first request to a model
+would leave as late as the last; a few at a time, the first to come are answered first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +31,18 @@ class Known:
     facts: Pinned
     payer: Payer
     question: MessageSent
-    """With what was written before it."""
+    """With the messages before it."""
     asked: UserEntry
-    """The question as the model is told it."""
+    """The question as the model reads it."""
     in_place: bool = False
-    """It takes the place of an answer that others have followed since."""
+    """It replaces an answer that others have followed since."""
     stands: bool = False
-    """The answer is complete and stored, and only its voice may be missing."""
+    """The answer is complete and stored; only its voice may be missing."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Loading:
-    """Looks up what is known before a question is asked; one object for the whole process."""
+    """Loads everything known before a question is asked; one object for the whole process."""
 
     store: Store
     models: Models
@@ -56,25 +56,25 @@ class Loading:
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
 
     async def take_over(self, run: Run) -> int:
-        """Open a turn in the place of the one that it replaces, unless that is done, and return that.
+        """Open a turn in place of the one that it replaces, if not yet done, and return that turn.
 
         Raises:
-            StoreError: the store does not work now.
+            StoreError: the store fails now.
         """
         question = run.question
         return await self.store.turns.take_over(run.turn, question.replaces, question.chat, question.sender.id)
 
     async def look_up(self, run: Run) -> Known:
-        """Count the attempt of this process, and load what an answer to the question needs.
+        """Count this process's attempt, and load what an answer to the question needs.
 
         Raises:
-            StoreError: it cannot be looked up now.
+            StoreError: it cannot be loaded now.
             Unreachable: the platform is not connected now.
         """
         store, question = self.store, run.question
         async with self._starts:
-            # Side by side they are one way to the store's threads and back. What is stored of a turn that is opened
-            # only now is nothing, whichever comes first.
+            # # In parallel they take one round trip to the store's threads. A turn that is only now opened has nothing
+            # stored, whichever comes first.
             _, before, options, past, facts, payer = await asyncio.gather(
                 run.limits.count(lambda: store.turns.begin(run.turn, question.chat, question.sender.id)),
                 store.turns.load(run.turn),
@@ -83,7 +83,7 @@ class Loading:
                 ChatFacts(store.facts, question).load_pinned(),
                 self.quotas.payer_for(question),
             )
-        # Of a turn that has ended, its pages are kept and its passes are not.
+        # # A turn that has ended keeps its pages, but not its passes.
         if before.pages and not before.passes and await store.turns.load_shown(run.turn) is not None:
             return Known(before, options, past, facts, payer, question, user_entry(question), stands=True)
         model = options.model or self.models.name
@@ -92,7 +92,7 @@ class Loading:
         if replaced is not None and replaced.question.text != question.text and (replaced.later or before.passes):
             question = replace(question, before_change=replaced.question.text)
         pictures: tuple[Picture, ...] = ()
-        # Where the turn has ended meanwhile, or is given up, nothing is fetched or paid any more.
+        # # If the turn has ended meanwhile, or is given up, nothing more is fetched or paid.
         if run.limits.attempts and not run.limits.exceeded:
             with charge(payer):
                 # A token is four characters of English, and less than two of Chinese: about a quarter of the window.
@@ -107,7 +107,8 @@ class Loading:
         return Known(before, options, past, facts, payer, question, asked, in_place)
 
     async def _keep_enclosed(self, run: Run, question: MessageSent) -> None:
-        """Store what became of what is enclosed: what was heard is not paid for twice, and the reply's head stays."""
+        """Store the state of the attachments: a transcript is not paid for twice, and the reply's head stays the
+        same."""
         before, asked = run.question, question.quoted
         kept = replace(before, enclosed=tuple(map(_to_keep, question.enclosed)))
         if before.quoted is not None and asked is not None:
@@ -118,7 +119,7 @@ class Loading:
 
 
 def _to_keep(one: Enclosure) -> Enclosure:
-    """What is stored of it with the question: what a file says is in the file."""
+    """Return the attachment as stored with the question: without a file's text, which is in the file."""
     return one if one.heard else replace(one, text="")
 
 

@@ -1,8 +1,8 @@
-"""What becomes of a question that comes while its chat is busy, as the chat has chosen with `/busy`.
+"""What happens to a question that comes while its chat is busy, by the chat's choice with `/busy`.
 
-It may join the question before it (`collect`, `steer`): then it stands in that question's inbox row, in one transaction
-with the end of its own, so that a crash neither loses it nor answers it twice. Only the asker's own questions join,
-and only as long as nothing else stands between them.
+It can join the question before it (`collect`, `steer`): it is then stored in that question's inbox row, in one
+transaction with the end of its own row, so that a crash neither loses it nor answers it twice. Only the asker's own
+questions join, and only if no other question is between them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ log = logging.getLogger(__name__)
 PART_SECONDS = 0.15
 """How long a question waits for its rest, which comes at once; see `MessageSent.unfinished`."""
 COLLECT_SECONDS = 2.0
-"""How far apart questions come that are one: who sends a thought in pieces sends the next within this."""
+"""The most seconds between questions that become one: people who send a thought in pieces send the next within this
+time."""
 
 
 @dataclass(eq=False, repr=False)
@@ -35,10 +36,10 @@ class Merging:
     clock: Clock
 
     async def interrupt(self, question: MessageSent) -> None:
-        """End the running answer to an earlier question of the same person, where the chat wants it so.
+        """End the running answer to an earlier question of the same person, if the chat wants it so.
 
         Raises:
-            StoreError: what the chat wants cannot be read now.
+            StoreError: the chat's choice cannot be read now.
         """
         running = self.queue.find_running(question.chat)
         if running is None or running.person != question.sender.id:
@@ -47,12 +48,12 @@ class Merging:
             running.end(EndReason.STOPPED)
 
     async def collect(self, run: Run) -> None:
-        """Wait for the rest of a question that came in part; let the questions join that come within `COLLECT_SECONDS`
-        of each other, where the chat wants it so."""
+        """Wait for the rest of a question that came in part; let questions join that come within `COLLECT_SECONDS` of
+        each other, if the chat wants it so."""
         running = self.queue.find_running(run.question.chat)
         if running is not None and running.id == run.turn and running.gathers:
             if run.question.unfinished:
-                await self.clock.sleep(PART_SECONDS)  # what comes takes this one's place
+                await self.clock.sleep(PART_SECONDS)  # # the next question replaces this one
             running.gathers = False
         running = self._running_of(run)
         if running is None or not await self._wants(run, Busy.COLLECT):
@@ -73,20 +74,20 @@ class Merging:
                     await self.queue.wait_for_more(chat)
 
     async def steer(self, run: Run) -> list[UserEntry]:
-        """Let the questions join that came meanwhile, where the chat wants it so; return what the model is told."""
+        """Let the questions join that came meanwhile, if the chat wants it so; return their text for the model."""
         chat, told = run.question.chat, list[UserEntry]()
-        # What waits is looked at first: it is seldom anything, and what the chat wants is read from the database.
+        # # The queue is checked first: it is usually empty, and the chat's choice is in the database.
         if self.queue.peek(chat) is None or self._running_of(run) is None or not await self._wants(run, Busy.STEER):
             return told
         while (following := self.queue.peek(chat)) is not None and following.question is not None:
-            # What is enclosed is read and listened to when a turn begins.
+            # # Attachments are read and transcribed when a turn begins.
             if following.question.enclosed or not await self._join(run, following):
                 break
             told.append(user_entry(following.question))
         return told
 
     def _running_of(self, run: Run) -> Running | None:
-        """Return what the chat is busy with, if it is this turn and its own row asks the question."""
+        """Return the chat's running turn if it is this turn and its own row asks the question."""
         running = self.queue.find_running(run.question.chat)
         return running if running is not None and running.id == run.turn and running.question is not None else None
 
@@ -99,7 +100,7 @@ class Merging:
         return (await self.book.options_of(question.chat)).busy
 
     async def _join(self, run: Run, following: Waiting) -> bool:
-        """Let what comes next join the question of a turn; return whether it could."""
+        """Let the next question join the question of a turn; return whether it could."""
         before, after = run.question, following.question
         if after is None or following.person != before.sender.id or after.awaited:
             return False
@@ -112,7 +113,7 @@ class Merging:
         try:
             await self.store.intake.join(run.turn, joined, following.id)
         except StoreError as error:
-            log.warning("turn %d: the next question waits for a turn of its own: %s", run.turn, error)
+            log.warning("turn %d: the next question gets a turn of its own: %s", run.turn, error)
             return False
         run.question = joined
         self.queue.drop_next(before.chat)

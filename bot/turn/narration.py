@@ -1,7 +1,7 @@
 """Speak an answer beside its text: its first sentences while the rest is written, then the rest.
 
-What is spoken is what passed the filters of the reply, as it is read aloud. The text waits for nothing here: a service
-that is slow, refuses or fails leaves it as it is, and one sentence says so.
+It speaks the text that has passed the reply's filters, prepared for reading aloud. The text waits for nothing here: if
+a service is slow, refuses or fails, the text stays as it is, and one sentence says so.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from tools.programs.cancelling import Contained, end_tasks
 log = logging.getLogger(__name__)
 
 SPEAK_SECONDS: Final = 30.0
-"""What one text may take to be spoken: nobody waits longer for a voice."""
+"""The time for speaking one text: nobody waits longer for a voice."""
 LONGEST: Final = 180.0
-"""Seconds of speech of one answer; what is longer is left to be read."""
+"""Seconds of speech of one answer; the rest is left to be read."""
 _HEAD_CHARS: Final = 1_000
-"""Characters in which first sentences are looked for: what begins with code is spoken when it is whole."""
+"""Characters in which first sentences are searched: an answer that begins with code is spoken when it is complete."""
 _LOOKS: Final = 8
 _READ_CHARS: Final = 12_000
-"""Characters of an answer that are looked through for what is said: four times what is said in `LONGEST`."""
+"""Characters of an answer that are searched for speakable text: four times what fits in `LONGEST`."""
 _ENDS: Final = frozenset(".!?…。！？；\n")
 _HEAD, _REST = 0, 1
 _FILES: Final = {"opus": ("ogg", "audio/ogg"), "mp3": ("mp3", "audio/mpeg")}
 
 
 class Narrator:
-    """Has texts spoken on the quotas of who asks; one object for the process."""
+    """Has texts spoken on the asker's quotas; one object for the process."""
 
     def __init__(self, speaker: Speaker | None, purse: DayPurse, prices: Prices) -> None:
         """
@@ -67,8 +67,8 @@ class Narrator:
         """Have `text` spoken, pay for it, and return it as a voice message.
 
         Raises:
-            ToolError: no quota has so much left.
-            ModelError: nobody spoke it.
+            ToolError: no quota has enough left.
+            ModelError: the service failed.
         """
         assert self._speaker is not None
         sound = await self._pay_for(self._speaker, text, form)
@@ -88,7 +88,7 @@ class Narrator:
 
 
 class Narration:
-    """One answer that is spoken: `say` what is written, `end` when it is whole, `wait`, and `close` in any case."""
+    """One answer that is spoken: `say` its text, `end` it when it is complete, `wait`, and `close` in any case."""
 
     def __init__(
         self,
@@ -104,10 +104,10 @@ class Narration:
     ) -> None:
         """
         Args:
-            language: that in which the person is spoken to.
+            language: the person's language.
             where: the turn, for the log.
-            whole: all of it is in one message.
-            after: what is heard before it.
+            whole: all of it goes into one message.
+            after: the speech that comes before it.
         """
         self._narrator = narrator
         self._posts = posts
@@ -116,12 +116,12 @@ class Narration:
         self._language = language
         self._where = where
         self._written: list[str] = []
-        """As the model wrote it."""
+        """The text as the model wrote it."""
         self._shown: list[str] = []
-        """As it passed the filters."""
+        """The text after the filters."""
         self._length, self._looks = 0, _LOOKS if whole else 0
         self.spoken = posts.begun(_HEAD) or posts.begun(_REST)
-        """There is something to say, as far as it was looked at."""
+        """There is something to speak, in the part searched so far."""
         self._head = ""
         self._problem = ""
         self._after = after
@@ -131,12 +131,12 @@ class Narration:
         self._rest: asyncio.Task[None] | None = None
 
     def say(self, text: str) -> None:
-        """Take what the model writes; begin to speak once its first sentences are whole."""
+        """Add text from the model; begin to speak once its first sentences are complete."""
         self._written.append(text)
         self._take(self._filters.feed(text))
 
     def take_back(self, count: int) -> None:
-        """Take back the latest texts that `say` was given."""
+        """Withdraw the latest texts given to `say`."""
         del self._written[len(self._written) - count :]
         self._filters.renew()
         self._shown.clear()
@@ -156,26 +156,26 @@ class Narration:
             self._begin(_HEAD, head.strip())
 
     def end(self) -> None:
-        """The answer is whole: speak what is left of it."""
+        """The answer is complete: speak the rest of it."""
         self._shown.append(self._filters.finish())
         if not self._posts.begun(_REST):
             self._rest = asyncio.create_task(self._speak_rest(), name=f"{self._where}: voice")
             self._posting.append(self._rest)
 
     async def ends_spoken(self) -> bool:
-        """Return True if what `end` left is spoken, after the whole text then."""
+        """Return True if `end` left a part to speak, which comes after the whole text."""
         if self._rest is not None:
             await asyncio.wait((self._rest,))
         return self._posts.begun(_REST) or self._speaks_rest
 
     async def wait(self) -> str:
-        """Wait until all is posted; return why it is not, as a key of `bot.sentences`."""
+        """Wait until everything is posted; return the reason why it is not, as a key of `bot.sentences`."""
         while under_way := [task for task in self._posting if not task.done()]:
             await asyncio.wait(under_way)
         return self._problem
 
     async def close(self) -> None:
-        """Speak and post nothing more."""
+        """Stop speaking and posting."""
         await end_tasks(*self._posting)
         self._closed.set()
 
@@ -199,7 +199,7 @@ class Narration:
         self._posting.append(task)
 
     async def _make(self, number: int, text: str, before: asyncio.Task[None] | None) -> None:
-        """Have a part of the answer spoken, and post it after the one before it."""
+        """Have a part of the answer spoken, and post it after the previous one."""
         try:
             if self._problem:
                 return

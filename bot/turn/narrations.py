@@ -1,4 +1,4 @@
-"""Which answers are spoken, how that ends, and what people are told of it; `/voice` speaks one that stands."""
+"""Which answers are spoken, the outcome, and the notices about it; `/voice` speaks an existing one."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from bot.turn.narration import Narration, Narrator
 from bot.turn.run import EndReason, Run, uncancel
 
 _ENTRIES: Final = 60
-"""Entries of the history among which the answer is looked for; a turn has few more."""
+"""Entries of the history in which the answer is searched; a turn has only a few more."""
 AGAIN_AFTER: Final = 3_600.0
-"""Seconds in which a chat is told once that it hears nothing."""
+"""Seconds in which a chat is told once that its voice failed."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -36,10 +36,10 @@ class Narrations:
 
     def __post_init__(self) -> None:
         self._newest: dict[ChatId, Narration] = {}
-        """What is spoken in each chat now."""
+        """The running speech of each chat."""
 
     def begin(self, run: Run, known: Known, reply: ReplyStream, policy: LinkPolicy) -> Narration | None:
-        """Return what speaks an answer that is about to be made; None where its chat does not want that."""
+        """Return the narration of an answer about to be made; None if its chat does not want one."""
         if not known.options.voice or not self.narrator.ready or run.question.target.private:
             return None
         posts = self.replies.voice(reply.surface, run.question.chat, known.before, reply)
@@ -48,7 +48,7 @@ class Narrations:
     def _open(
         self, run: Run, surface: Surface, posts: VoicePosts, policy: LinkPolicy, *, whole: bool = False
     ) -> Narration:
-        """Return what speaks after what is spoken in the chat already."""
+        """Return a narration that speaks after the running speech of the chat."""
         chat, form, filters = run.question.chat, surface.limits.sound, self.replies.filter_for(policy)
         voice = Narration(
             self.narrator,
@@ -78,7 +78,7 @@ class Narrations:
         """Speak what is missing of an answer that a former process completed.
 
         Raises:
-            StoreError: the store does not work now.
+            StoreError: the store fails now.
         """
         chat = run.question.chat
         words = _words_of(await self.store.history.list_entries(chat, limit=_ENTRIES), run.turn)
@@ -95,7 +95,7 @@ class Narrations:
         """Speak the answer that a command replies to, or the newest, and close its turn.
 
         Raises:
-            StoreError: the store does not work now.
+            StoreError: the store fails now.
         """
         before = await self.store.turns.load(run.turn)
         if problem := await self._read_aloud(run, before, surface) if self.narrator.ready else "voice_unset":
@@ -104,7 +104,7 @@ class Narrations:
         await self.store.turns.close(run.turn, TurnState.DONE, (), visible="", reasoning="", model="", usage=Usage())
 
     async def _read_aloud(self, run: Run, before: StoredTurn, surface: Surface) -> str:
-        """Return why nothing is spoken, as a key of `bot.sentences`; empty where it is."""
+        """Return why nothing is spoken, as a key of `bot.sentences`; empty if it is."""
         chat = run.question.chat
         rows = await self.store.history.list_entries(chat, turn=run.turn, limit=_ENTRIES)
         if rows and not await self._is_meant(run.question, rows[-1].turn):
@@ -117,17 +117,17 @@ class Narrations:
             return await _wait(voice, run) or ("" if voice.spoken else "voice_nothing")
 
     async def _is_meant(self, question: MessageSent, turn: int) -> bool:
-        """Return whether a command means the answer of this turn, which is the newest where `/new` has left behind the
-        one that it replies to."""
+        """Return whether a command means this turn's answer, which is the newest if `/new` has cleared the one that it
+        replies to."""
         turns = self.store.turns
         shown = await turns.find_shown_in(question.chat, question.replies_to) if question.replies_to else 0
         return not shown or await turns.find_newest_answer(shown) == turn
 
     async def complete(self, voice: Narration, run: Run) -> None:
-        """Wait until an answer that stands is spoken, unless somebody stops that, and say once where it is not.
+        """Wait until a complete answer is spoken, unless somebody stops that, and report it once if it is not.
 
         Raises:
-            StoreError: the store does not work now.
+            StoreError: the store fails now.
         """
         problem = await _wait(voice, run)
         if problem and await self.once.claim(OncePer(f"{problem} in {run.question.chat}", AGAIN_AFTER)):
@@ -135,12 +135,13 @@ class Narrations:
 
 
 def _words_of(rows: Sequence[HistoryRow], turn: int) -> str:
-    """Return what a model wrote in a turn."""
+    """Return the model's text in a turn."""
     return "\n\n".join(row.entry.text for row in rows if row.turn == turn and isinstance(row.entry, AssistantEntry))
 
 
 async def _wait(voice: Narration, run: Run) -> str:
-    """Wait until all is posted, or somebody stops that; return why it is not posted, as a key of `bot.sentences`."""
+    """Wait until everything is posted, or somebody stops it; return why it is not posted, as a key of
+    `bot.sentences`."""
     run.speaks()
     try:
         return await voice.wait()

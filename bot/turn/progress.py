@@ -22,20 +22,20 @@ class Progress:
     results: dict[CallKey, ToolEntry] = field(default_factory=dict)
     current: list[str] = field(default_factory=list)
     thinking: list[str] = field(default_factory=list)
-    """Reasoning of the pass that is not complete yet."""
+    """Reasoning of the pass in progress."""
     early: bool = False
-    """Calls of the pass that is not complete yet run already."""
+    """Calls of the pass in progress already run."""
     model: str = ""
     usage: Usage = field(default_factory=Usage)
     dollars: float = 0.0
-    """Dollars, of the models whose price is known."""
+    """Dollars, for the models with a known price."""
     visible: list[str] = field(default_factory=list)
     last_token: float = 0.0
-    """Monotonic time of the model's last words."""
+    """Monotonic time of the model's last token."""
     marker: str = field(default_factory=new_marker)
     citations: Citations = field(default_factory=Citations)
     unsent: list[tuple[File, str]] = field(default_factory=list)
-    """Files that cannot be posted, each with why."""
+    """Files that cannot be posted, each with the reason."""
 
     def to_entries(
         self, question: UserEntry, note: str, redact: Redact = redact_nothing, *, told: str = OURS
@@ -43,7 +43,7 @@ class Progress:
         """Return the turn as history entries: exactly one result per call, and always an answer after the question.
 
         Args:
-            told: whose words the model was told before its first pass.
+            told: the origin of what the model got before its first pass.
         """
         entries: list[Entry] = [question]
         for number, made in enumerate(self.passes, 1):
@@ -62,17 +62,17 @@ class Progress:
 
     @property
     def reasoning(self) -> str:
-        """The reasoning of all passes, in their order."""
+        """The reasoning of all passes, in order."""
         return "\n\n".join(part for part in (*(one.reasoning for one in self.passes), "".join(self.thinking)) if part)
 
     @property
     def shown(self) -> str:
-        """Everything a person reads of it."""
+        """The whole text that a person reads."""
         return "".join(self.visible)
 
 
 def write_unsent(unsent: Sequence[tuple[File, str]], language: str, reference: str) -> list[str]:
-    """A sentence for each file that cannot be posted, as Markdown; the log speaks of it by `reference`."""
+    """Return a sentence for each file that cannot be posted, as Markdown; the log names it by `reference`."""
     return [
         say(why, language, name=escape(clean_name(file.name)), size=_size(file), id=reference) for file, why in unsent
     ]

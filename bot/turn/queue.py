@@ -1,7 +1,7 @@
-"""One turn at a time in a chat, all chats side by side.
+"""One turn at a time in a chat, all chats in parallel.
 
-A chat's mailbox lives as long as something waits in it. It is fed from the stored inbox, so nothing is lost with
-the process; what waits here is only the order.
+A chat's mailbox exists as long as something waits in it. It is filled from the stored inbox, so nothing is lost with
+the process; it only keeps the order.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ log = logging.getLogger(__name__)
 
 
 ENDING_SECONDS = 1.3
-"""Seconds that a turn ended from outside has to show its last words."""
+"""Seconds in which a turn that is ended from outside can show its last words."""
 
 
 @dataclass(slots=True)
 class Running:
-    """The turn a chat is busy with."""
+    """The running turn of a chat."""
 
     id: int
     person: str
     question: MessageSent | None = None
-    """What is asked, where other questions may join it; see `bot.turn.merging`."""
+    """Its question, if other questions can join it; see `bot.turn.merging`."""
     came_at: float = 0.0
     task: asyncio.Task[None] | None = None
     ending: EndReason | None = None
     gathers: bool = True
-    """It has not begun yet: what belongs to its question may still come."""
+    """It has not begun yet: more of its question may still come."""
     text_stands: asyncio.Future[None] | None = None
-    """Done when its text is complete and stored, and only its voice is not: the next turn of its chat begins."""
+    """Done when its text is complete and stored, and only its voice is not: the chat's next turn begins."""
     leaving: bool = False
-    """It ends after its next stored stage, for another process to go on."""
+    """It ends after its next stored stage, for another process to continue."""
 
     def speaks(self) -> None:
         """See `Run.speaks`."""
@@ -52,10 +52,10 @@ class Running:
         """End here if the turn is to be handed over; see `Run.at_stage`."""
         if self.leaving:
             self.end(EndReason.HANDED_OVER)
-            await asyncio.sleep(0)  # the cancellation comes here, before anything new begins
+            await asyncio.sleep(0)  # # the cancellation arrives here, before anything new begins
 
     def end(self, why: EndReason) -> None:
-        """Ask it to end; it completes what is on screen and stores how far it came."""
+        """Ask it to end; it completes what is on screen and stores its progress."""
         if self.ending is None and self.task is not None and not self.task.done():
             self.ending = why
             self.task.cancel()
@@ -66,7 +66,7 @@ Work = Callable[[Running], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What waits for its turn in a chat, see `TurnQueue.put`."""
+    """An entry that waits for its turn in a chat, see `TurnQueue.put`."""
 
     id: int
     person: str
@@ -87,12 +87,12 @@ class _Mailbox:
 
 
 class TurnQueue:
-    """The mailboxes of all chats that are busy now."""
+    """The mailboxes of all busy chats."""
 
     def __init__(self) -> None:
         self._boxes: dict[ChatId, _Mailbox] = {}
         self._speaking: dict[ChatId, list[Running]] = {}
-        """Turns whose voice is made beside what their chat does next, oldest first."""
+        """Turns whose voice is made in parallel with their chat's next turns, oldest first."""
         self._closed = False
         self._left: set[str] = set()
 
@@ -110,15 +110,15 @@ class TurnQueue:
         replaces: int = 0,
         scheduled: bool = False,
     ) -> None:
-        """Do `work` after everything that waits in this chat already; at a later start where nothing more begins.
+        """Do `work` after everything that already waits in this chat; at a later start if nothing more begins now.
 
         Args:
-            question: what is asked, where it may join another question; see `bot.turn.merging`.
+            question: its question, if it can join another; see `bot.turn.merging`.
             came_at: the monotonic time at which a person wrote it.
-            command: it is one, which waits for no voice, but ends it.
-            begun: called when it waits no longer.
-            replaces: a turn in whose place it is done: what runs of it is ended, and what waits is not begun.
-            scheduled: a reminder asks it; it is none of the messages that wait.
+            command: it is a command, which waits for no voice, but ends it.
+            begun: called when it no longer waits.
+            replaces: the turn that it replaces: a running one is ended, a waiting one is dropped.
+            scheduled: a reminder asks it; it does not count as a waiting message.
         """
         if self._closed or chat.platform in self._left:
             return
@@ -141,16 +141,16 @@ class TurnQueue:
             box.worker = asyncio.create_task(self._work(chat, box), name=f"chat {chat}")
 
     def peek(self, chat: ChatId) -> Waiting | None:
-        """Return what comes next in a busy chat."""
+        """Return the next entry of a busy chat."""
         box = self._boxes.get(chat)
         return box.waiting[0] if box and box.waiting else None
 
     def drop_next(self, chat: ChatId) -> None:
-        """Take out what comes next: what is running has taken it over."""
+        """Remove the next entry: the running turn has taken it over."""
         self._boxes[chat].waiting.popleft().begun()
 
     async def wait_for_more(self, chat: ChatId) -> None:
-        """Wait until something more waits in a busy chat."""
+        """Wait until another entry waits in a busy chat."""
         came = self._boxes[chat].came
         came.clear()
         await came.wait()
@@ -166,7 +166,7 @@ class TurnQueue:
         return box.running if box else None
 
     def find_speaking(self, chat: ChatId) -> Running | None:
-        """Return the newest turn of this chat of which only the voice is not complete."""
+        """Return the newest turn of this chat whose voice alone is incomplete."""
         return next(reversed(self._speaking.get(chat, ())), None)
 
     def holds(self, chat: ChatId, id: int) -> bool:
@@ -190,7 +190,7 @@ class TurnQueue:
         return (here is not None and here.id == id and here.gathers) or any(one.id == id for one in box.waiting)
 
     def find_newest(self, chat: ChatId, person: str) -> ChatId | None:
-        """Return the chat of the newest running turn in a channel and its threads: the person's own, else anybody's."""
+        """Return the chat of the newest running turn in a channel and its threads: preferably the person's own."""
         running = [(place, box.running) for place, box in self._boxes.items() if box.running is not None]
         speaking = [(place, one) for place, several in self._speaking.items() for one in several]
         found = [
@@ -203,14 +203,14 @@ class TurnQueue:
         return sum(1 for box in self._boxes.values() if box.running is not None and box.running.person == person)
 
     def count_waiting(self, chat: ChatId, person: str = "") -> int:
-        """Return the number of messages that wait in this chat: of one person, or of everybody."""
+        """Return the number of waiting messages in this chat: of one person, or of everybody."""
         box = self._boxes.get(chat)
         waiting = (one for one in box.waiting if not one.scheduled) if box else ()
         return sum(1 for one in waiting if not person or one.person == person)
 
     @property
     def busy(self) -> int:
-        """Chats with a turn under way, or with a voice."""
+        """Chats with a running turn, or with a voice."""
         return len({chat for chat, box in self._boxes.items() if box.running is not None} | self._speaking.keys())
 
     async def wait_idle(self) -> None:
@@ -219,7 +219,7 @@ class TurnQueue:
             await asyncio.wait(tasks)
 
     async def close(self, grace: float) -> None:
-        """Begin nothing more; give running turns `grace` seconds, then end them with a note on screen."""
+        """Start nothing more; give running turns `grace` seconds, then end them with a note on screen."""
         self._closed = True
         for box in self._boxes.values():
             box.waiting.clear()
@@ -228,21 +228,21 @@ class TurnQueue:
             await self._end(late, EndReason.SHUTDOWN)
 
     async def hand_over(self, place: str, grace: float) -> None:
-        """Begin nothing more that waits in a place, and end each of its turns after its next stored stage, or after
-        `grace` seconds in any case: another process goes on with them."""
+        """Start nothing more that waits in a place, and end each of its turns after its next stored stage, at the
+        latest after `grace` seconds: another process continues them."""
         for chat, box in self._boxes.items():
             if is_within(chat, place):
                 box.waiting.clear()
                 if box.running is not None:
                     box.running.leaving = True
-                    log.info("turn %s is handed over as soon as it has come to a stage", box.running.id)
+                    log.info("turn %s is handed over at its next stage", box.running.id)
         if tasks := self._tasks(place):
             _, late = await asyncio.wait(tasks, timeout=grace)
             await self._end(late, EndReason.HANDED_OVER)
 
     async def leave(self, platform: str) -> list[int]:
-        """End what runs on a platform and forget what waits there, also what is put from now on until `enter`; return
-        what ran: all of it goes on at a start."""
+        """Stop the platform's running turns and clear its queue until `enter`; return the ids that were running. All of
+        it continues at a start."""
         self._left.add(platform)
         ran = [one.id for chat, several in self._speaking.items() if chat.platform == platform for one in several]
         for chat, box in self._boxes.items():
@@ -253,7 +253,7 @@ class TurnQueue:
         return ran
 
     def enter(self, platform: str) -> None:
-        """Take in what is put there again."""
+        """Accept work for a platform again."""
         self._left.discard(platform)
 
     async def _work(self, chat: ChatId, box: _Mailbox) -> None:
@@ -276,12 +276,12 @@ class TurnQueue:
                     self._speaking.setdefault(chat, []).append(running)
                 box.running = None
         finally:
-            # No await between the last look at the mailbox and this: nothing put meanwhile is stranded.
+            # # No await between the last look at the mailbox and this, so nothing put meanwhile is stranded.
             box.running = box.worker = None
             self._boxes.pop(chat, None)
 
     async def _end_voices(self, chat: ChatId, before: Waiting) -> None:
-        """Wait until no voice is left that a command ends, or whose answer is replaced."""
+        """Wait until a command has ended the voices that it must, or those of replaced answers are gone."""
         speaking = list(self._speaking.get(chat, ()))
         for running in speaking if before.command else ():
             running.end(EndReason.STOPPED)
@@ -298,14 +298,14 @@ class TurnQueue:
             log.error("turn %s failed", running.id, exc_info=error)
 
     def _tasks(self, within: str = "") -> list[asyncio.Task[None]]:
-        """Return what is under way in a platform or a place, or everywhere."""
+        """Return the tasks under way in a platform or a place, or everywhere."""
         here = [(chat, [box.worker]) for chat, box in self._boxes.items()]
         here += [(chat, [one.task for one in several]) for chat, several in self._speaking.items()]
         found = [task for chat, tasks in here if not within or is_within(chat, within) for task in tasks]
         return [task for task in found if task is not None]
 
     async def _end(self, tasks: Collection[asyncio.Task[None]], why: EndReason) -> None:
-        """End what runs, with its last words on screen where they can be written in a moment."""
+        """End the running turns, with their last words on screen if that takes only a moment."""
         if not (tasks := set(tasks)):
             return
         running = [box.running for box in self._boxes.values() if box.running is not None and box.worker in tasks]

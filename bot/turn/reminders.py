@@ -1,8 +1,8 @@
-"""Reminders: taken into the inbox when they are due, and shown once, late if need be.
+"""Reminders: stored in the inbox when they are due, and shown once, late if necessary.
 
-A due timer becomes an inbox row in the transaction that removes it, or that moves a repeated one to its next time, so
-that a crash at any moment neither loses nor doubles it. From there on it is a turn like any other, without a model.
-A repeated one that was missed comes once, however often it was due meanwhile.
+A due timer becomes an inbox row in the same transaction that removes it, or moves a repeated one to its next time, so a
+crash at any moment neither loses nor doubles it. From then on it is a turn like any other, without a model. A repeated
+reminder that was missed comes once, however often it was due meanwhile.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from tools.programs.cancelling import Contained
 log = logging.getLogger(__name__)
 
 LONGEST_SLEEP = 60.0
-"""The wall clock may jump while one sleeps, so it is looked at again."""
+"""The wall clock may jump during a sleep, so it is checked again."""
 
 
 Fire: TypeAlias = Callable[[TimerDue | MessageSent, Claim], Awaitable[None]]
-"""Stores the delivery of a timer that is due, together with its claim. Raises StoreError: nothing of it was stored."""
+"""Stores the delivery of a due timer, together with its claim. Raises StoreError: nothing of it was stored."""
 
 
 async def nothing_due() -> None:
@@ -80,11 +80,11 @@ class Reminders:
     ) -> None:
         """Fire every timer of these platforms when it is due, until cancelled.
 
-        Another process may serve other platforms from the same database: it watches their timers.
+        Another process can serve other platforms from the same database: it watches their timers.
 
         Args:
-            also: does what else is due, and returns when it has to be called again at the latest (wall clock).
-            longest: seconds after which it is looked at the clock again, and at what other processes have set.
+            also: does other due work, and returns when it must next be called at the latest (wall clock).
+            longest: seconds after which the clock, and timers set by other processes, are checked again.
         """
         timers = self._store.timers
         while True:
@@ -100,8 +100,8 @@ class Reminders:
             await self._sleep(min(max(left, 0.0), longest))
 
     async def show(self, turn: int, due: TimerDue) -> None:
-        """Write a reminder into its chat, as soon as the store and the platform let it; the edge around this turn. Its
-        row ends only after it stands there."""
+        """Write a reminder into its chat, as soon as the store and the platform allow it; the edge around this turn.
+        Its row ends only after it is shown."""
         limits, backoff = TurnLimits(math.inf), Backoff(self._clock)
         try:
             with Contained():
@@ -115,7 +115,7 @@ class Reminders:
             log.exception("turn %s: a reminder could not be shown", turn)
 
     async def _try_to_show(self, turn: int, due: TimerDue, limits: TurnLimits) -> bool:
-        """Show a reminder if that can be done now; False: it is to be tried again."""
+        """Show a reminder if that is possible now; return False if it must be tried again."""
         try:
             await limits.count(lambda: self._store.turns.begin(turn, due.chat, due.sender.id))
             if limits.attempts > MOST_REMINDER_ATTEMPTS:
@@ -140,7 +140,7 @@ class Reminders:
             reply.append(self._text(due, language))
         told = f"(A reminder set earlier is due: {due.text})"
         entries: list[Entry] = [
-            # A model wrote it: none of its addresses is anybody's word.
+            # # A model wrote it: none of its addresses comes from a person.
             UserEntry(told, due.origin, begins=len(told)),
             AssistantEntry(text=reply.text, origin=due.origin),
         ]

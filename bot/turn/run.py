@@ -1,4 +1,4 @@
-"""A turn in this process: its question, why it is ended, its limits, and the pages it has shown."""
+"""A turn in this process: its question, why it is ended, its limits, and its shown pages."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class EndReason(enum.Enum):
     STOPPED = "stopped"
     SHUTDOWN = "shutdown"
     REPLACED = "replaced"
-    """Its question was changed or deleted: what it showed is left to the turn that takes its place."""
+    """Its question was changed or deleted: its messages pass to the turn that replaces it."""
     HANDED_OVER = "handed over"
-    """Another process goes on with it, in the same messages: nothing is said about it."""
+    """Another process continues it, in the same messages, without a note."""
 
 
 LEFT = frozenset({EndReason.REPLACED, EndReason.HANDED_OVER})
-"""Reasons after which what was shown is left to a turn that goes on with it."""
+"""Reasons after which its messages pass to a turn that continues it."""
 
 
 async def no_wait() -> None:
@@ -33,7 +33,7 @@ async def no_wait() -> None:
 
 
 def not_told() -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
 @dataclass(slots=True)
@@ -45,28 +45,28 @@ class Run:
     question: MessageSent
     language: str
     ending: Callable[[], EndReason | None]
-    """Why the task is being cancelled, asked when it is."""
+    """Returns why the task is being cancelled, at that moment."""
     limits: TurnLimits
     came_at: float = 0.0
     """The monotonic time at which its question came; 0: unknown."""
     at_stage: Callable[[], Awaitable[None]] = no_wait
-    """Awaited where everything that was done is stored, and nothing runs: another process may go on from there."""
+    """Awaited when everything done so far is stored and nothing runs: another process could continue from here."""
     speaks: Callable[[], None] = not_told
     """Called when its text is complete and stored, and only its voice is not: the chat's next turn begins."""
     do: Callable[[Run], Awaitable[None]] | None = None
-    """Does what a command asks, in place of an answer by a model."""
+    """Runs a command instead of asking a model."""
     shown: dict[int, ShownBefore] = field(default_factory=dict)
-    """The pages that earlier tries showed, also those that could not be stored."""
+    """The pages that earlier attempts showed, including those that could not be stored."""
 
 
 async def finish(
     reply: ReplyStream, run: Run, state: TurnState, ends_spoken: Callable[[], Awaitable[bool]] | None = None
 ) -> None:
-    """Wait until the whole reply is shown, also if somebody stops it meanwhile.
+    """Wait until the whole reply is shown, even if somebody stops it meanwhile.
 
     Args:
         state: how the turn ends.
-        ends_spoken: returns True if a voice message comes after it, which is new in its place.
+        ends_spoken: returns True if a voice message comes after it, which marks the channel as unread.
     """
 
     async def finishing() -> None:
@@ -79,7 +79,7 @@ async def finish(
     except asyncio.CancelledError:
         if run.ending() is not EndReason.STOPPED or state == TurnState.STOPPED:
             raise
-        # There is nothing to stop any more: the answer is complete and only waits to be shown.
+        # # There is nothing left to stop: the answer is complete and only waits to be shown.
         uncancel()
         await finishing()
 
@@ -93,14 +93,14 @@ async def close_told(
     before: StoredTurn,
     entries: Sequence[Entry] = (),
 ) -> TurnState:
-    """Close a turn whose reply no model wrote, see to it that the reply stays, and return how it ended.
+    """Close a turn whose reply no model wrote, make sure that the reply stays, and return how it ended.
 
     Args:
-        before: what was stored of the turn when this process took it up.
-        entries: what later questions are told of it.
+        before: the stored state of the turn when this process started on it.
+        entries: its entries for later questions.
 
     Raises:
-        StoreError: the store does not work now.
+        StoreError: the store fails now.
     """
     again = settling.due(reply, resumed=any(page.ref for page in before.pages))
     state = TurnState.FAILED if reply.lost else TurnState.DONE
@@ -121,7 +121,7 @@ async def close_told(
 
 
 def uncancel() -> None:
-    """Let this task go on that was cancelled."""
+    """Undo this task's cancellation."""
     current = asyncio.current_task()
     assert current is not None
     current.uncancel()

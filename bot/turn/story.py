@@ -1,6 +1,6 @@
 """Log the course of a turn: question, passes, tool calls, answer; at DEBUG also the arguments and results of tools.
 
-A line names its chat, turn and reference by itself (`logs.about`). Words of people and models stand in no line.
+A line names its chat, turn and reference by itself (`logs.about`). No line contains words of people or models.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Story:
         level = logging.INFO if result.ok else logging.WARNING
         log.log(level, "tool %s: %s, %.1f s, %d characters", call.name, result.status, result.seconds, len(result.text))
         if log.isEnabledFor(logging.DEBUG):
-            log.debug("tool %s was given %s", call.name, json.dumps(dict(call.arguments), ensure_ascii=False))
+            log.debug("tool %s got %s", call.name, json.dumps(dict(call.arguments), ensure_ascii=False))
             log.debug("tool %s gave %r", call.name, result.text[:RESULT_CHARS])
         self._step = self._clock.monotonic()
 

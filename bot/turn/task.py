@@ -1,4 +1,4 @@
-"""Build the task of an agent: what the model is told, which tools it may call, and which call runs first."""
+"""Build an agent's task: the model's input, the tools that it can call, and the first call."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class TaskMaker:
         """Return the task of a draft, and the briefing that it was made from.
 
         Args:
-            permit: what who asks may use.
-            may_ask: the reply can ask a person whether a call may be made.
+            permit: what the asker may use.
+            may_ask: the reply can ask a person to allow a call.
             named: the tool that the question calls by name.
         """
         known, passes = draft.known, draft.made.passes
@@ -59,14 +59,14 @@ class TaskMaker:
         decision = await self.approvals.decision_of(draft.run.turn, question)
         decided = decision.call if decision is not None else None
         first = decided or await self.offers.choose_first_call(question, permit, named)
-        # What was called before a restart, or is called first, must be among the tools.
+        # # Tools that were called before a restart, or are called first, must be in the offer.
         forced = named.tool if named is not None else ""
         certain = [call.name for entry in passes for call in entry.calls]
         certain += [name for name in (first.name if first else "", forced) if name]
         told = (known.asked, *past.entries)
         certain += ["read_file"] if any(READ_ON in one.text for one in told if isinstance(one, UserEntry)) else []
         choice = await self.offers.choose_tools(question, permit, past.entries, certain, model.name)
-        await asyncio.sleep(0)  # counting the tokens of a long question takes a moment, too
+        await asyncio.sleep(0)  # # counting the tokens of a long question takes a moment, too
         briefing = self.briefings.assemble(
             question,
             known.asked,

@@ -1,8 +1,7 @@
-"""Look up messages before a question that are not in the history: its thread, and the messages it replies to.
+"""Load earlier messages that are not in the history: the question's thread, and the messages it replies to.
 
-Each message is read once: what an earlier turn of the chat was told stands in the history with that turn, so that only
-what was written since its question is looked up. `/new` and `/forget` begin a chat anew, and what was written before
-them is not read again.
+Each message is read once: messages that an earlier turn of the chat saw are in the history with that turn, so only
+those since its question are loaded. `/new` and `/forget` restart a chat, and messages before them are not read again.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from bot.store import Store
 log = logging.getLogger(__name__)
 
 READ_SECONDS = 10.0
-"""Seconds for looking up earlier messages; after that the question is answered without them."""
+"""Seconds for loading earlier messages; after that the question is answered without them."""
 MOST_PAGES = 10
 SHARE = 4
-"""A quarter of the model's window may be filled with it."""
+"""They can fill a quarter of the model's window."""
 PER_MESSAGE = 12
-"""Tokens that a message costs beside its text: who speaks, and the marks of a quotation."""
+"""Tokens of a message beside its text: the author, and the marks of a quotation."""
 _BEGINS = "begins"
-"""The setting that keeps when a chat was begun anew."""
+"""The setting that stores when a chat was restarted."""
 
 
 class ThreadContext:
-    """Completes questions with what others wrote before them; one for the process."""
+    """Adds earlier messages to questions; one for the process."""
 
     def __init__(
         self,
@@ -49,8 +48,8 @@ class ThreadContext:
         """
         Args:
             find: `Platforms.earlier`.
-            window: tokens that a model is sent at most, by its name.
-            tokens: how a model's tokens are counted, by its name.
+            window: the most tokens sent to a model, by its name.
+            tokens: how to count a model's tokens, by its name.
         """
         self._store = store
         self._pacer = pacer
@@ -61,16 +60,16 @@ class ThreadContext:
         self._warnings = LogThrottle(log, clock)
 
     async def begin_anew(self, message: MessageSent) -> None:
-        """Leave what stands before `message` unread from now on."""
+        """Ignore everything before `message` from now on."""
         if message.sent_at:
             await self._store.settings.set(message.chat, _BEGINS, repr(message.sent_at))
 
     async def complete(self, question: MessageSent, model: str) -> MessageSent:
-        """Return `question` with the messages before it, as many as fit; unchanged where they cannot be looked up.
+        """Return `question` with the messages before it, as many as fit; unchanged if they cannot be loaded.
 
         Raises:
             Unreachable: the platform is not connected now.
-            StoreError: the store does not work now.
+            StoreError: the store fails now.
         """
         earlier = None if question.command else self._find(question)
         if earlier is None:
@@ -83,15 +82,13 @@ class ThreadContext:
             async with asyncio.timeout(READ_SECONDS):
                 found = await self._read(earlier, since)
         except (BotError, TimeoutError) as error:
-            why = str(error) or "looking it up takes too long"
-            self._warnings.warn(
-                f"{question.chat.platform}: questions are answered without what was written before: {why}"
-            )
+            why = str(error) or "loading takes too long"
+            self._warnings.warn(f"{question.chat.platform}: questions are answered without earlier messages: {why}")
             return question
         quoted = question.quoted
         known = {question.message_id, quoted.message_id if quoted is not None and quoted.text.strip() else ""}
         found = [one for one in found if one.text.strip() and one.message_id not in known]
-        # What the bot wrote since then is in the history already.
+        # # The bot's own messages since then are already in the history.
         found = [one for one in found if not (since and one.from_bot)]
         found.sort(key=_order)
         kept = self._fit(found, model)
@@ -103,7 +100,7 @@ class ThreadContext:
         cursor = ""
         for _ in range(MOST_PAGES):
             if (grant := self._pacer.take(earlier.cost, Purpose.FIRST)) is None:
-                raise DeliveryError("the platform lets no more be looked up in this minute")
+                raise DeliveryError("the platform allows no more requests in this minute")
             page, cursor = await grant.call(partial(earlier.page, since, cursor))
             found += page
             if not cursor:
@@ -124,5 +121,5 @@ class ThreadContext:
 
 
 def _order(one: Quoted) -> tuple[float, int, str]:
-    """Return the sort key of a message: its time, then its id, which grows."""
+    """Return the sort key of a message: its time, then its id, which increases."""
     return one.sent_at, len(one.message_id), one.message_id

@@ -1,4 +1,4 @@
-"""Choose the tools that are offered for a question, and the call that it begins with."""
+"""Choose the tools offered for a question, and its first call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tools.contract.base import ToolCall, ToolSpec
 
 @dataclass(eq=False, repr=False)
 class ToolOffer:
-    """Chooses among the tools that who asks may use; one for the process."""
+    """Chooses among the tools that the asker may use; one for the process."""
 
     registry: ToolRegistry
     rights: ToolRights
@@ -24,16 +24,16 @@ class ToolOffer:
     briefings: Briefings
     models: Models
     search_first: bool = False
-    """Begin with a search where a question plainly needs one."""
+    """Start with a search if a question plainly needs one."""
 
     async def prepare(self) -> None:
-        """Look through the tools that there are, before somebody waits for it."""
+        """Index the tools before anybody waits for it."""
         await self.chooser.index(self.registry.specs())
 
     async def find_named(
         self, question: MessageSent, language: str, form: Callable[[], str]
     ) -> tuple[Permit, NamedCall | None]:
-        """Return the asker's rights here, and the call that the question names; `form` is how a command is written."""
+        """Return the asker's rights here, and the call that the question names; `form` is the notation of commands."""
         permit = await self.rights.permit_for(question)
         closed = self.rights.explain_closed(permit, language)
         return permit, named_call(as_written(question), self._specs_for(permit), language, closed, form)
@@ -42,13 +42,14 @@ class ToolOffer:
         return self.registry.specs(None if permit.is_open else permit.allows)
 
     def find_starting(self, permit: Permit) -> tuple[str, ...]:
-        """Return the servers that are still being started, of those whose tools may be used."""
+        """Return the starting servers whose tools may be used."""
         return self.registry.starting(permit.allows)
 
     async def choose_first_call(
         self, question: MessageSent, permit: Permit, named: NamedCall | None
     ) -> ToolCall | None:
-        """Return the call to make before the first pass: the person's own, or a search that is clearly needed."""
+        """Return the call to make before the first pass: one that the person named, or a search that is clearly
+        needed."""
         if named is not None:
             return named.call
         if not self.search_first or question.quoted is not None:
@@ -59,9 +60,9 @@ class ToolOffer:
     async def choose_tools(
         self, question: MessageSent, permit: Permit, history: Sequence[Entry], certain: Sequence[str], model: str
     ) -> Choice:
-        """Return the tools offered for this question: none for a greeting, and those in `certain` in any case.
+        """Return the tools offered for this question: none for a greeting, and in any case those in `certain`.
 
-        A small window is not filled with them: as many are offered, and then named, as half of it holds.
+        Tools take at most half of a small window: as many as fit are offered, and then named.
         """
         told = [entry for entry in history if isinstance(entry, AssistantEntry)]
         return await self.chooser.choose(

@@ -1,4 +1,4 @@
-"""The reply while it is written. `opening` opens every one; read `stream` next."""
+"""The reply while it is written. Every one is opened by `opening`; read `stream` next."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""What a person is shown of a call that waits for a decision: what it holds in words, in which nothing can deceive.
+"""The card about a call that waits for a decision: its content in words, in which nothing can deceive.
 
-Each argument has a label in the person's language and its value as code, or below it as a block. What cannot be seen,
-what changes the order of signs and what ends the code is named between ⟪ and ⟫ (⟪U+202E⟫), which are named themselves
-wherever they come from the arguments, so that the value stays exact on every platform and passes every filter as it is.
-How often a sign is repeated and how much is left out is told there, too. What is not code are our own words.
+Each argument has a label in the person's language and its value as code, in the line or as a block below it. Invisible
+characters, characters that change the order of others, and characters that would end the code are named between ⟪ and ⟫
+(⟪U+202E⟫). These brackets are named themselves if they come from the arguments, so the value stays exact on every
+platform and passes every filter unchanged. Repetitions of a character, and the length of omitted parts, are stated in
+the same way. Everything outside code is our own words.
 """
 
 from __future__ import annotations
@@ -24,31 +25,31 @@ from tools.contract.base import Json
 from tools.contract.credentials import is_random
 
 CARD_CHARS: Final = 1_100
-"""Characters of all values that are shown; with the words around them less than a page on every platform."""
+"""Characters of all shown values; with the words around them less than a page on every platform."""
 VALUE_CHARS: Final = 600
 """Characters of one value."""
 _LEAST: Final = 100
-"""Characters of a value that is shown at all when the card is nearly full."""
+"""Least characters of a value that are shown when the card is nearly full."""
 _MOST_ROWS: Final = 30
 _INLINE_CHARS: Final = 120
-"""A longer value stands in a block of its own."""
+"""A longer value gets a block of its own."""
 _NEEDS_BLOCK = re.compile(r"[`\n]")
 _NO_NAME = re.compile(r"[`\n]|^ | $")
 _DEEPEST: Final = 6
 _MOST_LISTED: Final = 10
 _LISTED_CHARS: Final = 40
-"""Of a list, values up to this length stand side by side."""
+"""In a list, values up to this length share a line."""
 FILE: Final = "arguments.json"
 _MOST_REPEATED: Final = 40
 _RUN = re.compile(rf"(⟪U\+[0-9A-F]{{4,6}}⟫|[^⟪])(\1{{{_MOST_REPEATED},}})", re.DOTALL)
-"""One sign as it is shown, with its repetitions where they are many."""
+"""One shown character, with its repetitions if they are many."""
 _MOST_MARKS: Final = 3
 _HIDING: Final = frozenset("⟪⟫\u115f\u1160\u3164\uffa0\u2800\u17b4\u17b5\u034f")
-"""Signs that look like nothing, or stand for ours, though Unicode counts them as letters and symbols."""
+"""Characters that are invisible, or imitate ours, though Unicode classes them as letters and symbols."""
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 _FENCE = re.compile("`{3,}")
 _NAME = re.compile(r"(?=.{1,40}\Z)[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+){0,4}")
-"""A name that can be read as words, and say nothing of its own."""
+"""A name that reads as words and carries no message of its own."""
 _PARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s_-]+")
 _PASSWORDS: Final = frozenset({"password", "passwd", "passphrase", "passcode", "pwd"})
 _KEYS: Final = frozenset({"key", "token", "secret", "credential", "credentials", "authorization", "bearer", "cookie"})
@@ -56,14 +57,14 @@ _KEYS: Final = frozenset({"key", "token", "secret", "credential", "credentials",
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What is shown of a call."""
+    """The card of a call."""
 
     text: str
-    """Markdown without the last line, which tells what was decided."""
+    """Markdown without the last line, which states the decision."""
     line: str
-    """The last line as long as nothing is decided."""
+    """The last line while undecided."""
     file: str = ""
-    """All of the arguments, where they are too long to be shown; else empty."""
+    """All arguments, if they are too long to show; else empty."""
 
 
 def write_card(
@@ -78,20 +79,20 @@ def write_card(
     changed: bool = False,
     not_up: bool = False,
 ) -> Card:
-    """Return what a person is asked about a call.
+    """Return the card about a call.
 
     Args:
         seconds: how long the question waits.
         admins: only admins decide.
-        host: what it would open, as it is looked up.
-        outside: it is asked because of words from outside.
+        host: the host of the address that it would open, as it is looked up.
+        outside: it asks because of words from outside.
         changed: it was allowed before the tool changed.
-        not_up: it was allowed, and the tool's server is not up.
+        not_up: it was allowed, and the tool's server is not running.
     """
     told = cast("dict[str, Json]", _masked(dict(arguments), language))
     shown, cut = _listed(told, language)
     parts = [say("approval_head_outside" if outside else "approval_head", language, name=_named(name)), shown]
-    if host:  # other letters may look like those of a host that the person knows
+    if host:  # # other letters can look like a host that the person knows
         parts.append(f"🌐 `{host}`")
     if changed or not_up:
         parts.insert(0, say("approval_changed" if changed else "approval_not_up", language, name=_named(name)))
@@ -104,21 +105,21 @@ def write_card(
 
 
 def text_with_outcome(text: str, approval: Approval) -> str:
-    """Return the text of a reply that asked, as it is to read now."""
+    """Return the present text of a reply that asked."""
     if approval.state is ApprovalState.WAITING or not text.endswith(approval.line):
         return text
     return text.removesuffix(approval.line) + outcome_of(approval)
 
 
 def outcome_of(approval: Approval) -> str:
-    """Return the last line of what was asked."""
+    """Return the last line of the card."""
     if approval.state is ApprovalState.WAITING:
         return approval.line
     return say(f"approval_{approval.state}", approval.language)
 
 
 def approval_buttons(approval: Approval) -> tuple[Button, ...]:
-    """Return what stands under a question that waits; nothing under one that is decided."""
+    """Return the buttons of a waiting question; none for a decided one."""
     if approval.state is not ApprovalState.WAITING:
         return ()
     return tuple(
@@ -128,7 +129,7 @@ def approval_buttons(approval: Approval) -> tuple[Button, ...]:
 
 
 def exact(text: str) -> str:
-    """Return a text in which every sign can be seen; lines and words stay as they are."""
+    """Return a text with every character visible; lines and words stay as they are."""
     marks, made = 0, list[str]()
     for sign in text:
         marks = marks + 1 if unicodedata.category(sign)[0] == "M" else 0
@@ -137,7 +138,7 @@ def exact(text: str) -> str:
 
 
 def _whole(arguments: dict[str, Json]) -> str:
-    """Return all of the arguments as JSON in which every sign can be seen."""
+    """Return all arguments as JSON with every character visible."""
     text = json.dumps(arguments, ensure_ascii=False, indent=2)
     return "".join(json.dumps(sign)[1:-1] if _deceives(sign) else sign for sign in text)
 
@@ -151,12 +152,12 @@ def _name_sign(sign: str) -> str:
 
 
 class _Masked(str):
-    """Our own words in the place of a secret."""
+    """Our own words in place of a secret."""
 
 
 def _masked(value: Json, language: str, name: str = "") -> Json:
-    """Return arguments with our words in the place of secrets that the asker gave or a model made up: passwords, and
-    what looks generated in a key or token."""
+    """Return arguments with our words in place of secrets that the asker gave or a model made up: passwords, and the
+    generated parts of keys and tokens."""
     match value:
         case dict():
             return {key: _masked(one, language, key) for key, one in value.items()}
@@ -170,7 +171,7 @@ def _masked(value: Json, language: str, name: str = "") -> Json:
 
 
 def _listed(arguments: dict[str, Json], language: str) -> tuple[str, bool]:
-    """Return arguments as a list of labels and values, and whether anything is left out of it."""
+    """Return arguments as a list of labels and values, and whether anything is left out."""
     lines, room, cut = list[str](), CARD_CHARS, False
     if not arguments:
         return say("approval_nothing", language), False
@@ -189,7 +190,7 @@ def _listed(arguments: dict[str, Json], language: str) -> tuple[str, bool]:
 
 
 def _rows(value: Json, language: str, label: str = "", depth: int = 0) -> Iterator[tuple[str, Json]]:
-    """Yield each value that stands by itself, with a label that says where it stands."""
+    """Yield each single value with a label for its position."""
     if isinstance(value, dict) and value and depth < _DEEPEST:
         names = {name: label_of(name, language) if _NAME.fullmatch(name) else "" for name in value}
         often = Counter(names.values())
@@ -214,14 +215,14 @@ def _is_line(values: list[Json]) -> bool:
 
 
 def _is_short(value: Json) -> bool:
-    """Return True for what can stand beside others in a line."""
+    """Return True if a value can share a line with others."""
     if isinstance(value, str):
         return 0 < len(value) <= _LISTED_CHARS and not _NEEDS_BLOCK.search(value)
     return not isinstance(value, list | dict) and len(str(value)) <= _LISTED_CHARS
 
 
 def _said(value: Json, language: str) -> str:
-    """Return a value in our own words; of short texts in a list, the code."""
+    """Return a value in our own words; short texts in a list as code."""
     match value:
         case _Masked():
             return str(value)
@@ -238,9 +239,9 @@ def _said(value: Json, language: str) -> str:
 
 
 def _as_code(shown: str) -> str:
-    """Return an exact text as code, in the line or in a block below it, that nothing in it ends."""
+    """Return an exact text as code, in the line or in a block below it, which nothing in it can end."""
     if len(shown) <= _INLINE_CHARS and not _NEEDS_BLOCK.search(shown):
-        # Blanks at the ends of code are no part of it in Markdown.
+        # # Markdown drops spaces at the ends of code.
         inner = shown.strip(" ")
         before, after = len(shown) - len(shown.lstrip(" ")), len(shown) - len(shown.rstrip(" "))
         blank = _name_sign(" ")
@@ -249,7 +250,7 @@ def _as_code(shown: str) -> str:
 
 
 def _shortened(text: str, most: int, language: str) -> str:
-    """Return the beginning and the end of an exact text, never cut in what stands between our brackets."""
+    """Return the beginning and the end of an exact text, never cut between our brackets."""
     head, tail = most * 3 // 4, len(text) - most // 4
     if text.rfind("⟪", 0, head) > text.rfind("⟫", 0, head):
         head = text.rfind("⟪", 0, head)

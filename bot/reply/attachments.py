@@ -1,4 +1,4 @@
-"""Files that a reply carries: posted after its text, each once, and told of when the platform does not take one."""
+"""The files of a reply: each is posted once after its text, with a notice if the platform refuses it."""
 
 from __future__ import annotations
 
@@ -65,17 +65,17 @@ class Attachments:
         self._begun = begun or {}
         self._files: list[File] = []
         self.undelivered: list[tuple[File, str]] = []
-        """Files that the platform did not take, each with why: a key of `bot.sentences`."""
+        """Files that the platform refused, each with the reason: a key of `bot.sentences`."""
 
     def add(self, file: File) -> None:
-        """Post a file too."""
+        """Add a file to post."""
         self._files.append(file)
 
     async def post(self, after: MessageRef | None) -> None:
         """Post all files, in order, after the message `after`.
 
         Raises:
-            Closed: the platform takes no more of them now.
+            Closed: the platform accepts nothing for now.
         """
         for number, file in enumerate(self._files):
             if self._begun.get(number) is None:
@@ -85,7 +85,7 @@ class Attachments:
         """Post one file after the message `after`.
 
         Raises:
-            Closed: the platform takes no more of them now.
+            Closed: the platform accepts nothing for now.
         """
         cost = post_cost(self._surface)
         nonce = f"{self._turn}-f{number}"
@@ -100,7 +100,7 @@ class Attachments:
             except Closed:
                 raise
             except RateLimited as error:
-                # It is surely not there: whoever goes on with it later may post it.
+                # # It is surely not there, so the next process may post it.
                 await self._delivery.save_file(number, file, ref=None, state=PageState.GONE, nonce=nonce)
                 until = self._clock.monotonic() + error.retry_after
                 if until - since > PATIENCE:
@@ -109,7 +109,7 @@ class Attachments:
                 self._give_up(file, "file_too_large", error)
                 return
             except (Unrenderable, Unreachable, MessageGone) as error:
-                # Also where files alone are forbidden; where nothing can be written, nothing is told either.
+                # # Also if only files are forbidden; if nothing can be written, there is no notice either.
                 self._give_up(file, "file_failed", error)
                 return
             except DeliveryError as error:
@@ -128,7 +128,7 @@ class Attachments:
         await self._delivery.save_file(number, file, ref=ref, state=PageState.FINAL, nonce=nonce)
 
     def _give_up(self, file: File, why: str, error: object) -> None:
-        """Post it no more; the person is told `why`, a key of `bot.sentences`."""
+        """Give up posting it; the person reads `why`, a key of `bot.sentences`."""
         level = logging.ERROR if isinstance(error, RightMissing) else logging.WARNING
         log.log(level, "turn %s: file %r was not delivered: %s", self._turn, file.name, error)
         self.undelivered.append((file, why))

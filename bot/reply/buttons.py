@@ -1,4 +1,4 @@
-"""The buttons under a reply: Stop while it is written, then what can be done about it."""
+"""The buttons under a reply: Stop while it is written, then the actions on a finished answer."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from bot.contract import Button, Control
 from bot.sentences import say
 
 _ENDS: Final = (".", "!", "?", "…", "。", "！", "？", ")", "）", "```")
-"""How a text ends that may be whole."""
+"""How a complete text may end."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyButtons:
-    """What stands under a reply while it grows, and where it looks whole already: its end may need no other call."""
+    """The buttons of a growing reply, and those for a text that looks complete: its end may then need no further
+    call."""
 
     growing: tuple[Button, ...] = ()
     whole: tuple[Button, ...] = ()
@@ -27,15 +28,15 @@ class ReplyButtons:
         return cls(_buttons(turn, language, Control.STOP), done)
 
     def under(self, body: str) -> tuple[Button, ...]:
-        """Return what stands under a page that shows all the text there is."""
+        """Return the buttons under a page that shows the whole text so far."""
         return self.whole if body.rstrip().endswith(_ENDS) else self.growing
 
 
 def buttons_when_done(turn: int, language: str, *, goes_on: bool, speaks: bool) -> tuple[Button, ...]:
-    """Return what stands under a reply that has ended.
+    """Return the buttons of a finished reply.
 
     Args:
-        goes_on: it was cut off, and more can be written.
+        goes_on: it was cut off, and can be continued.
         speaks: it can be spoken.
     """
     more = (*((Control.CONTINUE,) if goes_on else ()), *((Control.SPEAK,) if speaks else ()))

@@ -1,4 +1,4 @@
-"""When a reply asks for its next call: as soon as its reader has use for it."""
+"""When a reply requests its next call: as soon as its reader needs it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from bot.reply.pages import PageNow
 from bot.reply.pageset import PageSet
 
 PIECE: Final = 10.0
-"""Seconds that a further message takes to read, at least, where an answer stands in several: short ones distract."""
+"""The least reading time, in seconds, of a further message of an answer in several: short ones distract."""
 
 
 class Cadence:
-    """Asks the pacer for the calls of one reply, from `begin` to `end`."""
+    """Requests the calls of one reply from the pacer, from `begin` to `end`."""
 
     def __init__(
         self, surface: Surface, pacer: Pacer, clock: Clock, pages: PageSet, *, preamble: str, calm: bool
     ) -> None:
         """
         Args:
-            preamble: what stands before the text and is nothing new to its reader.
+            preamble: text before the reply that its reader already knows.
             calm: nobody waits for it.
         """
         self.sample = surface.draw(Page("x"))
-        """Stands for a page that grows until its call is granted."""
+        """Represents a page that grows until its call is granted."""
         self._surface = surface
         self._posts = surface.cost(self.sample, None).budgets
         edits = surface.cost(self.sample, MessageRef("", NEXT)).budgets
@@ -40,12 +40,12 @@ class Cadence:
         self._grant: Grant | None = None
         self._number = 0  # the page it is for
         self._needed = True  # as soon as there is room
-        self._only_begins = False  # it is a post that may not be the whole text
+        self._only_begins = False  # # it is a post that must not contain the whole text
         self.visible = asyncio.Event()
-        """Set once something of it is on screen."""
+        """Set once something of it is visible."""
 
     def begin(self) -> None:
-        """Take part in what replies share; part of this one may be visible already."""
+        """Join the shared budgets; part of this reply may already be visible."""
         resumed = self._pages.visible and not self._calm
         self.reader = self._pacer.enter(self._budgets, self._surface.limits.pace, calm=self._calm, resumed=resumed)
         if self._pages.visible:
@@ -53,7 +53,7 @@ class Cadence:
             self.visible.set()
 
     def end(self) -> None:
-        """Leave what was taken part in."""
+        """Leave the shared budgets."""
         self._pacer.leave(self.reader)
 
     @property
@@ -62,7 +62,7 @@ class Cadence:
         return self.reader.in_pieces
 
     def may_begin(self, number: int) -> bool:
-        """Page `number`, which nobody sees yet, may be shown before the text is whole."""
+        """Page `number`, not visible yet, may be shown before the text is complete."""
         if self.reader.waits_since is None and not self._pages.status:
             return False
         if not self.in_pieces:
@@ -70,35 +70,36 @@ class Cadence:
                 return True
             if not self._may_be_in_pieces:
                 return False
-            # No edit will be left for its end: what is shown now stands for good, and further messages follow.
+            # # No edit will be left for its end: the text shown now stays for good, and further messages follow.
             self._pacer.show_in_pieces(self.reader, self._posts)
         sentences = self._pages.sentences(number)
         return bool(sentences) and (not number or seconds_to_read(sentences) >= PIECE)
 
     def cost(self, number: int, shown: PageNow) -> CallCost:
-        """Return what showing page `number` draws on: nothing where its end looks like what stands.
+        """Return the cost of showing page `number`: nothing if its end already looks as it should.
 
         Raises:
-            TooLong, Unrenderable: as `Surface.draw`.
+            TooLong, Unrenderable: as in `Surface.draw`.
         """
         page = self._pages.page(number)
-        if not page.final:  # it is drawn when its call is granted: drawn now, it would be drawn twice
+        if not page.final:  # # it is drawn when its call is granted; drawn now, it would be drawn twice
             return self._surface.cost(self.sample, shown.stands.ref)
         drawn = shown.draw(page, self._surface)
         return CallCost() if drawn == shown.stands.drawn else self._surface.cost(drawn, shown.stands.ref)
 
     def costs_otherwise(self, number: int, shown: PageNow, granted: CallCost) -> bool:
-        """What was to cost nothing needs a call now, or what was to pass is to stay, or to stay to pass."""
+        """The needed call has changed: from none to one, or between something that disappears and something that
+        stays."""
         if granted.budgets and not self._surface.limits.passing_seconds and not granted.passes:
             return False
         cost = self.cost(number, shown)
         return cost.passes != granted.passes or (not granted.budgets and bool(cost.budgets))
 
     def ask(self, number: int, cost: CallCost, *, only_begins: bool) -> Grant:
-        """Ask for the next call, which shows page `number`; `granted` tells that it was, or will not be.
+        """Request the next call, which shows page `number`; `granted` reports whether it may go.
 
         Args:
-            only_begins: it shows its beginning only, were the text whole by then.
+            only_begins: show only its beginning, even if the text is complete by then.
         """
         self._number, self._only_begins = number, only_begins
         self._needed = self._is_needed()
@@ -107,11 +108,11 @@ class Cadence:
         return self._grant
 
     def granted(self) -> None:
-        """What was asked for is not waited for any more."""
+        """The request has been answered or withdrawn."""
         self._grant = None
 
     def grow(self, *, words: bool) -> None:
-        """The text has grown, by words or by what tools do: what is waited for may be needed now."""
+        """The text has grown, by words or by a tool's status: the requested call may be needed now."""
         now = self._clock.monotonic()
         if words:
             self.reader.wait(now)
@@ -121,7 +122,7 @@ class Cadence:
             self._want_now()
 
     def finish(self) -> None:
-        """The text is whole."""
+        """The text is complete."""
         if not self._only_begins:
             self._want_now()
 
@@ -146,7 +147,7 @@ class Cadence:
         return Purpose.PROGRESS if self._pages.visible else Purpose.FIRST
 
     def _is_needed(self) -> bool:
-        """The call is wanted as soon as there is room: a whole page, or first words that last until the next call."""
+        """The call is wanted as soon as possible: a full page, or first words that last until the next call."""
         pages = self._pages
         if pages.finished or (pages.status and not pages.visible and not self.in_pieces):
             return True

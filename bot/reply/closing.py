@@ -1,4 +1,4 @@
-"""Single calls at the end of a reply: a message that it does not need goes away, and a long wait is said."""
+"""Single calls at the end of a reply: delete an unneeded message, announce a long wait."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ DELETED = "somebody deleted the reply"
 async def take_left_over(
     pages: PageSet, surface: Surface, pacer: Pacer, clock: Clock, delivery: Delivery, below: str = ""
 ) -> None:
-    """Remove the messages of pages that the text does not reach any more.
+    """Delete the messages of pages that the text no longer reaches.
 
     Args:
-        below: what the former message of a page that was posted anew says where it cannot be removed.
+        below: the new text of a reposted page's former message if it cannot be deleted.
 
     Raises:
-        Closed, Unreachable: as `take_away`.
+        Closed, Unreachable: as in `take_away`.
     """
     pages.rewritten = False
     for number, ref in pages.left_over():
@@ -60,10 +60,10 @@ async def lose(
     *,
     visible: bool,
 ) -> float:
-    """A page's message is gone or stays as it is, or the page was refused: the seconds before what is shown next.
+    """Handle a page whose message is gone or fixed, or that was refused; return the seconds before the next call.
 
     Args:
-        visible: a person sees something of the reply.
+        visible: a person sees part of the reply.
 
     Raises:
         Unreachable: somebody deleted the reply while it was written, or nothing of it can be shown.
@@ -81,10 +81,10 @@ async def lose(
 
 
 async def take_away(surface: Surface, pacer: Pacer, clock: Clock, ref: MessageRef, name: str) -> bool:
-    """Remove a message that the whole reply does not need; False: it resists, and stays.
+    """Delete a message that the complete reply does not need; return False if that fails and it stays.
 
     Raises:
-        Closed: the platform lets nothing through for a long time.
+        Closed: the platform accepts nothing for a long time.
         Unreachable: nothing can be done there any more.
     """
     cost = surface.cost(surface.draw(Page("x", final=True)), ref)
@@ -104,15 +104,15 @@ async def take_away(surface: Surface, pacer: Pacer, clock: Clock, ref: MessageRe
 
 
 async def end_with(words: str, pages: PageSet, surface: Surface, pacer: Pacer, clock: Clock) -> None:
-    """Say below what stands, in place of what tools do, that the rest comes later, where the platform lets it be shown
-    at once; without words nothing is said there any more."""
+    """Say below the shown text, in place of tools' statuses, that the rest comes later, if the platform allows a call
+    at once; without words, remove the statuses."""
     number = max(filter(pages.exists, pages.refs), default=None)
     if number is None or pages.now(number).stands.passes_at is not None:
         return
     now, page, ref = pages.now(number), pages.page(number), pages.refs[number]
     if words:
         page = replace(page, status=(Status(words),), final=False)
-    else:  # what came since may be what cannot be shown
+    else:  # # the text since then may be the part that cannot be shown
         page = replace(now.stands.page or page, status=(), final=True)
     try:
         with Contained(DeliveryError):
@@ -125,7 +125,7 @@ async def end_with(words: str, pages: PageSet, surface: Surface, pacer: Pacer, c
 
 
 async def _show_at_once(surface: Surface, pacer: Pacer, clock: Clock, page: Page, ref: MessageRef) -> None:
-    """Show a page in a message, where the platform lets it be shown now. Raises as `Surface.show`."""
+    """Show a page in a message, if the platform allows a call now. Raises as `Surface.show`."""
     drawn = surface.draw(page)
     cost = surface.cost(drawn, ref)
     if pacer.opens_at(cost) <= clock.monotonic():

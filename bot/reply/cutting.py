@@ -1,4 +1,4 @@
-"""Where to cut a page that is too long, and how to close it and go on after the cut."""
+"""Where to cut a page that is too long, and how to close it and continue after the cut."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from bot.markdown import Fence, Kind, LineScanner, TableHead
 from bot.reply.graphemes import boundary_before, is_boundary
 
 _NO_SENTENCE = 300
-"""Characters without the end of a sentence, of which there will be none."""
+"""After this many characters without a sentence's end, none is expected."""
 _SENTENCE = re.compile(r"[.!?…][\"'”’)\]*_]*\s+|[。！？；][”’」』）】》*_]*\s*")
 _MARKER = re.compile(r"\n[ \t>]*(?:\d{1,9}[.)]|[-+*]|\#{1,6})[ \t]*")
 _LONGEST_MARKER = 32
 _WORD = re.compile(r"\s+|[，、：。！？；…][”’」』）】》*_]*")
 
-# What a cut should not tear apart. Each alternative is bounded, so that a page of openers stays linear.
+# # Units that a cut should not split. Each alternative is bounded, so a page of openers stays linear.
 _UNIT = re.compile(
     r"""
       (?<!`)(?P<tick>`++).{1,600}?(?<!`)(?P=tick)(?!`)                          # inline code
@@ -40,7 +40,7 @@ _UNIT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Border:
-    """What stands between two pages."""
+    """The text between two pages."""
 
     closer: str
     """Added at the end of the page that is sealed."""
@@ -49,7 +49,7 @@ class Border:
 
 
 def fit(text: str, length: int, measure: Callable[[str], int]) -> int:
-    """Count the leading characters of `text` that measure at most `length`; every character measures at least 1."""
+    """Return how many leading characters of `text` measure at most `length`; every character measures at least 1."""
     high = min(len(text), max(length, 0))
     if measure(text[:high]) <= length:
         return high
@@ -65,11 +65,11 @@ def fit(text: str, length: int, measure: Callable[[str], int]) -> int:
 
 
 def sentence_end(text: str, floor: int) -> int:
-    """Return where the last whole sentence of `text` ends behind `floor`, its space included; 0 where none does.
+    """Return the end of the last whole sentence of `text` after `floor`, its space included; 0 if none ends there.
 
-    Where many words make no sentence, as in lists and in code, it is the last line, or else the last word.
+    If many words make no sentence, as in lists and code, it is the end of the last line, or else of the last word.
     """
-    # What follows the last character may belong to the same number, address or sign.
+    # # A character after the last may belong to the same number, address or character.
     ends = [at for at in _ends(_SENTENCE, text, floor, len(text)) if at < len(text)]
     if ends or len(text) - floor < _NO_SENTENCE:
         return ends[-1] if ends else 0
@@ -77,12 +77,12 @@ def sentence_end(text: str, floor: int) -> int:
 
 
 def _ends(pattern: re.Pattern[str], text: str, floor: int, end: int) -> list[int]:
-    """Return where the matches end, but for those within a line's marker: no item is parted from its number."""
+    """Return the ends of the matches, except those within a line's marker: no item is separated from its number."""
     return [match.end() for match in pattern.finditer(text, floor, end) if not _ends_in_marker(text, match.end())]
 
 
 def _ends_in_marker(text: str, at: int) -> bool:
-    """Tell whether the last line of `text[:at]` is a marker and nothing else."""
+    """Return True if the last line of `text[:at]` is only a marker."""
     begin = text.rfind("\n", max(0, at - _LONGEST_MARKER), at)
     if begin >= 0:
         return _MARKER.fullmatch(text, begin, at) is not None
@@ -90,7 +90,7 @@ def _ends_in_marker(text: str, at: int) -> bool:
 
 
 def border_at(page: str, at: int, length: int, following: str) -> Border:
-    """Say how the page `page[:at]` is closed and how the next one opens, when `following` is the next character.
+    """Return how the page `page[:at]` is closed and how the next one opens if `following` is the next character.
 
     It depends on nothing else, so that stored cuts give the same pages again.
     """
@@ -135,7 +135,7 @@ class Cut:
 
 
 class _Candidates:
-    """The places where a page may be cut, best kind first; within a kind in order of position."""
+    """The places where a page can be cut, best kind first; within a kind in order of position."""
 
     def __init__(self) -> None:
         self.paragraphs: list[int] = []
@@ -144,13 +144,13 @@ class _Candidates:
         self.code_lines: list[int] = []
         self.rows: list[int] = []
         self.block = 0
-        """Where the last block began: the units that a cut may tear begin after it."""
+        """Where the last block began: the units that a cut may split begin after it."""
         self.table: TableHead | None = None
         """The table the limit falls into."""
         self.plain: set[int] = set()
-        """The places with nothing open."""
+        """The places where nothing is open."""
         self.fences: dict[int, Fence] = {}
-        """What is open at the places in code."""
+        """The open fence at each place in code."""
         self.open: Fence | None = None
         """The fence the limit falls into."""
 
@@ -161,8 +161,9 @@ class _Candidates:
 def find_cut(page: str, floor: int, length: int, measure: Callable[[str], int], room: int = 0) -> Cut:
     """Find the best place to cut a page that measures more than `length`.
 
-    `page[:floor]` was added by paging. The cut leaves room for what closes the page, and lies after `floor`;
-    headers and openers that would take a large part of `room` (a whole page, by default `length`) are left out.
+    The first `floor` characters of `page` were added by paging. The cut leaves room for the page's closers, and is
+    after `floor`; headers and openers that would take a large part of `room` (a whole page, by default `length`) are
+    left out.
     """
     room = room or length
     limit = fit(page, length, measure)
@@ -178,7 +179,7 @@ def find_cut(page: str, floor: int, length: int, measure: Callable[[str], int], 
         return Cut(at, Border("", ""))
     border = border_at(page, at, room, following)
     while border.closer and at > floor + 1 and measure(page[:at]) + measure(border.closer) > length:
-        # The limit fell into a line that is a fence only as far as it is cut.
+        # # The limit is in a line that is a fence only because it is cut.
         at = max(boundary_before(page, min(limit - len(border.closer), at - 1), floor), floor + 1)
         border = border_at(page, at, room, page[at])
     return Cut(at, border)
@@ -194,7 +195,7 @@ def _choose(  # noqa: C901  # the places to cut at, the best first
     spans: list[tuple[int, int]] | None = None
 
     def whole(position: int) -> bool:
-        """Tell whether a cut here tears nothing apart."""
+        """Return True if a cut here splits nothing."""
         nonlocal spans
         if position > found.block:
             if spans is None:
@@ -232,7 +233,7 @@ def _choose(  # noqa: C901  # the places to cut at, the best first
 
 
 def _scan(page: str, floor: int, limit: int) -> _Candidates:
-    """Name every line up to `limit`, and note where the page may be cut."""
+    """Classify every line up to `limit`, and note where the page can be cut."""
     found = _Candidates()
     scanner = LineScanner()
     feed, find = scanner.feed, page.find
@@ -267,7 +268,7 @@ def _scan(page: str, floor: int, limit: int) -> _Candidates:
                 found.block = start
         if kind is Kind.FENCE_OPEN and scanner.fence is not None:
             code_limit = limit - len(scanner.fence.closer) - 1
-        if kind is not Kind.BLANK or before is not Kind.HEADING:  # a heading stays with what it is over
+        if kind is not Kind.BLANK or before is not Kind.HEADING:  # # a heading stays with its section
             before = kind
         previous = line
         start = end
@@ -277,7 +278,7 @@ def _scan(page: str, floor: int, limit: int) -> _Candidates:
 
 
 def _table_end(page: str, table: TableHead) -> int:
-    """Where the table ends, as far as it is written."""
+    """Return where the table ends, as far as it is written."""
     position = table.body
     while position < len(page):
         end = page.find("\n", position) + 1 or len(page)
@@ -288,7 +289,7 @@ def _table_end(page: str, table: TableHead) -> int:
 
 
 def _units(page: str, start: int, limit: int, longest: int) -> list[tuple[int, int]]:
-    """The stretches around `limit` that should stay in one piece, in order; no two overlap."""
+    """Return the units around `limit` that should stay whole, in order, without overlaps."""
     return [
         found.span() for found in _UNIT.finditer(page, start, limit + 640) if found.end() - found.start() <= longest
     ]

@@ -1,4 +1,4 @@
-"""What a reply's text passes through before anybody may see it."""
+"""The filters for a reply's text before anybody sees it."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from bot.reply.pages import TextFilter
 
 
 class FilterChain:
-    """Filters of a stream, one behind the other."""
+    """Filters of a stream in sequence."""
 
     def __init__(self, make: Callable[[], tuple[TextFilter, ...]]) -> None:
         self._make = make
         self._filters = make()
 
     def renew(self) -> None:
-        """Begin again, and forget what was held back."""
+        """Restart, and drop the text held back."""
         self._filters = self._make()
 
     def feed(self, text: str) -> str:
-        """Return what is certain with this piece."""
+        """Return the text that this piece makes certain."""
         for one in self._filters:
             text = one.feed(text)
         return text
 
     def finish(self) -> str:
-        """Return what was held back."""
+        """Return the text held back."""
         tail = ""
         for index, one in enumerate(self._filters):
             piece = one.feed(tail) if index else ""

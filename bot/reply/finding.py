@@ -1,4 +1,4 @@
-"""A post whose outcome is unknown: look for its message before anything is posted again."""
+"""A post with an unknown outcome: look for its message before posting again."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from bot.store import PageState
 log = logging.getLogger(__name__)
 
 _LOOKS = 12
-"""How often a post of unknown outcome is looked for, where that is possible, before it is made again all the same."""
+"""How often such a post is looked for, where possible, before it is made again anyway."""
 
 
 async def look_up(
     surface: Surface, delivery: Delivery, number: int, shown: PageNow, cost: CallCost, *, ended: bool
 ) -> float:
-    """Take the message of page `number` if the platform can find it, else let it be posted at the end.
+    """Adopt the message of page `number` if the platform finds it, else allow it to be posted at the end.
 
-    Where the platform recognises a repeated post, it is simply made again. Where a look says for certain whether
-    it is there, nothing is posted before one succeeded: the seconds until the next are returned.
+    If the platform recognises repeated posts, the post is simply repeated. If a look is conclusive, nothing is posted
+    before one has succeeded: the seconds until the next are returned.
 
     Args:
-        ended: the text is whole.
+        ended: the text is complete.
 
     Raises:
         Unreachable: nothing can be looked up there any more.

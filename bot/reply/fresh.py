@@ -1,8 +1,7 @@
-"""The end of an answer that took long, as a fresh message: an edit makes no channel unread.
+"""The end of a slow answer as a fresh message: an edit does not mark a channel as unread.
 
-The last page is posted anew, and the message that showed it is taken away. That message is recorded first, as a page of
-a number that the text never reaches, so that whichever process completes the reply posts one fresh message and leaves
-none behind.
+The last page is posted again, and its former message deleted. That message is first recorded as a page with a number
+that the text never reaches, so whichever process completes the reply posts one fresh message and leaves none behind.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ NEVER: Final = 0.0
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """When an answer ends as a fresh message."""
+    """When an answer ends in a fresh message."""
 
     after: float = NEVER
     """Seconds since its newest message was posted; 0: never."""
     since: float = 0.0
-    """Monotonic time from which that is counted for what earlier processes posted."""
+    """Monotonic start of that time for messages posted by earlier processes."""
     below: str = ""
-    """What the former message says where it cannot be taken away."""
+    """The former message's new text if it cannot be deleted."""
 
 
 class FreshEnd:
@@ -39,11 +38,11 @@ class FreshEnd:
         self._clock = clock
         self._options = options
         self.possible = options.after > NEVER and not pages.former
-        """False: it ends where it stands."""
+        """False: it ends in its present message."""
 
     @property
     def page(self) -> int | None:
-        """The last page, where the text is whole and it is to be posted anew."""
+        """The last page, if the text is complete and it should be posted again."""
         pages = self._pages
         if not (self.possible and pages.finished):
             return None
@@ -56,7 +55,7 @@ class FreshEnd:
         return last if long and shown.stands.passes_at is None and body != pages.page(last).body else None
 
     async def begin(self, number: int) -> None:
-        """Post page `number` anew from now on."""
+        """Post page `number` again from now on."""
         self.possible = False
         shown = self._pages.now(number)
         nonce = f"{shown.nonce}-former"
@@ -66,7 +65,7 @@ class FreshEnd:
         self._pages.begin_fresh(number)
 
     async def undo(self, number: int) -> bool:
-        """Show page `number` where it stood; False where no message stands there, or the fresh one is posted."""
+        """Show page `number` in its former message; return False if there is none, or the fresh one is posted."""
         former = self._pages.now(number + FORMER).stands.ref if self._pages.former else None
         if former is None or self._pages.now(number).stands.ref is not None:
             return False

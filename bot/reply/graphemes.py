@@ -1,4 +1,4 @@
-"""Where a text may be cut without tearing a character that a person sees as one."""
+"""Where a text can be cut without splitting a character that a person sees as one."""
 
 from __future__ import annotations
 
@@ -7,38 +7,39 @@ from itertools import takewhile
 from typing import Any
 
 _LOOKBACK = 64
-"""Characters that are looked at before a place. Nobody writes longer graphemes: https://unicode.org/reports/tr15 allows
-thirty marks in a row."""
+"""Characters examined before a place. Nobody writes longer graphemes: https://unicode.org/reports/tr15 allows thirty
+marks in a row."""
 
 _FLAG_HALVES = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
 
 @lru_cache(maxsize=1)
 def _cluster() -> Any:
-    # Loaded at the first text that needs it: most cuts fall between two ASCII letters.
+    # # Loaded for the first text that needs it: most cuts are between two ASCII letters.
     import regex
 
     return regex.compile(r"\X")
 
 
 def is_boundary(text: str, position: int) -> bool:
-    """Tell whether a cut before `text[position]` tears no grapheme (emoji sequence, flag, combining mark)."""
+    """Return True if a cut before `text[position]` splits no grapheme (emoji sequence, flag, combining mark)."""
     if position <= 0 or position >= len(text):
         return True
     return boundary_before(text, position) == position
 
 
 def boundary_before(text: str, position: int, floor: int = 0) -> int:
-    """Find the last grapheme border in `floor..position`; `floor` itself when there is none between."""
+    """Return the last grapheme border in `floor..position`; `floor` itself if there is none between."""
     if position >= len(text):
         return len(text)
     start = position
     least = max(floor, position - _LOOKBACK)
-    # An ASCII character begins a grapheme, but after signs of rare scripts; at the place itself that has to be sure.
+    # # An ASCII character begins a grapheme, except after characters of rare scripts; at the place itself this must be
+    # certain.
     while start > least and not (text[start].isascii() and (start < position or _apart(text, start))):
         start -= 1
     if start > floor and text[start] in _FLAG_HALVES:
-        # A flag is two of these: the border is before every other one.
+        # # A flag is two of these, so every other border counts.
         head = text[floor:start]
         start -= (len(head) - len(head.rstrip(_FLAG_HALVES))) % 2
     if start == position:
@@ -48,5 +49,5 @@ def boundary_before(text: str, position: int, floor: int = 0) -> int:
 
 
 def _apart(text: str, position: int) -> bool:
-    """Two ASCII characters that are not one end of a line."""
+    """Two ASCII characters that are not together one line end."""
     return text[position - 1].isascii() and text[position - 1 : position + 1] != "\r\n"

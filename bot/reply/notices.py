@@ -1,4 +1,4 @@
-"""Shows sentences of our own: no model, no history."""
+"""Shows sentences of our own, without a model and without history."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from tools.programs.cancelling import Contained
 log = logging.getLogger(__name__)
 
 MOMENT = 1.0
-"""Seconds that sentences have to be shown when a process ends."""
+"""Seconds for pending sentences when a process ends."""
 MOST_TOLD = 5
-"""Sentences of our own that wait to be shown in one chat; who floods it gets no more of them."""
+"""Waiting sentences of our own in one chat; further ones are dropped, since somebody floods it."""
 MOST_TOLD_OVER_ALL = 1_000
 """The same in all chats together."""
 MOST_STRANGERS = 1_000
-"""Sentences to strangers that wait, on each platform, beside those."""
+"""Waiting sentences to strangers, on each platform, beside those."""
 STRANGER_SECONDS = 0.2
-"""Between two of them."""
+"""Seconds between two of them."""
 _Newest: TypeAlias = tuple[ControlPressed, str, tuple[Button, ...]]
 
 
@@ -48,18 +48,18 @@ class Notices:
         self._telling: Counter[ChatId] = Counter()
         self._strangers: Counter[str] = Counter()
         self._lanes: dict[str, asyncio.Lock] = {}
-        """Platform → who is told something there, one stranger at a time."""
+        """Platform → the lock under which strangers get sentences one at a time."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._shows: dict[tuple[ChatId, str], _Newest] = {}
-        """What messages of ours are to show in place of what stands there, by chat and id."""
+        """The newest text for each of our messages that replaces its present text, by chat and id."""
 
     @property
     def under_way(self) -> frozenset[asyncio.Task[None]]:
-        """What `soon` began and is not shown yet."""
+        """Work that `soon` began and that is not shown yet."""
         return frozenset(self._tasks)
 
     async def close(self) -> None:
-        """Show nothing more that `soon` began, but for what stands in a moment: no next process knows of it."""
+        """Stop what `soon` began, except what can be shown in a moment: no next process knows of it."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=MOMENT)
         for task in self._tasks:
@@ -75,10 +75,10 @@ class Notices:
         buttons: tuple[Button, ...] = (),
         stranger: bool = False,
     ) -> None:
-        """Show `text` as `tell` does, without holding anything up; what cannot be shown is logged.
+        """Show `text` like `tell`, without holding anything up; a failure is logged.
 
         Args:
-            stranger: whom it is said to may not write: where nobody awaits it, it waits for what others are told.
+            stranger: the recipient has no access: unless it is awaited, it waits for the other strangers' sentences.
         """
         if stranger and not message.awaited:
             self._soon_to_stranger(message, text, private)
@@ -91,8 +91,8 @@ class Notices:
         self._begin(message.chat, self._tell_counted(message, text, private, buttons))
 
     def _soon_to_stranger(self, message: MessageSent, text: str, private: bool) -> None:
-        """Show `text` after what other strangers of the platform are told, some in a second: a crowd of them takes few
-        of the calls that answers need."""
+        """Show `text` after the other strangers' sentences of the platform, a few in a second, so that a crowd takes
+        few of the calls that answers need."""
         platform = message.chat.platform
         if self._strangers[platform] >= MOST_STRANGERS:
             log.info("%s: too many strangers wait for a sentence already", message.chat)
@@ -110,7 +110,7 @@ class Notices:
             self._strangers[platform] -= 1
 
     def redraw(self, press: ControlPressed, text: str, buttons: tuple[Button, ...]) -> None:
-        """Show `text` in the message whose button was pressed, without holding anything up; the newest press counts."""
+        """Show `text` in the message of the pressed button, without holding anything up; the newest press wins."""
         message = press.chat, press.message_id
         begun = message in self._shows
         self._shows[message] = press, text, buttons
@@ -150,12 +150,12 @@ class Notices:
         private: bool = False,
         buttons: tuple[Button, ...] = (),
     ) -> None:
-        """Show `text` below a message, and return when it stands.
+        """Show `text` below a message, and return when it is shown.
 
         Args:
-            turn: names the notice for good; the nonces of its messages are made from it.
-            private: for who asked alone, where the platform can.
-            buttons: what can be pressed below it.
+            turn: names the notice for good; the nonces of its messages derive from it.
+            private: only for the person who asked, if the platform can do that.
+            buttons: the buttons below it.
 
         Raises:
             DeliveryError: it cannot be shown there.
@@ -165,7 +165,7 @@ class Notices:
             reply.append(text)
 
     async def apologise(self, question: MessageSent, text: str) -> None:
-        """Show `text` where it can be shown; never raises."""
+        """Show `text` if possible; never raises."""
         try:
             with Contained():
                 await self.tell(question, text, turn=f"sorry {question.delivery}")
@@ -174,7 +174,7 @@ class Notices:
 
 
 async def _logged(chat: ChatId, showing: Coroutine[Any, Any, None]) -> None:
-    """Wait for what shows something in a chat; what cannot be shown is logged."""
+    """Await something shown in a chat; a failure is logged."""
     try:
         with Contained():
             await showing

@@ -1,4 +1,4 @@
-"""Opens every reply: nothing is shown but through the filters and the page records chosen here."""
+"""Opens every reply: everything shown passes through the filters and page records chosen here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bot.sentences import how_long, language_of, say
 from bot.store import FILE_BYTES, PageState, ReplyRecord, Store, StoredTurn
 
 _TOLD = MessageRef("")
-"""In the place of a file's message: its person was told that it may be missing, so it is not posted any more."""
+"""In place of a file's message: the person was told that it may be missing, so it is not posted any more."""
 
 
 class Replies:
@@ -47,7 +47,7 @@ class Replies:
         Args:
             buttons: put buttons under answers.
             speaks: one of them speaks an answer.
-            fresh_after: seconds since its newest message after which an answer ends as a fresh one; 0: never.
+            fresh_after: seconds since its newest message after which an answer ends in a fresh one; 0: never.
         """
         self._fresh_after = fresh_after
         self._store = store
@@ -60,10 +60,10 @@ class Replies:
     def notice(
         self, surface: Surface, turn: str, buttons: tuple[Button, ...] = (), at: MessageRef | None = None
     ) -> ReplyStream:
-        """Open a reply for a sentence of our own, which no other process goes on with.
+        """Open a reply for a sentence of our own, which no other process continues.
 
         Args:
-            at: a message of ours that shows it in the place of what stands there; where it is gone, nothing does.
+            at: one of our messages whose text it replaces; if that is gone, nothing is shown.
         """
         return ReplyStream(
             surface,
@@ -80,7 +80,7 @@ class Replies:
 
     @asynccontextmanager
     async def sign(self, surface: Surface, turn: str, words: str) -> AsyncIterator[None]:
-        """Show the sign of typing within the block, before a reply is opened; `words` stand in it where it has some."""
+        """Show the typing sign within the block, before a reply is opened; with `words` if it has any."""
         sign = TypingSign(surface, self._pacer, self._clock, words)
         sign.begin(lambda: True, f"typing {turn}")
         try:
@@ -100,12 +100,12 @@ class Replies:
         in_place: bool = False,
         shown: dict[int, ShownBefore] | None = None,
     ) -> ReplyStream:
-        """Open the reply of a turn; it goes on in the messages that earlier tries posted.
+        """Open the reply of a turn; it continues in the messages that earlier attempts posted.
 
         Args:
-            question: what it answers; stands before the text where its readers cannot see it.
-            in_place: it ends where it stands, however long it took: newer messages stand below.
-            shown: the pages that earlier tries in this process showed; every page shown now is added.
+            question: the question, quoted before the text if the readers cannot see it.
+            in_place: it ends in its present message, however long it took: newer messages are below.
+            shown: the pages that earlier attempts in this process showed; every page shown now is added.
         """
         shown = {} if shown is None else shown
         return ReplyStream(
@@ -125,12 +125,12 @@ class Replies:
         )
 
     def _fresh(self, before: StoredTurn, language: str) -> Fresh:
-        """Return when an answer ends as a fresh message."""
+        """Return when an answer ends in a fresh message."""
         age = max(0.0, self._clock.wall() - before.began) if before.began else 0.0
         return Fresh(self._fresh_after, self._clock.monotonic() - age, say("below", language))
 
     def voice(self, surface: Surface, chat: ChatId, before: StoredTurn, reply: ReplyStream | None = None) -> VoicePosts:
-        """Return what posts the voice messages of a turn: beside the text of `reply`, or alone."""
+        """Return the poster of a turn's voice messages: beside the text of `reply`, or alone."""
 
         async def standing() -> MessageRef | None:
             if reply is None:
@@ -143,22 +143,22 @@ class Replies:
         return VoicePosts(posts, before.attachments, standing)
 
     def filter_for(self, policy: LinkPolicy) -> FilterChain:
-        """Return what text passes through that is not read, but heard."""
+        """Return the filters for text that is heard, not read."""
         return FilterChain(lambda: self._filters(policy))
 
     def offer(self, reply: ReplyStream, turn: int, question: MessageSent, language: str, *, goes_on: bool) -> None:
-        """Put below an answer that is about to end what can be done about it.
+        """Set the buttons of an answer that is about to end.
 
         Args:
-            goes_on: it was cut off, and more can be written.
+            goes_on: it was cut off, and can be continued.
         """
         if self._has_buttons(question):
             reply.offer(buttons_when_done(turn, language, goes_on=goes_on, speaks=self._speaks))
 
     def again(self, surface: Surface, record: ReplyRecord, *, calm: bool) -> ReplyStream:
-        """Open the reply of an ended turn with the text and the files that it had; `finish` shows it.
+        """Open the reply of an ended turn with its text and files; `finish` shows it.
 
-        Its text passed the filters when it was written.
+        The text passed the filters when it was written.
 
         Args:
             calm: nobody waits for it, see `ReplyStream`.
@@ -201,23 +201,23 @@ class Replies:
         return reply
 
     def _buttons_of(self, turn: int, question: MessageSent | None, language: str) -> ReplyButtons | None:
-        """Return the buttons of an answer that is being written, where it has some."""
+        """Return the buttons of an answer that is being written, if it has any."""
         return ReplyButtons.of_answer(turn, language, speaks=self._speaks) if self._has_buttons(question) else None
 
     def _has_buttons(self, question: MessageSent | None) -> bool:
-        # Where the target expires, nothing could be written for a press.
-        # What is exported is no answer that could be made anew or rated.
+        # # If the target expires, a press could not be answered. An export is not an answer that could be regenerated
+        # or rated.
         return self._buttons and question is not None and question.command != "export" and self.can_ask(question)
 
     def can_ask(self, question: MessageSent) -> bool:
-        """Return True if a reply to `question` can carry buttons that work as long as they stand."""
+        """Return True if a reply to `question` can carry buttons that work as long as they exist."""
         return question.target.lasts and not question.target.private
 
     async def take_back(self, surface: Surface, stored: StoredTurn) -> None:
-        """Delete the messages of a reply whose question was deleted; one that resists stays.
+        """Delete the messages of a reply whose question was deleted; one that cannot be deleted stays.
 
         Raises:
-            Closed: the platform lets nothing through for a long time.
+            Closed: the platform accepts nothing for a long time.
             Unreachable: nothing can be done there any more.
         """
         refs = [page.ref for page in stored.pages] + [file.ref for file in stored.attachments]
@@ -225,10 +225,10 @@ class Replies:
             await take_away(surface, self._pacer, self._clock, ref, f"turn t{stored.turn}: a message")
 
     def _head(self, question: MessageSent | None, language: str) -> str:
-        """What stands before the text of a reply."""
+        """The text before a reply."""
         return Redactor(self._secrets).redact(write_preamble(question, language)) if question is not None else ""
 
     def _filters(self, policy: LinkPolicy) -> tuple[TextFilter, ...]:
-        """Characters that deceive, then our own marks, secrets, links: a secret in an address is masked before it is
-        judged."""
+        """First deceptive characters, then our own marks, secrets, links: a secret in an address is masked before the
+        address is judged."""
         return AnswerFilter(), BoundaryFilter(), Redactor(self._secrets), LinkFilter(policy)

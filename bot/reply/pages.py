@@ -1,4 +1,4 @@
-"""A reply's pages: as an earlier process left them, as the platform shows them, and where they are recorded."""
+"""A reply's pages: their state from an earlier process, on the platform, and in the record."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from bot.store import PageState
 log = logging.getLogger(__name__)
 
 GIVE_UP_AFTER = 300.0
-"""Seconds for which the final text is tried before it goes out as a new message, once."""
+"""Seconds for which the final text is tried before it is sent once as a new message."""
 CAREFUL_BACKOFF = (0.5, 1.0, 3.0, 10.0, 20.0, 30.0, 60.0, 120.0)
-"""Seconds before a post whose outcome is unknown is made again: each may leave one more beginning on screen."""
+"""Seconds before a post of unknown outcome is repeated: each repetition may leave one more beginning on screen."""
 _MOST_CUTS = 8
 
 
@@ -41,7 +41,7 @@ class Delivery(FileDelivery, Protocol):
 
 
 class TextFilter(Protocol):
-    """What text passes through before anybody may see it (secrets, links, control characters)."""
+    """The filter for text before anybody sees it (secrets, links, control characters)."""
 
     def feed(self, text: str) -> str: ...
 
@@ -55,44 +55,44 @@ class ShownBefore:
     ref: MessageRef | None
     state: PageState
     nonce: str = ""
-    """What its post is recognised by; empty: what this reply would give it."""
+    """Identifies its post; empty: the one that this reply would give it."""
 
 
 class Stage(enum.Enum):
-    """How far one page has come on the platform."""
+    """How far a page has come on the platform."""
 
     UNPOSTED = "unposted"
-    """No message shows it. While its post is under way only its record says more."""
+    """No message shows it. While its post is in flight only its record says more."""
     UNCLEAR = "unclear"
     """Its post may or may not have arrived: it is looked for."""
     LOOKED = "looked"
     """It was looked for and not found: nothing more until the end."""
     SHOWN = "shown"
     GONE = "gone"
-    """Its message is gone, or cannot be changed any more: it is posted anew when the text is whole."""
+    """Its message is gone, or fixed: it is posted again when the text is complete."""
     DELETED = "deleted"
     """Somebody deleted it while the reply was written."""
     LOST = "lost"
-    """Nothing more is shown of it."""
+    """Nothing more of it is shown."""
     FINAL = "final"
-    """Shown for good. What an earlier process finished is shown once more before it is."""
+    """Shown for good. A page that an earlier process finished is shown once more before that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The message that shows a page, and what it shows."""
+    """A page's message, and its present content."""
 
     ref: MessageRef | None = None
     page: Page | None = None
-    """None where an earlier process showed it."""
+    """None if an earlier process showed it."""
     drawn: Drawn | None = None
-    """How `page` was drawn; None where the platform may show something else."""
+    """The drawing of `page`; None if the platform may show something else."""
     posted: tuple[float, str] | None = None
-    """When this process posted it, and what it showed then."""
+    """When this process posted it, and with which text."""
     passes_at: float | None = None
-    """Monotonic time at which what is shown, which is no message, has to be shown again; None: it stays."""
+    """Monotonic time at which something shown that is not a message must be shown again; None: it stays."""
     unsettled: bool = False
-    """An edit without an answer may still be made, after all that were answered."""
+    """An unanswered edit may still be made, after all answered ones."""
 
 
 NOTHING: Final = Standing()
@@ -100,12 +100,12 @@ NOTHING: Final = Standing()
 
 @dataclass(slots=True)
 class Tries:
-    """What was tried to show a page, and how that went."""
+    """The tries to show a page, and their results."""
 
     failed: int = 0
-    """Calls one after the other that did not arrive."""
+    """Consecutive calls that did not arrive."""
     refusal: str = ""
-    """In which words the last one was refused."""
+    """The words of the last refusal."""
     since: float | None = None
     """When its final text was first tried."""
     cuts: int = 0
@@ -113,56 +113,57 @@ class Tries:
     unclear: int = 0
     """How many of its posts may or may not have arrived."""
     gone: bool = False
-    """Its message was found to be gone, or not to be changed any more."""
+    """Its message was found to be gone or fixed."""
     renewed: bool = False
-    """Its final text goes out as a new message."""
+    """Its final text goes into a new message."""
 
 
 @dataclass(slots=True)
 class PageNow:
-    """One page as the platform shows it now."""
+    """One page in its present state on the platform."""
 
     name: str
-    """What the log calls it."""
+    """Its name in the log."""
     nonce: str
-    """What its post is recognised by."""
+    """Identifies its post."""
     stage: Stage = Stage.UNPOSTED
     stands: Standing = NOTHING
     tries: Tries = field(default_factory=Tries)
     latest: tuple[Page, Drawn] | None = None
-    """What was drawn last, shown or not."""
+    """The last drawing, shown or not."""
     read: str | None = None
-    """What its former message shows, where it is posted anew."""
+    """The text of its former message, if it is posted again."""
     plain: bool = False
     grows: bool = False
-    """Its message takes more text at its end, and no edits."""
+    """Its message accepts more text at its end, but no edits."""
     calm: bool = False
-    """Nobody waits for it: it is not posted anew."""
+    """Nobody waits for it: it is not posted again."""
 
     def become(self, stage: Stage, stands: Standing = NOTHING) -> None:
-        """Go on to a stage: no other place changes it. What stands stays where the platform may still show it."""
+        """Move to a stage: the only place that changes it. The message is kept if the platform may still show it."""
         match stage:
             case Stage.DELETED | Stage.LOST:
                 self.stage = stage
             case Stage.GONE:
-                # What nobody waits for is not posted anew, and nothing is twice.
+                # # What nobody waits for is not posted again, so nothing appears twice.
                 self.stage, self.stands = Stage.LOST if self.calm or self.tries.gone else stage, NOTHING
                 self.tries.gone = True
             case _:
                 self.stage, self.stands = stage, stands
 
     def draw(self, page: Page, surface: Surface) -> Drawn:
-        """Return how `surface` shows `page`, drawn once however often it is asked for.
+        """Return the drawing of `page` for `surface`, drawn once however often it is requested.
 
         Raises:
-            TooLong, Unrenderable: as `Surface.draw`.
+            TooLong, Unrenderable: as in `Surface.draw`.
         """
         if self.latest is None or self.latest[0] != page:
             self.latest = page, surface.draw(page)
         return self.latest[1]
 
     def restore(self, before: ShownBefore, calm: bool) -> None:
-        """Go on from where an earlier process left it; `calm`: it was whole, and is not posted anew if it is gone."""
+        """Continue from the state left by an earlier process; `calm`: it was complete, and is not posted again if it is
+        gone."""
         self.nonce, self.calm = before.nonce or self.nonce, calm
         self.become(Stage.UNPOSTED if before.ref is None else Stage.SHOWN, Standing(before.ref))
         match before.state:
@@ -179,12 +180,12 @@ class PageNow:
 
     @property
     def waits_for_end(self) -> bool:
-        """Nothing of it is shown before the text is whole."""
+        """Nothing of it is shown before the text is complete."""
         return self.stage is Stage.LOOKED or (self.stage is not Stage.UNCLEAR and (self.calm or self.tries.gone))
 
     @property
     def done(self) -> bool:
-        """Nothing more is to be done for it."""
+        """Nothing more needs to be done for it."""
         return self.stage in (Stage.FINAL, Stage.DELETED, Stage.LOST)
 
     def renew(self) -> None:
@@ -193,14 +194,15 @@ class PageNow:
         self.tries.renewed = True
 
     def renew_as(self, name: str) -> None:
-        """Forget the message that shows it: it is posted anew."""
+        """Forget its message: it is posted again."""
         self.read = self.stands.page.body if self.stands.page is not None else None
         self.become(Stage.UNPOSTED)
-        # By the former name a platform would give the former message back.
+        # # Under the former name a platform would return the former message.
         self.nonce += f"-{name}"
 
     def held_back(self, error: DeliveryError) -> float:
-        """Its post may have arrived and must not be repeated blindly: the seconds before anything else is tried."""
+        """Its post may have arrived and must not be repeated blindly; return the seconds before anything else is
+        tried."""
         log.warning("%s: the outcome of its post is unknown: %s", self.name, error)
         self.become(Stage.UNCLEAR)
         self.tries.unclear += 1
@@ -209,10 +211,10 @@ class PageNow:
         return pause_after(self.tries.unclear, CAREFUL_BACKOFF)
 
     def failed(self, error: DeliveryError, now: float) -> float:
-        """It did not arrive: the seconds before the next try; the final text is tried until it lands.
+        """It did not arrive; return the seconds before the next try; the final text is tried until it lands.
 
         Raises:
-            DeliveryError: it was refused in the same words before; what passes would not be.
+            DeliveryError: it was refused in the same words before; a passing reason would have changed.
         """
         tries = self.tries
         before, tries.refusal = tries.refusal, str(error) if isinstance(error, Refused) else ""
@@ -233,7 +235,7 @@ class PageNow:
         return self.tries.since is not None and at - self.tries.since > GIVE_UP_AFTER
 
     def vanished(self, error: MessageGone | Unrenderable) -> float:
-        """It was deleted, stays as it is, or its notation was refused: the seconds before what is shown next."""
+        """It was deleted or is fixed, or its notation was refused; return the seconds before the next call."""
         match error:
             case MessageGone() if self.stands.page is not None and not (self.calm or isinstance(error, Uneditable)):
                 self.become(Stage.DELETED)
@@ -248,7 +250,7 @@ class PageNow:
         return QUICK[0] if self.tries.refusal else 0.0
 
     def too_long(self, shrunk: bool) -> float:
-        """It was too long, and its text could be `shrunk`, or not: the seconds before the next try."""
+        """It was too long, and its text could be `shrunk`, or not; return the seconds before the next try."""
         self.tries.cuts += 1
         if self.tries.cuts > _MOST_CUTS:
             log.error("%s is still too long after %d cuts", self.name, self.tries.cuts)

@@ -1,4 +1,4 @@
-"""The pages of one reply: how each should look now, and how the platform shows it."""
+"""The pages of one reply: how each should look, and how the platform shows it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from tools.contract.base import ToolStatus
 
 _NOTHING = PageText("", 0, 0)
 FORMER = 1_000_000
-"""Added to the number of a page that is posted anew: under that its former message is known until it is taken away."""
+"""Added to the number of a page that is posted again: its former message is recorded under that number until it is
+deleted."""
 
 
 def is_blank(page: Page) -> bool:
-    """Return True if a page that grows shows nothing: what stands, as the state of a tool, stays until it does."""
+    """Return True if a growing page shows nothing: a tool's status stays until it does."""
     return not page.final and not page.status and not page.body.strip()
 
 
 class PageSet:
-    """Cuts a growing text into pages, and compares each with what was shown of it."""
+    """Cuts a growing text into pages, and compares each with its state on the platform."""
 
     def __init__(self, turn: str, limits: SurfaceLimits, preamble: str = "", cuts: Sequence[int] = ()) -> None:
         """
         Args:
-            turn: names the reply for good; the nonces of its messages are made from it.
-            preamble: Markdown that stands before the text on the first page.
-            cuts: the ends of the pages that an earlier process cut it into.
+            turn: names the reply for good; the nonces of its messages derive from it.
+            preamble: Markdown before the text on the first page.
+            cuts: the ends of the pages as an earlier process cut them.
         """
         self._turn = turn
         self._limits = limits
@@ -41,20 +42,20 @@ class PageSet:
         self._tasks: dict[str, Status] = {}
         """The cards of tool calls, by their keys."""
         self._task_pages: dict[str, int] = {}
-        """The pages that show them, as far as any does."""
+        """The pages with those cards, if any."""
         self.buttons = ReplyButtons()
-        """What a person may press below the last page."""
+        """The buttons below the last page."""
         self.rewritten = False
-        """The text began again: pages may stand that it does not reach any more."""
+        """The text started again: there may be pages that it no longer reaches."""
         self.finished = False
-        """The text is whole."""
+        """The text is complete."""
         self.stands_still = False
-        """No text has come for a while: its last word is whole."""
+        """No text has come for a while: its last word counts as complete."""
         self.fading: int | None = None
-        """A page that passes and has to be shown again, however it looks."""
+        """A page that disappears and must be shown again, however it looks."""
 
     def restore(self, shown: Mapping[int, ShownBefore], calm: bool) -> None:
-        """Go on from what an earlier process showed, by page number; `calm`: see `PageNow.restore`."""
+        """Continue from what an earlier process showed, by page number; `calm`: see `PageNow.restore`."""
         for number, before in shown.items():
             self.now(number).restore(before, calm)
         for number in [number - FORMER for number in shown if number >= FORMER]:
@@ -63,11 +64,11 @@ class PageSet:
 
     @property
     def former(self) -> bool:
-        """A page is posted anew, or was, by whichever process."""
+        """A page is posted again, or was, by any process."""
         return any(number >= FORMER for number in self._shown)
 
     def begin_fresh(self, number: int) -> None:
-        """Page `number` is to be posted anew; its message stays until `left_over` names it."""
+        """Page `number` is to be posted again; its message stays until `left_over` names it."""
         shown = self.now(number)
         self.now(number + FORMER).become(Stage.SHOWN, Standing(shown.stands.ref))
         shown.grows = False
@@ -90,18 +91,18 @@ class PageSet:
         self._paginator.extend(text)
 
     def rewrite(self) -> None:
-        """Begin the text again, in the messages that stand."""
+        """Start the text again, in the present messages."""
         for shown in self._shown.values():
             shown.grows = False
         self.rewritten = True
         self._paginator = Paginator.resume(self._limits.page_length, self._limits.measure, self._preamble)
 
     def forget(self, number: int) -> None:
-        """Page `number` is on screen no more; a new one of that number is another message."""
+        """Page `number` is no longer on screen; a new one of that number is another message."""
         self._shown[number] = PageNow(self.now(number).name, f"{self.now(number).nonce}-again")
 
     def finish(self) -> None:
-        """The text is whole, and no tool works any more."""
+        """The text is complete, and no tool runs any more."""
         self.status.clear()
         for key, task in self._tasks.items():
             if task.state == ToolStatus.RUNNING:
@@ -110,7 +111,7 @@ class PageSet:
         self.finished = True
 
     def begin_task(self, key: str, line: str) -> None:
-        """A tool works, as `line` says; where a page grows, a card says so, and goes on to say how it ended."""
+        """A tool runs, as `line` says; on a growing page a card says so, and later how it ended."""
         self.status[key] = line
         self._tasks[key] = Status(line, key)
         for number in self._growing():
@@ -122,7 +123,7 @@ class PageSet:
             self._tasks[key] = replace(self._tasks[key], state=state)
 
     def _cards(self, number: int) -> tuple[Status, ...]:
-        """The cards on a page that grows; on one that stands for good, those that stand there."""
+        """The cards on a growing page; on a final one, those that it already has."""
         stands = self.now(number).stands.page
         if stands is not None and stands.final:
             return stands.status
@@ -130,22 +131,23 @@ class PageSet:
 
     @property
     def refs(self) -> dict[int, MessageRef]:
-        """The message each page is shown in."""
+        """The message of each page."""
         return {number: shown.stands.ref for number, shown in self._shown.items() if shown.stands.ref is not None}
 
     @property
     def visible(self) -> bool:
-        """A person sees something of it."""
+        """A person sees part of it."""
         return any(shown.stands.ref is not None for shown in self._shown.values())
 
     @property
     def unsettled(self) -> bool:
-        """An edit that was never answered may still be made, and put an older text in the place of what stands."""
+        """An unanswered edit may still be made, and replace the present text by an older one."""
         return any(one.stands.unsettled and one.stands.ref is not None for one in self._shown.values())
 
     @property
     def passing(self) -> tuple[float, int] | None:
-        """When what passes has to be shown again, and of which page it is; None where nothing passes, or it is due."""
+        """When something that disappears must be shown again, and on which page; None if there is nothing, or it is
+        due."""
         if self.fading is not None:
             return None
         passing = [(at, number) for number, one in self._shown.items() if (at := one.stands.passes_at)]
@@ -153,19 +155,19 @@ class PageSet:
 
     @property
     def cuts(self) -> Sequence[int]:
-        """The ends of the pages in the preamble and the text, but for the last."""
+        """The ends of the pages in the preamble and the text, except for the last."""
         return self._paginator.sealed_ends
 
     def left_over(self) -> Iterable[tuple[int, MessageRef]]:
-        """The numbers and messages of pages on screen that the text does not reach any more, in order."""
+        """The numbers and messages of pages on screen that the text no longer reaches, in order."""
         return [(number, ref) for number, ref in sorted(self.refs.items()) if not self.exists(number)]
 
     def now(self, number: int) -> PageNow:
-        """Page `number` as the platform shows it."""
+        """Page `number` in its present state on the platform."""
         return self._shown.setdefault(number, PageNow(f"turn {self._turn}: page {number}", f"{self._turn}-{number}"))
 
     def exists(self, number: int) -> bool:
-        """There is such a page; the first one also where it only shows a status."""
+        """There is such a page; the first one also if it shows only a status."""
         return number < max(1, len(self._paginator.upto(number)))
 
     def page(self, number: int) -> Page:
@@ -177,7 +179,9 @@ class PageSet:
         live, body = last and not self.finished, pages[number].body
         if (grows := shown is not None and shown.grows) and live:
             body = max(self.sentences(number), stands, key=len)
-        elif live and not self.status and not self.stands_still:  # while a tool works its last word is whole, too
+        elif (
+            live and not self.status and not self.stands_still
+        ):  # # while a tool runs the last word counts as complete, too
             body = body[: max(len(whole_words(body)), len(stands))]
         status = tuple(Status(line) for line in self.status.values()) if last and not grows else ()
         return Page(
@@ -190,15 +194,15 @@ class PageSet:
         )
 
     def _buttons(self, all_of_it: bool, body: str) -> tuple[Button, ...]:
-        """Return what stands below the last page, which shows `body`."""
+        """Return the buttons of the last page, which shows `body`."""
         waits = self.finished or self.status or self.stands_still or not all_of_it
         return self.buttons.growing if waits else self.buttons.under(body)
 
     def beginning(self, number: int, *, final: bool = False) -> Page:
-        """Page `number` as a first post that is never all of the text that there is.
+        """Page `number` as a first post that never contains the whole text so far.
 
         Args:
-            final: it is shown as if it were.
+            final: show it as if it were.
         """
         page = self.page(number)
         cut = page if page.body != self._upto(number)[number].body else beginning(page, self.buttons.growing)
@@ -209,7 +213,7 @@ class PageSet:
         return self._paginator.sentences(number)
 
     def begin_piece(self, number: int, *, grows: bool) -> None:
-        """Show page `number` in whole sentences: in a message that `grows`, or in one that stands as it is posted."""
+        """Show page `number` in whole sentences: in a message that `grows`, or in one that stays as it is posted."""
         if grows and number not in self.refs and not self._upto(number)[number].opened:
             self.now(number).grows = True
             for key in self._tasks:
@@ -218,7 +222,7 @@ class PageSet:
             self._paginator.cut(number)
 
     def end_piece(self, number: int) -> None:
-        """Leave page `number` as it stands; what follows is the next page."""
+        """Leave page `number` as it is; the rest is the next page."""
         shown = self.now(number)
         stands, shown.grows = shown.stands, False
         assert stands.ref is not None
@@ -235,7 +239,7 @@ class PageSet:
         for number in self._growing():
             ref, page = (stands := self.now(number).stands).ref, stands.page
             if ref is not None and ref.form != GROWS and page is not None and not page.final:
-                self.end_piece(number)  # it could only be posted, or had to be edited
+                self.end_piece(number)  # # it could only be posted, or had to be edited
         number = -1
         while True:
             number += 1
@@ -252,16 +256,16 @@ class PageSet:
             page = self.page(number)
             if shown is not None and shown.stands.page == page and number != self.fading:
                 continue
-            # A message of an earlier process stays as it is until there is something to read in its place.
+            # # An earlier process's message stays as it is until there is text to replace it.
             return None if is_blank(page) or (self.begins(number) and not worth_showing(page)) else number
 
     def begins(self, number: int) -> bool:
-        """Nobody sees what there is of page `number`, and the text is not whole."""
+        """Page `number` is not visible yet, and the text is not complete."""
         shown = self._shown.get(number)
         return not self.finished and (shown is None or shown.stands.page is None)
 
     def shorten(self, number: int, error: TooLong) -> float:
-        """Cut page `number` shorter, which was too long, if it still can be: the seconds before the next try."""
+        """Cut page `number` shorter because it was too long, if possible; return the seconds before the next try."""
         if isinstance(error, Full):
             self.end_piece(number)
             return 0.0

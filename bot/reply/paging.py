@@ -1,8 +1,8 @@
 """Cutting a growing reply into platform-sized pages.
 
-A page that is full is sealed and never changes again; the last one is open and only grows. Fences are closed at the
-end of a page and opened again on the next, a table that must be cut repeats its header; everything else is the
-source, letter for letter. It looks at lines and not at Markdown (`lines`), once per page and not once per token.
+A full page is sealed and never changes again; the last one is open and only grows. Fences are closed at the end of a
+page and reopened on the next, a cut table repeats its header; everything else is the source, character for character.
+It looks at lines and not at Markdown (`lines`), once per page and not once per token.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["PageText", "Paginator", "beginning", "utf16_length", "worth_showing"
 
 SHORTEST_PAGE = 32
 _LONGEST_WORD = 40
-"""Signs of a word: what is longer is none, and is shown as it grows."""
+"""Characters of a word: a longer one counts as no word, and is shown as it grows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class PageText:
     end: int
     """Offset after its last one."""
     opened: int = 0
-    """Leading characters of `body` that paging added: a fence opened again, a table's header."""
+    """Leading characters of `body` that paging added: a reopened fence, a table's header."""
     closed: int = 0
     """Trailing characters of `body` that paging added: a fence's end."""
 
@@ -46,15 +46,16 @@ class PageText:
 
     @property
     def blank(self) -> bool:
-        """Nothing to see: platforms refuse such a message, so it is not shown at all."""
+        """Nothing is visible: platforms refuse such a message, so it is not shown at all."""
         return not self.source.strip()
 
 
 class Paginator:
     """The pages of one reply while it grows.
 
-    `measure` counts as the platform does: a sum over characters, at least 1 for each. Text is added in amortised
-    linear time and cut when pages are read, no further than they are: a megabyte never holds up anybody else.
+    Lengths come from `measure`, which counts as the platform does: a sum over characters, at least 1 for each. Text is
+    added in amortised linear time and cut when pages are read, no further than they are: a megabyte never holds up
+    anybody else.
     """
 
     def __init__(self, length: int, measure: Callable[[str], int] = len) -> None:
@@ -72,7 +73,7 @@ class Paginator:
         """All of them, once the text that there is has been cut."""
         self._finished = False
         self._closed = False
-        """The end of the text is settled: the fence it left open is closed."""
+        """The end of the text is settled: its open fence is closed."""
         self._stuck = False
         """The rest is too long for a page and cannot be cut."""
         # How the next page opens depends on its first character, so right after a resume it is not known yet.
@@ -82,7 +83,7 @@ class Paginator:
     def resume(
         cls, length: int, measure: Callable[[str], int], source: str, sealed_ends: Sequence[int] = ()
     ) -> Paginator:
-        """Rebuild the pages of a reply from its source and the ends of the pages sealed so far."""
+        """Rebuild the pages of a reply from its source and the ends of its sealed pages."""
         pages = cls(length, measure)
         for end in sealed_ends:
             text = pages._opener + source[pages._start : end]
@@ -99,7 +100,7 @@ class Paginator:
         return self.upto(sys.maxsize - 1)
 
     def upto(self, number: int) -> Sequence[PageText]:
-        """The pages up to this one, if there are so many, and those after it that are known: all but the last of
+        """Return the pages up to this one, if there are so many, and those after it that are known: all but the last of
         the text are sealed."""
         if self._pages is not None:
             return self._pages
@@ -119,7 +120,7 @@ class Paginator:
 
     @property
     def sealed_ends(self) -> tuple[int, ...]:
-        """What `resume` needs besides the source."""
+        """What `resume` needs beside the source."""
         self._settle(sys.maxsize)
         return tuple(page.end for page in self._sealed)
 
@@ -140,15 +141,15 @@ class Paginator:
         self._stuck = False
 
     def finish(self) -> None:
-        """Say that the text is complete: the last page is sealed too, and a fence left open is closed."""
+        """The text is complete: seal the last page, too, and close an open fence."""
         self._finished = True
         self._pages = None
 
     def shrink(self, by: int, page: int = -1) -> bool:
-        """Cut a page again because it was `by` units too long once rendered.
+        """Cut a page again because it was `by` units too long after rendering.
 
-        `page` is its index in `pages`, by default the last. It is sealed shorter, and what follows it flows anew: so
-        the pages after it must not have been shown. Returns False when nothing can be taken from it any more.
+        The index in `pages` is `page`, by default the last. The page is sealed shorter, and the text after it flows
+        again, so the pages after it must not have been shown. Returns False if nothing more can be taken from it.
         """
         pages = self.pages if page < 0 else self.upto(page)
         target = pages[page]
@@ -171,11 +172,11 @@ class Paginator:
         return True
 
     def sentences(self, page: int) -> str:
-        """The whole sentences of a page that still grows; empty where it has none, or does not grow."""
+        """Return the whole sentences of a growing page; empty if it has none, or does not grow."""
         return self._sentences(page)[0]
 
     def cut(self, page: int) -> None:
-        """Seal a page that still grows after its last whole sentence, if it has one; the rest is the next page."""
+        """Seal a growing page after its last whole sentence, if it has one; the rest is the next page."""
         sentences, text = self._sentences(page)
         if sentences:
             at = len(self._opener) + len(sentences)
@@ -184,7 +185,7 @@ class Paginator:
             self._seal(text, at, border_at(text, at, self._length, text[at]))
 
     def end(self, page: int, length: int) -> None:
-        """Seal a page after so many characters of its body; what follows flows anew, as after `shrink`."""
+        """Seal a page after so many characters of its body; the text after it flows again, as after `shrink`."""
         target = self.upto(page)[page]
         opener = target.body[: target.opened]
         self._pages = None
@@ -207,11 +208,11 @@ class Paginator:
 
     @property
     def _whole(self) -> bool:
-        """All of the text is in pages: what is open is the last one."""
+        """All of the text is in pages: the open one is the last."""
         return self._size <= self._length or self._stuck
 
     def _settle(self, count: int) -> bool:
-        """Cut until `count` pages are sealed, and return True if all of the text is in pages."""
+        """Cut until `count` pages are sealed; return True if all of the text is in pages."""
         whole = self._whole
         if not whole and len(self._sealed) < count:
             self._reflow(self._length, count)
@@ -222,7 +223,7 @@ class Paginator:
         return whole
 
     def _close(self) -> None:
-        """Close the fence that the end of the text left open; cut once more when it does not fit."""
+        """Close the fence that the end of the text left open; cut once more if it does not fit."""
         while self._open:
             body = self._opener + "".join(self._open)
             if "```" not in body and "~~~" not in body:
@@ -246,7 +247,7 @@ class Paginator:
         """Seal pages until there are `count` or the rest fits on one; the first at `length`, `once` in any case."""
         rest = "".join(self._open)
         position = 0
-        # A page looks at most this far: itself, and as much again to see whether a table fits on the next.
+        # # A page looks at most this far: itself, and as much again to see whether a table fits on the next.
         window = 2 * self._length + 1024
         while (self._size > self._length and len(self._sealed) < count) or once:
             once = False
@@ -271,7 +272,7 @@ class Paginator:
 
 
 def _indivisible(text: str) -> bool:
-    """Tell whether `text` is one character as a person sees it, or none."""
+    """Return True if `text` is at most one character as a person sees it."""
     return len(text) < 2 or boundary_before(text, len(text) - 1) == 0
 
 
@@ -282,7 +283,7 @@ def worth_showing(page: Page) -> bool:
 
 
 def whole_words(text: str) -> str:
-    """`text` without the word at its end, which may be half of one; a sign of Chinese is a word."""
+    """Return `text` without its last word, which may be half of one; a Chinese character is a word."""
     end = len(text)
     while end and len(text) - end < _LONGEST_WORD and text[end - 1].isalnum() and text[end - 1] < "\u2e80":
         end -= 1
@@ -290,12 +291,12 @@ def whole_words(text: str) -> str:
 
 
 _UNSEEN: Final = " \n\t`*_~|>#=-:"
-"""What may end a text without being seen."""
+"""Characters that can end a text invisibly."""
 
 
 def beginning(page: Page, buttons: tuple[Button, ...] = ()) -> Page:
-    """The page without its last word, as a first post that is not the whole text yet, with these buttons."""
-    body = page.body.rstrip(_UNSEEN)  # the end of a code block is no word that anybody sees
+    """Return the page without its last word, as a first post that is not the whole text, with these buttons."""
+    body = page.body.rstrip(_UNSEEN)  # # the end of a code block is not a visible word
     cut = max(body.rfind(" "), body.rfind("\n"))
     if cut <= 0:
         cut = len(body) - 1 if len(body) > 3 else len(body)

@@ -1,4 +1,4 @@
-"""Where a reply writes down what it shows, so that the next process can go on with it."""
+"""The record of what a reply shows, from which the next process can continue."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Recorded:
     def __init__(self, store: Store, turn: int, scope: str, shown: dict[int, ShownBefore] | None = None) -> None:
         """
         Args:
-            shown: is told what the reply shows before the store is, which may fail to write it.
+            shown: learns what the reply shows before the store does, whose write may fail.
         """
         self._store = store
         self._turn = turn
@@ -44,7 +44,7 @@ class Recorded:
 
 
 class Reshown(Recorded):
-    """The record of an ended turn's reply that is shown again: its text stands in the turn, not in its pages."""
+    """The record of an ended turn's reply that is shown again: its text is stored with the turn, not with its pages."""
 
     async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: PageState, nonce: str) -> None:
         await super().save_page(number, body="", ref=ref, state=state, nonce=nonce)

@@ -1,13 +1,13 @@
-"""Replies that are shown again after their turn has ended, until they surely stand.
+"""Replies that are shown again after their turn has ended, until they are certainly shown.
 
-An edit whose answer never came may still be made by the platform, seconds later, and put an older text in the place of
-the whole one. The bot cannot take an edit back, and no platform says how long it may hold a request whose connection
-broke. The reply is therefore shown again soon, for whoever reads now, and once more when no proxy can hold the old edit
-any longer: an edit that is answered at that time stands last. An earlier answer "nothing to change" proves nothing,
-since the old edit may still be waiting.
+A platform may still make an edit whose answer never came, seconds later, and replace the whole text by an older one.
+The bot cannot withdraw an edit, and no platform says how long it may hold a request whose connection broke. The reply
+is therefore shown again soon, for present readers, and once more when no proxy can hold the old edit any longer: an
+edit answered at that time is the last. An earlier answer "nothing to change" proves nothing, since the old edit may
+still be waiting.
 
 A reply that a platform refused for a long time is shown when the platform accepts calls again. Both kinds are stored
-with the turn, so that the next process shows them.
+with the turn, so the next process can show them.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from bot.store import Store
 log = logging.getLogger(__name__)
 
 SOON = (2.0, 15.0)
-"""Seconds after its end at which a reply is shown again for those who read it now."""
+"""Seconds after its end at which a reply is shown again for present readers."""
 SETTLED = 150.0
-"""Seconds after which no edit is under way any longer. Proxies, as they stand before all platforms, give up what they
-wait for after one or two minutes."""
+"""Seconds after which no edit is in flight any more. Proxies, which all platforms use, give up after one or two
+minutes."""
 _MOST_TRIES = 8
 """How often a platform may refuse for a long time, or a reply may fail, before it is left as it is."""
 _NOT_NOW = 30.0
-"""Seconds before a reply is tried again that the store or a platform without a connection held up."""
+"""Seconds before a retry if the store fails or a platform is not connected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A reply that is to be shown again."""
+    """A reply to be shown again."""
 
     seconds: float
     """Seconds until the reply is shown again."""
     stale: bool
-    """A late edit may still put an older text in the place of the reply."""
+    """A late edit may still replace the reply by an older text."""
     at: float
     """Wall-clock time at which the reply is shown again."""
     ended: float = 0.0
@@ -71,18 +71,19 @@ class Settling:
 
     @property
     def waiting(self) -> int:
-        """Replies that are to be shown again."""
+        """Replies to be shown again."""
         return len(self._tasks)
 
     def shows(self, turn: int) -> bool:
-        """Return True if the reply of a turn is to be shown again by this process."""
+        """Return True if this process is to show the reply of a turn again."""
         return turn in self._tasks
 
     def due(self, reply: ReplyStream, *, resumed: bool) -> Due | None:
-        """Return when a reply that just ended is to be shown again; None if it stands, or if nobody can see it.
+        """Return when a reply that just ended is to be shown again; None if it is certainly shown, or nobody can see
+        it.
 
         Args:
-            resumed: a former process showed some of it; its last edit may be under way.
+            resumed: a former process showed some of it; its last edit may still be in flight.
         """
         if reply.lost:
             return None
@@ -99,7 +100,7 @@ class Settling:
         """Show an ended turn's reply again, if it is due."""
         if due is None:
             return
-        # Replies that were never shown whole are shown in the order of their turns.
+        # # Replies that were never completely shown are shown in the order of their turns.
         before = [one.task for one in self._tasks.values() if one.chat == chat and not (one.stale or due.stale)]
         if (waiting := self._tasks.get(turn)) is not None:
             waiting.task.cancel()
@@ -108,7 +109,7 @@ class Settling:
         task.add_done_callback(lambda _: self._tasks.pop(turn, None) if self._tasks.get(turn) is now else None)
 
     async def refresh(self, turn: int, chat: ChatId) -> None:
-        """Show the reply of an ended turn again now: what stands in it has changed."""
+        """Show the reply of an ended turn again now: its content has changed."""
         waiting = self._tasks.get(turn)
         await self.drop(turn)
         stale = waiting is not None and waiting.stale
@@ -126,24 +127,24 @@ class Settling:
         unsettled = await self._store.turns.list_unsettled(within)
         for turn, chat, at, ended in unsettled:
             if turn not in self._tasks:
-                # The clock may have been set meanwhile: nothing waits longer than the longest pause.
+                # # The clock may have been changed meanwhile: nothing waits longer than the longest pause.
                 now = self._clock.wall()
                 seconds, stale = min(max(0.0, at - now), LONGEST_PAUSE), at - ended < SETTLED
-                # What is unfinished there is waited for: it comes first.
+                # # Unfinished replies there come first.
                 seconds = max(seconds, SOON[0]) if stale else seconds
                 self.begin(turn, chat, Due(seconds, stale, at, max(0.0, now - ended)))
         return bool(unsettled)
 
     async def drop(self, turn: int) -> None:
-        """Do not show the reply of a turn again: another stands in its place."""
+        """Do not show the reply of a turn again: another has replaced it."""
         if (waiting := self._tasks.get(turn)) is not None:
             await self._end([waiting.task])
 
     async def take_back(self, turn: int) -> None:
-        """Delete the messages of an ended turn's reply; those that cannot be deleted now stay, with a line in the log.
+        """Delete the messages of an ended turn's reply; those that cannot be deleted now stay, with a log line.
 
         Raises:
-            StoreError: it cannot be looked up now.
+            StoreError: it cannot be loaded now.
         """
         await self.drop(turn)
         await self._store.turns.show_again(turn, None)
@@ -156,11 +157,11 @@ class Settling:
             log.warning("turn %s: its reply stays: %s", turn, error)
 
     async def suspend(self, within: str) -> None:
-        """Show nothing more on a platform, or in a place; a later start, or another process, goes on."""
+        """Show nothing more on a platform, or in a place; a later start, or another process, continues."""
         await self._end([one.task for one in self._tasks.values() if is_within(one.chat, within)])
 
     async def close(self) -> None:
-        """Show nothing more; the next start goes on."""
+        """Show nothing more; the next start continues."""
         await self._end([one.task for one in self._tasks.values()])
 
     @staticmethod
@@ -171,7 +172,7 @@ class Settling:
 
     async def _settle(self, turn: int, due: Due, before: Collection[asyncio.Task[None]]) -> None:
         began = self._clock.monotonic()
-        # From the last edit of a former text to the last of this one there is at least SETTLED.
+        # # From the last edit of a former text to the last of this one there is at least SETTLED.
         times, settled = [due.seconds], SETTLED - due.ended
         if due.stale:
             times += [at for at in (SOON[1] - due.ended, settled) if at > due.seconds]
@@ -196,15 +197,15 @@ class Settling:
         await self._store.turns.show_again(turn, None)
 
     async def _show(self, turn: int, *, calm: bool) -> float | None:
-        """Show the reply as a whole; the monotonic time at which to come again, where the platform names one.
+        """Show the whole reply; return the monotonic time of the next try, if the platform names one.
 
         Raises:
-            StoreError: it cannot be looked up or recorded now.
+            StoreError: it cannot be loaded or recorded now.
             Unreachable: the platform is not connected now.
         """
         record = await self._store.turns.load_shown(turn)
         if record is None:
-            return None  # its chat was forgotten
+            return None  # # its chat was deleted
         async with self._replies.again(self._surface(record.target), record, calm=calm) as reply:
             pass
         if reply.owed is not None:

@@ -1,7 +1,7 @@
-"""The reply while it is being written: the newest text, and one writer that shows it.
+"""The reply while it is written: the newest text, and one writer that shows it.
 
-Text is never queued. The writer asks the pacer for a call, and when it is granted shows whatever is newest by
-then; a skipped edit loses nothing. Knows no model: text, statuses and the end come in from a turn.
+Text is never queued. The writer requests a call from the pacer, and when it is granted shows the newest text by then; a
+skipped edit loses nothing. It knows no model: text, statuses and the end come from a turn.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ from tools.programs.cancelling import Contained, while_running
 log = logging.getLogger(__name__)
 
 _STANDS_STILL = 1.0
-"""Seconds without more text after which its last word is taken for whole."""
+"""Seconds without more text after which its last word counts as complete."""
 
 
 class ReplyStream:
-    """One reply: `append` what the model writes, `finish` when it is whole; entering starts the writer.
+    """One reply: `append` the model's text, `finish` when it is complete; entering starts the writer.
 
-    Leaving waits until the last edit has landed, or can never land.
+    Leaving waits until the last edit has landed, or never can.
     """
 
     def __init__(
@@ -82,18 +82,18 @@ class ReplyStream:
     ) -> None:
         """
         Args:
-            turn: names the reply for good; the nonces of its messages are made from it.
-            preamble: Markdown that stands before the text on the first page (a quoted question).
-            cuts: the ends of the pages that an earlier process cut it into.
+            turn: names the reply for good; the nonces of its messages derive from it.
+            preamble: Markdown before the text on the first page (a quoted question).
+            cuts: the ends of the pages as an earlier process cut them.
             shown, attached: what earlier processes showed of it, pages and files by number.
-            careful: never post a whole text in a call that cannot be repeated safely: post its beginning,
-                and complete it by an edit, so that a crash in between cannot make a second final answer.
-            delayed: what is said where the rest of it can be shown only after so many seconds.
-            thinking: what the sign of typing says before the first words.
-            calm: nobody waits for it, since it was whole: its calls leave room for all that are waited for, and what
-                was deleted meanwhile stays so.
-            buttons: what a person may press below it until `offer` names others.
-            fresh: when it ends as a fresh message; None: never.
+            careful: never post a whole text in a call that cannot be repeated safely: post its beginning, and complete
+                it by an edit, so that a crash in between cannot leave a second final answer.
+            delayed: the sentence for a rest that can be shown only after so many seconds.
+            thinking: the typing sign's text before the first words.
+            calm: nobody waits for it, since it was complete: its calls leave room for awaited replies, and pages
+                deleted meanwhile stay deleted.
+            buttons: its buttons until `offer` names others.
+            fresh: when it ends in a fresh message; None: never.
         """
         self.surface = self._surface = surface
         self._pacer = pacer
@@ -114,10 +114,10 @@ class ReplyStream:
         begun = {number: file.ref for number, file in (attached or {}).items() if file.state != PageState.GONE}
         self._attachments = Attachments(surface, pacer, delivery, clock, turn=turn, begun=begun)
         self._dead = ""
-        self.edits = 0  # posts and edits that the platform took
-        self._closed = False  # the platform lets nothing through for so long that progress is not waited for
+        self.edits = 0  # # posts and edits that the platform accepted
+        self._closed = False  # # the platform accepts nothing for so long that progress does not wait for it
         self._owed: Closed | None = None
-        self._calling = asyncio.Lock()  # held while a call may change what stands
+        self._calling = asyncio.Lock()  # # held while a call may change messages
         self._wanted = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
 
@@ -137,18 +137,18 @@ class ReplyStream:
         finally:
             self._writer.cancel()
             await asyncio.gather(self._writer, self._sign.close(), return_exceptions=True)
-            # Cancelled tasks keep their frames, which keep this object: without the circle all are freed at once.
+            # # Cancelled tasks keep their frames, which keep this object: breaking the circle frees all at once.
             self._writer = None
             self.cadence.end()
 
     @property
     def text(self) -> str:
-        """Everything visible of the reply, without the preamble."""
+        """All visible text of the reply, without the preamble."""
         return "".join(self._text)
 
     @property
     def visible(self) -> bool:
-        """A person sees something of it."""
+        """A person sees part of it."""
         return self._pages.visible
 
     @property
@@ -158,27 +158,27 @@ class ReplyStream:
 
     @property
     def owed(self) -> float | None:
-        """Monotonic time at which what is missing of it may be shown; None: nothing is."""
+        """Monotonic time at which its missing part may be shown; None: nothing is missing."""
         return self._owed.until if self._owed is not None else None
 
     @property
     def unsettled(self) -> bool:
-        """An edit that was never answered may still be made, and put an older text in the place of what stands."""
+        """An unanswered edit may still be made, and replace the present text by an older one."""
         return self._pages.unsettled
 
     @property
     def cuts(self) -> Sequence[int]:
-        """The ends of its pages in the preamble and the text, but for the last."""
+        """The ends of its pages in the preamble and the text, except for the last."""
         return self._pages.cuts
 
     @property
     def undelivered(self) -> list[tuple[File, str]]:
-        """Files that the platform did not take, each with why: a key of `bot.sentences`."""
+        """Files that the platform refused, each with the reason: a key of `bot.sentences`."""
         return self._attachments.undelivered
 
     @property
     def refs(self) -> dict[int, MessageRef]:
-        """The message each page is shown in."""
+        """The message of each page."""
         return self._pages.refs
 
     def append(self, text: str) -> None:
@@ -186,7 +186,7 @@ class ReplyStream:
         self._take(self._filters.feed(text))
 
     def rewrite(self, text: str) -> None:
-        """Put `text` in the place of all that was written: the next edits show it."""
+        """Replace the whole text by `text`: the next edits show it."""
         self._filters.renew()
         self._text.clear()
         self._pages.rewrite()
@@ -194,7 +194,7 @@ class ReplyStream:
         self._want(words=True)
 
     def status(self, key: str, line: str | None) -> None:
-        """Show a line about what a tool does, or with None take it away."""
+        """Show a line about what a tool does, or with None remove it."""
         if line is None:
             self._pages.status.pop(key, None)
         else:
@@ -202,31 +202,31 @@ class ReplyStream:
         self._want()
 
     def ended(self, key: str, state: ToolStatus) -> None:
-        """Show how a tool ended, where its line is a card that stays."""
+        """Show how a tool ended, if its line is a card that stays."""
         self._pages.end_task(key, state)
         self._want()
 
     def clear_status(self) -> None:
-        """The answer arrives: nothing is said of tools any more."""
+        """The answer arrives: remove the tools' statuses."""
         if self._pages.status:
             self._pages.status.clear()
             self._want()
 
     def offer(self, buttons: tuple[Button, ...]) -> None:
-        """Put these buttons below the reply, which is about to end, with the next call that its text needs."""
+        """Set the buttons of a reply that is about to end; they come with the next call that its text needs."""
         self._pages.buttons = ReplyButtons(buttons)
 
     def attach(self, file: File) -> None:
-        """Post a file after the text, as a fresh message in any case."""
+        """Post a file after the text, in any case as a new message."""
         self._attachments.add(file)
         self.end_in_place()
 
     def end_in_place(self) -> None:
-        """Let it end where it stands, however long it took: its person looks at it, or something new comes below."""
+        """End it in its present message, however long it took: its person is watching, or something new comes below."""
         self._fresh.possible = False
 
     async def finish(self) -> None:
-        """The text is whole: show it for good, and return when it stands (or can never stand)."""
+        """The text is complete: show it for good, and return when it is shown (or never can be)."""
         if not self._pages.finished:
             self._take(self._filters.finish())
             self._pages.finish()
@@ -237,15 +237,15 @@ class ReplyStream:
         await asyncio.shield(self._writer)
 
     async def leave(self) -> None:
-        """Show nothing more, and leave what stands to another reply: return when no call of this one is under way."""
+        """Show nothing more, and leave the messages to another reply; return when no call of this one is in flight."""
         assert self._writer is not None
         async with self._calling:
             self._writer.cancel()
 
     def followed(self) -> AbstractAsyncContextManager[None]:
-        """Leave the block, wherever it waits, once nothing more can be shown: what makes the reply runs inside.
+        """Leave the block, wherever it waits, once nothing more can be shown; the producer of the reply runs inside.
 
-        Why it was left is told by `lost`, or raised by `finish`.
+        The reason is in `lost`, or raised by `finish`.
         """
         assert self._writer is not None
         return while_running(self._writer)
@@ -261,7 +261,7 @@ class ReplyStream:
         self.cadence.grow(words=words)
 
     def _next(self) -> int | None:
-        """The page to show next; None while nothing is to be shown."""
+        """Return the page to show next; None if there is nothing to show."""
         if self._closed and not self._pages.finished:
             return None
         number = self._pages.next()
@@ -284,12 +284,12 @@ class ReplyStream:
             if self._delayed is not None:
                 await self._end_with(self._delayed(error.until - self._clock.monotonic()))
         except Exception:
-            # Its turn fails; what stands says no longer that somebody works.
+            # # Its turn fails; remove the statuses that say somebody is working.
             await self._end_with("")
             raise
 
     async def _show_all(self) -> None:
-        """Show what there is, whenever there is something new, until all of it stands."""
+        """Show the newest state whenever it changes, until all of it is shown."""
         while True:
             if self._pages.rewritten:
                 async with self._calling:
@@ -310,7 +310,7 @@ class ReplyStream:
                 await self._wait()
 
     async def _wait(self) -> None:
-        """Wait until there is something new: the last word of a text that stands still, too, and what passes."""
+        """Wait for a change: also for a pause that completes the last word, and for something that disappears."""
         at, page = self._pages.passing or (math.inf, None)
         passes, still = at - self._clock.monotonic(), math.inf
         if self._text and not self._pages.stands_still:
@@ -328,7 +328,7 @@ class ReplyStream:
                 self._pages.stands_still = True
 
     async def _step(self, number: int) -> None:
-        """One call, and what follows from its failure."""
+        """Make one call, and handle its failure."""
         shown, again = self._pages.now(number), 0.0
         try:
             again = await self._attempt(number, shown)
@@ -347,7 +347,7 @@ class ReplyStream:
             await self._clock.sleep(again)
 
     async def _attempt(self, number: int, shown: PageNow) -> float:
-        """Ask for a call, then show page `number` as it is by then; the seconds to wait before anything else."""
+        """Request a call, then show page `number` as it is by then; return the seconds to wait before anything else."""
         cost = self.cadence.cost(number, shown)
         if shown.held:
             return await look_up(self._surface, self._delivery, number, shown, cost, ended=self._pages.finished)
@@ -371,7 +371,7 @@ class ReplyStream:
     async def _call(self, number: int, shown: PageNow, cost: CallCost, grant: Grant) -> None:
         """Show page `number`, now that its call is granted."""
         self.cadence.granted()
-        # Text came in since: the page may be gone or blank, and its call may be another one now.
+        # # Text came since then: the page may be gone or blank, or need another call.
         gone = not self._pages.exists(number) or is_blank(self._pages.page(number))
         if gone or self._fresh.page is not None or self.cadence.costs_otherwise(number, shown, cost):
             grant.made = False
@@ -382,7 +382,7 @@ class ReplyStream:
             grant.made = await self._show(number, shown, cost)
 
     async def _unclear(self, number: int, shown: PageNow, error: Unclear, cost: CallCost) -> float:
-        """A call may have arrived: an edit is made again, and what is posted blindly is not."""
+        """A call may have arrived: an edit is repeated, a blind post is not."""
         if cost.repeats_safely:
             shown.stands = replace(shown.stands, drawn=None, unsettled=True)
             return shown.failed(error, self._clock.monotonic())
@@ -391,18 +391,18 @@ class ReplyStream:
         return again
 
     def _begins_only(self, cost: CallCost) -> bool:
-        """A post that nobody could tell from a second answer is never the whole text."""
+        """A post that could be mistaken for a second answer never contains the whole text."""
         return self._careful and not cost.repeats_safely and not cost.found_again
 
     async def _show(self, number: int, shown: PageNow, cost: CallCost) -> bool:
-        """Show page `number` as it is now; False where that needs no call."""
+        """Show page `number` as it is now; return False if that needs no call."""
         page, stands, tries = self._pages.page(number), shown.stands, shown.tries
         at, passed = stands.ref, stands.passes_at is not None
         if tries.since is None and page.final:
             tries.since = self._clock.monotonic()
         posts = not cost.passes and (at is None or passed)
         if posts and self._begins_only(cost) and not tries.gone and not tries.renewed:
-            # A message takes the place of what passes, though it is not whole yet.
+            # # A message replaces something that disappears, though it is not complete yet.
             page = self._pages.beginning(number, final=self._surface.limits.passing_seconds > 0)
             drawn = self._surface.draw(page)  # beside what was drawn last, which is the whole one
         else:
@@ -427,10 +427,10 @@ class ReplyStream:
         return made
 
     async def _other_way(self, number: int, error: Closed) -> None:
-        """Nobody waits so long: the end goes out as a new message, where that goes sooner.
+        """The wait is too long: send the end as a new message, if that is possible sooner.
 
         Raises:
-            Closed: it does not.
+            Closed: it is not.
         """
         shown = self._pages.now(number)
         if not self._pages.finished:

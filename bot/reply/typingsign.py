@@ -1,4 +1,4 @@
-"""The sign that an answer is being made, shown until its first words stand."""
+"""The sign that an answer is being made, shown until its first words are visible."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from bot.pacing import Pacer
 from bot.sentences import say
 
 THINKING = say("thinking", "en")
-"""What the sign says where nothing else is told."""
+"""The sign's text if no other is given."""
 TYPING_AFTER = 0.3
-"""Seconds without first words after which typing is shown: what comes sooner needs no announcement."""
+"""Seconds without first words after which typing is shown: earlier words need no announcement."""
 _LOOK_AGAIN = 0.5
-"""Seconds until it is tried again where others need the calls."""
+"""Seconds until the next try if others need the calls."""
 
 
 class TypingSign:
-    """Shows typing on one surface, only with calls that nobody needs."""
+    """Shows typing on one surface, only with calls that nobody else needs."""
 
     def __init__(self, surface: Surface, pacer: Pacer, clock: Clock, words: str, *, stands: bool = False) -> None:
         """
@@ -35,32 +35,32 @@ class TypingSign:
         self._keeping: asyncio.Task[None] | None = None
 
     def begin(self, wanted: Callable[[], bool], name: str) -> None:
-        """Show it in the background while it is `wanted`; on a platform without the sign, nothing."""
+        """Show it in the background while it is `wanted`; nothing on a platform without the sign."""
         if self._surface.limits.typing_seconds and wanted():
             self._keeping = asyncio.create_task(self.keep(wanted), name=name)
 
     def stop(self) -> None:
-        """Show it no more."""
+        """Stop showing it."""
         if self._keeping is not None:
             self._keeping.cancel()
 
     async def close(self) -> None:
-        """Show it no more, and take away what would stay."""
+        """Stop showing it, and remove it if it stays."""
         self.stop()
         if self._keeping is not None:
             await asyncio.gather(self._keeping, return_exceptions=True)
-            # A cancelled task keeps its frames, which keep what it waited for.
+            # # A cancelled task keeps its frames, which keep what it waited for.
             self._keeping = None
         if self._stands and self._surface.limits.typing_stays:
             self._stands = False
             await self._surface.typing("")
 
     async def keep(self, wanted: Callable[[], bool]) -> None:
-        """Show it again and again while it is `wanted`."""
+        """Show it repeatedly while it is `wanted`."""
         cost, post = self._surface.cost(None, None), post_cost(self._surface)
         await self._clock.sleep(TYPING_AFTER)
         while wanted():
-            # Where no page may be posted, a platform wants to hear of no sign either.
+            # # A platform that accepts no page now accepts no sign either.
             if self._pacer.opens_at(post) <= self._clock.monotonic() and (sign := self._pacer.take(cost, closes=post)):
                 self._stands = True
                 with suppress(RateLimited):

@@ -12,11 +12,11 @@ from bot.reply.record import Recorded
 from bot.store import AttachmentRecord, PageState
 
 NUMBERS: Final = 1_000
-"""Voice messages are numbered from here on, behind the files of their reply."""
+"""Voice messages are numbered from here on, after the files of their reply."""
 
 
 class RecordedVoice(Recorded):
-    """The record of voice messages: where they stand is kept, and not what is said in them."""
+    """The record of voice messages: their messages are stored, their speech is not."""
 
     async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: PageState, nonce: str) -> None:
         await super().save_file(number, replace(file, content=b""), ref=ref, state=state, nonce=nonce)
@@ -45,11 +45,11 @@ class VoicePosts:
         return number in self._begun
 
     async def post(self, number: int, file: File) -> str:
-        """Post one when the text is on screen; return why the platform did not take it, a key of `bot.sentences`.
+        """Post one when the text is on screen; return why the platform refused it, a key of `bot.sentences`.
 
         Raises:
-            Closed: the platform takes nothing for a long time.
-            StoreError: the store does not work now.
+            Closed: the platform accepts nothing for a long time.
+            StoreError: the store fails now.
         """
         after = await self._standing()
         undelivered = self._attachments.undelivered

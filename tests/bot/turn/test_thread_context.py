@@ -130,7 +130,7 @@ async def test_a_question_is_answered_without_what_the_platform_does_not_say(
     question = asked()
 
     assert await reading.words.complete(question, "m") is question
-    assert "answered without what was written before: missing_scope" in caplog.text
+    assert "answered without earlier messages: missing_scope" in caplog.text
 
 
 async def test_a_look_that_the_platform_would_refuse_is_not_made(
@@ -142,7 +142,7 @@ async def test_a_look_that_the_platform_would_refuse_is_not_made(
 
     assert await reading.words.complete(question, "m") is question
     assert len(reading.thread.asked) == 1
-    assert "no more be looked up in this minute" in caplog.text
+    assert "no more requests in this minute" in caplog.text
 
 
 async def test_a_look_that_the_platform_refuses_is_not_repeated_before_its_pause_is_over(reading: Reading) -> None:

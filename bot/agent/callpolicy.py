@@ -10,7 +10,7 @@ one service the operator chose (a search, an encyclopedia) stay: what they are a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TypeAlias
@@ -143,11 +143,11 @@ class Clearance:
         """The model was told words from outside."""
         return is_from_outside(self.origin, self._person)
 
-    def withholds(self, spec: ToolSpec) -> bool:
-        """Tell whether a tool must not be called whatever its arguments are."""
-        if not self._permits(spec.name):
-            return True
-        return spec.outside and self._may_reach_others(spec) and not self._asks_about_tools
+    def withheld(self, specs: Iterable[ToolSpec]) -> set[str]:
+        """Return which of these tools must not be called whatever their arguments are, as these may reach others."""
+        if self._asks_about_tools or not self.outside:
+            return set()
+        return {spec.name for spec in specs if spec.outside and not self._policy.trusts_tool(spec.name)}
 
     def _may_reach_others(self, spec: ToolSpec) -> bool:
         return spec.outside and self.outside and not self._policy.trusts_tool(spec.name)
@@ -162,7 +162,7 @@ class Clearance:
         Args:
             allowed: what a person decided about this very call; None: nobody was asked.
         """
-        if not self._permits(spec.name):
+        if spec.name not in self._permits({spec.name}):
             log.info("%s was not run: %s may not use it there", spec.name, self._person)
             return Refuse(_NOT_PERMITTED.format(name=spec.name))
         if allowed is False:

@@ -274,7 +274,7 @@ class CallRunner:
         """Keep a call that a person allowed to ask about it again, where the server of its tool is not up."""
         key = signature_of(call)
         decision = self._decided.get(key)
-        can = decision is not None and decision.allowed and self._may_ask and self._permits(call.name)
+        can = decision is not None and decision.allowed and self._may_ask and call.name in self._permits({call.name})
         if decision is None or not can or not self._registry.could_bring(call.name):
             return False
         log.warning("%s was not run: its server is not up", call.name)
@@ -343,10 +343,8 @@ class CallRunner:
         return self._registry.status(_clean(call), self._failures[call.name] + 1, self._context.language)
 
     def _find_withheld(self) -> set[str]:
-        if not self._clearance.outside:
-            return {name for name in self._offered if not self._permits(name)}
-        specs = (self._registry.spec(name) for name in self._offered)
-        return {spec.name for spec in specs if spec is not None and self._clearance.withholds(spec)}
+        closed = self._offered - self._permits(self._offered)
+        return closed | self._clearance.withheld(self._registry.specs_of(self._offered))
 
     def _find_problem(self, call: ToolCall, number: int, verdict: Verdict) -> ToolResult | None:
         """Return the result for a call that is not run at all; None if it may run."""

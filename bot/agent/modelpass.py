@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import secrets
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import ExitStack, aclosing, closing
 from dataclasses import replace
 from typing import Final, TypeAlias
@@ -48,7 +48,7 @@ from bot.contract import (
 )
 from bot.model import Answer, AskedAgain, CallPiece, ReasoningPiece, Request, TextPiece
 from bot.safety import shows_nothing
-from bot.toolsyntax import Call, Detector, Reasoning, Text, Withdrawn
+from bot.toolsyntax import Call, Detector, Piece, Reasoning, Schema, Text, Withdrawn
 from tools.contract.base import ToolCall
 
 _MOST_DECLARED: Final = 3
@@ -238,9 +238,7 @@ class ModelPass:
         tools = {spec.name: spec.parameters for spec in (*self._task.others, *self._task.tools, *request.tools)}
         opened = ExitStack()
         detector = opened.enter_context(closing(Detector(tools)))
-        # What is only thought runs where nothing else was said.
-        draft = opened.enter_context(closing(Detector(tools)))
-        drafts = draft.feed("<think>")
+        thoughts = opened.enter_context(closing(_Thoughts(tools)))
         calling = request.tool_choice != "none" and bool(request.tools)
         self._begun = len(self._shown)
         with opened:
@@ -252,10 +250,10 @@ class ModelPass:
                             # Else native calls may follow, and then these are not run.
                             for delta in self._sort(detector.feed(text), begin=calling and prompted):
                                 yield delta
-                        case ReasoningPiece(text):
-                            drafts += draft.feed(text)
-                            self._reasoning.append(text)
-                            yield ReasoningDelta(text)
+                        case ReasoningPiece(thought):
+                            thoughts.feed(thought)
+                            self._reasoning.append(thought)
+                            yield ReasoningDelta(thought)
                         case CallPiece(call):
                             self._native_calls.append(_meant(detector, call))
                             if calling and (early := self._runner.begin(self._native_calls)) is not None:
@@ -269,11 +267,11 @@ class ModelPass:
             cut = self.answer.finish in ("length", "cut", "content_filter")
             for delta in self._sort(detector.finish(cut)):
                 yield delta
-            drafts += draft.finish(cut)
+            thought_calls = thoughts.finish(cut)
         if not shows_nothing(self._unseen):
             yield self._show(self._unseen)
         if self._only_thought(self.answer):
-            self._sort([piece for piece in drafts if isinstance(piece, Call)])
+            self._sort(thought_calls)
         _name_unknown(self.answer.model, detector.unknown_tokens)
         if self.answer.pictures and not self._shown:
             yield self._show(PICTURE)
@@ -339,6 +337,32 @@ class ModelPass:
                 case _:
                     pass
         return deltas
+
+
+class _Thoughts:
+    """Reads what is only thought, for the calls in it."""
+
+    def __init__(self, tools: Mapping[str, Schema]) -> None:
+        self._tools = tools
+        self._detector: Detector | None = None
+        self._found: list[Piece] = []
+
+    def feed(self, text: str) -> None:
+        """Take the next piece."""
+        if self._detector is None:
+            self._detector = Detector(self._tools)
+            self._found += self._detector.feed("<think>")
+        self._found += self._detector.feed(text)
+
+    def finish(self, cut: bool) -> list[Call]:
+        """Return the calls, once the answer has ended; `cut`: for its length."""
+        last = self._detector.finish(cut) if self._detector is not None else []
+        return [piece for piece in (*self._found, *last) if isinstance(piece, Call)]
+
+    def close(self) -> None:
+        """See `Detector.close`."""
+        if self._detector is not None:
+            self._detector.close()
 
 
 def _meant(detector: Detector, call: ToolCall) -> ToolCall:

@@ -316,10 +316,10 @@ def _described(told: object) -> str:
 
 def plainly(request: Request) -> Request:
     """The same request as UTF-8 can hold it, whatever settings, people and earlier versions left in its texts."""
-    entries = [(entry, to_plain(entry.text)) for entry in request.entries]
-    if all(text is entry.text for entry, text in entries):
+    told = "".join(entry.text for entry in request.entries)
+    if to_plain(told) is told:
         return request
-    return replace(request, entries=tuple(replace(entry, text=text) for entry, text in entries))
+    return replace(request, entries=tuple(replace(entry, text=to_plain(entry.text)) for entry in request.entries))
 
 
 def without_pictures(request: Request) -> Request:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
@@ -25,13 +25,13 @@ log = logging.getLogger(__name__)
 SERVERS_SECONDS: Final = 30.0
 """How long MCP servers may take to name their tools before names are called wrong."""
 
-Permits: TypeAlias = Callable[[str], bool]
-"""Whether the tool of this name may be used."""
+Permits: TypeAlias = Callable[[Set[str]], Set[str]]
+"""Says which of these tools may be used, by their names."""
 
 
-def allow_everything(name: str) -> bool:
+def allow_everything(names: Set[str]) -> Set[str]:
     """The `Permits` of who may use every tool."""
-    return True
+    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,10 @@ class Permit:
     def allows(self, name: str) -> bool:
         """A tool that several lines name is open to who stands in all of them."""
         return self.is_open or (not self.is_off(name) and self.may_read(name))
+
+    def select(self, names: Set[str]) -> Set[str]:
+        """Return which of these tools may be used."""
+        return names if self.is_open else {name for name in names if self.allows(name)}
 
     def may_read(self, name: str) -> bool:
         """Return True if what the tool found for others here may be told: one that is off now was left to nobody."""

@@ -129,27 +129,18 @@ class Writer:
             self._task.cancel()  # it has ended, unless we were cancelled ourselves
             await self._drop()
 
-    async def run(self, operation: Operation[T]) -> T:
+    async def run(self, operation: Operation[T], *, apart: bool = False) -> T:
         """Run `work` in a transaction and return its result after the commit.
 
         Cancelled before its turn came, it is not run; cancelled later, it is as a rule committed all the same.
+
+        Args:
+            apart: see `run_apart`.
 
         Raises:
             StoreError: nothing of it was written.
             Exception: whatever the operation raised; nothing of it was written either.
         """
-        return await self._queue(operation, apart=False)
-
-    async def run_apart(self, operation: Operation[T]) -> T:
-        """Run `work` alone and outside any transaction, as some PRAGMAs need. Raises as `run`."""
-        return await self._queue(operation, apart=True)
-
-    async def execute(self, sql: str, parameters: Iterable[Any] = ()) -> int:
-        """Run one statement and return how many rows it changed. Raises as `run`."""
-        values = tuple(parameters)
-        return await self.run(lambda db: db.execute(sql, values).rowcount)
-
-    async def _queue(self, operation: Operation[T], *, apart: bool) -> T:
         async with self._room:
             if self._closing:
                 raise StoreError("The store is closed, so nothing more can be written.")
@@ -157,6 +148,15 @@ class Writer:
             self._waiting.append(_Job(operation, done, self._clock.monotonic(), apart))
             self._wake.set()
             return await done
+
+    async def run_apart(self, operation: Operation[T]) -> T:
+        """Run `work` alone and outside any transaction, as some PRAGMAs need. Raises as `run`."""
+        return await self.run(operation, apart=True)
+
+    async def execute(self, sql: str, parameters: Iterable[Any] = ()) -> int:
+        """Run one statement and return how many rows it changed. Raises as `run`."""
+        values = tuple(parameters)
+        return await self.run(lambda db: db.execute(sql, values).rowcount)
 
     async def _work(self) -> None:
         try:

@@ -12,6 +12,6 @@ for piece in [*detector.feed("Rolling. <tool_call>{"), *detector.feed(rest), *de
 from bot.toolsyntax.arguments import Registry, split, unwrap
 from bot.toolsyntax.detector import Detector, parse
 from bot.toolsyntax.families import FOLD, MARKERS, WORDINGS
-from bot.toolsyntax.pieces import Call, Reasoning, Text, Withdrawn
+from bot.toolsyntax.pieces import Call, Piece, Reasoning, Schema, Text, Withdrawn
 from bot.toolsyntax.python_calls import PythonScan
 from bot.toolsyntax.repair import object_in

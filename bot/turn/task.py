@@ -83,7 +83,7 @@ class TaskMaker:
             model=model,
             tools=choice.tools,
             others=choice.others,
-            permits=permit.allows,
+            permits=permit.select,
             context=self._tool_context(known, draft.run),
             deadline=draft.run.limits.deadline,
             tool_choice=forced or "auto",

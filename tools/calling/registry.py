@@ -10,7 +10,7 @@ import json
 import logging
 import time
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TypeAlias
@@ -230,6 +230,11 @@ class ToolRegistry:
     def spec(self, name: str) -> ToolSpec | None:
         tool = self._find(name)
         return tool.spec if tool is not None else None
+
+    def specs_of(self, names: Iterable[str]) -> list[ToolSpec]:
+        """Return the specs of those of these tools that there are."""
+        found = [self._tools.get(name) or self._find(name) for name in names]
+        return [tool.spec for tool in found if tool is not None]
 
     def tool(self, name: str) -> Tool | None:
         """Return the tool object; to run it, use `run`."""

@@ -52,7 +52,7 @@ def test_without_words_from_outside_every_address_is_opened() -> None:
     clearance = cleared(UserEntry("Hello", ADA), AssistantEntry("Hi.", origin=ADA), UserEntry("And?", ADA))
 
     assert opens(clearance, LEAK)
-    assert not clearance.withholds(SEND)
+    assert not clearance.withheld([SEND])
     assert isinstance(clearance.judge(SEND, ToolCall("a", "mail_send", {})), Run)
 
 
@@ -77,7 +77,7 @@ def test_words_from_outside_close_what_the_model_makes_up(
 
     assert isinstance(verdict, Refuse) and "ask the person" in verdict.reason and "evil" not in verdict.reason
     assert "'evil.test'" in caplog.text and "Ada" not in caplog.text
-    assert clearance.withholds(SEND)
+    assert clearance.withheld([SEND])
     refused = clearance.judge(SEND, ToolCall("a", "mail_send", {"to": "me"}))
     assert isinstance(refused, Refuse) and "new" in refused.reason
     assert isinstance(clearance.judge(SEARCH, ToolCall("a", "search_web", {"query": LEAK})), Run)
@@ -92,7 +92,7 @@ def test_where_the_operator_says_so_a_person_is_asked_instead() -> None:
     clearance = cleared(*told, untrusted_calls="ask")
 
     assert judged(clearance, READ, url=LEAK) == judged(clearance, SEND, to="me") == Ask(outside=True)
-    assert not clearance.withholds(SEND)
+    assert not clearance.withheld([SEND])
     assert isinstance(judged(clearance, READ, url="https://evil.test/page"), Run), "a result brought it"
     assert isinstance(judged(cleared(*told, untrusted_calls="ask", trusted_tools=["mail_*"]), SEND), Run)
 
@@ -102,7 +102,7 @@ def test_by_default_a_person_is_asked_about_tools_and_made_up_addresses_are_refu
     clearance = cleared(*searched("Source: https://evil.test/page"), UserEntry("Please go on", ADA))
 
     assert judged(clearance, SEND, to="me") == Ask(outside=True)
-    assert not clearance.withholds(SEND)
+    assert not clearance.withheld([SEND])
     assert isinstance(judged(clearance, READ, url=LEAK), Refuse)
 
 
@@ -111,7 +111,7 @@ def test_where_nobody_can_be_asked_it_is_refused(untrusted: Untrusted) -> None:
     policy = CallPolicy(ToolRuleSettings.model_construct(untrusted_calls=untrusted, confirm_tools=("search_web",)))
     clearance = Clearance(policy, (HOSTILE, UserEntry("Please go on", ADA)), ADA, SPECS.get, _may_ask=False)
 
-    assert clearance.withholds(SEND)
+    assert clearance.withheld([SEND])
     for spec, arguments in ((READ, {"url": LEAK}), (SEND, {}), (SEARCH, {})):
         assert isinstance(judged(clearance, spec, **arguments), Refuse)
 
@@ -251,7 +251,7 @@ def test_a_page_of_a_listed_host_may_not_send_on_to_others() -> None:
 def test_a_listed_tool_is_never_withheld() -> None:
     clearance = cleared(HOSTILE, UserEntry("Go on", ADA), trusted_tools=("mail_*",))
 
-    assert not clearance.withholds(SEND)
+    assert not clearance.withheld([SEND])
     assert isinstance(clearance.judge(SEND, ToolCall("a", "mail_send", {})), Run)
 
 

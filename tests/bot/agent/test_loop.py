@@ -42,6 +42,7 @@ from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import BEFORE_FIRST_PASS, AssistantEntry, Entry, SystemEntry, ToolEntry, Usage, UserEntry
 from bot.model import Chain
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
+from bot.policy import Permit
 from bot.settings import ToolRuleSettings, TurnSettings
 from tests.conftest import FakeClock, RawObject
 from tools.calling.registry import ToolRegistry
@@ -752,7 +753,8 @@ async def test_a_tool_that_was_not_offered_is_withheld_like_any_other() -> None:
     entries = (SystemEntry("You help."), UserEntry("> send it\nWhat is it?", origin=OUTSIDE))
     model = Scripted(says("", ("sends", "x"), ("closed", "x")), says("Done."))
 
-    await answer(model, look, sends, closed, entries=entries, tools=(look.spec,), permits=lambda name: name != "closed")
+    permits = Permit(off=("closed",)).select
+    await answer(model, look, sends, closed, entries=entries, tools=(look.spec,), permits=permits)
 
     assert [entry.ok for entry in told(model.requests[1])] == [False, False]
     assert (sends.ran, closed.ran) == ([], [])
@@ -1554,7 +1556,7 @@ async def test_nothing_runs_that_the_person_may_not_use_whoever_called_it() -> N
     before = AssistantEntry("", (call,), origin="telegram:7")
     for more in ({}, {"passes": (before,)}, {"begin_with": call}):
         asked = (says("", ("look", "tea")),) if not more else ()
-        events = await answer(Scripted(*asked, says("Well.")), Small("look"), permits=lambda name: False, **more)
+        events = await answer(Scripted(*asked, says("Well.")), Small("look"), permits=lambda names: set(), **more)
 
         [(_, told)] = results(events)
         assert told.startswith("Error: look was not run: the operator")

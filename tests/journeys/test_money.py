@@ -30,9 +30,14 @@ def spent(world: World, key: str = "*") -> tuple[int, float]:
 
 
 def cost(request: ModelRequest, *, answered: bool = True) -> int:
-    """The tokens of a request as its provider counts them; of one that was not answered, all that it may have used."""
+    """The tokens of a request as its provider counts them; of one that was not answered, all that it may have used.
+
+    Of a stream that the program cut, nobody outside knows how much it had read: the rest lay in the connection. What it
+    read is in its own sum, which is checked as well.
+    """
     _, most = asked(request.body)
-    return prompt_tokens(request.body) + (-(-request.sent // 4) if answered else most)
+    read = 0 if request.closed_early else -(-request.sent // 4)
+    return prompt_tokens(request.body) + (read if answered else most)
 
 
 async def test_two_hundred_people_at_once_spend_no_more_than_the_day_has(world: World, start: Start) -> None:

@@ -438,10 +438,10 @@ class App:
             )
             owning.cancel()
             await asyncio.wait((stopping, *beside, owning), timeout=1.0)
-            # # A trial has a running program, and makes sure that nothing of it is left behind.
+            # A trial has a running program, and makes sure that nothing of it is left behind.
             await asyncio.wait((trying,), timeout=END_SECONDS)
         if owning.done() and not owning.cancelled():
-            owning.result()  # # Without places nothing is answered: a supervisor restarts the program.
+            owning.result()  # Without places nothing is answered: a supervisor restarts the program.
         if not running.done():
             return
         try:

@@ -108,7 +108,7 @@ def _own_databases(own: str, values: Mapping[type[Any], Any]) -> list[str]:
     try:
         urls = parse(values[DatabaseSettings].databases.get_secret_value())
     except ValueError:
-        urls = {}  # # the tool reports it
+        urls = {}  # the tool reports it
     if not urls:
         return []
     from bot.store import is_same_database

@@ -27,7 +27,7 @@ class Terminal(Adapter, Protocol):
 
 def chat(configuration: Configuration, outlet: Outlet, name: str) -> int:
     """Run `parley chat` until the input ends; return the exit code."""
-    # # A second one would continue the first one's unfinished answers.
+    # A second one would continue the first one's unfinished answers.
     with lock_database(configuration.core.database_url, "chat"):
         return 0 if asyncio.run(_chat(configuration, outlet, name)) else 1
 
@@ -38,7 +38,7 @@ async def _chat(configuration: Configuration, outlet: Outlet, name: str) -> bool
     Returns:
         Whether every question was answered.
     """
-    # # A bot that runs beside this one already has the HTTP port.
+    # A bot that runs beside this one already has the HTTP port.
     core = configuration.core.model_copy(update={"http_port": None})
     adapter: Terminal = importlib.import_module("adapters.console.adapter").ConsoleAdapter(name, out=outlet.terminal())
     stop = asyncio.Event()

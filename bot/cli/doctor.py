@@ -82,7 +82,7 @@ async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool
     Args:
         offline: ask no service and start no MCP server; check only this machine.
     """
-    # # Each fault is reported here in one sentence; a library's traceback would add nothing.
+    # Each fault is reported here in one sentence; a library's traceback would add nothing.
     set_up("CRITICAL", "console", outlet)
     report = _Report(outlet)
     report.add("settings", Finding.ok(f"read from {'.env and ' if configuration.file else ''}the environment"))
@@ -285,7 +285,7 @@ async def _examine_tools(
 ) -> Sequence[ToolSpec]:
     """Check every tool; return those that a model sees: ours, and as many of the servers' as it sees at once."""
     open_registry = importlib.import_module("tools").open_registry
-    # # Without an event loop no MCP server is started.
+    # Without an event loop no MCP server is started.
     core = configuration.core
     registry = await asyncio.to_thread(partial(open_registry, configuration.tools, off=core.tools_off))
     outlet.mask(registry.secrets)
@@ -304,7 +304,7 @@ async def _examine_tools(
             elif name.startswith("MCP "):
                 report.add(name, Finding.not_asked("is configured; offline no server is started"))
             else:
-                # # A tool without configuration is a choice; a configured tool that does not work is a fault.
+                # A tool without configuration is a choice; a configured tool that does not work is a fault.
                 report.add(name, Finding.note(f"not offered: {reason}"))
         rights = ToolRights(registry, off=core.tools_off, limits=core.tools_for, channels=channels)
         for line in rights.lines:

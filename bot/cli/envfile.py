@@ -51,7 +51,7 @@ def changed(text: str, settings: Mapping[str, str]) -> str:
         said = binding.original.string
         name = (binding.key or "").upper()
         if name in settings and not binding.error:
-            # # If a setting occurs twice, the last line would win.
+            # If a setting occurs twice, the last line would win.
             blank = said[: len(said) - len(said.lstrip())]
             said = f"{blank}{left.pop(name)}\n" if name in left else blank
         lines.append(said)

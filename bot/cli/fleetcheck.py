@@ -49,7 +49,7 @@ def _examine_process(process: Process) -> Finding:
     does = {Role.INTAKE: "only receives", Role.TURNS: "only answers"}.get(Role.of(process.role), "receives and answers")
     listens = f", listens to {process.listens}" if process.listens else ", stands by"
     said = f"{does}{listens}; version {process.version or 'unknown'}, heard {process.heard:.1f} s ago"
-    # # A message delayed by a busy machine looks like a slow clock.
+    # A message delayed by a busy machine looks like a slow clock.
     if abs(process.ahead) > CLOCK_SECONDS + process.heard:
         return Finding.bad(f"{said}; its clock is {_astray(process.ahead)}")
     return Finding.ok(said)

@@ -110,7 +110,7 @@ class _Asking:
         identity.use({name: one.ids for name, one in self._table.items()})
         self._old = file if file.exists() else None
         if self._old is not None:
-            names_in(file)  # # raises if it cannot be read
+            names_in(file)  # raises if it cannot be read
         self._environment = {name.upper() for name, text in os.environ.items() if text.strip()}
         self._set = {name.upper(): text.strip() for name, text in texts(self._old).items()}
         self._about = variables([CoreSettings, *(one.settings for one in self._table.values())])
@@ -247,7 +247,7 @@ class _Asking:
         if self._offline:
             return [Finding.not_asked("it looks like a token")]
         found = await check_platform(platform, settings)
-        # # The token is valid; other problems there do not make it wrong.
+        # The token is valid; other problems there do not make it wrong.
         return [finding if finding.well else Finding.note(finding.text) for finding in found]
 
     async def _examine_model(self, given: dict[str, str]) -> list[Finding]:

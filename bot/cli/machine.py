@@ -159,7 +159,7 @@ def _examine_prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:
             cost = f"${price.minute:g} for a minute of speech" if price.minute else cost
             results.append(("prices", Finding.ok(f"{model}: {cost}")))
         elif _has_limits(core):
-            # # An operator who set no limit need not know it about a server of their own.
+            # An operator who set no limit need not know it about a server of their own.
             wanted = {"money_per_day", "money_per_day_person", "money_per_day_workspace"} & core.model_fields_set
             text = _explain_unpriced(model)
             results.append(("prices", Finding.bad(text) if wanted else Finding.note(text)))
@@ -177,7 +177,7 @@ def examine_quotas(core: CoreSettings, models: Sequence[str], prompt: int) -> li
     try:
         prices = Prices(read_prices(core.prices))
     except SettingsError:
-        return []  # # reported elsewhere
+        return []  # reported elsewhere
     question = Usage(int(prompt * PROMPT_MARGIN), ANSWER_TOKENS)
     dearest = max((prices.dollars_of(model, question) or 0.0 for model in models), default=0.0)
     people = count_at_once(core, question.prompt + question.completion, dearest)

@@ -157,13 +157,13 @@ def main(arguments: Sequence[str]) -> int:
             print(f"parley: {outlet.line(str(problem))}", file=sys.stderr)  # noqa: T201
         return 2 if isinstance(error, SettingsError) else 1
     except BrokenPipeError:
-        # # The reader closed the pipe, as `head` does. Otherwise the interpreter would complain at its end.
+        # The reader closed the pipe, as `head` does. Otherwise the interpreter would complain at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 130
     except OSError as error:
         if error.filename is None or error.errno not in _UNUSABLE:
             raise
-        # # Also raised by looking for a file in a folder that this user may not enter.
+        # Also raised by looking for a file in a folder that this user may not enter.
         said = f"{os.fsdecode(error.filename)!r} cannot be used by this user: {error.strerror}"
         print(f"parley: {outlet.line(said)}", file=sys.stderr)  # noqa: T201
         return 2
@@ -181,7 +181,7 @@ def _run_command(options: argparse.Namespace, outlet: Outlet) -> int:
     if options.command in ("run", None):
         from bot.operations import keep_compact
 
-        keep_compact()  # # before much is loaded
+        keep_compact()  # before much is loaded
     configuration = configured(outlet)
     if options.command is None and not configuration.configured:
         return _run_playground(parser().parse_args(["playground"]))
@@ -277,7 +277,7 @@ def _run_playground(options: argparse.Namespace) -> int:
     """Replace this process by the playground's, which imports none of our code and starts the bot as its child."""
     from bot.cli.installation import package_path
 
-    # # -P: a folder `playground` in the working directory is somebody else's.
+    # -P: a folder `playground` in the working directory is somebody else's.
     command = [sys.executable, "-P", "-m", "playground"]
     if options.port is not None:
         command += ["--port", str(options.port)]

@@ -45,7 +45,7 @@ async def run(
     adapters = open_adapters(configuration, names)
     with stop.while_starting():
         async with _take_part(configuration, only, new_settings) as (mine, part):
-            from bot.app import App  # # loads everything, which takes a second; a signal ends the start meanwhile
+            from bot.app import App  # loads everything, which takes a second; a signal ends the start meanwhile
 
             async with App(mine, adapters, outlet=outlet, **part) as app:
                 stop.started()
@@ -82,7 +82,7 @@ async def _take_part(
     from bot.intake import Fleet, Role, refuse_differences, refuse_other_bots
 
     clock, digests = SystemClock(), digests_of(configuration)
-    # # before a later version's tables are made
+    # before a later version's tables are made
     others = await asyncio.to_thread(list_processes, core.database_url)
     refuse_other_bots(digests, others)
     if not new_settings:

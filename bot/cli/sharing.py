@@ -28,7 +28,7 @@ def digests_of(configuration: Configuration) -> str:
 
 
 def _values_of(settings: object) -> Iterator[tuple[str, bytes]]:
-    assert hasattr(settings, "__iter__")  # # a pydantic model: each field with its value
+    assert hasattr(settings, "__iter__")  # a pydantic model: each field with its value
     for name, value in settings:
         if name in _FILES:
             yield name.upper(), _content_of(str(value))
@@ -40,4 +40,4 @@ def _content_of(file: str) -> bytes:
     try:
         return Path(file).expanduser().read_bytes() if file else b""
     except OSError:
-        return b""  # # its reader reports it
+        return b""  # its reader reports it

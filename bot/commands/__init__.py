@@ -1,4 +1,4 @@
-"""What a command is answered with, and does."""
+"""The commands: their answers and actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that act: end an answer, ask again, begin anew, forget."""
+"""Commands that act: stop an answer, ask again, start anew, forget."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Said:
     """The reply to a command."""
 
     text: str
-    """Markdown; empty: nothing is said."""
+    """Markdown; empty: no reply."""
     private: bool
-    """For who asked alone, where the platform can."""
+    """Only for the asker, if the platform can do that."""
     buttons: tuple[Button, ...] = ()
-    """What can be pressed below it."""
+    """The buttons below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +52,12 @@ class CommandActions:
     surface: Callable[[MessageSent], Surface]
 
     async def run_at_once(self, message: MessageSent, language: str) -> Said:
-        """Do what a command asks that waits for no turn, and return what to say."""
+        """Run a command that waits for no turn, and return the reply."""
         private, buttons = is_private(message.command), await self.answers.buttons(message, language)
         if message.command == "stop":
             said = await self.stop(message)
             private = said != "stopped"
-            # Where the reply itself says so in its place, nothing else does.
+            # If the reply itself says so, nothing else does.
             text = "" if said == "stopped" and not message.awaited else say(said, language)
         elif message.command == "pair" and message.text.strip():
             text = await self._pair(message, language)
@@ -71,8 +71,8 @@ class CommandActions:
         return Said(text, private, buttons)
 
     async def stop(self, message: MessageSent) -> str:
-        """End the chat's running turn and what waits there for a decision, if the sender may; return the outcome as a
-        key of `bot.sentences`."""
+        """End the chat's running turn and its undecided question about a tool, if the sender may; return the outcome as
+        a key of `bot.sentences`."""
         admin = await self.access.is_admin(message.sender)
         withdrawn = await self.approvals.withdraw(message.chat, "" if admin else message.sender.id)
         running = self.queue.find_running(message.chat) or self.queue.find_speaking(message.chat)
@@ -84,7 +84,7 @@ class CommandActions:
         return "stopped"
 
     async def _pair(self, message: MessageSent, language: str) -> str:
-        """Try a code, and return what to say; an owner whose code it was is told which account used it."""
+        """Try a code, and return the reply; the owner who requested the code learns which account used it."""
         words = {word: self._form(message).format(word=word) for word in ("pair", "link")}
         paired = await self.access.pair(message, message.text)
         if paired.asked is not None:
@@ -93,18 +93,18 @@ class CommandActions:
         return say(paired.said, language, id=message.sender.id, wait=wait, **words)
 
     async def _forbid(self, message: MessageSent, language: str) -> str:
-        """Keep a person or a chat out, with what they wanted and nobody decided about; what to say."""
+        """Exclude a person or a chat, with their undecided questions about tools; return the reply."""
         said, values = await self.access.change(message, message.text, forbid=True)
         if said == "forbidden":
             await self.approvals.keep_out(values["id"])
         return say(said, language, whoami=self._form(message).format(word="whoami"), **values)
 
     async def _tell_owner(self, asked: MessageSent, account: str) -> None:
-        """Tell an owner, where they asked for a code, which account used it."""
+        """Tell the owner who requested the code, in the same chat, which account used it."""
         try:
             forbid = self._form(asked).format(word="forbid")
         except DeliveryError as error:
-            log.warning("%s: nobody is told that %s is an owner now: %s", asked.chat, account, error)
+            log.warning("%s: no owner could be told that %s is an owner now: %s", asked.chat, account, error)
             return
         said = say("link_used", await language_for(self.store, asked), id=account, forbid=forbid)
         self.notices.soon(replace(asked, delivery=f"{asked.delivery} used"), said, private=True)
@@ -113,7 +113,7 @@ class CommandActions:
         return self.surface(message).limits.command_form
 
     async def run_in_turn(self, id: int, message: MessageSent, language: str, running: Running) -> None:
-        """Do what a command asks that waits like a question and whose turn has come.
+        """Run a command that waits like a question, when its turn has come.
 
         Args:
             id: its inbox row.
@@ -138,7 +138,8 @@ class CommandActions:
                 await self.conversation.run(id, message, language, running, do=do)
 
     async def _refuse_export(self, message: MessageSent, language: str) -> str:
-        """Return why nothing is exported; empty where it may be: in a group everybody their own, admins everything."""
+        """Return why nothing is exported; empty if it may be: in a group everybody exports their own questions, admins
+        all."""
         wish = read_wish(message)
         if wish is None:
             form = self._form(message)
@@ -147,7 +148,7 @@ class CommandActions:
         return "" if not everything or await self.access.is_admin(message.sender) else say("admins_only", language)
 
     async def _begin_anew(self, id: int, message: MessageSent, language: str) -> str:
-        """Leave what was said behind: in a group what this person asked, or for an admin everything; what to say."""
+        """Clear the history: in a group this person's questions, or for an admin everything; return the reply."""
         everything = not message.group or message.text.strip().lower() == "all"
         if everything and message.group and not await self.access.is_admin(message.sender):
             return say("admins_only", language)
@@ -162,7 +163,7 @@ class CommandActions:
         return say("new_own", language, all=form.format(word="new all"))
 
     async def _forget(self, id: int, message: MessageSent, language: str) -> str:
-        """Delete everything kept of this chat, once that was asked for twice; what the person is told."""
+        """Delete everything stored of this chat, after a confirmation; return the reply."""
         if message.group and not await self.access.is_admin(message.sender):
             return say("admins_only", language)
         form = self._form(message)
@@ -180,9 +181,9 @@ class CommandActions:
         return f"{said} {say('forgotten_soon', language)}" if self.store.holds_traces else said
 
     async def _retry(self, id: int, message: MessageSent, language: str, running: Running) -> None:
-        """Ask the last question again; its former answer leaves the history, and with a button the screen as well."""
+        """Ask the last question again; its former answer leaves the history, and with a button also the screen."""
         turns, button = self.store.turns, bool(message.replaces)
-        # What a former process began was allowed then, and has taken the last answer out already.
+        # A former process admitted it then, and has already removed the last answer.
         if await turns.find_record(id) is None:
             last = await turns.find_last(message.chat)
             refused = await self._refuse_retry(message, last, language)
@@ -203,7 +204,7 @@ class CommandActions:
             await self.notices.tell(message, say("retry_nothing", language), private=True)
             await self.store.intake.end(id, InboxState.DONE)
             return
-        # A command from outside the thread is answered in it, a button where the answer stands.
+        # A command from outside the thread is answered in it, a button at the answer.
         elsewhere = (button and asked.target.lasts) or (message.whole_channel and message.chat.thread)
         target = asked.target if elsewhere else message.target
         again = replace(asked, target=target, delivery=message.delivery, chat=message.chat, replaces=message.replaces)
@@ -211,7 +212,7 @@ class CommandActions:
         await self.conversation.run(id, again, language, running)
 
     async def _refuse_retry(self, message: MessageSent, last: TurnRecord | None, language: str) -> str:
-        """Return why the last question is not asked again; empty where it may be."""
+        """Return why the last question is not asked again; empty if it may be."""
         if message.replaces:
             return "" if last is not None and last.id == message.replaces else say("button_old", language)
         if last is None or last.person == message.sender.id or await self.access.is_admin(message.sender):
@@ -219,6 +220,5 @@ class CommandActions:
         return say("not_yours", language)
 
     async def _may_refuse(self, message: MessageSent) -> bool:
-        """Return whether a person is told that something is not theirs to do: once an hour in each chat, and wherever
-        an answer is awaited."""
+        """Return whether a person gets a refusal: once an hour in each chat, and always if an answer is awaited."""
         return await self.once.claim(may_be_told(message.chat, message.sender.id)) or message.awaited

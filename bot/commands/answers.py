@@ -1,4 +1,4 @@
-"""Replies to commands that need neither the model nor a turn."""
+"""Replies to commands that need neither a model nor a turn."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _HEADING_OF: Final = {category: heading for heading, categories in _HEADINGS.ite
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandAnswers:
-    """Looks up and changes what a command names; one for the process."""
+    """Reads and changes what a command names; one for the process."""
 
     store: Store
     access: Access
@@ -50,10 +50,10 @@ class CommandAnswers:
     list_tools: Callable[[], Awaitable[Iterable[str]]]
     """Returns the names of the tools of the processes that answer."""
     thoughts: bool = True
-    """`/why` shows how a model's reasoning began."""
+    """`/why` shows the beginning of a model's reasoning."""
 
     async def answer(self, message: MessageSent, language: str) -> str:  # noqa: C901  # a case for each command
-        """Return the reply to a command as Markdown; commands that run or end a turn are done by `CommandActions`."""
+        """Return the reply to a command as Markdown; `CommandActions` runs those that run or end a turn."""
         limits = self.surface(message).limits
         form = limits.command_form
         match message.command:
@@ -105,7 +105,7 @@ class CommandAnswers:
         return text
 
     async def _why(self, message: MessageSent, language: str) -> str:
-        """Return how the last answer came about, to who asked for it or an admin; to others of their own last one."""
+        """Return how the last answer was made, for its asker or an admin; for others, their own last one."""
         turns = self.store.turns
         last = await turns.find_last(message.chat)
         if last is None:
@@ -117,7 +117,7 @@ class CommandAnswers:
         return await write_receipt(self.store, self.quotas.prices, last, language, self.redact, thoughts=self.thoughts)
 
     async def suggest(self, message: MessageSent) -> tuple[str, ...]:
-        """Return what may be meant by the argument of a command that is still being written, likeliest first."""
+        """Return suggestions for the argument of a command that is being typed, likeliest first."""
         if not await self.access.allows(message):
             return ()
         match message.command:
@@ -133,25 +133,25 @@ class CommandAnswers:
         return tuple(sorted(found, key=lambda name: not name.lower().startswith(begun)))
 
     async def buttons(self, message: MessageSent, language: str) -> tuple[Button, ...]:
-        """Return what can be pressed below the reply to a command."""
+        """Return the buttons below the reply to a command."""
         if message.command != "reminders" or (page := asked_page(message)) is None:
             return ()
         return (await self.reminders.write_list(message, language, self.surface(message).limits, page))[1]
 
     async def press(self, press: ControlPressed, language: str) -> str:
-        """Do what such a button says, as if who pressed it had written the command, and return what came of it."""
+        """Do what such a button says, as if its presser had written the command, and return the outcome."""
         form = self.surface(press.aside).limits.command_form
         return await self.reminders.change(press.aside, press.control, press.turn, language, form)
 
     async def list_again(self, press: ControlPressed, language: str) -> tuple[str, tuple[Button, ...]]:
-        """Return what the message of such a button shows from now on: its page of the list as it is now, where whosever
-        reminders it lists pressed; else nothing."""
+        """Return the new content of such a button's message: its page of the present list, if the presser owns the
+        reminders; otherwise nothing."""
         if not press.message_id or not (page := page_of(press.mark, press.sender.id)):
             return "", ()
         return await self.reminders.write_list(press.there, language, self.surface(press.there).limits, page)
 
     async def _usage(self, message: MessageSent, language: str) -> str:
-        """Return what this person and this chat used today; in private, an admin reads of everybody."""
+        """Return today's usage of this person and this chat; in private, an admin sees everybody's."""
         admin = not message.group and await self.access.is_admin(message.sender)
         report = await self.quotas.report(payer_of(message), everybody=admin)
         model = await self.book.model_of(message.chat)
@@ -189,7 +189,7 @@ class CommandAnswers:
         return ", ".join(f"`{name}`" for name in self.models.choices)
 
     async def _persona(self, message: MessageSent, language: str, form: str) -> str:
-        """Show, set or clear what the people of this chat want of the assistant."""
+        """Show, set or clear the chat's own instructions."""
         text, words = message.text.strip(), {"command": form.format(word="persona")}
         if not text:
             options = await self.book.options_of(message.chat)
@@ -211,7 +211,7 @@ class CommandAnswers:
         return say("persona_set", language, **words)
 
     async def _busy(self, message: MessageSent, language: str, form: str) -> str:
-        """Show or set what becomes of a question that comes while another is being answered."""
+        """Show or set what happens to a question while another is being answered."""
         mode, command = message.text.strip().lower(), form.format(word="busy")
         if mode and not await self._may_change(message):
             return say("admins_only", language)
@@ -224,7 +224,7 @@ class CommandAnswers:
         return now if mode in _MODES else f"{now}\n\n{say('busy_modes', language, command=command)}"
 
     async def _voice(self, message: MessageSent, language: str, form: str) -> str:
-        """Set whether answers are spoken in this chat."""
+        """Set whether answers in this chat are spoken."""
         wish, command = message.text.strip().lower(), form.format(word="voice")
         if self.models.speaker is None:
             return say("voice_unset", language)
@@ -241,7 +241,7 @@ class CommandAnswers:
 
 
 def _as_code(name: str) -> str:
-    """A person's shown name, which is untrusted, where an id stands before it: as code, so that it does nothing."""
+    """Return a person's shown name, which is untrusted, as code if an id precedes it, so that it has no effect."""
     clean = clean_name(name).replace("`", "'")[:_NAME_CHARS]
     return f" `{clean}`" if clean else ""
 
@@ -250,7 +250,7 @@ def list_tools(specs: Iterable[ToolSpec], language: str, form: str) -> str:
     """Return all tools as Markdown, a short line each: ours by purpose, those of MCP servers by server.
 
     Args:
-        form: how a command is written here, as `/{word}`.
+        form: the notation of commands here, as `/{word}`.
     """
     groups: dict[str, list[str]] = {say(heading, language): [] for heading in _HEADINGS}
     for spec in specs:

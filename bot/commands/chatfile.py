@@ -1,4 +1,4 @@
-"""Write what is stored of a chat for people: as Markdown to read, or as JSON; nothing of how the program works."""
+"""Write a stored chat for people: as Markdown to read, or as JSON, without the program's internals."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bot.safety import Redact, clean_name
 from bot.store import zone_or_utc
 
 AT_ONCE: Final = 50
-"""Turns that a thread writes in one go."""
+"""Turns that a thread writes at a time."""
 _JOINED: Final = {"markdown": "\n\n", "json": ",\n"}
 _SETTINGS: Final = ("persona", "model", "busy")
-"""What people set for a chat."""
+"""The settings that people make for a chat."""
 
 
 class Form(StrEnum):
-    """How a chat is written."""
+    """The format of the file."""
 
     MARKDOWN = "markdown"
     JSON = "json"
@@ -34,7 +34,7 @@ class ChatFile:
 
     content: bytes
     turns: int
-    """Turns in it."""
+    """The number of turns in it."""
 
 
 @dataclass(slots=True)
@@ -46,14 +46,15 @@ class ChatWriter:
     zone: str = "UTC"
 
     def write(self, record: dict[str, Any]) -> str:
-        """Return one turn, or the settings of the chat, in the form, with secrets masked; empty: nothing is shown."""
+        """Return one turn, or the settings of the chat, in the format, with secrets masked; empty if nothing is
+        shown."""
         shown = self._redacted(self._shown(record))
         if shown.get("settings") == {}:
             return ""
         return json.dumps(shown, ensure_ascii=False) if self.form is Form.JSON else _markdown(shown)
 
     def _shown(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return what people saw of a turn: no ids of platforms, no errors, nothing that only a model was told."""
+        """Return what people saw of a turn: without platforms' ids, errors, and text that only a model got."""
         if "settings" in record:
             settings = {name: value for name, value in record["settings"].items() if name in _SETTINGS}
             return {"chat": record["chat"], "settings": settings}
@@ -103,7 +104,7 @@ def _markdown(shown: dict[str, Any]) -> str:
 
 @dataclass(slots=True)
 class _Pieces:
-    """What is written, the newest first, as far as there is room."""
+    """The written pieces, newest first, as far as there is room."""
 
     writer: ChatWriter
     room: int
@@ -126,16 +127,16 @@ class _Pieces:
                 self.written.append(piece)
 
     def join(self) -> bytes:
-        """Return the file with the oldest first."""
+        """Return the file, oldest first."""
         whole = [*([self.settings] if self.settings else []), *reversed(self.written)]
         content = _JOINED[self.writer.form].encode().join(whole)
         return b"[\n" + content + b"\n]\n" if self.writer.form is Form.JSON else content + b"\n"
 
 
 async def write_chat(records: AsyncIterator[dict[str, Any]], writer: ChatWriter, most: int) -> ChatFile:
-    """Write turns, which come the newest first, as a file of at most `most` bytes; the oldest are left out.
+    """Write turns, which come newest first, as a file of at most `most` bytes; the oldest are left out.
 
-    They are written by a thread, a few at a time, so that a long chat holds nobody up.
+    A thread writes them, a few at a time, so that a long chat delays nobody.
     """
     pieces = _Pieces(writer, most - len(b"[\n\n]\n"))
     waiting: list[dict[str, Any]] = []

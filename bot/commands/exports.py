@@ -1,7 +1,7 @@
 """`/export`: the history of a chat as a file, sent once.
 
-The file is stored as the result of a call before it is sent, and its delivery is recorded as that of any file: a
-process that dies over it is followed by one that sends the same file, and none that stands already.
+The file is stored as a call's result before it is sent, and its delivery is recorded like any file's: if the process
+dies, the next one sends the same file, unless it already arrived.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FORMS: Final = {
 
 
 def read_wish(message: MessageSent) -> tuple[Form, bool] | None:
-    """Return the form that `/export` asks for, and whether it asks for what everybody wrote; None: it is not clear."""
+    """Return the requested format, and whether everybody's questions are wanted; None: it is unclear."""
     words = set(message.text.lower().split())
     if not words <= {*Form, _ALL} or words >= {*Form}:
         return None
@@ -49,10 +49,10 @@ class Exports:
     zone: str
 
     async def send(self, run: Run) -> None:
-        """Write the file, unless a former process stored it, send it, and close the turn.
+        """Write the file, unless a former process stored it; send it, and close the turn.
 
         Raises:
-            StoreError: the store does not work now.
+            StoreError: the store fails now.
             Unreachable: the platform is not connected now.
         """
         turn, question = run.turn, run.question
@@ -75,7 +75,7 @@ class Exports:
         self.metrics.turns_ended.add(state)
 
     async def _make(self, run: Run, before: StoredTurn, surface: Surface) -> list[str | File]:
-        """Return what is said, and the file, once both are stored."""
+        """Return the reply and the file, once both are stored."""
         if files := files_before(before):
             said = [call.result.text for call in before.calls if call.result is not None]
             return [*said, *files]

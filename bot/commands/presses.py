@@ -1,7 +1,7 @@
 """Presses of the buttons under a reply: who may press, and what each does.
 
-What a button holds is believed of nobody: the turn is looked up, and must be one of the place where it was pressed; a
-reminder must be one of who pressed, in this chat.
+A button's content is never trusted: its turn is looked up, and must belong to the place of the press; a reminder must
+belong to the presser, in this chat.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _DECIDES: Final = frozenset({Control.ALLOW, Control.DENY})
 
 @dataclass(frozen=True, slots=True)
 class PressVerdict:
-    """What a press comes to."""
+    """The outcome of a press."""
 
     said: str = ""
-    """What the person is told aside; empty: nothing."""
+    """The private notice for the presser; empty: none."""
     refused: bool = False
     asks: MessageSent | None = None
     """A message that asks the same, to be admitted as if it had been written."""
     redrawn: tuple[str, tuple[Button, ...]] = ("", ())
-    """What the message of the button shows from now on, and what stands below it; empty: what it shows."""
+    """The new text and buttons of the button's message; empty: unchanged."""
 
 
 class Presses:
@@ -54,16 +54,16 @@ class Presses:
         self._answers = answers
         self._approvals = approvals
         self._speaking: dict[int, int] = {}
-        """Turns whose answers are spoken for a press, with the inbox row of that."""
+        """Turns whose answers are being spoken after a press, with that press's inbox row."""
 
     async def decide(self, id: int, press: ControlPressed) -> PressVerdict:
-        """Do what a press asks that can be done at once, and return what is left to do.
+        """Do at once what is possible for a press, and return the rest.
 
         Args:
             id: its inbox row.
 
         Raises:
-            StoreError: it cannot be decided now.
+            StoreError: no decision is possible now.
         """
         language = await language_for(self._store, press.aside)
         allowed = await self._access.allows(press)
@@ -81,7 +81,7 @@ class Presses:
         if not may and not await self._access.is_admin(press.sender):
             return await self._refuse(press, language, "admins_only" if for_admins else "not_yours")
         if turn is None or not known:
-            # A Stop of the platform's own names no turn, and goes away where none runs.
+            # A platform's own Stop names no turn, and is ignored if none runs.
             return PressVerdict(say("button_old", language) if press.turn else "", refused=True)
         match press.control:
             case Control.STOP:
@@ -97,12 +97,12 @@ class Presses:
                 assert_never(press.control)
 
     async def _refuse(self, press: ControlPressed, language: Language, why: str = "not_yours") -> PressVerdict:
-        """Tell somebody once in a while that a button is not theirs."""
+        """Tell somebody, once in a while, that a button is not theirs."""
         told = await self._once.claim(may_be_told(press.chat.place, press.sender.id))
         return PressVerdict(say(why, language) if told else "", refused=True)
 
     def _turn_of(self, press: ControlPressed) -> int:
-        """Return the turn that a press is about: a Stop that names none is about what runs in its chat."""
+        """Return the turn of a press: a Stop without a turn means the running one in its chat."""
         if press.turn or press.control is not Control.STOP:
             return press.turn
         running = self._queue.find_running(press.chat) or self._queue.find_speaking(press.chat)
@@ -117,7 +117,7 @@ class Presses:
         return PressVerdict(say("stopped", language) if press.awaited else "")
 
     async def _decide(self, id: int, turn: TurnRecord, press: ControlPressed, language: Language) -> PressVerdict:
-        """Take a decision, and return the message that begins the turn which acts on it; the first decision counts."""
+        """Record a decision, and return the message that begins its turn; the first decision counts."""
         approval = await self._approvals.decide(id, press)
         if approval is None:
             return PressVerdict(say("button_old", language), refused=True)
@@ -137,7 +137,7 @@ class Presses:
         return PressVerdict(say("button_begun", language) if press.awaited else "", asks=message)
 
     async def _find_asker(self, turn: TurnRecord) -> Sender:
-        """Return who asked: what an admin decided is done with the rights of the person who wanted it."""
+        """Return the asker: a call that an admin allowed has the rights of the person who wanted it."""
         found: TurnRecord | None = turn
         while found is not None and found.incoming.sender.id != turn.person:
             pressed = found.incoming
@@ -145,10 +145,10 @@ class Presses:
         return found.incoming.sender if found is not None else Sender(id=turn.person)
 
     async def _ask(self, id: int, turn: TurnRecord, press: ControlPressed, language: Language) -> PressVerdict:
-        """Return the message that a press stands for: it is about the newest answer of its chat, or about none; only
-        spoken can an older one be.
+        """Return the message for a press: about the newest answer of its chat, or about none; only speaking can be
+        about an older one.
 
-        One that is not stored as ended yet has its last edit on screen; the message waits until it is.
+        If the answer's end is not stored yet, its last edit is in flight; the message waits until it is stored.
         """
         begun = await self._store.turns.find_record(id)
         last = await self._store.turns.find_last(turn.chat)
@@ -161,15 +161,16 @@ class Presses:
         return PressVerdict(said, asks=question_of(press, turn.chat, language))
 
     def _begins_to_speak(self, id: int, turn: TurnRecord) -> bool:
-        """Return whether an answer is to be spoken for a press, and remember that; False while it is for another."""
+        """Return whether an answer should be spoken for a press, and remember that; False while it is spoken for
+        another."""
         under_way = {of: by for of, by in self._speaking.items() if by == id or self._queue.knows(by)}
         self._speaking = {turn.id: id} | under_way
         return self._speaking[turn.id] == id
 
 
 def question_of(press: ControlPressed, chat: ChatId, language: str) -> MessageSent:
-    """Return the message that a press of Regenerate, Continue, Speak, Allow or Refuse stands for, as if the person had
-    written it; of a decision only the words, since what it allowed was done or not."""
+    """Return the message for a press of Regenerate, Continue, Speak, Allow or Refuse, as if the person had written it;
+    for a decision only the words, since its call was made or not."""
     again = press.control is Control.REGENERATE
     words = {Control.ALLOW: "approval_yes", Control.DENY: "approval_no"}.get(press.control, "button_go_on")
     return MessageSent(

@@ -20,27 +20,27 @@ _ACTIONS = {
 }
 _ASKED = re.compile(r"(?P<action>[^\W\d]+)\s*#?(?P<number>\d{1,12})")
 _TEXT_CHARS = (200, 80, 40, 20)
-"""Characters of each text in a list, until all of it fits one message."""
+"""Characters of each text in a list, reduced until the list fits one message."""
 _PAGED_CHARS = 40
-"""The same where it fits none, and is listed in pages."""
+"""The same if it does not fit, and has pages."""
 _PAGE_DIGITS = 4
 """Hexadecimal digits of a page's number in a mark."""
 
 
 def list_mark(person: str, page: int) -> str:
-    """Return what marks the buttons of a message that lists a page of a person's reminders."""
+    """Return the mark for the buttons under a page of a person's reminders."""
     digest = hashlib.blake2b(person.encode(), digest_size=MARK_CHARS // 2).hexdigest()
     return f"{digest[:-_PAGE_DIGITS]}{page % 16**_PAGE_DIGITS:0{_PAGE_DIGITS}x}"
 
 
 def page_of(mark: str, person: str) -> int:
-    """Return the page that such a mark names; 0 for a mark of somebody else's list, or of none."""
+    """Return the page that such a mark names; 0 for a mark of another person's list, or of none."""
     page = int(mark[-_PAGE_DIGITS:], 16) if mark else 0
     return page if mark == list_mark(person, page) else 0
 
 
 def asked_page(message: MessageSent) -> int | None:
-    """Return which page of the list the argument of the command asks for; None where it asks for something else."""
+    """Return the requested page of the list; None if the argument asks for something else."""
     asked = message.text.strip()
     return int(asked or 1) if not asked or (len(asked) <= _PAGE_DIGITS and asked.isdecimal()) else None
 
@@ -55,13 +55,13 @@ class ReminderList:
     def __init__(self, store: Store, zone: str) -> None:
         """
         Args:
-            zone: that in which times are written.
+            zone: the time zone of the shown times.
         """
         self._store = store
         self._zone = zone
 
     async def answer(self, message: MessageSent, language: str, limits: SurfaceLimits) -> str:
-        """Return the list as Markdown, or what came of a change."""
+        """Return the list as Markdown, or the outcome of a change."""
         form = limits.command_form
         command, asked = form.format(word="reminders"), message.text.strip().lower()
         if (page := asked_page(message)) is not None:
@@ -75,13 +75,12 @@ class ReminderList:
     async def write_list(
         self, message: MessageSent, language: str, limits: SurfaceLimits, page: int
     ) -> tuple[str, tuple[Button, ...]]:
-        """Return the list as Markdown, and what stands below it: what can be done with each reminder, as far as there
-        is room.
+        """Return the list as Markdown, and its buttons, as many as fit.
 
-        The texts are shortened until it fits one message; where they cannot be, it comes in pages of one message.
+        The texts are shortened until the list fits one message; otherwise it has pages of one message each.
 
         Args:
-            page: which of them; one behind the last is the last.
+            page: the page's number; numbers after the last mean the last.
         """
         timers = self._store.timers.bind(message.chat, message.sender, None)
         waiting = await timers.pending(str(message.chat), message.sender.id)
@@ -124,10 +123,10 @@ class ReminderList:
         return pages
 
     async def change(self, asked: MessageSent, action: Control, number: int, language: str, form: str) -> str:
-        """Pause, resume or delete one of a person's reminders in a chat, and return what came of it.
+        """Pause, resume or delete one of a person's reminders in a chat, and return the outcome.
 
         Args:
-            asked: what they wrote, or pressed.
+            asked: the words or the button of the request.
         """
         mine, command = (str(asked.chat), asked.sender.id), form.format(word="reminders")
         timers = self._store.timers.bind(asked.chat, asked.sender, None)

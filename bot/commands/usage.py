@@ -1,4 +1,4 @@
-"""What `/usage` answers."""
+"""The answer to `/usage`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def write_usage(report: Report, language: str, *, priced: bool, everybody: bool)
     """Write a report for a person to read.
 
     Args:
-        priced: the price of the model in use is known; else an amount of nothing says nothing.
-        everybody: the whole bot's day belongs to it, and who used most of it.
+        priced: the price of the model in use is known; otherwise a zero amount means nothing.
+        everybody: include the whole bot's day, and the people with the highest usage.
     """
 
     def counted(spent: float, most: float, form: Callable[[float], str], unit: str = "{count}") -> str:

@@ -1,4 +1,4 @@
-"""How the last answer of a chat came about, for the person who asks `/why`."""
+"""How the last answer of a chat was made, for `/why`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def write_receipt(
 ) -> str:
     """Describe an answer as short Markdown: model, passes, calls, sources, tokens and dollars.
 
-    With `thoughts` also the beginning of the reasoning.
+    With `thoughts` it includes the beginning of the reasoning.
     """
     if not last.model:
         return say("why_own", language)
@@ -65,6 +65,6 @@ def _tokens(last: TurnRecord, prices: Prices, language: str) -> str:
     )
     if prices.price_of(last.model) is None:
         return f"{tokens}\n{say('why_cost_unknown', language)}"
-    # Several models may have answered one turn; what was settled then counts.
+    # Several models may have answered one turn; the settled amounts count.
     cost = last.dollars or prices.dollars_of(last.model, used) or 0.0
     return f"{tokens}\n{say('why_cost', language, cost=f'${cost:.4f}')}"

@@ -97,6 +97,6 @@ class Enclosure:
         if said in _TELLS_NOTHING and name.lower().endswith(_SOUNDS):
             kind = EnclosureKind.AUDIO
         if kind is EnclosureKind.AUDIO and alone and said not in _MUSIC and not name.lower().endswith(_MUSIC_NAMES):
-            # # A client's own recording has no name.
+            # A client's own recording has no name.
             return cls(kind=EnclosureKind.VOICE, media_type=media_type, size=size, source=source, seconds=seconds)
         return cls(kind=kind, name=name, media_type=media_type, size=size, source=source, seconds=seconds)

@@ -62,7 +62,7 @@ class Visited(Protocol):
 
 def is_same(given: str, expected: str) -> bool:
     """Compare two secrets in constant time."""
-    # # As bytes: for texts the comparison accepts only ASCII, and a header can contain anything.
+    # As bytes: for texts the comparison accepts only ASCII, and a header can contain anything.
     return hmac.compare_digest(given.encode(errors="replace"), expected.encode())
 
 

@@ -157,7 +157,7 @@ def entry_from_json(text: str) -> Entry:
     kind = _KINDS.get(value.pop("kind", ""))
     if kind is None:
         raise ValueError(f"no entry: {text[:80]!r}")
-    # # Earlier versions stored no origin: those words may be anybody's.
+    # Earlier versions stored no origin: those words may be anybody's.
     value["origin"] = sys.intern(value.get("origin", OUTSIDE))
     if "pictures" in value:
         value["pictures"] = tuple(Picture(id, kind, b"", *name) for id, kind, *name in value["pictures"])
@@ -170,7 +170,7 @@ def entry_from_json(text: str) -> Entry:
 
 def _call_to_json(call: ToolCall) -> Json:
     value: dict[str, Json] = {"id": call.id, "name": call.name, "arguments": dict(call.arguments)}
-    # # Otherwise a call that cannot run would run after a restart, with arguments that nobody requested.
+    # Otherwise a call that cannot run would run after a restart, with arguments that nobody requested.
     return value | {"problem": call.problem} if call.problem else value
 
 

@@ -106,7 +106,7 @@ def parse(text: str) -> tuple[str, str] | None:
     word, argument = match[1].lower(), (match[3] or "").strip()
     if word == ASK:
         return ("", argument) if argument else ("help", "")
-    # # East Asian sentences have no spaces.
+    # East Asian sentences have no spaces.
     sentence = len(argument.split(maxsplit=1)) > 1 or not argument.isascii()
     return None if sentence and word not in BY_WORD else (word, argument)
 
@@ -146,7 +146,7 @@ def bare(text: str, *, certain: bool = False) -> tuple[str, str] | None:
     if command is None or (word == "why" and not certain):
         return None
     if word == "tool":
-        # # Without a slash it may be an English sentence; `bot.toolchoice.named` checks whether it names a tool.
+        # Without a slash it may be an English sentence; `bot.toolchoice.named` checks whether it names a tool.
         return (word, argument) if slash else None
     if named["colon"] and ("…" in command.argument or not argument):
         return (word, argument) if "…" in command.argument else None

@@ -1,4 +1,4 @@
-"""From a message that arrives to the beginning of its turn: order, admission, platforms."""
+"""From a message's arrival to the beginning of its turn: order, admission, platforms."""
 
 from __future__ import annotations
 

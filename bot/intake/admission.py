@@ -31,28 +31,28 @@ from tools.contract.languages import Language
 log = logging.getLogger(__name__)
 
 MOST_WAITING_IN_CHAT = 50
-"""Messages of everybody that wait in one chat: a large group can fill no memory, and nobody waits for hours."""
+"""Waiting messages of everybody in one chat: a large group cannot fill the memory, and nobody waits for hours."""
 _ASKS_A_MODEL = frozenset({"", "retry", "tool"})
 
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The message begins a turn, after what waits in its chat already."""
+    """The message begins a turn, after those that already wait in its chat."""
 
     message: MessageSent
-    """In the chat whose answer it means."""
+    """The message, in the chat of the answer that it is about."""
     language: Language
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The message is a command that is answered at once, beside whatever the chat is busy with."""
+    """The message is a command that is answered at once, even while the chat is busy."""
 
     message: MessageSent
-    """In the chat whose answer it means."""
+    """The message, in the chat of the answer that it is about."""
     language: Language
     stranger: bool = False
-    """See `Refuse.stranger`; never where a code is tried, which may be the owner's."""
+    """See `Refuse.stranger`; never for a pairing code, which may come from the owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ class Refuse:
     """Nothing is done for the message."""
 
     sentence: str
-    """What the person is told; empty: nothing."""
+    """The sentence for the person; empty: none."""
     once_per: OncePer | None = None
-    """How often it is told where nobody awaits an answer; None: each time."""
+    """How often it is sent if no answer is awaited; None: each time."""
     stranger: bool = False
-    """It is said to somebody who may not write: after whatever is said to others."""
+    """The person has no access: other sentences go first."""
 
 
 Verdict: TypeAlias = Begin | Answer | Refuse
@@ -87,7 +87,7 @@ class Admission:
     ) -> None:
         """
         Args:
-            shared: other processes have turns, too: those of a person are counted in the store.
+            shared: other processes have turns, too: a person's turns are counted in the store.
         """
         self._store = store
         self._access = access
@@ -101,14 +101,14 @@ class Admission:
         self._shared = shared
 
     async def decide(self, id: int, message: MessageSent, *, again: bool = False) -> Verdict:
-        """Count the message against the quotas and return the verdict; a reminder that is refused is named.
+        """Count the message against the quotas and return the verdict; a refused reminder is named.
 
         Args:
             id: its inbox row.
-            again: a former process took it in; it was counted, and is not turned away now.
+            again: a former process received and counted it, so it is not refused now.
 
         Raises:
-            StoreError: it cannot be decided now.
+            StoreError: no decision is possible now.
         """
         language = await language_for(self._store, message)
         verdict = await self._decide(id, message, language, again=again)
@@ -127,7 +127,7 @@ class Admission:
             return _refuse_stranger(message, language)
         if message.scheduled and not again and (most := await self._quotas.count_scheduled(payer_of(message))):
             return Refuse(say("too_many_scheduled", language, limit=most))
-        # A question that has not begun was counted, and costs no more with its rest.
+        # A question that has not begun was already counted, and its rest costs nothing.
         counted = again or message.scheduled or self._queue.gathers(message.chat, message.replaces)
         if not counted and message.command != "stop" and not await self._count(message):
             return Refuse(say("too_many", language), once_per_person("too many", message.sender.id, MINUTE))
@@ -142,7 +142,7 @@ class Admission:
         return refused or Begin(message, language)
 
     async def _refuse_faceless(self, message: MessageSent, language: Language) -> Refuse:
-        """Ask somebody who writes as a chat to write as a person: not often, as the chat may be a program's."""
+        """Ask somebody who writes as a chat to write as a person: rarely, since the chat may be a program's."""
         if await self._access.is_shut(message.chat):
             return Refuse("")
         return Refuse(say("faceless", language), once_per_hour("faceless", message.chat), stranger=True)
@@ -152,16 +152,16 @@ class Admission:
         return await count(payer_of(message))
 
     async def _refuse_excess(self, message: MessageSent, language: Language) -> Refuse | None:
-        """Refuse what is too long, empty, or one too many of those that wait."""
+        """Refuse a message that is too long, empty, or one too many in the queue."""
         most, sentence = self._limits, ""
         if len(message.text) > most.question_chars:
             sentence = say("too_big", language, length=len(message.text), limit=most.question_chars)
         elif not message.command and not subject_of(message).strip() and not enclosed_in(message):
             sentence = say("empty_question", language)
         elif not message.command and message.replaces and self._queue.holds(message.chat, message.replaces):
-            return None  # it takes the place of one that was let through
+            return None  # it replaces one that was admitted
         elif message.scheduled:
-            return None  # nobody could write it again; so many as may come in a day wait
+            return None  # nobody could write it again; as many as may come in a day can wait
         elif self._queue.count_waiting(message.chat) >= MOST_WAITING_IN_CHAT:
             sentence = say("queue_full_chat", language)
         elif 0 < most.waiting_per_person <= self._queue.count_waiting(
@@ -180,7 +180,7 @@ class Admission:
         return self._queue.count_of(person) - (here is not None and here.person == person)
 
     async def _refuse_spent(self, message: MessageSent, language: Language) -> Refuse | None:
-        """Refuse a question that nothing is left for today."""
+        """Refuse a question if nothing is left for today."""
         payer = payer_of(message)
         spent = await self._quotas.find_exhausted(payer) if message.command in _ASKS_A_MODEL else None
         if spent is None:
@@ -192,7 +192,7 @@ class Admission:
 
 
 def _refuse_stranger(message: MessageSent, language: Language) -> Refuse:
-    """Tell a stranger in private, once a day; in a group only who would be left waiting."""
+    """Send a stranger one sentence a day in private; in a group only if they would otherwise be left waiting."""
     if message.group and not message.awaited:
         return Refuse("")
     daily = None if message.awaited else once_per_person("stranger", message.sender.id, DAY)

@@ -1,5 +1,4 @@
-"""What processes that share a database must agree on: the time, settings on which an answer would depend, and which bot
-they are."""
+"""What processes on one database must agree on: the time, settings that affect answers, and the bot's identity."""
 
 from __future__ import annotations
 
@@ -11,10 +10,10 @@ from bot.contract import OtherBot, SettingsError
 from bot.store import Process
 
 CLOCK_SECONDS = 1.0
-"""By how much the clock of a machine may differ from the database's."""
+"""The most that a machine's clock may differ from the database's."""
 
 _BOT = "bot:"
-"""What the names begin with that say which bot a process is on a platform."""
+"""Prefix of the names that state a process's bot on a platform."""
 
 log = logging.getLogger(__name__)
 
@@ -25,17 +24,17 @@ def digest(name: str, value: bytes) -> str:
 
 
 def digest_of_bot(platform: str, identity: str) -> str:
-    """Return the digest of which bot a process is on a platform."""
+    """Return the digest of a process's bot on a platform."""
     return digest(_BOT + platform, identity.encode())
 
 
 def find_differences(own: str, processes: Iterable[Process]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name of each process whose settings are others, with the names of those settings.
+    """Yield the name of each process with different settings, and the names of those settings.
 
-    A setting that only one of two versions knows is no difference.
+    A setting that only one of two versions knows does not count as a difference.
 
     Args:
-        own: settings as `NAME=digest` with spaces between, as processes have them.
+        own: this process's settings, as `NAME=digest` separated by spaces.
     """
     for name, differences in _compare(own, processes):
         if names := [one for one in differences if not one.startswith(_BOT)]:
@@ -69,18 +68,18 @@ def refuse_differences(own: str, processes: Iterable[Process]) -> None:
     for name, names in find_differences(own, processes):
         raise SettingsError(
             f"The process {name} answers from the same database with other settings: {', '.join(names)}. Give this one "
-            "the same; or start it with --new-settings, where all are replaced one by one."
+            "the same, or start it with --new-settings to replace all processes one by one."
         )
 
 
 def tell_differences(own: str, processes: Iterable[Process]) -> None:
-    """Name the settings that differ in the log, where they may."""
+    """Log the names of the differing settings, if they may differ."""
     for name, names in find_differences(own, processes):
         log.warning("process %s has other settings than this one: %s", name, ", ".join(names))
 
 
 class ClockWatch:
-    """Tells the operator when this machine's clock is another than the database's: once, until it is right again."""
+    """Warns the operator once when this machine's clock differs from the database's, until it is right again."""
 
     def __init__(self) -> None:
         self._strays = False
@@ -89,12 +88,12 @@ class ClockWatch:
         """
         Args:
             ahead: seconds by which the clock is ahead of the database's.
-            took: how long the database was asked for its time; so much may be on the way.
+            took: how long the database took to answer; the measured difference may be wrong by as much.
         """
         strays = abs(ahead) > CLOCK_SECONDS + took
         if strays and not self._strays:
             log.warning(
-                "this machine's clock is %.1f s %s the database's: rate limits that processes share hold only while "
+                "this machine's clock is %.1f s %s the database's: shared rate limits hold only while "
                 "all agree within a second (NTP)",
                 abs(ahead),
                 "ahead of" if ahead > 0 else "behind",
@@ -103,7 +102,7 @@ class ClockWatch:
 
 
 def _compare(own: str, processes: Iterable[Process]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name of each process with what both know and differ in."""
+    """Yield the name of each process with the settings that both know and that differ."""
     mine = _digests(own)
     for process in processes:
         theirs = _digests(process.configuration)

@@ -1,4 +1,4 @@
-"""What the running program does beside receiving and answering."""
+"""The work of the running program beside receiving and answering."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from bot.store import Keep, Store, keep_tidy
 from bot.turn import LONGEST_SLEEP, Reminders
 
 READY_SECONDS = 5.0
-"""After so long places are served even by a process that is not ready: the others may be no better."""
+"""After this time even a process that is not ready serves places: the others may be no better."""
 
 
 class Slow(Protocol):
-    """What the first answer would wait for."""
+    """Something that the first answer would wait for."""
 
     async def prepare(self) -> None:
-        """Do what takes long at the first time."""
+        """Do what is slow the first time."""
         ...
 
 
 class Parts(Protocol):
-    """What is used of the program, once it is built."""
+    """The parts of the program that are used here, once it is built."""
 
     adapters: Mapping[str, Adapter]
     ownership: Ownership
@@ -49,9 +49,10 @@ class Parts(Protocol):
 
 
 async def serve_places(app: Parts, clock: Clock) -> None:
-    """Serve places until this process hands them over, from when it can answer at once: others could meanwhile.
+    """Serve places until this process hands them over, starting when it can answer at once: other processes could do so
+    sooner.
 
-    Who is alone serves all of them from the start; what the first answer would wait for is loaded behind the log-ins.
+    A lone process serves all places from the start; slow preparations happen after the log-ins.
     """
     if app.roles.role.answers:
         if not app.ownership.shared:
@@ -59,13 +60,13 @@ async def serve_places(app: Parts, clock: Clock) -> None:
         getting_ready = (app.platforms.tried.wait(), app.conversation.prepare(), app.models.prepare())
         with suppress(TimeoutError):
             async with time_limit(clock, READY_SECONDS):
-                # What fails there fails where it is needed.
+                # A failure here appears again where the part is needed.
                 await asyncio.gather(*getting_ready, return_exceptions=True)
     await app.ownership.run(app.dispatcher.serve, app.dispatcher.hint)
 
 
 def work_beside(app: Parts, clock: Clock, keep: Keep) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
-    """Yield each work by its name; it goes on until it is cancelled."""
+    """Yield each background work with its name; it runs until it is cancelled."""
     if app.roles.role.answers:
         yield "due", watch_due(app.dispatcher, app.reminders, app.ownership, app.locks, tuple(app.adapters))
     yield "upkeep", app.locks.while_held("upkeep", lambda: keep_tidy(app.store, clock, keep))
@@ -77,9 +78,9 @@ def work_beside(app: Parts, clock: Clock, keep: Keep) -> Iterator[tuple[str, Cor
 async def watch_due(
     dispatcher: Dispatcher, reminders: Reminders, ownership: Ownership, locks: Locks, platforms: tuple[str, ...]
 ) -> None:
-    """Do what falls due on these platforms, until cancelled.
+    """Handle what falls due on these platforms, until cancelled.
 
-    Other processes may have other platforms, so that each platform's watch has a lock of its own.
+    Other processes may have other platforms, so each platform's watch has its own lock.
     """
 
     def watch(some: tuple[str, ...]) -> Coroutine[Any, Any, None]:

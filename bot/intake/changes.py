@@ -1,4 +1,4 @@
-"""A question that its person changed or deleted: whether it was one, what it is now, and which turn answers it."""
+"""A question that its person changed or deleted: whether it was one, its new text, and the turn that answers it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.contract import MessageDeleted, MessageEdited, MessageSent
 from bot.store import Store
 
 HEARD: Final = "🎤"
-"""Stands before what was heard, over its answer; who writes it says what they had said."""
+"""The sign before a transcript, above its answer; writing it corrects the transcript."""
 
 
 class Changes:
@@ -19,27 +19,27 @@ class Changes:
         self._store = store
 
     async def is_known(self, told: MessageEdited | MessageDeleted) -> bool:
-        """Return True if the message is one that was taken in."""
+        """Return True if the message was received before."""
         return await self._store.intake.find_question(told.chat, told.message_id) is not None
 
     async def as_told(self, edited: MessageEdited) -> MessageEdited | MessageSent:
-        """Return an edit as what it is: a new question, where it addresses the bot and was none before. No command is
-        run from an edit."""
+        """Return an edit as it counts: as a new question, if it now addresses the bot and did not before. An edit never
+        runs a command."""
         asked = edited.question
         if asked is None or asked.command or await self.is_known(edited):
             return replace(edited, question=None)
         return asked
 
     async def find_change(self, edited: MessageEdited) -> MessageSent | None:
-        """Return the question as it is now, which replaces the turn that answered it last; None where there is nothing
-        to ask: a reader sees no change, somebody else made it, it is a command now, or it cannot be changed."""
+        """Return the changed question, which replaces the turn that last answered it; None if there is nothing to do:
+        no reader sees a change, somebody else made it, it is a command now, or it cannot be changed."""
         found = await self._store.intake.find_question(edited.chat, edited.message_id)
         if found is None:
             return None
         id, question = found
         enclosed = question.enclosed if edited.enclosed is None else edited.enclosed
         if enclosed == question.enclosed:
-            # What was heard in it is not listened to again.
+            # Its recordings are not transcribed again.
             enclosed = tuple(replace(new, text=old.text) for new, old in zip(enclosed, question.enclosed, strict=True))
         unchanged = (edited.text, enclosed) == (question.text, question.enclosed)
         if unchanged or _is_fixed(question) or edited.command or edited.sender.id != question.sender.id:
@@ -55,11 +55,11 @@ class Changes:
         )
 
     async def as_meant(self, message: MessageSent) -> MessageSent:
-        """Return the spoken question that a message corrects, with what was really said, in the place of its answer:
-        of the answer that it replies to, or of the chat's newest. Any other message is returned as it is.
+        """Return the spoken question that a message corrects, with the corrected words, to replace its answer: the one
+        that the message replies to, or the chat's newest. Any other message is returned as it is.
 
         Raises:
-            StoreError: the store does not work now.
+            StoreError: the store fails now.
         """
         said = message.text.removeprefix(HEARD).strip()
         if said == message.text.strip() or not said or message.command or message.replaces:
@@ -84,8 +84,8 @@ class Changes:
         )
 
     async def find_answer(self, deleted: MessageDeleted) -> tuple[MessageSent, int] | None:
-        """Return a deleted question with the turn that answered it last; None where it was forgotten meanwhile, or
-        cannot be taken back."""
+        """Return a deleted question with the turn that last answered it; None if it was forgotten meanwhile, or cannot
+        be withdrawn."""
         found = await self._store.intake.find_question(deleted.chat, deleted.message_id)
         if found is None or _is_fixed(found[1]):
             return None
@@ -94,5 +94,5 @@ class Changes:
 
 
 def _is_fixed(question: MessageSent) -> bool:
-    """A command's work is done, and of a question that several messages make no single one is told apart."""
+    """A command's work is done, and a question from several messages cannot be told apart."""
     return bool(question.command) or question.joined

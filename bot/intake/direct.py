@@ -1,6 +1,6 @@
-"""Parts of the direct connection: what wakes its thread, and locks.
+"""Parts of the direct connection: a waker for its thread, and locks.
 
-A lock is held by one process at a time; the server frees it when that one dies.
+A lock is held by one process at a time; the server frees it when that process dies.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 KEY = "hashtextextended('parley ' || %s, 0)"
-"""The lock of a name, which is the statement's value."""
+"""The lock for a name, which is the statement's value."""
 _TAKE = f"""
 SELECT name FROM unnest(CAST(%s AS text[])) AS name WHERE pg_try_advisory_lock({KEY.replace("%s", "name")})"""
 
@@ -34,11 +34,11 @@ class Waker:
 
     def wake(self) -> None:
         """Wake it; called from any thread."""
-        with suppress(BlockingIOError):  # it is woken already
+        with suppress(BlockingIOError):  # it is already awake
             self._wakes.send(b".")
 
     def drain(self) -> None:
-        """Wait anew."""
+        """Reset the waker."""
         with suppress(BlockingIOError):
             self._woken.recv(4096)
 
@@ -48,7 +48,7 @@ class Waker:
 
 
 class Lock:
-    """One lock that this process holds or waits for; the connection's thread takes it and gives it back."""
+    """One lock that this process holds or waits for; the connection's thread takes and releases it."""
 
     def __init__(self, name: str) -> None:
         self.taken = False
@@ -62,7 +62,7 @@ class Lock:
 
 
 def take(db: Connection[Any], locks: Iterable[Lock]) -> list[Lock]:
-    """Take those that may be had of the locks that this process waits for; return them."""
+    """Take the free locks among those that this process waits for; return them."""
     wanted = {lock.name: lock for lock in locks if not lock.taken}
     if not wanted:
         return []

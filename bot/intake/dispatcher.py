@@ -1,7 +1,7 @@
-"""From "something arrived" to "its turn begins": known already? allowed? a command? busy?
+"""From an arrival to the beginning of its turn: is it known? allowed? a command? is the chat busy?
 
-`deliver` returns as soon as the delivery is stored; everything else happens after the platform was told
-"received", in the order of arrival within a chat.
+`deliver` returns as soon as the delivery is stored; everything else happens after the acknowledgement, in the order of
+arrival within a chat.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 
 
 class Dispatcher:
-    """Takes in deliveries and begins their turns."""
+    """Receives deliveries and begins their turns."""
 
     def __init__(
         self,
@@ -78,8 +78,8 @@ class Dispatcher:
     ) -> None:
         """
         Args:
-            held: returns the chats of which something lives in this process alone.
-            redact: takes secrets out of what arrives, before it is stored or told to a model.
+            held: returns the chats with state that exists only in this process.
+            redact: masks secrets in what arrives, before it is stored or reaches a model.
         """
         self._redact = redact
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
@@ -110,10 +110,10 @@ class Dispatcher:
         self._open = True
         self._resumed: set[str] = set()
         self.resting: dict[str, int] = {}
-        """Platform → how many deliveries wait there until a start that has it."""
+        """Platform → how many deliveries wait there for a start that uses it."""
 
     async def deliver(self, incoming: Incoming, claim: Claim | None = None) -> None:
-        """Store a delivery; return when it is safe. What was stored before, or is not claimed, is dropped.
+        """Store a delivery; return when it is safe. One that is already stored, or not claimed, is dropped.
 
         Raises:
             StoreError: it could not be stored; the platform must deliver it again.
@@ -126,7 +126,7 @@ class Dispatcher:
             incoming = await self._changes.as_told(incoming)
         gathered = self._parts.gather(self._late(redacted.redact_message(incoming, self._redact)))
         if gathered is None or await self._is_among_people(gathered):
-            return  # nothing of it is kept
+            return  # nothing of it is stored
         incoming = gathered
         try:
             id = await self._store.intake.take_in(incoming, claim, self._ownership.ensure)
@@ -143,14 +143,14 @@ class Dispatcher:
             self._route(id, incoming)
 
     async def _is_among_people(self, incoming: Incoming) -> bool:
-        """Return True for what people say to each other, also where they change or delete it."""
+        """Return True for people's messages to each other, and their changes and deletions."""
         if isinstance(incoming, MessageEdited | MessageDeleted):
             return not await self._changes.is_known(incoming)
         follows = isinstance(incoming, MessageSent) and incoming.follow_up
         return follows and not await self._store.history.count_turns(incoming.chat)
 
     async def resume(self, platform: str) -> None:
-        """Go on with everything that a former process left unfinished on a platform, once it is logged in."""
+        """Continue everything that a former process left unfinished on a platform, once it is logged in."""
         if platform in self._resumed:
             return
         self._resumed.add(platform)
@@ -162,16 +162,16 @@ class Dispatcher:
             await self._settling.resume(platform)
             waiting = await self._store.intake.list_waiting()
         except BaseException:
-            # Asked again, it has all of it to do.
+            # An answer that is regenerated starts from nothing.
             self._resumed.discard(platform)
             raise
         for row in waiting:
             if row.chat.platform == platform:
                 self._take_up(row, True)
-        self._store.timers.changed.set()  # what is asked there may be over
+        self._store.timers.changed.set()  # questions about tools there may have expired
 
     async def end_asked(self, platforms: Collection[str]) -> float | None:
-        """End what people were asked on these platforms and did not decide in time; see `Approvals.end_due`."""
+        """End the expired questions about tools on these platforms; see `Approvals.end_due`."""
         logged_in = self._resumed.intersection(platforms)
         return await self._approvals.end_due(logged_in, self._ownership.ensure, self._show_again)
 
@@ -182,12 +182,12 @@ class Dispatcher:
             await self._settling.refresh(turn, chat)
 
     async def _hint(self, place: str, row: int) -> None:
-        """Have something new found by who serves the place, which may be this process."""
+        """Notify the process that serves the place, which may be this one, of something new."""
         if not self.hint(place):
             await self._ownership.tell(place, row)
 
     def _take_up(self, row: InboxRow, again: bool) -> None:
-        """Handle a stored row after what its chat sent before; see `_route`."""
+        """Handle a stored row after the earlier ones of its chat; see `_route`."""
         if again and row.state == InboxState.NEW and isinstance(row.incoming, MessageSent):
             self._signs.take_away(row.incoming)
         incoming = self._late(row.incoming) if row.state == InboxState.NEW else row.incoming
@@ -199,7 +199,7 @@ class Dispatcher:
         return with_wait(incoming, self._clock.wall(), self._ownership.answered_since)
 
     async def _hand_over(self, place: str) -> None:
-        """End what runs in a place at its next stage, so that another process can go on with it."""
+        """End the running turns of a place at their next stage, so that another process can continue them."""
         routes = [task for chat, task in self._routes.items() if is_within(chat, place)]
         for task in routes:
             task.cancel()
@@ -208,8 +208,8 @@ class Dispatcher:
         await self._settling.suspend(place)
 
     async def suspend(self, platform: str) -> None:
-        """Begin nothing more on a platform that is of no use in this run; what is unfinished there goes on at a start
-        that has it, and the attempts that failed for want of it do not count."""
+        """Stop starting turns on an unavailable platform; its unfinished turns continue at a start that uses it, and
+        attempts that failed for this reason do not count."""
         self._resumed.discard(platform)
         self._serving.leave(platform)
         await self._settling.suspend(platform)
@@ -218,14 +218,14 @@ class Dispatcher:
         await self._retry_patiently(platform, lambda: self.report_suspended(platform.__eq__))
 
     async def report_suspended(self, rests: Callable[[str], bool]) -> None:
-        """Tell the operator once what waits for each platform of which `rests` says that it is not in use."""
+        """Log once how many deliveries wait for each platform that `rests` says is not in use."""
         for platform, count in (await self._store.intake.count_unfinished()).items():
             if rests(platform):
                 self.resting[platform] = count
-                log.warning("unfinished on %s: %d, which go on at a start that can use %s", platform, count, platform)
+                log.warning("unfinished on %s: %d; they continue at a start that can use %s", platform, count, platform)
 
     async def close(self, grace: float = 8.0) -> None:
-        """Take in nothing more, and end what runs; unfinished turns go on at the next start."""
+        """Accept nothing more, and end the running turns; unfinished turns continue at the next start."""
         self._open = False
         await self._ownership.hand_over()
         await asyncio.gather(self.queue.close(grace), self._signs.close(), self._parts.close())
@@ -236,11 +236,11 @@ class Dispatcher:
         await self._notices.close()
 
     async def wait_idle(self) -> None:
-        """Wait until everything taken in so far is answered."""
+        """Wait until everything received so far is answered."""
         while (tasks := {*self._notices.under_way, *self._routes.values()}) or self.queue.busy:
             if tasks:
-                # Not `gather`, which from Python 3.12 on returns at once where all are done: their callbacks, which
-                # take them out here, would never be called.
+                # Not `gather`: from Python 3.12 on it returns at once if all are done, and their callbacks, which
+                # remove them here, would never run.
                 await asyncio.wait(tasks)
             await self.queue.wait_idle()
 
@@ -248,12 +248,12 @@ class Dispatcher:
         """Decide about a stored delivery, after the chat's earlier ones: the order of arrival is kept.
 
         Args:
-            again: a former process took it in; it was counted, and is not turned away now.
+            again: a former process received and counted it, so it is not refused now.
         """
         self._queue_in_chat(incoming.chat, lambda: self._handle(id, incoming, again))
 
     def _queue_in_chat(self, chat: ChatId, work: Callable[[], Awaitable[None]]) -> None:
-        """Do `work` after what the chat sent earlier; returns at once."""
+        """Do `work` after the chat's earlier work; returns at once."""
         before = self._routes.get(chat)
 
         async def working() -> None:
@@ -271,7 +271,7 @@ class Dispatcher:
         self._routes[chat] = asyncio.create_task(working(), name=f"route {chat}")
 
     async def _retry_patiently(self, chat: ChatId | str, work: Callable[[], Awaitable[None]]) -> None:
-        """Do `work` as soon as the store lets it, and what comes after it in the chat later still."""
+        """Do `work` as soon as the store works, and the chat's later work after that."""
         backoff = Backoff(self._clock)
         while True:
             try:
@@ -285,7 +285,7 @@ class Dispatcher:
         """Decide about one delivery and act on it.
 
         Raises:
-            StoreError: it is to be handled again.
+            StoreError: it must be handled again.
         """
         async with self._starts:
             if _comes_by_itself(incoming) and not await self._access.allows(incoming):
@@ -310,8 +310,8 @@ class Dispatcher:
                 assert_never(incoming)
 
     async def _refuse_reminder(self, id: int, due: Incoming) -> None:
-        """Leave out what is due of somebody who may not ask any more. A repeated one is paused, and in a private chat
-        its person is told so, this once."""
+        """Drop a reminder whose owner has lost access. A repeated one is paused, with one sentence to its person in a
+        private chat."""
         paused = await self._store.timers.pause_refused(due.delivery)
         await self._store.intake.end(id, InboxState.REFUSED)
         if paused is None:
@@ -325,9 +325,9 @@ class Dispatcher:
             self._notices.soon(message, said, private=True)
 
     async def _press(self, id: int, press: ControlPressed, again: bool) -> None:
-        """Do what a button asks; only who pressed it is told more than the reply shows."""
+        """Do what a button asks; beyond the reply, only the presser gets an answer."""
         decided, said = await self._presses.decide(id, press), ""
-        # What a decision leads to was counted and let in with the question that it belongs to.
+        # The result of a decision was counted and admitted with its question.
         again = again or (decided.asks is not None and bool(decided.asks.decides))
         match decided.asks and await self._admission.decide(id, decided.asks, again=again):
             case Begin(meant, language):
@@ -345,7 +345,7 @@ class Dispatcher:
             self._notices.redraw(press, *decided.redrawn)
 
     async def _change(self, id: int, edited: MessageEdited, again: bool) -> None:
-        """Ask the question anew that its person changed, in the place of its former turn."""
+        """Ask a changed question again, in place of its former turn."""
         changed = await self._changes.find_change(edited)
         if changed is None:
             await self._store.intake.end(id, InboxState.DONE)
@@ -353,14 +353,14 @@ class Dispatcher:
         await self._ask(id, changed, again)
 
     async def _ask(self, id: int, asked: MessageSent, again: bool) -> None:
-        """Decide about a message and act on it; one that replaces another is stored as it is now."""
+        """Decide about a message and act on it; one that replaces another is stored in its new form."""
         verdict = await self._admission.decide(id, asked, again=again)
         if isinstance(verdict, Begin) and asked.replaces:
             await self._store.intake.revise_question(id, asked)
         await self._act(id, asked, verdict)
 
     async def _withdraw(self, id: int, deleted: MessageDeleted) -> None:
-        """Stop the turn of a deleted question, and take its reply back."""
+        """Stop the turn of a deleted question, and delete its reply."""
         found = await self._changes.find_answer(deleted)
         if found is None:
             await self._store.intake.end(id, InboxState.DONE)
@@ -383,7 +383,7 @@ class Dispatcher:
                 said = await self._actions.run_at_once(meant, language)
                 if said.text:
                     self._notices.soon(meant, said.text, private=said.private, buttons=said.buttons, stranger=stranger)
-                # It was answered: its end is written down however long that takes, also while its place is handed over.
+                # It was answered: its end is stored however long that takes, also while its place is handed over.
                 await complete(self._retry_patiently(meant.chat, lambda: self._store.intake.end(id, InboxState.DONE)))
             case Begin(meant, language):
                 await self._enqueue(id, meant, language)
@@ -395,17 +395,17 @@ class Dispatcher:
         return refused.once_per is None or await self._once.claim(refused.once_per) or message.awaited
 
     async def _enqueue(self, id: int, message: MessageSent, language: str) -> None:
-        """Begin a message's turn after what waits in its chat already; a changed question's in the place of the former.
+        """Begin a message's turn after those that wait in its chat; a changed question replaces its former turn.
 
         Raises:
-            StoreError: it is to be handled again.
+            StoreError: it must be handled again.
         """
         self._parts.note(message)
         asks = not (message.command or message.replaces or message.scheduled or message.decides)
         if asks:
             await self._joins.interrupt(message)
         waits = self.queue.find_running(message.chat) is not None or self.queue.count_waiting(message.chat) > 0
-        # What waits in that place has its sign; an answer that is asked for again ends first.
+        # A message that waits there already has its sign; an answer that is requested again ends first.
         replaces = 0 if message.command else message.replaces
         waits = waits and not self.queue.holds(message.chat, replaces)
         begun = self._signs.show(message, language) if waits and not message.scheduled else lambda: None
@@ -446,5 +446,5 @@ class Dispatcher:
 
 
 def _comes_by_itself(incoming: Incoming) -> bool:
-    """Whether a reminder sends it: nobody wrote it just now, and it waits for its platform."""
+    """Return True if a reminder sends it: nobody wrote it now, and it waits for its platform."""
     return isinstance(incoming, TimerDue) or (isinstance(incoming, MessageSent) and incoming.scheduled)

@@ -1,8 +1,7 @@
-"""The engine that gives places to processes: DBOS Transact, with one workflow for each time that a place is busy.
+"""The engine that assigns places to processes: DBOS Transact, with one workflow for each busy time of a place.
 
-What is used of it is its queue: it is spread over the processes, and is added to in the transaction that stores a
-delivery. Its journal of steps is not used: the stages of a turn are stored by the turn. It is loaded only for a
-`postgresql://` URL.
+Only its queue is used: it is shared by the processes, and extended in the transaction that stores a delivery. Its
+journal of steps is not used, since turns store their own stages. It is loaded only for a `postgresql://` URL.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 POLL_SECONDS = 0.1
-"""How often a process asks for places to serve at most: it asks when it is told of one, and once more after that, as
-another process may have been asking at that time."""
+"""The shortest time between a process's requests for places: it asks when it gets a hint, and once more after that,
+because another process may have been asking at that moment."""
 SELDOM_SECONDS = 1.0
-"""How often it asks untold: what telling it was lost costs."""
+"""How often it asks without a hint: the cost of a lost one."""
 LOST_SECONDS = 10.0
-"""After so long a workflow that the engine gave to this process, but never began (the server fell between two of the
-engine's statements), is given away again."""
+"""After this time a workflow that the engine assigned to this process, but never started (the server stopped between
+two of the engine's statements), is released again."""
 _KEPT_SECONDS = 3_600.0
-"""How long rows of ended workflows stay."""
+"""How long rows of ended workflows are kept."""
 _CONNECTIONS = 4
 
 ENQUEUE = (
@@ -38,12 +37,13 @@ ENQUEUE = (
     f"workflow_id => job, queue_partition_key => job, app_version => '1'), pg_notify('{WAITING}', '') "
     "FROM (SELECT CAST(? AS text) AS job) AS busy"
 )
-"""Has some process serve a place: the values are the place and the id of its busy time. The version is one for all
-releases: while a new one takes over from the one before, either may serve any place.
+"""Requests that some process serves a place: the values are the place and the id of its busy time. The version is the
+same for all releases: during a replacement either release can serve any place.
 
-Each busy time is a partition of its own. One for a place would have it wait until the engine has written down the end
-of the busy time before, of which nobody is told; that one process serves a place is seen to by its row in `places`."""
-# The processes are read once, not for each place that is served: their rows change all the time.
+Each busy time is a partition of its own. With one partition for each place, it would wait until the engine has stored
+the end of the previous busy time, which nobody is notified of; the place's row in `places` ensures that only one
+process serves it."""
+# The processes are read once, not for each place: their rows change all the time.
 _REQUEUE = """
 UPDATE dbos.workflow_status
 SET status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL, updated_at = %(now)s
@@ -60,10 +60,11 @@ WHERE queue_name = 'places' AND status NOT IN ('ENQUEUED', 'PENDING', 'DELAYED')
 
 
 def give_away(db: Connection[Any], me: int, begun: Iterable[str]) -> None:
-    """Have what dead processes served, and what this one was given and never began, served by whoever is free.
+    """Release the places of dead processes, and those that this one was assigned but never started, to any free
+    process.
 
-    One change of rows in the transaction that removes the dead process, as the engine's own recovery does it; but that
-    one is private, looks at a single release, and leaves a row for ever where it meets an error.
+    A single update in the transaction that removes the dead process, like the engine's own recovery; but that is
+    private, covers only one release, and leaves a row for ever after an error.
     """
     now = int(time.time() * 1000)
     values = {"me": str(me), "now": now, "lost": now - int(LOST_SECONDS * 1000), "begun": list(begun)}
@@ -72,21 +73,21 @@ def give_away(db: Connection[Any], me: int, begun: Iterable[str]) -> None:
 
 
 def prune(db: Connection[Any]) -> None:
-    """Remove the rows of ended workflows."""
+    """Delete the rows of ended workflows."""
     db.execute(_PRUNE, {"old": int((time.time() - _KEPT_SECONDS) * 1000)})
 
 
 class _Bell(threading.Event):
-    """What the engine's thread waits for before it asks for places; set, it ends that thread."""
+    """What the engine's thread waits for before it requests places; if set, it ends that thread."""
 
     def __init__(self) -> None:
         super().__init__()
         self._rung = threading.Event()
         self._asked = False
-        """The last time it asked because it was told."""
+        """Its last request was for a hint."""
 
     def ring(self) -> None:
-        """Have it ask now: a place may be waiting."""
+        """Make it ask now: a place may be waiting."""
         self._rung.set()
 
     def set(self) -> None:
@@ -94,7 +95,7 @@ class _Bell(threading.Event):
         self._rung.set()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Return False when it is to ask, at the latest after SELDOM_SECONDS; `timeout` is `POLL_SECONDS`."""
+        """Return False when it should ask, at the latest after SELDOM_SECONDS; `timeout` is `POLL_SECONDS`."""
         if self._asked:
             super().wait(timeout)
         if self._asked:
@@ -118,36 +119,36 @@ class Engine:
         self._queue: Queue | None = None
         self._asking: threading.Thread | None = None
         self.ring = self._bell.ring
-        """Called from any thread: a place may be waiting to be served."""
+        """Called from any thread: a place may be waiting."""
 
     @classmethod
     @asynccontextmanager
     async def start(
         cls, url: str, member: Membership, serve: Callable[[str, str], Awaitable[None]]
     ) -> AsyncIterator[Engine]:
-        """Make or update the engine's tables; `serve(place, id)` is called for what it gives to this process once that
-        begins to `take`. Before, and without, the process only adds to its queue."""
+        """Create or update the engine's tables; `serve(place, id)` is called for each assignment once the process
+        begins to `take`. Until then the process only adds to the queue."""
         engine = cls(member, serve)
         try:
-            # Not in the event loop: it waits for the database, and then takes a loop of its own.
+            # Not in the event loop: it waits for the database, and then needs a loop of its own.
             await asyncio.to_thread(engine._launch, url)
             yield engine
         finally:
             await asyncio.to_thread(engine._end)
 
     def take(self) -> None:
-        """Ask for places from now on."""
+        """Request places from now on."""
         if self._asking is None and not self._bell.is_set():
             from dbos._queue import queue_worker_thread
 
-            # Its own thread for a queue asks all the time, or is late; this is the same, told when there is something.
+            # The engine's own thread for a queue polls all the time, or is late; this one does the same on hints.
             values = (self._bell, self._started, self._queue)
             self._asking = threading.Thread(target=queue_worker_thread, args=values, name="places", daemon=True)
             self._asking.start()
 
     def suspend(self) -> None:
-        """Take nothing more; what is served goes on. Returns at once."""
-        # What it says of the workflows that end with this process is of use to nobody.
+        """Request nothing more; served places continue. Returns at once."""
+        # Its messages about workflows that end with this process are useless.
         logging.getLogger("dbos").setLevel(logging.ERROR)
         if self._started is not None:
             for event in (self._bell, *self._started.background_thread_stop_events):
@@ -172,15 +173,15 @@ class Engine:
                 "log_level": "WARNING",
             }
         )
-        # What it says goes where everything else goes, which holds secrets back.
+        # Its log goes through our outlet, which masks secrets.
         logger = logging.getLogger("dbos")
         logger.handlers.clear()
         logger.propagate = True
-        # A place may outlive any number of processes; what a turn may cost is counted by the turn.
+        # A place can outlive any number of processes; the turn limits its own attempts.
         DBOS.workflow(name="serve", max_recovery_attempts=None)(serve)
         with self._member.connect() as db:
-            # One after another: its steps are not made for several processes that start at once. Whoever waited for the
-            # lock in a statement would be waited for by a step that makes an index.
+            # One after another: its steps are not made for several processes that start at once. A process that
+            # waited for the lock inside a statement would block a step that creates an index.
             while db.execute("SELECT pg_try_advisory_lock(hashtextextended('parley engine', 0))").fetchone() != (True,):
                 time.sleep(0.05)
             DBOS.listen_queues([])

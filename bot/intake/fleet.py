@@ -1,9 +1,9 @@
-"""Several processes that share one PostgreSQL: which of them serves which place.
+"""Several processes on one PostgreSQL: which of them serves which place.
 
-A busy place has a row in `places`, made in the transaction that stores a delivery there, with the id of its busy time,
-for which the engine has one workflow (`bot/intake/engine.py`). The process that is given it writes itself down as the
-owner, which only one can do and only while its own row in `workers` stands (`bot/intake/membership.py`), and serves the
-place until it is idle. Then the row goes, in a statement that succeeds only while nothing is unfinished there.
+A busy place has a row in `places`, inserted in the transaction that stores a delivery there, with the id of its busy
+time, for which the engine has one workflow (`bot/intake/engine.py`). The process that gets it enters itself as the
+owner, which only one can do and only while its own row in `workers` exists (`bot/intake/membership.py`), and serves the
+place until it is idle. Then it deletes the row, in a statement that succeeds only if nothing is unfinished there.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ log = logging.getLogger(__name__)
 
 PRUNE_SECONDS = 600.0
 MORE_PLACES = 4
-"""So many more places than others have on average a process keeps of what it is given. The engine gives everything that
-waits to whoever asks first: a hundred chats that begin in the same instant would all be served by one process."""
+"""A process keeps at most this many assigned places more than the others have on average. The engine assigns all
+waiting places to the first process that asks: a hundred chats that begin in the same instant would otherwise be served
+by one process."""
 PASSED = 2
-"""How often a place is passed on for that: it waits for the engine each time."""
+"""How often a place is passed on for that reason: each time it waits for the engine."""
 
-# Whoever stores holds the row so that nobody gives the place up meanwhile; others may store, and an owner may come.
+# A writer holds the row so that nobody gives the place up meanwhile; others can write, too, and an owner can come.
 _FIND = "SELECT owner FROM places WHERE place = ? FOR KEY SHARE"
 _MAKE = "INSERT INTO places (place, job) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING job"
 _FENCE = "SELECT id FROM workers WHERE id = ? FOR KEY SHARE"
@@ -60,7 +61,7 @@ SELECT place FROM places WHERE owner IS NULL AND NOT EXISTS (
 
 
 class Fleet:
-    """Gives places to the processes that share a database; `Ownership`, `Locks` and `Sessions` of this process."""
+    """Assigns places to the processes on a database; `Ownership`, `Locks` and `Sessions` of this process."""
 
     shared: ClassVar[bool] = True
 
@@ -78,10 +79,10 @@ class Fleet:
         self._serve: Callable[[str], Awaitable[None]]
         self._hint: Callable[[str], object] = lambda _: None
         self._served: dict[str, str] = {}
-        """Place → the id of its busy time; `_places` has it the other way round."""
+        """Place → the id of its busy time; `_places` is the reverse."""
         self._places: dict[str, str] = {}
         self._jobs: dict[str, asyncio.Task[None]] = {}
-        """By the id of a busy time, also those that are just begun."""
+        """The tasks by the id of a busy time, including those that have just started."""
         self._engine: Engine | None = None
         self._leaving = asyncio.Event()
         self._pruned_at = clock.monotonic()
@@ -90,7 +91,7 @@ class Fleet:
         self.connect = member.connect
         self.answered_since = member.answered_since
         self.worker = str(member.id)
-        """Under which name this process holds something in the store."""
+        """This process's name in the store."""
 
     @classmethod
     @asynccontextmanager
@@ -106,10 +107,10 @@ class Fleet:
         role: Role = Role.ALL,
         may_differ: bool = False,
     ) -> AsyncIterator[Fleet]:
-        """Be one of the processes that share a database, which holds the tables of the store.
+        """Join the processes on a database that contains the store's tables.
 
         Raises:
-            SettingsError, StoreError: as `Membership.enter`.
+            SettingsError, StoreError: as in `Membership.enter`.
         """
         entering = Membership.enter(
             url, clock, name=name, version=version, configuration=configuration, role=role, may_differ=may_differ
@@ -124,12 +125,12 @@ class Fleet:
                     await fleet.hand_over()
 
     def fence(self, db: Any) -> None:
-        """Let the transaction write; call it at its beginning. Where another process has taken over, this one ends.
+        """Let the transaction write; call it at its beginning. If another process has taken over, this one ends.
 
-        Until the transaction ends, nobody takes over.
+        Until the transaction ends, no process can take over.
         """
         if db.execute(_FENCE, (self._member.id,)).fetchone() is None:
-            self._member.end("another process has taken over what this one served, so it writes nothing more and ends")
+            self._member.end("another process has taken over this one's places, so it writes nothing more and ends")
 
     async def living(self) -> set[str]:
         """See `Ownership.living`."""
@@ -151,7 +152,7 @@ class Fleet:
         self._member.gone.clear()
 
     def address_of(self, url: str) -> str:
-        """Return the address by which this process's connections are made: the others end them with this process."""
+        """Return the address for this process's connections, by which the others can end them together with it."""
         parts = urlsplit(url.strip())
         said = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != "application_name"]
         ours = {name: str(value) for name, value in self._member.connecting().items()} | dict(said)
@@ -164,19 +165,19 @@ class Fleet:
             if db.execute(_MAKE, (place, job)).fetchone() is not None:
                 db.execute(ENQUEUE, (place, job))
                 return False
-            # Another process made it at the same time.
+            # Another process inserted it at the same time.
         return found[0] == self._member.id and self.owns(place)
 
     async def run(self, serve: Callable[[str], Awaitable[None]], hint: Callable[[str], object]) -> None:
         """See `Ownership.run`."""
         self._hint, self._serve = hint, serve
         if self._engine is not None and self.role.answers:
-            # Not earlier: what a process is given before it can answer waits for that, though others could.
+            # Not earlier: places assigned before it can answer would wait for that, though others could serve them.
             self._engine.take()
         await self._leaving.wait()
 
     async def tell(self, place: str, row: int) -> None:
-        """See `Ownership.tell`. What is sent says nothing of the message."""
+        """See `Ownership.tell`. The hint contains nothing of the message."""
         with suppress(StoreError):
             await self._member.do(lambda db: db.execute(_TELL, [place]))
 
@@ -218,7 +219,7 @@ class Fleet:
         await asyncio.gather(*self._jobs.values(), return_exceptions=True)
 
     async def _begin(self, place: str, job: str) -> None:
-        """Serve a place that the engine has given to this process; return when it is given up or passed on."""
+        """Serve a place that the engine assigned to this process; return when it is given up or passed on."""
         while (before := self._jobs.get(job)) is not None:
             await asyncio.wait((before,))
         if self._leaving.is_set():
@@ -231,7 +232,7 @@ class Fleet:
             del self._jobs[job]
 
     async def _serve_place(self, place: str, job: str) -> None:
-        """Own the place and serve it, until it is given up; cancelled, pass it on."""
+        """Own the place and serve it, until it is given up; if cancelled, pass it on."""
         try:
             await self._serve_until_idle(place, job)
         except asyncio.CancelledError:
@@ -247,7 +248,7 @@ class Fleet:
                 try:
                     await self._serve(place)
                 except Exception:
-                    log.exception("%s could not be served, and is tried again", place)
+                    log.exception("%s could not be served; trying again", place)
                     await self._clock.sleep(1.0)
                 if await self._insist(lambda db: self._give_up(db, place, job)):
                     return
@@ -255,18 +256,18 @@ class Fleet:
             del self._served[place], self._places[job]
 
     async def _pass_on(self, place: str, job: str) -> None:
-        """Have another process serve the place."""
+        """Let another process serve the place."""
 
         def pass_on(db: Connection[Any]) -> None:
             if db.execute(_OWN, {"me": self._member.id, "place": place, "job": job}).rowcount:
                 self._enqueue_anew(db, place)
 
-        # Out of reach now, it is found when this process is known to have ended.
+        # If it is out of reach now, it is found when this process is known to have ended.
         with suppress(StoreError):
             await self._member.do(pass_on)
 
     async def _insist(self, work: Callable[[Connection[Any]], bool]) -> bool:
-        """Have something done on the direct connection however long it is out of reach."""
+        """Retry work on the direct connection until the server can be reached."""
         backoff = Backoff(self._clock)
         while True:
             try:
@@ -276,7 +277,7 @@ class Fleet:
             await backoff.wait()
 
     def _own(self, db: Connection[Any], place: str, job: str) -> bool:
-        """Own a place, unless somebody else does, or others have fewer to serve."""
+        """Own a place, unless another process does, or others have fewer places."""
         found = db.execute(_OWN, {"me": self._member.id, "place": place, "job": job}).fetchone()
         if found is None:
             return False
@@ -289,12 +290,12 @@ class Fleet:
         return False
 
     def _give_up(self, db: Connection[Any], place: str, job: str) -> bool:
-        """Give up an idle place; False if something is unfinished there, or is just being stored."""
+        """Give up an idle place; return False if something is unfinished there, or is just being stored."""
         if db.execute(_HOLD, (place, job, self._member.id)).fetchone() is None:
-            # Stored by somebody this instant, or ended before the answer to this question was lost.
+            # Stored at this instant, or ended before the answer to this query was lost.
             found = db.execute("SELECT job FROM places WHERE place = %s", [place]).fetchone()
             return found is None or found[0] != job
-        # A statement after the one that holds the row: it sees all that was stored before.
+        # A statement after the one that holds the row: it sees everything stored before.
         if not self._is_idle(db, place):
             return False
         db.execute("DELETE FROM places WHERE place = %s", [place])
@@ -308,10 +309,10 @@ class Fleet:
         db.execute(ENQUEUE.replace("?", "%s").encode(), (place, job))
 
     def _sweep(self, db: Connection[Any]) -> None:
-        """Have what nobody serves served by somebody. Runs in the thread of the direct connection."""
+        """Release unserved places to any process. Runs in the thread of the direct connection."""
         give_away(db, self._member.id, list(self._jobs))
         for (place,) in db.execute(_UNSERVED).fetchall():
-            log.warning("%s was served by nobody, and is given to a process again", place)
+            log.warning("%s was served by nobody, and is assigned to a process again", place)
             self._enqueue_anew(db, place)
         if self._clock.monotonic() - self._pruned_at > PRUNE_SECONDS:
             self._pruned_at = self._clock.monotonic()

@@ -1,4 +1,4 @@
-"""Tell of a question that it waited for a start of the program."""
+"""Tell the answer how long its question waited for a start of the program."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final
 from bot.contract import Incoming, MessageSent
 
 LATE_AFTER: Final = 15 * 60.0
-"""Of a question that was written longer than this before a start, the answer says how long ago."""
+"""If a question was written longer than this before a start, the answer says how long ago."""
 
 
 def with_wait(incoming: Incoming, now: float, answered_since: float) -> Incoming:
-    """Return a question with how long it waited, where it was written long before anybody answered here.
+    """Return a question with its waiting time if it was written long before any process could answer.
 
-    Its own time counts, as the platform tells it: a platform keeps messages while the program is away, and so does the
-    inbox. A command is done, and a reminder has a time of its own.
+    The platform's timestamp counts: platforms keep messages while the program is down, and so does the inbox. A command
+    is just executed, and a reminder has its own time.
     """
     if not isinstance(incoming, MessageSent) or incoming.command or incoming.scheduled or incoming.waited:
         return incoming

@@ -1,9 +1,10 @@
-"""This process among those that share one PostgreSQL: known to be alive, and finding out who is not.
+"""This process among those on one PostgreSQL: it shows that it is alive, and finds out which others are not.
 
-Each process has a row in `workers` and one direct connection, served by a thread of its own: a blocked event loop is no
-dead process. The connection holds an advisory lock on the row's id, which the server frees when the process dies, and
-writes `seen_at` three times a second, which stops when it is frozen or cut off. Whoever finds the lock free, or the
-time too old, removes the row; a process without its row has been replaced, writes nothing more, and ends.
+Each process has a row in `workers` and one direct connection with its own thread, so a blocked event loop does not look
+like a dead process. The connection holds an advisory lock on the row's id, which the server frees when the process
+dies, and writes `seen_at` three times a second, which stops when it is frozen or cut off. A process that finds
+another's lock free, or its time too old, deletes that row; a process without its row has been replaced, writes nothing
+more, and ends.
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ _Result = TypeVar("_Result")
 log = logging.getLogger(__name__)
 
 BEAT_SECONDS = 0.3
-"""How often a process writes that it is alive, and looks at the others."""
+"""How often a process shows that it is alive, and checks the others."""
 UNHEARD_SECONDS = 1.0
-"""Without an answer for so long a process sends nothing, and judges nobody: it may be the one that is cut off."""
+"""After this time without an answer a process sends nothing, and judges nobody: it may be the one that is cut off."""
 HELD_SECONDS = 2.0
-"""A frozen process leaves nothing that others wait for: what it began is rolled back after so long."""
+"""A frozen process holds nothing longer than this: its open transactions are then rolled back."""
 FROZEN_SECONDS = 3.0
-"""A process that wrote nothing for so long is frozen or cut off, though its connection stands."""
+"""A process that wrote nothing for this time is frozen or cut off, even if its connection exists."""
 SWEEP_SECONDS = 1.0
-"""How often what nobody serves is looked for."""
+"""How often unserved places are searched."""
 WAITING, GONE = "parley_places", "parley_gone"
-"""The channels on which processes tell each other that a place waits to be served, and that one of them has ended."""
+"""The channels on which processes announce that a place waits to be served, and that a process has ended."""
 ENDED = 70
-"""Exit code of a process that has been replaced. What started it may start it again."""
+"""The exit code of a replaced process. Its supervisor can restart it."""
 
 _ENTER = """
 INSERT INTO workers (id, name, version, configuration, role, since)
@@ -70,7 +71,7 @@ def end_at_once(sentence: str) -> NoReturn:
 
 
 def lock_entrance(db: Connection[Any]) -> None:
-    """Let the processes compare themselves one after another, until the transaction ends."""
+    """Make the processes compare themselves one after another, until the transaction ends."""
     db.execute(f"SELECT pg_advisory_xact_lock({KEY})", ["entering"])
 
 
@@ -82,18 +83,18 @@ class Membership:
     ) -> None:
         """
         Args:
-            name: what an operator knows the process by.
-            configuration: what must be the same in all processes, as `NAME=digest` with spaces between.
+            name: the process's name for the operator.
+            configuration: what all processes must share, as `NAME=digest` separated by spaces.
         """
         self.id = secrets.randbits(62)
         self.application = f"parley {self.id}"
-        """Name of this process's connections, by which the others end them when it is frozen."""
+        """The name of this process's connections, by which the others end them if it is frozen."""
         self._url = url
         self._clock = clock
         self._may_differ = may_differ
         self._row = (self.id, name, version, configuration, role)
         self.listens = ""
-        """From which platforms this process receives, for the others to read."""
+        """The platforms from which this process receives, for the others to read."""
         self._clocks = ClockWatch()
         self.answered_since = inf
         self._loop = asyncio.get_running_loop()
@@ -103,14 +104,14 @@ class Membership:
         self._leaving = False
         self._locks: list[Lock] = []
         self._free = False
-        """A lock may be had that this process waits for."""
+        """A lock that this process waits for may be free."""
         self._first: Connection[Any] | None = None
         self._thread = threading.Thread(target=self._attend, name="direct connection", daemon=True)
         self.on_hint: Callable[[str], None] = lambda _: None
-        """Called in the event loop with what another process sent by `tell`."""
+        """Called in the event loop with a hint that another process sent by `tell`."""
         self.on_sweep: Callable[[Connection[Any]], None] = lambda _: None
-        """Called within a transaction of the direct connection after the row of a dead process is removed, and each
-        second: gives what nobody serves to others."""
+        """Called within a transaction of the direct connection after the row of a dead process is deleted, and each
+        second: releases unserved places."""
         self.on_waiting: Callable[[], None] = lambda: None
         """Called in the thread when a place may be waiting to be served."""
         self.gone = asyncio.Event()
@@ -130,14 +131,14 @@ class Membership:
         role: str = "all",
         may_differ: bool = False,
     ) -> AsyncIterator[Membership]:
-        """Be one of the processes; leaving removes the row, and gives what this process served to the others.
+        """Join the processes; leaving deletes the row, and releases this process's places.
 
         Args:
             may_differ: other processes may have another configuration.
 
         Raises:
-            SettingsError: another one has another configuration, or the URL leads to a pooler, or names a role that may
-                not write.
+            SettingsError: another process has another configuration, or the URL leads to a pooler, or its role cannot
+                write.
             StoreError: the server cannot be reached.
         """
         member = cls(
@@ -159,12 +160,12 @@ class Membership:
             member._waker.close()
 
     def is_heard(self) -> bool:
-        """Return True if the database answered what was asked within the last second: until then nobody can have
-        replaced this process. Nothing is sent to a platform, and no paid call is made, while it is False."""
+        """Return True if the database answered within the last second: so long no process can have replaced this one.
+        While it is False, nothing is sent to a platform and no paid call is made."""
         return self._clock.monotonic() - self._answered < UNHEARD_SECONDS
 
     async def do(self, work: Callable[[Connection[Any]], _Result]) -> _Result:
-        """Do `work` in a transaction on the direct connection; it is short, and waits for no lock.
+        """Do `work` in a transaction on the direct connection; it must be short, and wait for no lock.
 
         Raises:
             StoreError: the server is out of reach, or the work failed. It may have been done.
@@ -175,7 +176,7 @@ class Membership:
         return await asyncio.wrap_future(done)
 
     async def while_held(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Do `work` while this process alone holds a lock; see `Locks`."""
+        """Do `work` while only this process holds a lock; see `Locks`."""
         while True:
             lock = Lock(name)
             self._locks.append(lock)
@@ -201,7 +202,8 @@ class Membership:
                 self._waker.wake()
 
     def connecting(self) -> dict[str, str | int]:
-        """How every connection of this process is made: the other processes end it together with this process."""
+        """How every connection of this process is made, so that the other processes can end it together with this
+        process."""
         return {
             "application_name": self.application,
             "connect_timeout": 2,
@@ -231,7 +233,7 @@ class Membership:
                         "several processes know each other by what one connection holds"
                     )
                 with db.transaction():
-                    # One after another: of two that start at once, the second one sees the first.
+                    # One after another: of two that start at once, the second sees the first.
                     db.execute("SET LOCAL lock_timeout = '10s'; SET LOCAL statement_timeout = '10s'")
                     lock_entrance(db)
                     agree = tell_differences if self._may_differ else refuse_differences
@@ -243,7 +245,7 @@ class Membership:
                 db.close()
                 raise
         except psycopg.errors.InsufficientPrivilege as error:
-            raise SettingsError(f"DATABASE_URL names a role that may not write in its tables: {error}") from error
+            raise SettingsError(f"DATABASE_URL names a role that cannot write to its tables: {error}") from error
         except psycopg.Error as error:
             raise StoreError(f"PostgreSQL cannot be reached: {error}") from error
         return db
@@ -252,10 +254,10 @@ class Membership:
         """The direct connection, with its lock."""
         held = int(HELD_SECONDS * 1000)
         limits = f"-c lock_timeout=300 -c statement_timeout={held} -c idle_in_transaction_session_timeout={held}"
-        # Whether it was alive in the last instant before the server fell is not worth waiting for a disk.
+        # Whether it was alive in the last instant before the server stopped is not worth waiting for a disk.
         db = self.connect(options=f"{limits} -c synchronous_commit=off")
         try:
-            # Where the network was cut, the server may still keep the connection before this one, with its lock.
+            # If the network was cut, the server may still keep the previous connection, with its lock.
             db.execute(
                 "SELECT pg_terminate_backend(pid, 1000) FROM pg_locks "
                 "WHERE locktype = 'advisory' AND (classid::bigint << 32 | objid::bigint) = %s AND objsubid = 1 "
@@ -271,7 +273,7 @@ class Membership:
         return db
 
     def _attend(self) -> None:
-        """Keep the direct connection, until `_leaving`."""
+        """Maintain the direct connection, until `_leaving`."""
         import psycopg
 
         db = self._first
@@ -293,9 +295,9 @@ class Membership:
         self._leave(db)
 
     def _keep(self, db: Connection[Any]) -> None:
-        """Beat, look at the others, and do what is asked for, until `_leaving`."""
+        """Beat, check the others, and do requested work, until `_leaving`."""
         beat_at = swept_at = float("-inf")
-        # What was told while nobody listened.
+        # Notifications that came while nobody listened.
         for channel in (WAITING, GONE):
             self._hear(channel, "")
         with selectors.DefaultSelector() as selector:
@@ -311,13 +313,13 @@ class Membership:
                 if self._free:
                     self._take_locks(db)
                 self._do_work(db)
-                # What came with the answer to a statement is not there to be waited for.
+                # Notifications that came with the answer to a statement do not wake a `select`.
                 if not self._hear_all(db):
                     selector.select(max(0.0, beat_at + BEAT_SECONDS - self._clock.monotonic()))
                     self._waker.drain()
 
     def _hear_all(self, db: Connection[Any]) -> bool:
-        """Take what other processes told; True if there was something."""
+        """Receive the notifications of other processes; return True if there were any."""
         notes = list(db.notifies(timeout=0))
         for note in notes:
             self._hear(note.channel, note.payload)
@@ -336,19 +338,19 @@ class Membership:
         asked = self._clock.monotonic()
         ahead = db.execute(_BEAT, [self.listens, self._clock.wall(), self.id]).fetchone()
         if ahead is None:
-            self.end("another process has taken over what this one served, as it was not heard of: this one ends")
+            self.end("another process has taken over this one's places, as it did not answer: this one ends")
         else:
             self._clocks.look(ahead[0], self._clock.monotonic() - asked)
-        # An answer proves nothing about the time it took: a process that was frozen meanwhile has been replaced.
+        # An answer does not prove how long it took: a process that was frozen meanwhile has been replaced.
         if asked - self._answered >= UNHEARD_SECONDS:
             self._steady_since = asked
         self._answered = asked
 
     def _judge(self, db: Connection[Any]) -> bool:
-        """Remove the rows of the dead; True if there were any.
+        """Delete the rows of dead processes; return True if there were any.
 
-        Nobody is judged by a process that was itself unheard a second ago: after a restart of the server all come
-        back, each at its time.
+        A process that was itself unheard a second ago judges nobody: after a restart of the server all come back, each
+        in its time.
         """
         if self._answered - self._steady_since < UNHEARD_SECONDS:
             return False
@@ -367,21 +369,21 @@ class Membership:
         return buried
 
     def _bury(self, db: Connection[Any], id: int, name: str) -> None:
-        """Remove the row of a dead process whose lock is held, and give what it served to others."""
+        """Delete the row of a dead process whose lock is held, and release its places."""
         import psycopg
 
         try:
             self._end_connections(db, id)
             with db.transaction():
                 db.execute("SET LOCAL synchronous_commit = on")
-                # What that process is just storing is stored first: it holds its row until then.
+                # What that process is storing right now is stored first: it holds its row until then.
                 if db.execute(_LEAVE, [id]).rowcount:
-                    log.warning("process %s has died; others go on with what it served", name)
+                    log.warning("process %s has died; others continue its work", name)
                 self.on_sweep(db)
         except psycopg.Error:
             if db.broken:
                 raise
-            log.exception("process %s has died, and what it served waits for the next look", name)
+            log.exception("process %s has died; its places wait for the next check", name)
 
     def _sweep(self, db: Connection[Any]) -> None:
         with db.transaction():
@@ -419,7 +421,7 @@ class Membership:
                 done.set_result(result)
 
     def _lose(self, error: Exception) -> None:
-        """Nothing is known any more of what this process holds."""
+        """Forget what this process holds."""
         self._answered = float("-inf")
         while self._work:
             _, done = self._work.popleft()
@@ -438,7 +440,7 @@ class Membership:
                     db.execute(_LEAVE, [self.id])
                     self.on_sweep(db)
         except psycopg.Error as error:
-            log.warning("the other processes will find out that this one has ended: %s", str(error).strip())
+            log.warning("the other processes will notice that this one has ended: %s", str(error).strip())
         self._lose(StoreError("this process has left"))
 
     def _tell_loop(self, call: Callable[..., object], *values: object) -> None:

@@ -1,5 +1,5 @@
-"""Rights that the bot lacks somewhere, for the operator: noted when a platform says so, until a call of that kind works
-there again."""
+"""Rights that the bot lacks somewhere, for the operator: noted when a platform says so, until such a call works there
+again."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from bot.contract import (
 
 T = TypeVar("T")
 _MOST: Final = 20
-"""Places of which it is known: whoever adds the bot to a chat can withhold a right there."""
+"""The most places noted: anybody who adds the bot to a chat can withhold a right there."""
 _WITHHELD: Final = "right"
 """See `FileWithheld.why`."""
 
 
 class MissingRights:
-    """What is missing where, newest last; one object for the process."""
+    """The missing rights, newest last; one object for the process."""
 
     def __init__(self) -> None:
         self._told: Newest[tuple[str, str], str] = Newest(_MOST)
         self._odd: Newest[tuple[str, str], str] = Newest(_MOST)
-        """Refusals that may be an odd answer, as long as the next one is not in the same words."""
+        """Refusals that may be accidental, until the next one has the same words."""
 
     @property
     def told(self) -> list[str]:
-        """A line for each place and kind of call."""
+        """One line for each place and kind of call."""
         return [f"{where}: {problem}" for (where, _), problem in self._told.items()]
 
     async def noting(self, where: str, kind: str, call: Awaitable[T]) -> T:
-        """Make a call of a kind, and note whether the right to it is there; returns and raises as it does."""
+        """Make a call of a kind, and note whether the bot has the right to it; returns and raises as the call does."""
         try:
             made = await call
         except RightMissing as error:
@@ -61,13 +61,13 @@ class MissingRights:
         return made
 
     def watch(self, surface: Surface, target: ReplyTarget) -> Surface:
-        """Return a surface whose calls are noted."""
+        """Return a surface that notes its calls."""
         place = target.data.get("channel", target.data.get("chat"))
         return _Watched(surface, target.platform if place is None else f"{target.platform} {place}", self)
 
 
 class _Watched:
-    """A surface whose calls are noted."""
+    """A surface that notes its calls."""
 
     def __init__(self, surface: Surface, where: str, rights: MissingRights) -> None:
         self._surface = surface

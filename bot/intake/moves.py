@@ -1,4 +1,4 @@
-"""A chat that has another id: what is kept of it goes along before anything that follows there is stored."""
+"""A chat with a new id: its stored data is moved before anything later is stored there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bot.store import Store
 
 
 class Moves:
-    """Takes along what is kept of chats; one for the process."""
+    """Moves the stored data of chats; one for the process."""
 
     def __init__(self, store: Store, access: Access) -> None:
         self._store = store
@@ -18,10 +18,10 @@ class Moves:
         self._under_way: dict[ChatId, asyncio.Lock] = {}
 
     async def take_along(self, moved: ChatMoved) -> None:
-        """Carry over what is kept of a chat, and let the operator's lists hold in it.
+        """Move a chat's stored data, and apply the operator's lists to its new id.
 
         Raises:
-            StoreError: it is not carried over; the platform must tell it again.
+            StoreError: it is not moved; the platform must report it again.
         """
         lock = self._under_way.setdefault(moved.chat, asyncio.Lock())
         try:
@@ -33,10 +33,10 @@ class Moves:
                 self._under_way.pop(moved.chat, None)
 
     async def settle(self, chat: ChatId) -> None:
-        """Wait until everything that is kept of a chat stands under its id.
+        """Wait until all of a chat's data is stored under its id.
 
         Raises:
-            StoreError: it does not.
+            StoreError: it is not.
         """
         if (lock := self._under_way.get(chat.place)) is not None:
             async with lock:

@@ -1,4 +1,4 @@
-"""Find the answer a command is about where no thread can be named: `/parley stop` in a Slack channel."""
+"""Find the answer that a command without a thread is about: `/parley stop` in a Slack channel."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _OF_AN_ANSWER: Final = frozenset({"stop", "retry", "why", "export", "voice"})
 
 
 class NewestAnswer:
-    """Finds the answer that is growing in a channel, or stood last there; the person's own before anybody else's."""
+    """Finds the growing or else the latest answer in a channel, preferably the person's own."""
 
     def __init__(self, store: Store, queue: TurnQueue) -> None:
         self._store = store
         self._queue = queue
 
     async def resolve(self, id: int, message: MessageSent) -> MessageSent:
-        """Return `message`, moved to the chat whose answer it is about.
+        """Return `message`, moved to the chat of the answer that it is about.
 
         Args:
-            id: its inbox row; what a former process began for it goes on where it began.
+            id: its inbox row; an answer that a former process began for it continues in its place.
         """
         sets = message.command == "voice" and bool(message.text.strip())
         if not message.whole_channel or message.command not in _OF_AN_ANSWER or sets:

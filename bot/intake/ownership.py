@@ -1,7 +1,7 @@
-"""Which process serves which place: the seam behind which several processes share one database.
+"""Which process serves which place: the interface behind which several processes share one database.
 
 A place is a channel with all its threads (`str(chat.place)`). One process at a time serves it, so everything that looks
-at running turns (the queue, joins, `/stop`, presses, edits) finds them in its own memory.
+for running turns (the queue, joins, `/stop`, presses, edits) finds them in its own memory.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Protocol
 from bot.store import Connection
 
 LOOK_SECONDS = 1.0
-"""How often a process looks for what another one stored: the most that a lost hint costs."""
+"""How often a process looks for rows that another one stored: the most that a lost hint costs."""
 
 
 class Role(StrEnum):
-    """What a process does of receiving and answering."""
+    """The half of the work that a process does."""
 
     ALL = "all"
     INTAKE = "intake"
@@ -29,7 +29,7 @@ class Role(StrEnum):
 
     @classmethod
     def of(cls, text: str) -> Role:
-        """Return the role of that name. One that only a later version knows is taken for all."""
+        """Return the role of that name. A name that only a later version knows counts as all."""
         return cls(text) if text in list(cls) else cls.ALL
 
     @property
@@ -42,62 +42,62 @@ class Role(StrEnum):
 
 
 class Ownership(Protocol):
-    """Gives places to processes; one object for the process."""
+    """Assigns places to processes; one object for the process."""
 
     @property
     def shared(self) -> bool:
-        """Return True if other processes serve places too: what is stored here may be theirs to handle."""
+        """Return True if other processes serve places, too: what is stored here may be theirs to handle."""
         ...
 
     @property
     def answered_since(self) -> float:
-        """Return the wall-clock time since which there has always been a process that answers: what came later waited
-        for its turn, and not for a start. Infinite where the starts of this process are all there is."""
+        """Return the wall-clock time since which some process has always been answering: later messages waited for
+        their turn, and not for a start. Infinite if only this process's own start counts."""
         ...
 
     def fence(self, db: Connection) -> None:
-        """Let a transaction write that begins. Where another process has taken over, this one ends here."""
+        """Let a new transaction write. If another process has taken over, this one ends here."""
         ...
 
     async def living(self) -> Collection[str] | None:
-        """Return the names under which the processes that are alive hold something; None: there is this one alone.
+        """Return the store names of the living processes; None: only this one exists.
 
         Raises:
-            StoreError: that cannot be known now.
+            StoreError: it cannot be determined now.
         """
         ...
 
     async def gone(self) -> None:
-        """Return when another process has ended since this was called last."""
+        """Return when another process has ended since the last call."""
         ...
 
     def ensure(self, db: Connection, place: str, row: int) -> bool:
-        """See to it that some process serves the place, in the transaction that stores inbox row `row` of it.
+        """Request that some process serves the place, in the transaction that stores its inbox row `row`.
 
         Returns:
-            True if this process does so already.
+            True if this process already does.
         """
         ...
 
     async def run(self, serve: Callable[[str], Awaitable[None]], hint: Callable[[str], object]) -> None:
-        """Serve each place that is given to this process, until `hand_over`. What it raises ends the program.
+        """Serve each place assigned to this process, until `hand_over`. Its exceptions end the program.
 
         Args:
-            serve: serves a place. It returns when the place has been idle for a while; then the place is given up, in
-                a transaction that succeeds only while none of its inbox rows is new or running (`is_idle` of
-                `bot.store.intake`), and served on where that fails: a row stored between the last look and the end
-                would wait for ever. Cancelled, it ends the place's turns, each after its next stored stage; then the
-                place is given to another process.
-            hint: called with a place that this process serves when another one told of something new there.
+            serve: serves a place. It returns when the place has been idle for a while. The place is then given up in a
+                transaction that succeeds only if none of its inbox rows is new or running (`is_idle` of
+                `bot.store.intake`), and is served on if that fails: otherwise a row stored in between would wait for
+                ever. If cancelled, it ends the place's turns, each after its next stored stage; then the place is
+                assigned to another process.
+            hint: called with a place that this process serves when another one announced something new there.
         """
         ...
 
     async def tell(self, place: str, row: int) -> None:
-        """Hint at a new inbox row to the process that serves the place. Never raises; a hint may be lost."""
+        """Announce a new inbox row to the process that serves the place. Never raises; a hint can be lost."""
         ...
 
     def owns(self, place: str) -> bool:
-        """Return True if this process serves the place now, as far as it heard within the last second."""
+        """Return True if this process serves the place now, as far as it knew within the last second."""
         ...
 
     def is_heard(self) -> bool:
@@ -105,8 +105,8 @@ class Ownership(Protocol):
         ...
 
     async def hand_over(self) -> None:
-        """Take no more places, and give those that this process serves to others, each as soon as `serve` has ended
-        there: a turn in the midst of a long pass keeps no other place. Before an orderly end."""
+        """Accept no more places, and hand this process's places to others, each as soon as `serve` has ended there: a
+        turn in the middle of a long pass holds up no other place. Used before an orderly end."""
         ...
 
 
@@ -114,36 +114,36 @@ class Locks(Protocol):
     """Work that one process at a time does."""
 
     async def while_held(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Wait until no other process holds the lock `name`, hold it, and do `work` until that returns.
+        """Wait until no other process holds the lock `name`, hold it, and do `work` until it returns.
 
-        Where the lock is lost (the database was out of reach), the work is cancelled, and begun again when this
-        process has the lock again.
+        If the lock is lost (the database was out of reach), the work is cancelled, and restarted when this process has
+        the lock again.
         """
         ...
 
 
 class Sessions(Protocol):
-    """What processes tell each other: which bot they are, and what the one that receives leaves to the next."""
+    """What processes tell each other: their bot's identity, and the receiver's session for the next receiver."""
 
     async def claim(self, platform: str, identity: str) -> None:
-        """Be this bot on a platform.
+        """Declare this bot on a platform.
 
         Raises:
-            OtherBot: another process is another one.
-            StoreError: that cannot be known now.
+            OtherBot: another process is a different bot.
+            StoreError: it cannot be determined now.
         """
         ...
 
     async def recall(self, name: str) -> str:
-        """Return what was left under a name; empty where nothing was.
+        """Return the value left under a name; empty if there is none.
 
         Raises:
-            StoreError: that cannot be known now.
+            StoreError: it cannot be determined now.
         """
         ...
 
     async def leave(self, name: str, session: str) -> None:
-        """Leave something under a name.
+        """Leave a value under a name.
 
         Raises:
             StoreError: it may not have been written.
@@ -152,13 +152,13 @@ class Sessions(Protocol):
 
 
 class Alone:
-    """The one process on its database: it owns every place and holds every lock, and writes nothing about it."""
+    """The one process on its database: it owns every place and holds every lock, and stores nothing about it."""
 
     shared = False
     answered_since = inf
 
     def fence(self, db: Connection) -> None:
-        """Do nothing: nobody takes over."""
+        """Do nothing: no process takes over."""
 
     async def living(self) -> None:
         """Return None."""
@@ -170,11 +170,11 @@ class Alone:
         return True
 
     async def run(self, serve: Callable[[str], Awaitable[None]], hint: Callable[[str], object]) -> None:
-        """Wait: what is stored is handled by who stored it, and the rest at the login of its platform."""
+        """Wait: deliveries are handled by this process when they are stored, and the rest at its platform's login."""
         await asyncio.Future()
 
     async def tell(self, place: str, row: int) -> None:
-        """Do nothing: nobody else is there."""
+        """Do nothing: there is no other process."""
 
     def owns(self, place: str) -> bool:
         return True
@@ -183,7 +183,7 @@ class Alone:
         return True
 
     async def hand_over(self) -> None:
-        """Do nothing: the next start goes on."""
+        """Do nothing: the next start continues."""
 
     async def while_held(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         await work()

@@ -1,12 +1,12 @@
-"""What a person's client sends in several messages is one question: a comment and the post that it forwards, several
-forwards, the parts of an album, a paste that was cut at the platform's limit.
+"""Messages that a client splits are one question: a comment and the post that it forwards, several forwards, the parts
+of an album, a paste cut at the platform's limit.
 
-A forward to a group addresses nobody. It is a part of its person's question right before or behind it; else it is not
-stored and nobody reads it. Where several processes receive, its question may come to another one: the process that has
-the forward in memory looks for the question in the store.
+A forward in a group addresses nobody. It is part of its person's question directly before or after it; otherwise it is
+neither stored nor read. If several processes receive, its question may arrive at another one: the process with the
+forward in memory looks for the question in the store.
 
-The first part is stored and begins as any message does; each further one takes the place of what came before it, as a
-changed question does, so that a crash at any moment loses no part and answers none twice.
+The first part is stored and begins like any message; each further one replaces the question so far, like a changed
+question, so that a crash at any moment neither loses a part nor answers one twice.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ _MOST_CHATS = 1_000
 _MOST_HELD = 100
 """People whose forwards are kept in memory, for a comment that may follow."""
 _LOOKS: Final = (0.0, 0.3, 0.7, 1.0, 1.5)
-"""Seconds before each look for the question of a forward: longer than the two may be apart, as each comes by itself."""
+"""Seconds before each look for the question of a forward: longer than the two can be apart, as each arrives by
+itself."""
 _STORED_SECONDS: Final = 60.0
-"""A question that was stored earlier belongs to no forward that comes now."""
+"""A question stored earlier than this cannot belong to a new forward."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What has to be known of a question to recognise its next part."""
+    """What identifies the next part of a question."""
 
     message_id: str
     sender: str
@@ -58,17 +59,17 @@ class _Part:
 
 
 _Speaker: TypeAlias = tuple[ChatId, str]
-"""A place and the id of who writes there: a platform may answer a question in a thread of its own."""
+"""A place and the id of the writer there: a platform may answer a question in a thread of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What somebody forwarded without a word to the bot."""
+    """A forward without any words to the bot."""
 
     forwards: MessageSent
     deliveries: tuple[str, ...]
     comment: str = ""
-    """The delivery of the comment that came behind it, as a delivery that cannot be stored comes again."""
+    """The delivery of the comment after it, since a delivery that cannot be stored comes again."""
 
 
 class Parts:
@@ -79,7 +80,7 @@ class Parts:
     ) -> None:
         """
         Args:
-            found: takes in a forward whose question another process received; None: this one receives everything.
+            found: receives a forward whose question another process received; None: this process receives everything.
         """
         self._store = store
         self._clock = clock
@@ -87,14 +88,14 @@ class Parts:
         self._looking: set[asyncio.Task[None]] = set()
         self._newest: Newest[ChatId, _Part] = Newest(_MOST_CHATS)
         self._asked: Newest[_Speaker, MessageSent] = Newest(_MOST_CHATS)
-        """When and where each person asked last."""
+        """When and where each person last asked."""
         self._held: Newest[_Speaker, _Held] = Newest(_MOST_HELD)
 
     def gather(self, message: Incoming) -> Incoming | None:
-        """Join a comment with the forwards right before it, none of which is stored by then; return a forward right
-        behind its comment as a part of that, and None for any other that addresses nobody.
+        """Join a comment with the forwards directly before it, none of which is stored by then; return a forward
+        directly after its comment as a part of it, and None for any other that addresses nobody.
 
-        Called before a message is stored, again where that failed.
+        Called before a message is stored, and again if that failed.
         """
         if not isinstance(message, MessageSent):
             return message
@@ -135,7 +136,7 @@ class Parts:
             looking.add_done_callback(self._looking.discard)
 
     async def close(self) -> None:
-        """Look for no more questions."""
+        """Stop looking for questions."""
         await end_tasks(*self._looking)
 
     async def _look(self, speaker: _Speaker, delivery: str, found: Callable[[MessageSent], Awaitable[None]]) -> None:
@@ -163,7 +164,7 @@ class Parts:
         return newest if fits else None
 
     def note(self, question: MessageSent) -> None:
-        """Remember what was taken in last in a chat; what comes next may be a part of it."""
+        """Remember the last message received in a chat; the next one may be a part of it."""
         if not _is_question(question):
             self._newest.pop(question.chat, None)
             return
@@ -171,11 +172,11 @@ class Parts:
         self._newest.put(question.chat, part)
 
     async def complete(self, message: MessageSent) -> MessageSent | None:
-        """Return the whole question that a message completes, which replaces the turn that answers what there is of
-        it; None where it is a question of its own.
+        """Return the whole question that a message completes, which replaces the turn with the earlier parts; None if
+        the message is a separate question.
 
         Raises:
-            StoreError: the store does not work now.
+            StoreError: the store fails now.
         """
         newest, completed = self._newest.get(message.chat), message.completes
         if not completed and newest is not None and _continues(newest, message):
@@ -189,7 +190,7 @@ class Parts:
 
 
 def _is_question(message: MessageSent) -> bool:
-    """Return True for what further messages can complete."""
+    """Return True for a message that further messages can complete."""
     return bool(message.message_id) and not (message.command or message.scheduled or message.decides)
 
 
@@ -207,12 +208,12 @@ def _continues(before: _Part, after: MessageSent) -> bool:
     forwarded = after.quoted is not None and after.quoted.forwarded
     if not forwarded and (after.quoted is not None or after.replies_to):
         return False  # it is about something else
-    # What follows an album and is none of it is something else.
+    # A message after an album that does not belong to it is separate.
     return (before.unfinished and not before.album) or (forwarded and after.unfinished)
 
 
 def join_parts(before: MessageSent, after: MessageSent) -> MessageSent | None:
-    """Return two parts as one message; None where that would be too large."""
+    """Return two parts as one message; None if that would be too large."""
     enclosed = before.enclosed + after.enclosed
     quoted = _join_quoted(before.quoted, after.quoted)
     cut = before.unfinished and not before.album and (quoted is None or not quoted.forwarded)
@@ -223,7 +224,7 @@ def join_parts(before: MessageSent, after: MessageSent) -> MessageSent | None:
     long = len(text) + sum(len(one.text) for one in whole.quotes)
     if long > LONGEST_TEXT or files > MOST_ENCLOSED or len(whole.quotes) > MOST_FORWARDS:
         return None
-    # Who changes what they wrote finds it by the message in which it stands.
+    # A person's later change is found by the message that contains it.
     main = after if after.text and not before.text else before
     return replace(
         main,
@@ -236,13 +237,13 @@ def join_parts(before: MessageSent, after: MessageSent) -> MessageSent | None:
         enclosed=enclosed,
         unfinished=after.unfinished,
         severed=after.severed,
-        # Of an album only the caption can be changed, of a forward nothing.
+        # In an album only the caption can be changed, in a forward nothing.
         joined=before.joined or bool(before.text and after.text and not after.album),
     )
 
 
 def _join_quoted(before: Quoted | None, after: Quoted | None) -> Quoted | None:
-    """Return the forwards of two parts as one, with each author's words apart."""
+    """Return the forwards of two parts as one, with each author's words separate."""
     if before is None or after is None:
         return before or after
     more, enclosed = (

@@ -1,4 +1,5 @@
-"""The platforms in use: each entered, listened to, and left on its own, so that one in trouble never holds another."""
+"""The platforms in use: each is entered, listened to, and left separately, so that one in trouble never holds up
+another."""
 
 from __future__ import annotations
 
@@ -41,11 +42,11 @@ from tools.programs.cancelling import Contained, end_tasks
 log = logging.getLogger(__name__)
 
 STEADY_SECONDS = 60.0
-"""A connection that lasted so long was a good one: when it ends, the next is tried after the shortest pause again."""
+"""A connection that lasted this long was good: when it ends, the next is tried after the shortest pause again."""
 
 
 class Platforms:
-    """All adapters of this process and how they are."""
+    """All adapters of this process and their states."""
 
     def __init__(
         self,
@@ -58,9 +59,10 @@ class Platforms:
     ) -> None:
         """
         Args:
-            locks: of the processes that share a database, one of which receives for an account; None: there is one.
-            sessions: what it leaves to the next of them.
-            role: what this process does; where others receive, it only writes.
+            locks: the locks of the processes on a database, one of which receives for an account; None: there is only
+                one.
+            sessions: where it leaves its session for the next one.
+            role: this process's role; if others receive, it only writes.
         """
         self._role = role
         self._sessions = sessions
@@ -81,13 +83,13 @@ class Platforms:
         self._state: dict[str, str] = dict.fromkeys(adapters, "starting")
         self._untried = set(adapters)
         self.tried = asyncio.Event()
-        """Set once each platform is logged in, or could not be reached at the first attempt."""
+        """Set once each platform is logged in, or could not be reached at the first try."""
 
     @property
     def state(self) -> dict[str, str]:
         """Platform → `starting`, `connecting`, `listening`, `standing by`, `unreachable: …` or `off: …`.
 
-        It stands by where another process receives: it takes over within seconds of that one's end.
+        It stands by if another process receives, and takes over within seconds when that one ends.
         """
         return {
             name: "connecting" if state == "listening" and not self._adapters[name].listening else state
@@ -96,12 +98,12 @@ class Platforms:
 
     @property
     def listening(self) -> bool:
-        """Whether messages come in from any platform, here or in another process that this one stands by."""
+        """Messages arrive from some platform, here or in another process for which this one stands by."""
         return not {"listening", "standing by"}.isdisjoint(self.state.values())
 
     @property
     def ready(self) -> bool:
-        """Whether messages come in from each platform, here or in another process that this one stands by."""
+        """Messages arrive from every platform, here or in another process for which this one stands by."""
         return bool(self.state) and all(state in ("listening", "standing by") for state in self.state.values())
 
     @property
@@ -111,11 +113,11 @@ class Platforms:
 
     @property
     def shards(self) -> dict[str, dict[str, str]]:
-        """Platform → its shards and how each is, where it listens on shards."""
+        """Platform → its shards and the state of each, if it listens on shards."""
         return {name: dict(one.shards) for name, one in self._adapters.items() if isinstance(one, Sharded)}
 
     def entrance(self, name: str) -> Entrance | None:
-        """Where what a platform posts to the public address comes in; None where it takes nothing in that way now."""
+        """Return the entrance for a platform's requests to the public address; None if it accepts none now."""
         return self._adapters[name].entrance
 
     def surface(self, target: ReplyTarget) -> Surface:
@@ -129,13 +131,13 @@ class Platforms:
         return self.rights.watch(self._adapters[target.platform].surface(target), target)
 
     async def fetch(self, platform: str, source: str, into: BinaryIO, most: int) -> Enclosure | None:
-        """Write a file that came with a message into `into`; returns and raises as `Adapter.fetch`."""
+        """Write a message's file into `into`; returns and raises as `Adapter.fetch`."""
         if platform not in self._open:
             raise Unreachable(f"{platform} is not connected")
         return await self.rights.noting(platform, "fetch", self._adapters[platform].fetch(source, into, most))
 
     def earlier(self, message: MessageSent) -> Earlier | None:
-        """Return the lookup of the messages before this one; None if there are none.
+        """Return the loader of the messages before this one; None if there are none.
 
         Raises:
             Unreachable: the platform is not in use, or not logged in.
@@ -154,12 +156,12 @@ class Platforms:
         """Keep every platform listening until `leave` is set or all are off for good.
 
         Args:
-            resume: called once per platform when it is logged in, before it takes anything in.
-            leave: set when surfaces are not needed any more; adapters are left only then.
-            off: called when a platform turns out to be of no use in this run.
+            resume: called once per platform when it is logged in, before it receives anything.
+            leave: set when surfaces are no longer needed; adapters are left only then.
+            off: called when a platform turns out to be unusable in this run.
 
         Raises:
-            SettingsError: not one platform can be used as configured, or other processes are another bot.
+            SettingsError: no platform can be used as configured, or other processes are another bot.
         """
         async with asyncio.TaskGroup() as group:
             for name, adapter in self._adapters.items():
@@ -170,11 +172,11 @@ class Platforms:
 
     @property
     def _refused(self) -> str:
-        """Why the last platform is off, when all of them are; else empty."""
+        """Return why the last platform is off, if all are; otherwise empty."""
         return self._last_off if all(state.startswith("off: ") for state in self._state.values()) else ""
 
     async def stop_receiving(self) -> None:
-        """Stop taking in for good; surfaces go on working. A platform that is not logged in is given up."""
+        """Stop receiving for good; surfaces keep working. A platform that is not logged in is given up."""
         self._quiet = True
         for name, task in self._kept.items():
             if name not in self._open:
@@ -192,7 +194,7 @@ class Platforms:
         leave: asyncio.Event,
         off: Callable[[str], Awaitable[None]],
     ) -> None:
-        """One platform: log in (again and again while it cannot be reached), receive, leave."""
+        """Run one platform: log in (again and again while it cannot be reached), receive, leave."""
         backoff = Backoff(self._clock)
         while not (leave.is_set() or self._quiet):
             try:
@@ -210,7 +212,7 @@ class Platforms:
             except SettingsError as error:
                 self._state[name], self._last_off = f"off: {error}", str(error)
                 self._open.discard(name)
-                if not self._refused:  # the last one is told by whoever starts this
+                if not self._refused:  # the starter reports the last one
                     log.error("%s is off: %s", name, error)
                 await off(name)
                 self._try_over(name)
@@ -229,8 +231,8 @@ class Platforms:
         resume: Callable[[str], Awaitable[None]],
         leave: asyncio.Event,
     ) -> None:
-        """Take up what is unfinished, then listen, and begin again whatever goes wrong: running turns of this platform
-        write through the same adapter, which is not left for it.
+        """Resume unfinished turns, then listen; listen again after any error. The adapter is not left for that: running
+        turns of this platform write through it.
 
         Raises:
             SettingsError: the platform cannot be used as configured.
@@ -255,7 +257,7 @@ class Platforms:
             await self._pause(backoff, leave)
 
     async def _listen(self, name: str, adapter: Adapter, deliver: Deliver) -> None:
-        """Listen until that comes to its end in order, or is not wanted any more."""
+        """Listen until that ends in order, or is no longer wanted."""
         if self._quiet:
             return
         task = self._listening[name] = asyncio.create_task(
@@ -270,7 +272,7 @@ class Platforms:
                 raise
 
     async def _listen_alone(self, name: str, adapter: Adapter, deliver: Deliver) -> None:
-        """Listen, where the platform lets one program do so when no other process does; never if others receive."""
+        """Listen; if the platform lets one program listen, when no other process does; never if others receive."""
         if not self._role.receives:
             self._state[name] = "standing by"
             await asyncio.Future()
@@ -294,7 +296,7 @@ class Platforms:
 
     @asynccontextmanager
     async def _resumed(self, lock: str, adapter: Adapter) -> AsyncIterator[None]:
-        """Receive what came since another process listened, and leave to the next one what it needs for that."""
+        """Receive the messages since another process listened, and leave the next one what it needs for that."""
         sessions = self._sessions
         if sessions is None or not isinstance(adapter, Resuming):
             yield
@@ -303,7 +305,7 @@ class Platforms:
 
         async def leave(left: str) -> None:
             while True:
-                # A second old: what arrived before has been stored by then.
+                # A second old: what arrived before is stored by then.
                 session = adapter.session
                 await self._clock.sleep(LOOK_SECONDS)
                 if session != left:
@@ -325,7 +327,7 @@ class Platforms:
             self.tried.set()
 
     def _failed(self, name: str, error: Exception) -> None:
-        """Note and log why a platform does not receive now."""
+        """Note and log why a platform receives nothing now."""
         self._try_over(name)
         self._metrics.connections_lost.add(name)
         if not isinstance(error, BotError):
@@ -333,9 +335,9 @@ class Platforms:
             self._warnings.warn(f"{name} failed, trying again: {origin_of(error)}")
             return
         self._state[name] = f"unreachable: {error}"
-        # The adapter has logged it, with what helps.
+        # The adapter has logged it, with the fix.
         if not isinstance(error, Contested):
-            self._warnings.warn(f"{name} does not receive now, trying again: {error}")
+            self._warnings.warn(f"{name} receives nothing now, trying again: {error}")
 
     @staticmethod
     async def _pause(backoff: Backoff, leave: asyncio.Event) -> None:

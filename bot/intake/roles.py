@@ -1,4 +1,4 @@
-"""What a process does of receiving and answering, and whether another one does the rest."""
+"""This process's role in receiving and answering, and whether another process has the other one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tools.contract.base import Json
 log = logging.getLogger(__name__)
 
 _TOOLS = "tools"
-"""Under which name processes that answer leave the names of their tools."""
+"""The name under which answering processes publish their tools' names."""
 
 
 def find_lack(roles: Collection[Role]) -> str:
-    """Return what no process with these roles does, in a sentence; empty if all is done."""
+    """Return the sentence about the work that no process with these roles does; empty if all is done."""
     if not any(role.answers for role in roles):
         return (
             "no process answers: what people write is stored, and waits for a `parley run` or `parley run --only turns`"
@@ -30,30 +30,30 @@ def find_lack(roles: Collection[Role]) -> str:
 
 
 class Members(Sessions, Protocol):
-    """The processes that share the database, as one of them knows them."""
+    """The processes on the database, as one of them knows them."""
 
     role: Role
 
     def report(self, listens: str) -> None:
-        """Let the others know from which platforms this process receives now."""
+        """Publish the platforms from which this process receives now."""
         ...
 
     async def roles(self) -> Collection[Role]:
-        """Return the roles of the processes that are alive.
+        """Return the roles of the living processes.
 
         Raises:
-            StoreError: that cannot be known now.
+            StoreError: it cannot be determined now.
         """
         ...
 
 
 class Roles:
-    """This process's role, and what no process does; one object for the process."""
+    """This process's role, and the missing ones; one object for the process."""
 
     def __init__(self, clock: Clock, members: Members | None, list_tools: Callable[[], Iterable[str]] = tuple) -> None:
         """
         Args:
-            members: None where there is this process alone, which does everything.
+            members: None if this process is alone and does everything.
             list_tools: returns the names of this process's tools.
         """
         self._clock = clock
@@ -62,26 +62,26 @@ class Roles:
         self._told_tools = ""
         self.role = Role.ALL if members is None else members.role
         self.lack = ""
-        """What no process does, in a sentence; empty if all is done."""
+        """The sentence about the work that no process does; empty if all is done."""
 
     @property
     def state(self) -> dict[str, Json]:
-        """What `/ready` and `/state` tell of it."""
+        """Its part of `/ready` and `/state`."""
         told: dict[str, Json] = {"role": str(self.role)}
         return told | {"lack": self.lack} if self.lack else told
 
     async def list_tools(self) -> tuple[str, ...]:
-        """Return the names of the tools with which questions are answered, by this process or by others.
+        """Return the names of the tools that answer questions, in this process or in others.
 
         Raises:
-            StoreError: that cannot be known now.
+            StoreError: it cannot be determined now.
         """
         if self._members is None or self.role.answers:
             return tuple(self._list_tools())
         return tuple((await self._members.recall(_TOOLS)).split())
 
     async def watch(self, platforms: Platforms) -> None:
-        """Tell the others what this process receives from, and the operator what nobody does, until cancelled."""
+        """Publish what this process receives, and report missing roles to the operator, until cancelled."""
         if self._members is None:
             return
         while True:
@@ -94,9 +94,9 @@ class Roles:
             await self._clock.sleep(LOOK_SECONDS)
 
     async def _tell_tools(self, members: Members) -> None:
-        """Leave the names of the tools for processes that have none, whenever they are others."""
+        """Publish the names of the tools for processes without tools, whenever they change."""
         if (tools := " ".join(self._list_tools())) != self._told_tools:
-            with suppress(StoreError):  # told with the next look
+            with suppress(StoreError):  # reported at the next check
                 await members.leave(_TOOLS, tools)
                 self._told_tools = tools
 
@@ -104,7 +104,7 @@ class Roles:
         try:
             lack = find_lack(await members.roles())
         except StoreError:
-            return  # what is known is of a second ago
+            return  # the known state is a second old
         if lack != self.lack:
             if lack:
                 log.warning("%s", lack)

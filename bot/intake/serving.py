@@ -1,7 +1,7 @@
-"""Serve the places that this process is given, where several processes share one database.
+"""Serve the places assigned to this process, if several processes share one database.
 
-Whoever receives a delivery stores it; the process that serves its place finds it there, by a hint or within a second,
-and handles it in the order of intake.
+The process that receives a delivery stores it; the process that serves its place finds it, by a hint or within a
+second, and handles it in the order of intake.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from bot.store import InboxRow, InboxState, Store
 log = logging.getLogger(__name__)
 
 IDLE_SECONDS = 30.0
-"""How long a place is kept without anything to do there: the next question of a conversation finds its process."""
+"""How long an idle place is kept, so that the next question of a conversation finds its process."""
 HELD_SECONDS = 600.0
-"""The same while something of the place lives in this process alone, as the variables of `run_python` do."""
+"""The same if some of the place's state exists only in this process, as variables of `run_python`."""
 
 
 @dataclass(slots=True)
 class _Served:
-    """A place that is served here."""
+    """A place served here."""
 
     busy_at: float
-    """The monotonic time at which something was to be done there last."""
+    """The monotonic time of its last work."""
     came: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when there may be something new."""
     taken: set[int] = field(default_factory=set)
-    """Rows that were taken up and have not ended."""
+    """Rows that were taken and have not ended."""
 
 
 class Serving:
-    """Finds what is to be done in places; one object for the process."""
+    """Finds the work in places; one object for the process."""
 
     def __init__(
         self,
@@ -52,9 +52,9 @@ class Serving:
     ) -> None:
         """
         Args:
-            take_up: handles a row after what its chat sent before; True: a former process may have begun with it.
-            hand_over: ends what runs in a place, so that another process can go on with it.
-            held: returns the chats of which something lives in this process alone.
+            take_up: handles a row after the chat's earlier ones; True: a former process may have begun it.
+            hand_over: ends the running turns of a place, so that another process can continue them.
+            held: returns the chats with state that exists only in this process.
         """
         self._store = store
         self._settling = settling
@@ -67,31 +67,31 @@ class Serving:
         self._platforms: set[str] = set()
 
     def enter(self, platform: str) -> None:
-        """Serve places of a platform: it is logged in."""
+        """Serve places of a platform, which is logged in."""
         self._platforms.add(platform)
         for here in self._places.values():
             here.came.set()
 
     def leave(self, platform: str) -> None:
-        """Handle nothing more in places of a platform."""
+        """Stop handling rows in places of a platform."""
         self._platforms.discard(platform)
 
     def hint(self, place: str) -> bool:
-        """Look for something new in a place now; False if it is not served here."""
+        """Check a place for something new now; return False if it is not served here."""
         if (here := self._places.get(place)) is None:
             return False
         here.came.set()
         return True
 
     async def serve(self, place: str) -> None:
-        """Handle what is stored of a place, in its order, until it has been idle; see `Ownership.run`."""
+        """Handle the stored rows of a place, in order, until it has been idle; see `Ownership.run`."""
         here = self._places[place] = _Served(self._clock.monotonic())
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch(), name="places")
         try:
             await self._serve(place, here)
         except BaseException:
-            # Also where it is only served anew: what runs would be taken up a second time beside itself.
+            # Also if it is only served again: otherwise running rows would be taken a second time.
             await self._hand_over(place)
             raise
         finally:
@@ -117,7 +117,8 @@ class Serving:
                 await backoff.wait()
                 continue
             backoff.reset()
-            # What a former process was busy with, and what waited behind it there, was let in by that process.
+            # Rows that a former process was working on, and those that waited behind them, were admitted by that
+            # process.
             left |= {row.chat for row in rows if first and row.state == InboxState.RUNNING}
             for row in rows:
                 self._take_up(row, first and row.chat in left)
@@ -144,7 +145,7 @@ class Serving:
         return HELD_SECONDS if held else IDLE_SECONDS
 
     async def _watch(self) -> None:
-        """Look for what no hint told of: for all places at once, as thousands may be served."""
+        """Look for rows without a hint: for all places at once, as thousands may be served."""
         while True:
             await self._clock.sleep(LOOK_SECONDS)
             try:

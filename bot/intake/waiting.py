@@ -1,6 +1,6 @@
-"""A receipt for who waits: a sign on the message itself from when it is queued until its turn begins.
+"""The receipt for a waiting message: a sign on the message itself until its turn begins.
 
-It is shown only with calls that no answer needs, and taken away likewise, so it may be late; it never holds a turn up.
+It is added and removed only with calls that no answer needs, so it may be late; it never delays a turn.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from tools.programs.cancelling import Contained
 log = logging.getLogger(__name__)
 
 LOOK_AGAIN = 0.5
-"""Seconds until it is tried again where others need the calls."""
+"""Seconds until the next try if others need the calls."""
 PATIENCE = 300.0
-"""Seconds after which a receipt that could not be taken away stays."""
+"""Seconds after which a receipt that could not be removed stays."""
 MOMENT = 1.0
-"""Seconds that lines have to go when a process ends."""
+"""Seconds for removing lines when a process ends."""
 MOST_AT_ONCE = 500
-"""Receipts in all chats; who waits beyond that waits without one."""
+"""Receipts in all chats; further messages wait without one."""
 _SHOWN = 60
-"""Characters of a message that a line about it repeats."""
+"""Characters of a message that a line about it quotes."""
 
 
 class WaitingSigns:
-    """Shows who waits that the message arrived; one for the process."""
+    """Shows the writer of a waiting message that it arrived; one for the process."""
 
     def __init__(self, pacer: Pacer, clock: Clock, surface: Callable[[MessageSent], Surface]) -> None:
         self._pacer = pacer
@@ -53,12 +53,12 @@ class WaitingSigns:
         self._surface = surface
         self._tasks: dict[asyncio.Task[None], ChatId] = {}
         self._lines: dict[asyncio.Task[None], Callable[[], None]] = {}
-        """Those that keep a line, each with what has it taken away."""
+        """The tasks that keep a line, each with the function that removes it."""
 
     def show(self, message: MessageSent, language: str) -> Callable[[], None]:
-        """Show that `message` waits, soon; call what is returned when its turn begins."""
+        """Show soon that `message` waits; call the returned function when its turn begins."""
         begun = asyncio.Event()
-        # Where the platform shows by itself that an answer is on its way, that is the receipt.
+        # If the platform itself shows that an answer is coming, that is the receipt.
         if not message.awaited and len(self._tasks) < MOST_AT_ONCE:
             task = self._start(message.chat, self._keep(message, language, begun))
             if not message.message_id:
@@ -66,13 +66,13 @@ class WaitingSigns:
         return begun.set
 
     def take_away(self, message: MessageSent) -> None:
-        """Take away what a former process may have shown on a message."""
+        """Remove the sign that a former process may have put on a message."""
         if message.message_id and len(self._tasks) < MOST_AT_ONCE:
             self._start(message.chat, self._sign(message, False, lambda: True))
 
     async def suspend(self, within: str) -> None:
-        """Show nothing more on a platform or in a place. Lines go, where that can be done in a moment: nobody else
-        knows them. Signs on messages stay, which a next process takes away."""
+        """Show nothing more on a platform or in a place. Lines are removed if that takes only a moment: nobody else
+        knows them. The next process removes signs on messages."""
         await self._end([task for task, chat in self._tasks.items() if is_within(chat, within)])
 
     async def close(self) -> None:
@@ -116,7 +116,7 @@ class WaitingSigns:
             return
         if not message.quote_question:
             return
-        # Nobody else sees a slash command, so there is no message to put a sign on: one line names it.
+        # Nobody else sees a slash command, so there is no message for a sign: one line names it.
         text = clean_untrusted(" ".join(message.text.split()))
         words = escape(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
         surface = self._surface(message)
@@ -135,7 +135,7 @@ class WaitingSigns:
         cost = surface.receipt_cost(waits)
         if cost is None:
             return False
-        # Where the platform closed the chat, nothing is called there, also what would not count as a message.
+        # Do not call a closed chat at all, not even with a call that would not count as a message.
         post = post_cost(surface)
 
         def may() -> bool:
@@ -150,7 +150,7 @@ class WaitingSigns:
         wanted: Callable[[], bool],
         may: Callable[[], bool] = lambda: True,
     ) -> bool:
-        """Make a call as soon as nobody else needs it; False when it was not wanted any more by then."""
+        """Make a call as soon as nobody else needs it; return False if it was no longer wanted by then."""
         until = self._clock.monotonic() + PATIENCE
         while wanted() and self._clock.monotonic() < until:
             if may() and (grant := self._pacer.take(cost)):

@@ -92,7 +92,7 @@ def write_card(
     told = cast("dict[str, Json]", _masked(dict(arguments), language))
     shown, cut = _listed(told, language)
     parts = [say("approval_head_outside" if outside else "approval_head", language, name=_named(name)), shown]
-    if host:  # # other letters can look like a host that the person knows
+    if host:  # other letters can look like a host that the person knows
         parts.append(f"🌐 `{host}`")
     if changed or not_up:
         parts.insert(0, say("approval_changed" if changed else "approval_not_up", language, name=_named(name)))
@@ -241,7 +241,7 @@ def _said(value: Json, language: str) -> str:
 def _as_code(shown: str) -> str:
     """Return an exact text as code, in the line or in a block below it, which nothing in it can end."""
     if len(shown) <= _INLINE_CHARS and not _NEEDS_BLOCK.search(shown):
-        # # Markdown drops spaces at the ends of code.
+        # Markdown drops spaces at the ends of code.
         inner = shown.strip(" ")
         before, after = len(shown) - len(shown.lstrip(" ")), len(shown) - len(shown.rstrip(" "))
         blank = _name_sign(" ")

@@ -100,7 +100,7 @@ class Attachments:
             except Closed:
                 raise
             except RateLimited as error:
-                # # It is surely not there, so the next process may post it.
+                # It is surely not there, so the next process may post it.
                 await self._delivery.save_file(number, file, ref=None, state=PageState.GONE, nonce=nonce)
                 until = self._clock.monotonic() + error.retry_after
                 if until - since > PATIENCE:
@@ -109,7 +109,7 @@ class Attachments:
                 self._give_up(file, "file_too_large", error)
                 return
             except (Unrenderable, Unreachable, MessageGone) as error:
-                # # Also if only files are forbidden; if nothing can be written, there is no notice either.
+                # Also if only files are forbidden; if nothing can be written, there is no notice either.
                 self._give_up(file, "file_failed", error)
                 return
             except DeliveryError as error:

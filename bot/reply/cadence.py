@@ -40,7 +40,7 @@ class Cadence:
         self._grant: Grant | None = None
         self._number = 0  # the page it is for
         self._needed = True  # as soon as there is room
-        self._only_begins = False  # # it is a post that must not contain the whole text
+        self._only_begins = False  # it is a post that must not contain the whole text
         self.visible = asyncio.Event()
         """Set once something of it is visible."""
 
@@ -70,7 +70,7 @@ class Cadence:
                 return True
             if not self._may_be_in_pieces:
                 return False
-            # # No edit will be left for its end: the text shown now stays for good, and further messages follow.
+            # No edit will be left for its end: the text shown now stays for good, and further messages follow.
             self._pacer.show_in_pieces(self.reader, self._posts)
         sentences = self._pages.sentences(number)
         return bool(sentences) and (not number or seconds_to_read(sentences) >= PIECE)
@@ -82,7 +82,7 @@ class Cadence:
             TooLong, Unrenderable: as in `Surface.draw`.
         """
         page = self._pages.page(number)
-        if not page.final:  # # it is drawn when its call is granted; drawn now, it would be drawn twice
+        if not page.final:  # it is drawn when its call is granted; drawn now, it would be drawn twice
             return self._surface.cost(self.sample, shown.stands.ref)
         drawn = shown.draw(page, self._surface)
         return CallCost() if drawn == shown.stands.drawn else self._surface.cost(drawn, shown.stands.ref)

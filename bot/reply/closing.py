@@ -112,7 +112,7 @@ async def end_with(words: str, pages: PageSet, surface: Surface, pacer: Pacer, c
     now, page, ref = pages.now(number), pages.page(number), pages.refs[number]
     if words:
         page = replace(page, status=(Status(words),), final=False)
-    else:  # # the text since then may be the part that cannot be shown
+    else:  # the text since then may be the part that cannot be shown
         page = replace(now.stands.page or page, status=(), final=True)
     try:
         with Contained(DeliveryError):

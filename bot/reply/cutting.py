@@ -17,7 +17,7 @@ _MARKER = re.compile(r"\n[ \t>]*(?:\d{1,9}[.)]|[-+*]|\#{1,6})[ \t]*")
 _LONGEST_MARKER = 32
 _WORD = re.compile(r"\s+|[，、：。！？；…][”’」』）】》*_]*")
 
-# # Units that a cut should not split. Each alternative is bounded, so a page of openers stays linear.
+# Units that a cut should not split. Each alternative is bounded, so a page of openers stays linear.
 _UNIT = re.compile(
     r"""
       (?<!`)(?P<tick>`++).{1,600}?(?<!`)(?P=tick)(?!`)                          # inline code
@@ -69,7 +69,7 @@ def sentence_end(text: str, floor: int) -> int:
 
     If many words make no sentence, as in lists and code, it is the end of the last line, or else of the last word.
     """
-    # # A character after the last may belong to the same number, address or character.
+    # A character after the last may belong to the same number, address or character.
     ends = [at for at in _ends(_SENTENCE, text, floor, len(text)) if at < len(text)]
     if ends or len(text) - floor < _NO_SENTENCE:
         return ends[-1] if ends else 0
@@ -179,7 +179,7 @@ def find_cut(page: str, floor: int, length: int, measure: Callable[[str], int], 
         return Cut(at, Border("", ""))
     border = border_at(page, at, room, following)
     while border.closer and at > floor + 1 and measure(page[:at]) + measure(border.closer) > length:
-        # # The limit is in a line that is a fence only because it is cut.
+        # The limit is in a line that is a fence only because it is cut.
         at = max(boundary_before(page, min(limit - len(border.closer), at - 1), floor), floor + 1)
         border = border_at(page, at, room, page[at])
     return Cut(at, border)
@@ -268,7 +268,7 @@ def _scan(page: str, floor: int, limit: int) -> _Candidates:
                 found.block = start
         if kind is Kind.FENCE_OPEN and scanner.fence is not None:
             code_limit = limit - len(scanner.fence.closer) - 1
-        if kind is not Kind.BLANK or before is not Kind.HEADING:  # # a heading stays with its section
+        if kind is not Kind.BLANK or before is not Kind.HEADING:  # a heading stays with its section
             before = kind
         previous = line
         start = end

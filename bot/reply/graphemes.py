@@ -15,7 +15,7 @@ _FLAG_HALVES = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
 @lru_cache(maxsize=1)
 def _cluster() -> Any:
-    # # Loaded for the first text that needs it: most cuts are between two ASCII letters.
+    # Loaded for the first text that needs it: most cuts are between two ASCII letters.
     import regex
 
     return regex.compile(r"\X")
@@ -34,12 +34,12 @@ def boundary_before(text: str, position: int, floor: int = 0) -> int:
         return len(text)
     start = position
     least = max(floor, position - _LOOKBACK)
-    # # An ASCII character begins a grapheme, except after characters of rare scripts; at the place itself this must be
+    # An ASCII character begins a grapheme, except after characters of rare scripts; at the place itself this must be
     # certain.
     while start > least and not (text[start].isascii() and (start < position or _apart(text, start))):
         start -= 1
     if start > floor and text[start] in _FLAG_HALVES:
-        # # A flag is two of these, so every other border counts.
+        # A flag is two of these, so every other border counts.
         head = text[floor:start]
         start -= (len(head) - len(head.rstrip(_FLAG_HALVES))) % 2
     if start == position:

@@ -205,7 +205,7 @@ class Replies:
         return ReplyButtons.of_answer(turn, language, speaks=self._speaks) if self._has_buttons(question) else None
 
     def _has_buttons(self, question: MessageSent | None) -> bool:
-        # # If the target expires, a press could not be answered. An export is not an answer that could be regenerated
+        # If the target expires, a press could not be answered. An export is not an answer that could be regenerated
         # or rated.
         return self._buttons and question is not None and question.command != "export" and self.can_ask(question)
 

@@ -145,7 +145,7 @@ class PageNow:
             case Stage.DELETED | Stage.LOST:
                 self.stage = stage
             case Stage.GONE:
-                # # What nobody waits for is not posted again, so nothing appears twice.
+                # What nobody waits for is not posted again, so nothing appears twice.
                 self.stage, self.stands = Stage.LOST if self.calm or self.tries.gone else stage, NOTHING
                 self.tries.gone = True
             case _:
@@ -197,7 +197,7 @@ class PageNow:
         """Forget its message: it is posted again."""
         self.read = self.stands.page.body if self.stands.page is not None else None
         self.become(Stage.UNPOSTED)
-        # # Under the former name a platform would return the former message.
+        # Under the former name a platform would return the former message.
         self.nonce += f"-{name}"
 
     def held_back(self, error: DeliveryError) -> float:

@@ -181,7 +181,7 @@ class PageSet:
             body = max(self.sentences(number), stands, key=len)
         elif (
             live and not self.status and not self.stands_still
-        ):  # # while a tool runs the last word counts as complete, too
+        ):  # while a tool runs the last word counts as complete, too
             body = body[: max(len(whole_words(body)), len(stands))]
         status = tuple(Status(line) for line in self.status.values()) if last and not grows else ()
         return Page(
@@ -239,7 +239,7 @@ class PageSet:
         for number in self._growing():
             ref, page = (stands := self.now(number).stands).ref, stands.page
             if ref is not None and ref.form != GROWS and page is not None and not page.final:
-                self.end_piece(number)  # # it could only be posted, or had to be edited
+                self.end_piece(number)  # it could only be posted, or had to be edited
         number = -1
         while True:
             number += 1
@@ -256,7 +256,7 @@ class PageSet:
             page = self.page(number)
             if shown is not None and shown.stands.page == page and number != self.fading:
                 continue
-            # # An earlier process's message stays as it is until there is text to replace it.
+            # An earlier process's message stays as it is until there is text to replace it.
             return None if is_blank(page) or (self.begins(number) and not worth_showing(page)) else number
 
     def begins(self, number: int) -> bool:

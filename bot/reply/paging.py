@@ -247,7 +247,7 @@ class Paginator:
         """Seal pages until there are `count` or the rest fits on one; the first at `length`, `once` in any case."""
         rest = "".join(self._open)
         position = 0
-        # # A page looks at most this far: itself, and as much again to see whether a table fits on the next.
+        # A page looks at most this far: itself, and as much again to see whether a table fits on the next.
         window = 2 * self._length + 1024
         while (self._size > self._length and len(self._sealed) < count) or once:
             once = False
@@ -296,7 +296,7 @@ _UNSEEN: Final = " \n\t`*_~|>#=-:"
 
 def beginning(page: Page, buttons: tuple[Button, ...] = ()) -> Page:
     """Return the page without its last word, as a first post that is not the whole text, with these buttons."""
-    body = page.body.rstrip(_UNSEEN)  # # the end of a code block is not a visible word
+    body = page.body.rstrip(_UNSEEN)  # the end of a code block is not a visible word
     cut = max(body.rfind(" "), body.rfind("\n"))
     if cut <= 0:
         cut = len(body) - 1 if len(body) > 3 else len(body)

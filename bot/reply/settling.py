@@ -100,7 +100,7 @@ class Settling:
         """Show an ended turn's reply again, if it is due."""
         if due is None:
             return
-        # # Replies that were never completely shown are shown in the order of their turns.
+        # Replies that were never completely shown are shown in the order of their turns.
         before = [one.task for one in self._tasks.values() if one.chat == chat and not (one.stale or due.stale)]
         if (waiting := self._tasks.get(turn)) is not None:
             waiting.task.cancel()
@@ -127,10 +127,10 @@ class Settling:
         unsettled = await self._store.turns.list_unsettled(within)
         for turn, chat, at, ended in unsettled:
             if turn not in self._tasks:
-                # # The clock may have been changed meanwhile: nothing waits longer than the longest pause.
+                # The clock may have been changed meanwhile: nothing waits longer than the longest pause.
                 now = self._clock.wall()
                 seconds, stale = min(max(0.0, at - now), LONGEST_PAUSE), at - ended < SETTLED
-                # # Unfinished replies there come first.
+                # Unfinished replies there come first.
                 seconds = max(seconds, SOON[0]) if stale else seconds
                 self.begin(turn, chat, Due(seconds, stale, at, max(0.0, now - ended)))
         return bool(unsettled)
@@ -172,7 +172,7 @@ class Settling:
 
     async def _settle(self, turn: int, due: Due, before: Collection[asyncio.Task[None]]) -> None:
         began = self._clock.monotonic()
-        # # From the last edit of a former text to the last of this one there is at least SETTLED.
+        # From the last edit of a former text to the last of this one there is at least SETTLED.
         times, settled = [due.seconds], SETTLED - due.ended
         if due.stale:
             times += [at for at in (SOON[1] - due.ended, settled) if at > due.seconds]
@@ -205,7 +205,7 @@ class Settling:
         """
         record = await self._store.turns.load_shown(turn)
         if record is None:
-            return None  # # its chat was deleted
+            return None  # its chat was deleted
         async with self._replies.again(self._surface(record.target), record, calm=calm) as reply:
             pass
         if reply.owed is not None:

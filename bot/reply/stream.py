@@ -114,10 +114,10 @@ class ReplyStream:
         begun = {number: file.ref for number, file in (attached or {}).items() if file.state != PageState.GONE}
         self._attachments = Attachments(surface, pacer, delivery, clock, turn=turn, begun=begun)
         self._dead = ""
-        self.edits = 0  # # posts and edits that the platform accepted
-        self._closed = False  # # the platform accepts nothing for so long that progress does not wait for it
+        self.edits = 0  # posts and edits that the platform accepted
+        self._closed = False  # the platform accepts nothing for so long that progress does not wait for it
         self._owed: Closed | None = None
-        self._calling = asyncio.Lock()  # # held while a call may change messages
+        self._calling = asyncio.Lock()  # held while a call may change messages
         self._wanted = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
 
@@ -137,7 +137,7 @@ class ReplyStream:
         finally:
             self._writer.cancel()
             await asyncio.gather(self._writer, self._sign.close(), return_exceptions=True)
-            # # Cancelled tasks keep their frames, which keep this object: breaking the circle frees all at once.
+            # Cancelled tasks keep their frames, which keep this object: breaking the circle frees all at once.
             self._writer = None
             self.cadence.end()
 
@@ -284,7 +284,7 @@ class ReplyStream:
             if self._delayed is not None:
                 await self._end_with(self._delayed(error.until - self._clock.monotonic()))
         except Exception:
-            # # Its turn fails; remove the statuses that say somebody is working.
+            # Its turn fails; remove the statuses that say somebody is working.
             await self._end_with("")
             raise
 
@@ -371,7 +371,7 @@ class ReplyStream:
     async def _call(self, number: int, shown: PageNow, cost: CallCost, grant: Grant) -> None:
         """Show page `number`, now that its call is granted."""
         self.cadence.granted()
-        # # Text came since then: the page may be gone or blank, or need another call.
+        # Text came since then: the page may be gone or blank, or need another call.
         gone = not self._pages.exists(number) or is_blank(self._pages.page(number))
         if gone or self._fresh.page is not None or self.cadence.costs_otherwise(number, shown, cost):
             grant.made = False
@@ -402,7 +402,7 @@ class ReplyStream:
             tries.since = self._clock.monotonic()
         posts = not cost.passes and (at is None or passed)
         if posts and self._begins_only(cost) and not tries.gone and not tries.renewed:
-            # # A message replaces something that disappears, though it is not complete yet.
+            # A message replaces something that disappears, though it is not complete yet.
             page = self._pages.beginning(number, final=self._surface.limits.passing_seconds > 0)
             drawn = self._surface.draw(page)  # beside what was drawn last, which is the whole one
         else:

@@ -49,7 +49,7 @@ class TypingSign:
         self.stop()
         if self._keeping is not None:
             await asyncio.gather(self._keeping, return_exceptions=True)
-            # # A cancelled task keeps its frames, which keep what it waited for.
+            # A cancelled task keeps its frames, which keep what it waited for.
             self._keeping = None
         if self._stands and self._surface.limits.typing_stays:
             self._stands = False
@@ -60,7 +60,7 @@ class TypingSign:
         cost, post = self._surface.cost(None, None), post_cost(self._surface)
         await self._clock.sleep(TYPING_AFTER)
         while wanted():
-            # # A platform that accepts no page now accepts no sign either.
+            # A platform that accepts no page now accepts no sign either.
             if self._pacer.opens_at(post) <= self._clock.monotonic() and (sign := self._pacer.take(cost, closes=post)):
                 self._stands = True
                 with suppress(RateLimited):

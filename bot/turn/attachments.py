@@ -125,7 +125,7 @@ class AttachmentReader:
             StoreError: the store fails now.
         """
         every = enclosed_in(question)
-        # # A former process's transcript is stored with the question, and paid for.
+        # A former process's transcript is stored with the question, and paid for.
         brought = {id(one): one if one.heard else self._listener.look(_anew(one)) for one in every}
         wanted = [one for one in every if _can_be_brought(brought[id(one)])][:MOST_BROUGHT]
         known: dict[int, Enclosure] = {}
@@ -216,7 +216,7 @@ class AttachmentReader:
                 if one.kind in AUDIBLE:
                     heard = await self._listener.listen(path, one, str(question.chat))
                     return replace(heard, text=self._redact(heard.text))
-                # # A picture sent as a file, to keep its quality, is shown, too.
+                # A picture sent as a file, to keep its quality, is shown, too.
                 seen = one.kind is EnclosureKind.PICTURE or is_picture(await asyncio.to_thread(_head_of, path))
                 text = "" if seen else await self._text_of(path, one)
                 content = await asyncio.to_thread(path.read_bytes)
@@ -226,14 +226,14 @@ class AttachmentReader:
                 return replace(_anew(one), problem=_problem(one, error))
         put, scope = self._store.files.put, str(question.chat)
         if not seen:
-            # # A secret that is cut off at the end cannot be recognised.
+            # A secret that is cut off at the end cannot be recognised.
             text = self._redact(text[: MOST_CHARS + _MARGIN])[: MOST_CHARS + 1]
             return replace(one, stored=await put(scope, one.name or "file", one.media_type, content), text=text)
         if made is None:
             log.info("%s: a so-called picture is left unread: models accept no such format", question.chat)
             return None
         media_type, shown = made
-        # # The sender's name for it may be that of another file in the chat.
+        # The sender's name for it may be that of another file in the chat.
         name = f"picture-{hashlib.sha256(content).hexdigest()[:12]}"
         if shown is not content:
             await put(scope, f"{name}-original{_ending(one)}", one.media_type, content)
@@ -257,7 +257,7 @@ class AttachmentReader:
             return await self._make(content, share)
         except (DocumentUnreadable, SandboxFailed) as error:
             if not fits:
-                # # The formats that models accept are known: without the library it is too large, or damaged.
+                # The formats that models accept are known: without the library it is too large, or damaged.
                 other = {Reason.EXTRA_MISSING: Reason.TOO_LARGE, Reason.UNKNOWN_KIND: Reason.DAMAGED}
                 reason = error.reason if isinstance(error, DocumentUnreadable) else None
                 raise DocumentUnreadable(other[reason]) if media_type and reason in other else error from error

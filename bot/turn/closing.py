@@ -73,7 +73,7 @@ class Closing:
         under = await footer.write_footer(
             self.store, turn, made.reasoning, language, self.redact, self.answers, draft.limits
         )
-        # # A person who was refused before a model began was not answered by any model.
+        # A person who was refused before a model began was not answered by any model.
         answered = isinstance(told, Finished) and bool(made.model)
         pictured = answered and any(one.content for one in draft.known.asked.pictures)
         unseen = say("pictures_unseen", language) if pictured and not self.models.sees(made.model) else ""
@@ -88,7 +88,7 @@ class Closing:
             return Outcome(
                 TurnState.FAILED, note, outcome.detail, goes_on, withheld=outcome.sentence == "content_refused"
             )
-        # # Without an outcome nobody can read it any more.
+        # Without an outcome nobody can read it any more.
         cut = isinstance(outcome, Finished) and bool(outcome.cut)
         return Outcome(TurnState.DONE if outcome is not None else TurnState.STOPPED, note, goes_on=cut)
 

@@ -325,7 +325,7 @@ class Conversation:
     async def _answer(self, run: Run, known: Known, permit: Permit, named: NamedCall | None) -> None:
         """Resume from earlier attempts, ask the agent, show the answer, and close the turn."""
         draft = self._resume(run, known)
-        await asyncio.sleep(0)  # # no other chat waits for the whole of a long question
+        await asyncio.sleep(0)  # no other chat waits for the whole of a long question
         may_ask = self.replies.can_ask(run.question)
         task, briefing = await self._asking.make_task(draft, permit, named, may_ask=may_ask)
         speaks = False
@@ -419,7 +419,7 @@ class Conversation:
             reply.end_in_place()
             if why is EndReason.SHUTDOWN:
                 draft.write(say("shutdown", run.language))
-                # # In parallel: a locked database must not hide why the answer ends here.
+                # In parallel: a locked database must not hide why the answer ends here.
                 await asyncio.gather(self._take_back(run), reply.finish())
                 return None
             goes_on = any(part.strip() for part in draft.made.visible)

@@ -77,7 +77,7 @@ class EventTaker:
     def _text(self, draft: Draft, text: str) -> None:
         made = draft.made
         made.last_token = self.clock.monotonic()
-        # # The text between two passes is ours, and no model gets it as its own words.
+        # The text between two passes is ours, and no model gets it as its own words.
         said = text if made.current else text.removeprefix(GAP)
         draft.reply.clear_status()
         draft.say(said)
@@ -100,7 +100,7 @@ class EventTaker:
         passes, call = draft.made.passes, event.call
         position = [one.id for one in passes[-1].calls].index(call.id)
         spec = self.registry.spec(call.name)
-        # # An allowed call is allowed once, whatever the tool declares.
+        # An allowed call is allowed once, whatever the tool declares.
         once = event.allowed or bool(spec and spec.effects)
         await self.store.turns.start_call(draft.run.turn, call, passnumber=len(passes), position=position, effects=once)
         draft.reply.status(call.id, event.status)
@@ -124,7 +124,7 @@ def ends_stage(made: Progress, event: Event) -> bool:
         return False
     results = [(len(made.passes), call.id) in made.results for call in made.passes[-1].calls]
     if isinstance(event, PassEnded):
-        # # A call that starts before the end of its pass would be paid for and thrown away.
+        # A call that starts before the end of its pass would be paid for and thrown away.
         early, made.early = made.early, False
         return bool(results) and not early
     return bool(results) and all(results)

@@ -42,7 +42,7 @@ def format_of(head: bytes) -> str:
     for at, sign, ending in _SIGNS:
         if head[at : at + len(sign)] == sign:
             return ending if ending != "wav" or head[8:12] == b"WAVE" else ""
-    # # The head of an MPEG audio frame: eleven bits, then the layer; 0 is another format.
+    # The head of an MPEG audio frame: eleven bits, then the layer; 0 is another format.
     return "mp3" if head[:1] == b"\xff" and len(head) > 1 and head[1] & 0xE0 == 0xE0 and head[1] & 0x06 else ""
 
 

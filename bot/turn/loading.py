@@ -73,7 +73,7 @@ class Loading:
         """
         store, question = self.store, run.question
         async with self._starts:
-            # # In parallel they take one round trip to the store's threads. A turn that is only now opened has nothing
+            # In parallel they take one round trip to the store's threads. A turn that is only now opened has nothing
             # stored, whichever comes first.
             _, before, options, past, facts, payer = await asyncio.gather(
                 run.limits.count(lambda: store.turns.begin(run.turn, question.chat, question.sender.id)),
@@ -83,7 +83,7 @@ class Loading:
                 ChatFacts(store.facts, question).load_pinned(),
                 self.quotas.payer_for(question),
             )
-        # # A turn that has ended keeps its pages, but not its passes.
+        # A turn that has ended keeps its pages, but not its passes.
         if before.pages and not before.passes and await store.turns.load_shown(run.turn) is not None:
             return Known(before, options, past, facts, payer, question, user_entry(question), stands=True)
         model = options.model or self.models.name
@@ -92,7 +92,7 @@ class Loading:
         if replaced is not None and replaced.question.text != question.text and (replaced.later or before.passes):
             question = replace(question, before_change=replaced.question.text)
         pictures: tuple[Picture, ...] = ()
-        # # If the turn has ended meanwhile, or is given up, nothing more is fetched or paid.
+        # If the turn has ended meanwhile, or is given up, nothing more is fetched or paid.
         if run.limits.attempts and not run.limits.exceeded:
             with charge(payer):
                 # A token is four characters of English, and less than two of Chinese: about a quarter of the window.

@@ -53,7 +53,7 @@ class Merging:
         running = self.queue.find_running(run.question.chat)
         if running is not None and running.id == run.turn and running.gathers:
             if run.question.unfinished:
-                await self.clock.sleep(PART_SECONDS)  # # the next question replaces this one
+                await self.clock.sleep(PART_SECONDS)  # the next question replaces this one
             running.gathers = False
         running = self._running_of(run)
         if running is None or not await self._wants(run, Busy.COLLECT):
@@ -76,11 +76,11 @@ class Merging:
     async def steer(self, run: Run) -> list[UserEntry]:
         """Let the questions join that came meanwhile, if the chat wants it so; return their text for the model."""
         chat, told = run.question.chat, list[UserEntry]()
-        # # The queue is checked first: it is usually empty, and the chat's choice is in the database.
+        # The queue is checked first: it is usually empty, and the chat's choice is in the database.
         if self.queue.peek(chat) is None or self._running_of(run) is None or not await self._wants(run, Busy.STEER):
             return told
         while (following := self.queue.peek(chat)) is not None and following.question is not None:
-            # # Attachments are read and transcribed when a turn begins.
+            # Attachments are read and transcribed when a turn begins.
             if following.question.enclosed or not await self._join(run, following):
                 break
             told.append(user_entry(following.question))

@@ -52,7 +52,7 @@ class Running:
         """End here if the turn is to be handed over; see `Run.at_stage`."""
         if self.leaving:
             self.end(EndReason.HANDED_OVER)
-            await asyncio.sleep(0)  # # the cancellation arrives here, before anything new begins
+            await asyncio.sleep(0)  # the cancellation arrives here, before anything new begins
 
     def end(self, why: EndReason) -> None:
         """Ask it to end; it completes what is on screen and stores its progress."""
@@ -276,7 +276,7 @@ class TurnQueue:
                     self._speaking.setdefault(chat, []).append(running)
                 box.running = None
         finally:
-            # # No await between the last look at the mailbox and this, so nothing put meanwhile is stranded.
+            # No await between the last look at the mailbox and this, so nothing put meanwhile is stranded.
             box.running = box.worker = None
             self._boxes.pop(chat, None)
 

@@ -140,7 +140,7 @@ class Reminders:
             reply.append(self._text(due, language))
         told = f"(A reminder set earlier is due: {due.text})"
         entries: list[Entry] = [
-            # # A model wrote it: none of its addresses comes from a person.
+            # A model wrote it: none of its addresses comes from a person.
             UserEntry(told, due.origin, begins=len(told)),
             AssistantEntry(text=reply.text, origin=due.origin),
         ]

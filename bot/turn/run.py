@@ -79,7 +79,7 @@ async def finish(
     except asyncio.CancelledError:
         if run.ending() is not EndReason.STOPPED or state == TurnState.STOPPED:
             raise
-        # # There is nothing left to stop: the answer is complete and only waits to be shown.
+        # There is nothing left to stop: the answer is complete and only waits to be shown.
         uncancel()
         await finishing()
 

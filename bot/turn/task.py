@@ -59,14 +59,14 @@ class TaskMaker:
         decision = await self.approvals.decision_of(draft.run.turn, question)
         decided = decision.call if decision is not None else None
         first = decided or await self.offers.choose_first_call(question, permit, named)
-        # # Tools that were called before a restart, or are called first, must be in the offer.
+        # Tools that were called before a restart, or are called first, must be in the offer.
         forced = named.tool if named is not None else ""
         certain = [call.name for entry in passes for call in entry.calls]
         certain += [name for name in (first.name if first else "", forced) if name]
         told = (known.asked, *past.entries)
         certain += ["read_file"] if any(READ_ON in one.text for one in told if isinstance(one, UserEntry)) else []
         choice = await self.offers.choose_tools(question, permit, past.entries, certain, model.name)
-        await asyncio.sleep(0)  # # counting the tokens of a long question takes a moment, too
+        await asyncio.sleep(0)  # counting the tokens of a long question takes a moment, too
         briefing = self.briefings.assemble(
             question,
             known.asked,

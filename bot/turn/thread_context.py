@@ -88,7 +88,7 @@ class ThreadContext:
         quoted = question.quoted
         known = {question.message_id, quoted.message_id if quoted is not None and quoted.text.strip() else ""}
         found = [one for one in found if one.text.strip() and one.message_id not in known]
-        # # The bot's own messages since then are already in the history.
+        # The bot's own messages since then are already in the history.
         found = [one for one in found if not (since and one.from_bot)]
         found.sort(key=_order)
         kept = self._fit(found, model)

@@ -224,7 +224,7 @@ async def test_no_secret_is_written_when_no_platform_can_be_reached(
     await process.start()
 
     async with asyncio.timeout(PATIENCE):
-        while not all(f"{name} does not receive now" in process.said for name in ("telegram", "slack", "discord")):
+        while not all(f"{name} receives nothing now" in process.said for name in ("telegram", "slack", "discord")):
             await asyncio.sleep(0.02)
     pages = {}
     async with aiohttp.ClientSession() as session:

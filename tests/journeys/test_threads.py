@@ -154,7 +154,7 @@ async def test_a_thread_that_cannot_be_read_is_answered_without_and_said_so_once
         shown = [one for one in world.slack.screen.of("C1") if one.author == "bot"]
 
     assert len(shown) >= 2
-    lines = [one.getMessage() for one in caplog.records if "written before" in one.getMessage()]
+    lines = [one.getMessage() for one in caplog.records if "earlier messages" in one.getMessage()]
     assert len(lines) == 1
     assert ("channels:history" if trouble == "scope" else "this minute") in lines[0]
 

@@ -457,7 +457,7 @@ async def test_what_is_unfinished_on_a_platform_that_is_off_rests_until_it_is_ba
 
         assert not it.bot.dispatcher.queue.busy and not it.bot.dispatcher.queue.length
         assert await resting(it) == [("running", 0), ("new", 0)]
-        assert caplog.text.count("unfinished on telegram: 2,") == 1
+        assert caplog.text.count("unfinished on telegram: 2;") == 1
         assert (await it.bot.state())["resting"] == {"telegram": 2}
         it.bot.platforms._open.add("telegram")
         it.model.faults.clear()
@@ -490,7 +490,7 @@ async def test_a_start_names_what_waits_for_a_platform_that_it_does_not_have(
         await it.bot.store.intake.take_in(replace(elsewhere, chat=chat, target=target))
 
     async with rig() as it:
-        assert caplog.text.count("unfinished on slack: 1,") == 1
+        assert caplog.text.count("unfinished on slack: 1;") == 1
         assert await resting(it) == [("new", 0)]
 
 

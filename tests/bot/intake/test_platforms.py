@@ -238,7 +238,7 @@ async def test_what_fails_again_and_again_is_logged_at_once_and_then_counted(
 
     async with running(clock, down, metrics=metrics):
         assert [record.getMessage() for record in caplog.records] == [
-            "slack does not receive now, trying again: no network"
+            "slack receives nothing now, trying again: no network"
         ]
         await clock.advance(700)
 

@@ -123,8 +123,8 @@ class App:
         """Build access, quotas and the memory of notices that are sent once."""
         core = self.configuration.core
         self.access = Access(
-            self.store.access,
-            self._clock,
+            roles=self.store.access,
+            clock=self._clock,
             allow_all=core.allow_all,
             users=(*core.allowed_users, *self.people),
             chats=core.allowed_chats,
@@ -134,13 +134,13 @@ class App:
             people_in_groups=core.people_in_groups,
         )
         self.quotas = Quotas(
-            self.store.spending,
-            self._clock,
-            core,
-            self.configuration.limits,
-            Prices(read_prices(core.prices)),
-            self.access.is_admin_id,
-            self.metrics,
+            spending=self.store.spending,
+            clock=self._clock,
+            settings=core,
+            limits=self.configuration.limits,
+            prices=Prices(read_prices(core.prices)),
+            admin=self.access.is_admin_id,
+            metrics=self.metrics,
         )
         stack.push_async_callback(self.quotas.close)
         self._once = Once(self.store.access.claim, self._clock)
@@ -177,7 +177,14 @@ class App:
         if self.ownership.shared:
             stack.push_async_callback(end_tasks, begin_sharing(self.pacer, self.store.allowances, self._clock))
         locks = self.locks if self.ownership.shared else None
-        self.platforms = Platforms(self.adapters, self._clock, self.metrics, locks, self.sessions, self.roles.role)
+        self.platforms = Platforms(
+            adapters=self.adapters,
+            clock=self._clock,
+            metrics=self.metrics,
+            locks=locks,
+            sessions=self.sessions,
+            role=self.roles.role,
+        )
 
     def _join_context(self, stack: AsyncExitStack) -> None:
         """Build the model's input: system prompt, history, facts, summaries."""
@@ -211,25 +218,33 @@ class App:
         core, secrets, speaks = self.configuration.core, self._secrets, self.models.speaker is not None
         buttons, fresh = core.reply_buttons, core.fresh_message_seconds
         self._replies = replies = Replies(
-            self.store, self.pacer, self._clock, secrets=secrets, buttons=buttons, speaks=speaks, fresh_after=fresh
+            store=self.store,
+            pacer=self.pacer,
+            clock=self._clock,
+            secrets=secrets,
+            buttons=buttons,
+            speaks=speaks,
+            fresh_after=fresh,
         )
-        self._notices = Notices(replies, self._surface, self._clock)
+        self._notices = Notices(replies=replies, surface=self._surface, clock=self._clock)
         self.settling = Settling(store=self.store, replies=replies, clock=self._clock, surface=self.platforms.surface)
 
     def _join_turn(self) -> None:
         """Build what answers a question, and what shows a reminder."""
         core = self.configuration.core
         self._earlier = ThreadContext(
-            self.store,
-            self.pacer,
-            self.platforms.earlier,
-            self._clock,
+            store=self.store,
+            pacer=self.pacer,
+            find=self.platforms.earlier,
+            clock=self._clock,
             window=self._briefings.window_of,
             tokens=self.models.tokens_of,
             redact=self._redact,
         )
         self._queue = TurnQueue()
-        self._approvals = Approvals(self.store, self.settling, self._clock, core, self.configuration.limits)
+        self._approvals = Approvals(
+            store=self.store, settling=self.settling, clock=self._clock, rules=core, limits=self.configuration.limits
+        )
         self._joins = Merging(self.store, self._book, self._queue, self._clock)
         self.conversation = Conversation(
             store=self.store,
@@ -251,11 +266,11 @@ class App:
             briefings=self._briefings,
             earlier=self._earlier,
             enclosed=AttachmentReader(
-                self.store,
-                self.platforms.fetch,
-                DocumentReader().read,
-                self._clock,
-                self._redact,
+                store=self.store,
+                fetch=self.platforms.fetch,
+                read=DocumentReader().read,
+                clock=self._clock,
+                redact=self._redact,
                 listener=Listener(self.models.transcriber, DayPurse(self.quotas), self.quotas.prices),
             ),
             book=self._book,

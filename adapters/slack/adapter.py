@@ -349,7 +349,9 @@ class SlackAdapter:
         if not self._settings.installable or self.grants is None:
             return None
         scopes = dict.fromkeys(NEEDED_SCOPES, True) | dict.fromkeys(WISHED_SCOPES, False)
-        return Installing(self._settings, scopes, self._web, self._clock, self._workspaces.add)
+        return Installing(
+            settings=self._settings, scopes=scopes, web=self._web, clock=self._clock, grant=self._workspaces.add
+        )
 
     def _client(self, token: str) -> Client:
         """Return a client without retries: the core knows which calls may be repeated."""

@@ -14,6 +14,7 @@ import html
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
@@ -43,32 +44,24 @@ _HEADERS: Final = {
 }
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Installing:
     """Sends a browser to Slack, and takes what Slack sends it back with."""
 
-    def __init__(
-        self,
-        settings: SlackSettings,
-        scopes: Mapping[str, bool],
-        web: AsyncWebClient,
-        clock: Clock,
-        grant: Callable[[Granted], Awaitable[None]],
-    ) -> None:
-        """
-        Args:
-            scopes: what the app asks for → whether it is of no use without.
-            web: without a token.
-            grant: takes in what a workspace granted; raises StoreError where it cannot be kept.
-        """
-        self._settings = settings
-        self._scopes = scopes
-        self._web = web
-        self._clock = clock
-        self._grant = grant
+    settings: SlackSettings
+    scopes: Mapping[str, bool]
+    """What the app asks for → whether it is of no use without."""
+    web: AsyncWebClient
+    """Without a token."""
+    clock: Clock
+    grant: Callable[[Granted], Awaitable[None]]
+    """Takes in what a workspace granted; raises StoreError where it cannot be kept."""
+
+    def __post_init__(self) -> None:
         self._busy = asyncio.Semaphore(_MOST_AT_ONCE)
-        self._refused = LogThrottle(log, clock)
-        self._secret = settings.slack_client_secret.get_secret_value().encode()
-        self._back = f"{settings.slack_install_url.removesuffix(INSTALL)}{INSTALLED}"
+        self._refused = LogThrottle(log, self.clock)
+        self._secret = self.settings.slack_client_secret.get_secret_value().encode()
+        self._back = f"{self.settings.slack_install_url.removesuffix(INSTALL)}{INSTALLED}"
 
     async def visit(self, page: str, query: Mapping[str, str], cookies: Mapping[str, str]) -> WebAnswer:
         if page == INSTALL:
@@ -78,17 +71,17 @@ class Installing:
         return WebAnswer(404)
 
     def _begin(self) -> WebAnswer:
-        nonce, stamp = secrets.token_urlsafe(24), str(int(self._clock.wall()))
+        nonce, stamp = secrets.token_urlsafe(24), str(int(self.clock.wall()))
         asked = {
-            "client_id": self._settings.slack_client_id,
-            "scope": ",".join(self._scopes),
+            "client_id": self.settings.slack_client_id,
+            "scope": ",".join(self.scopes),
             "redirect_uri": self._back,
             "state": f"{stamp}.{nonce}.{self._sign('state', stamp, nonce)}",
         }
-        if self._settings.slack_pkce:
+        if self.settings.slack_pkce:
             asked["code_challenge"] = _base64(hashlib.sha256(self._verifier(nonce).encode()).digest())
             asked["code_challenge_method"] = "S256"
-        base = self._web.base_url.removesuffix("api/")
+        base = self.web.base_url.removesuffix("api/")
         to = urlsplit(self._back)
         secure = "; Secure" if to.scheme == "https" else ""
         cookie = f"{_COOKIE}={nonce}; Path={to.path}; Max-Age={_SECONDS}; HttpOnly; SameSite=Lax{secure}"
@@ -109,7 +102,7 @@ class Installing:
             if granted is None:
                 return _say(400, why, again=True)
             try:
-                await self._grant(granted)
+                await self.grant(granted)
             except StoreError as error:
                 log.error("slack: what %s granted could not be kept: %s", granted.team, error)
                 return _say(503, "It could not be stored just now.", again=True)
@@ -119,22 +112,22 @@ class Installing:
     async def _exchange(self, code: str, nonce: str) -> tuple[Granted | None, str]:
         """Return what Slack gives for a code, or why it is of no use."""
         brought = {"code": code, "redirect_uri": self._back}
-        if self._settings.slack_pkce:
+        if self.settings.slack_pkce:
             brought["code_verifier"] = self._verifier(nonce)
         # The library's own call uses what aiohttp has deprecated.
-        pair = f"{self._settings.slack_client_id}:{self._secret.decode()}".encode()
+        pair = f"{self.settings.slack_client_id}:{self._secret.decode()}".encode()
         basic = {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
         try:
-            answer = await self._web.api_call("oauth.v2.access", data=brought, headers=basic)
+            answer = await self.web.api_call("oauth.v2.access", data=brought, headers=basic)
             if answer.get("is_enterprise_install") or not answer.get("team"):
                 return None, "It can be installed in one workspace, and not in a whole organisation."
             if answer.get("refresh_token") or answer.get("expires_in"):
                 log.error("slack: the tokens of the app expire: switch off token rotation (OAuth & Permissions)")
                 return None, "The app is not set up for this; whoever runs it finds the reason in the log."
             token, granted = field(answer, "access_token"), str(answer.get("scope") or "")
-            if missing := [name for name, needed in self._scopes.items() if needed and name not in granted.split(",")]:
+            if missing := [name for name, needed in self.scopes.items() if needed and name not in granted.split(",")]:
                 return None, f"Without {', '.join(missing)} it can do nothing."
-            team, told = answer["team"], await self._web.auth_test(token=token)
+            team, told = answer["team"], await self.web.auth_test(token=token)
             if told.get("team_id") != team.get("id"):
                 return None, "Slack named two workspaces."
             user, bot = field(told, "user_id"), str(told.get("bot_id") or "")
@@ -150,7 +143,7 @@ class Installing:
         signed, _, sign = rest.partition(".")
         if not nonce or not is_same(signed, nonce) or not is_same(sign, self._sign("state", stamp, nonce)):
             return False
-        return 0 <= self._clock.wall() - int(stamp) <= _SECONDS
+        return 0 <= self.clock.wall() - int(stamp) <= _SECONDS
 
     def _verifier(self, nonce: str) -> str:
         return self._sign("verifier", nonce)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -52,38 +53,38 @@ def _without(scope: str) -> DeliveryError:
     return DeliveryError(f"the scope {scope} is missing; add it under OAuth & Permissions and install the app again")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SlackThread:
     """Reads the thread of one message, up to that message."""
 
-    def __init__(
-        self, web: AsyncWebClient, me: Me, people: People, missing: MissingScopes, message: MessageSent
-    ) -> None:
-        self._web = web
-        self._me = me
-        self._people = people
-        self._missing = missing
-        self._message = message
-        self._scope = f"slack:{me.team}/conversations.replies"
+    web: AsyncWebClient
+    me: Me
+    people: People
+    missing: MissingScopes
+    message: MessageSent
+
+    def __post_init__(self) -> None:
+        self._scope = f"slack:{self.me.team}/conversations.replies"
         self.cost = CallCost((RateBudget(self._scope, windows=(REPLIES_WINDOW,)),))
 
     async def page(self, since: float, cursor: str) -> tuple[Sequence[Quoted], str]:
-        chat = self._message.chat
-        self._missing.check(chat.chat)
+        chat = self.message.chat
+        self.missing.check(chat.chat)
         wanted: dict[str, Any] = {"channel": chat.chat, "ts": chat.thread, "limit": PAGE}
-        wanted["latest"] = self._message.message_id
+        wanted["latest"] = self.message.message_id
         if since:
             wanted["oldest"] = f"{since:.6f}"
         if cursor:
             wanted["cursor"] = cursor
         try:
-            answer = await self._web.conversations_replies(**wanted)
+            answer = await self.web.conversations_replies(**wanted)
         except Exception as error:
             if error_code(error) == "missing_scope":
                 needed = getattr(getattr(error, "response", None), "data", {}).get("needed") or "channels:history"
-                raise self._missing.note(chat.chat, needed) from error
+                raise self.missing.note(chat.chat, needed) from error
             raise translate(error, self._scope) from error
-        messages = [_beginning(one, self._me.user) for one in answer.get("messages") or () if isinstance(one, Mapping)]
-        await self._people.settle(self._named(messages), MOST_NAMES)
+        messages = [_beginning(one, self.me.user) for one in answer.get("messages") or () if isinstance(one, Mapping)]
+        await self.people.settle(self._named(messages), MOST_NAMES)
         quoted: list[Quoted | None] = []
         for one in messages:
             if str(one.get("subtype") or "") not in _WORDLESS:
@@ -94,21 +95,21 @@ class SlackThread:
         return [one for one in quoted if one is not None and one.sent_at > since], following
 
     def _named(self, messages: Sequence[Mapping[str, Any]]) -> set[str]:
-        return {id for one in messages for id in people_named(one)} - {self._me.user}
+        return {id for one in messages for id in people_named(one)} - {self.me.user}
 
     def _quoted(self, message: Mapping[str, Any]) -> Quoted | None:
         """Return one message as a quote; None for a command to the bot."""
         user = str(message.get("user") or "")
         written = str(message["text"])
-        text = readable(written, self._me.user, self._people.name)[: MOST_QUOTED + 1]
-        if f"<@{self._me.user}" in written and (words.bare(text, certain=True) or ("",))[0]:
+        text = readable(written, self.me.user, self.people.name)[: MOST_QUOTED + 1]
+        if f"<@{self.me.user}" in written and (words.bare(text, certain=True) or ("",))[0]:
             return None
         profile = message.get("user_profile") or message.get("bot_profile") or {}
         told = str(profile.get("display_name") or profile.get("real_name") or profile.get("name") or "")
         return Quoted(
             text=text,
-            author=str(message.get("username") or "") or told or self._people.name(user),
-            from_bot=user == self._me.user,
+            author=str(message.get("username") or "") or told or self.people.name(user),
+            from_bot=user == self.me.user,
             message_id=str(message.get("ts") or ""),
             sent_at=seconds_of(message.get("ts")),
         )

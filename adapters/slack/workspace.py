@@ -117,7 +117,7 @@ class Workspace:
         """Return a reader for the message's thread; None if the message begins it."""
         if not message.message_id or message.chat.thread in ("", message.message_id):
             return None
-        return SlackThread(self.web, self.me, self.people, self._missing, message)
+        return SlackThread(web=self.web, me=self.me, people=self.people, missing=self._missing, message=message)
 
     def beside(self, body: dict[str, Any]) -> tuple[asyncio.Task[None], bool] | None:
         """Begin what a payload asks for that is no message; None where it asks for nothing of that kind.

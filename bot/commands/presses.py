@@ -34,25 +34,18 @@ class PressVerdict:
     """The new text and buttons of the button's message; empty: unchanged."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Presses:
     """Decides about presses; one for the process."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        access: Access,
-        once: Once,
-        queue: TurnQueue,
-        answers: CommandAnswers,
-        approvals: Approvals,
-    ) -> None:
-        self._store = store
-        self._access = access
-        self._once = once
-        self._queue = queue
-        self._answers = answers
-        self._approvals = approvals
+    store: Store
+    access: Access
+    once: Once
+    queue: TurnQueue
+    answers: CommandAnswers
+    approvals: Approvals
+
+    def __post_init__(self) -> None:
         self._speaking: dict[int, int] = {}
         """Turns whose answers are being spoken after a press, with that press's inbox row."""
 
@@ -65,20 +58,20 @@ class Presses:
         Raises:
             StoreError: no decision is possible now.
         """
-        language = await language_for(self._store, press.aside)
-        allowed = await self._access.allows(press)
+        language = await language_for(self.store, press.aside)
+        allowed = await self.access.allows(press)
         match press.control:
             case Control.PAUSE | Control.RESUME | Control.DELETE:
                 if not allowed:
                     return await self._refuse(press, language)
-                said = await self._answers.press(press, language)
-                return PressVerdict(said, redrawn=await self._answers.list_again(press, language))
-        turn = await self._store.turns.find_record(self._turn_of(press))
+                said = await self.answers.press(press, language)
+                return PressVerdict(said, redrawn=await self.answers.list_again(press, language))
+        turn = await self.store.turns.find_record(self._turn_of(press))
         known = turn is not None and turn.chat.place == press.chat.place
         asker = known and turn is not None and turn.person == press.sender.id
-        for_admins = press.control in _DECIDES and self._approvals.admins
+        for_admins = press.control in _DECIDES and self.approvals.admins
         may = allowed and (asker or not known) and not for_admins
-        if not may and not await self._access.is_admin(press.sender):
+        if not may and not await self.access.is_admin(press.sender):
             return await self._refuse(press, language, "admins_only" if for_admins else "not_yours")
         if turn is None or not known:
             # A platform's own Stop names no turn, and is ignored if none runs.
@@ -87,7 +80,7 @@ class Presses:
             case Control.STOP:
                 return self._stop(turn, press, language)
             case Control.GOOD | Control.BAD:
-                await self._store.turns.rate(turn.id, press.control)
+                await self.store.turns.rate(turn.id, press.control)
                 return PressVerdict(say("button_noted", language))
             case Control.ALLOW | Control.DENY:
                 return await self._decide(id, turn, press, language)
@@ -98,18 +91,18 @@ class Presses:
 
     async def _refuse(self, press: ControlPressed, language: Language, why: str = "not_yours") -> PressVerdict:
         """Tell somebody, once in a while, that a button is not theirs."""
-        told = await self._once.claim(may_be_told(press.chat.place, press.sender.id))
+        told = await self.once.claim(may_be_told(press.chat.place, press.sender.id))
         return PressVerdict(say(why, language) if told else "", refused=True)
 
     def _turn_of(self, press: ControlPressed) -> int:
         """Return the turn of a press: a Stop without a turn means the running one in its chat."""
         if press.turn or press.control is not Control.STOP:
             return press.turn
-        running = self._queue.find_running(press.chat) or self._queue.find_speaking(press.chat)
+        running = self.queue.find_running(press.chat) or self.queue.find_speaking(press.chat)
         return running.id if running is not None else 0
 
     def _stop(self, turn: TurnRecord, press: ControlPressed, language: Language) -> PressVerdict:
-        running = self._queue.find_running(turn.chat)
+        running = self.queue.find_running(turn.chat)
         if running is None or running.id != turn.id:
             return PressVerdict(say("stopped_nothing", language))
         running.end(EndReason.STOPPED)
@@ -118,7 +111,7 @@ class Presses:
 
     async def _decide(self, id: int, turn: TurnRecord, press: ControlPressed, language: Language) -> PressVerdict:
         """Record a decision, and return the message that begins its turn; the first decision counts."""
-        approval = await self._approvals.decide(id, press)
+        approval = await self.approvals.decide(id, press)
         if approval is None:
             return PressVerdict(say("button_old", language), refused=True)
         if approval.press != id:
@@ -141,7 +134,7 @@ class Presses:
         found: TurnRecord | None = turn
         while found is not None and found.incoming.sender.id != turn.person:
             pressed = found.incoming
-            found = await self._store.turns.find_record(pressed.turn) if isinstance(pressed, ControlPressed) else None
+            found = await self.store.turns.find_record(pressed.turn) if isinstance(pressed, ControlPressed) else None
         return found.incoming.sender if found is not None else Sender(id=turn.person)
 
     async def _ask(self, id: int, turn: TurnRecord, press: ControlPressed, language: Language) -> PressVerdict:
@@ -150,8 +143,8 @@ class Presses:
 
         If the answer's end is not stored yet, its last edit is in flight; the message waits until it is stored.
         """
-        begun = await self._store.turns.find_record(id)
-        last = await self._store.turns.find_last(turn.chat)
+        begun = await self.store.turns.find_record(id)
+        last = await self.store.turns.find_last(turn.chat)
         newest = last is not None and last.id == turn.id
         if begun is None and turn.ended_at and not newest and not press.replies_to:
             return PressVerdict(say("button_old", language), refused=True)
@@ -163,7 +156,7 @@ class Presses:
     def _begins_to_speak(self, id: int, turn: TurnRecord) -> bool:
         """Return whether an answer should be spoken for a press, and remember that; False while it is spoken for
         another."""
-        under_way = {of: by for of, by in self._speaking.items() if by == id or self._queue.knows(by)}
+        under_way = {of: by for of, by in self._speaking.items() if by == id or self.queue.knows(by)}
         self._speaking = {turn.id: id} | under_way
         return self._speaking[turn.id] == id
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from bot.context import language_for, subject_of
@@ -70,35 +70,23 @@ class Refuse:
 Verdict: TypeAlias = Begin | Answer | Refuse
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Admission:
     """Decides about messages; one for the process."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        access: Access,
-        quotas: Quotas,
-        queue: TurnQueue,
-        clock: Clock,
-        limits: Limits = LIMITS,
-        metrics: Metrics | None = None,
-        shared: bool = False,
-    ) -> None:
-        """
-        Args:
-            shared: other processes have turns, too: a person's turns are counted in the store.
-        """
-        self._store = store
-        self._access = access
-        self._quotas = quotas
-        self._queue = queue
-        self._clock = clock
-        self._metrics = metrics or Metrics()
-        self._strangers = LogThrottle(log, clock, logging.INFO)
-        self._limits = limits
-        self._newest = NewestAnswer(store, queue)
-        self._shared = shared
+    store: Store
+    access: Access
+    quotas: Quotas
+    queue: TurnQueue
+    clock: Clock
+    limits: Limits = LIMITS
+    metrics: Metrics = field(default_factory=Metrics)
+    shared: bool = False
+    """Other processes have turns, too: a person's turns are counted in the store."""
+
+    def __post_init__(self) -> None:
+        self._strangers = LogThrottle(log, self.clock, logging.INFO)
+        self._newest = NewestAnswer(self.store, self.queue)
 
     async def decide(self, id: int, message: MessageSent, *, again: bool = False) -> Verdict:
         """Count the message against the quotas and return the verdict; a refused reminder is named.
@@ -110,7 +98,7 @@ class Admission:
         Raises:
             StoreError: no decision is possible now.
         """
-        language = await language_for(self._store, message)
+        language = await language_for(self.store, message)
         verdict = await self._decide(id, message, language, again=again)
         if message.scheduled and isinstance(verdict, Refuse) and verdict.sentence:
             return Refuse(say("reminder_left_out", language, text=message.text, why=verdict.sentence))
@@ -120,15 +108,15 @@ class Admission:
         if message.faceless:
             return await self._refuse_faceless(message, language)
         command = BY_WORD.get(message.command)
-        stranger = not await self._access.allows(message)
+        stranger = not await self.access.allows(message)
         if stranger and not (command is not None and command.open):
-            self._metrics.strangers.add()
+            self.metrics.strangers.add()
             self._strangers.warn(f"refused {message.sender.id} in {message.chat}: may not write (/allow lets them in)")
             return _refuse_stranger(message, language)
-        if message.scheduled and not again and (most := await self._quotas.count_scheduled(payer_of(message))):
+        if message.scheduled and not again and (most := await self.quotas.count_scheduled(payer_of(message))):
             return Refuse(say("too_many_scheduled", language, limit=most))
         # A question that has not begun was already counted, and its rest costs nothing.
-        counted = again or message.scheduled or self._queue.gathers(message.chat, message.replaces)
+        counted = again or message.scheduled or self.queue.gathers(message.chat, message.replaces)
         if not counted and message.command != "stop" and not await self._count(message):
             return Refuse(say("too_many", language), once_per_person("too many", message.sender.id, MINUTE))
         message = await self._newest.resolve(id, message)
@@ -143,28 +131,28 @@ class Admission:
 
     async def _refuse_faceless(self, message: MessageSent, language: Language) -> Refuse:
         """Ask somebody who writes as a chat to write as a person: rarely, since the chat may be a program's."""
-        if await self._access.is_shut(message.chat):
+        if await self.access.is_shut(message.chat):
             return Refuse("")
         return Refuse(say("faceless", language), once_per_hour("faceless", message.chat), stranger=True)
 
     async def _count(self, message: MessageSent) -> bool:
-        count = self._quotas.count_question if message.command in _ASKS_A_MODEL else self._quotas.count_command
+        count = self.quotas.count_question if message.command in _ASKS_A_MODEL else self.quotas.count_command
         return await count(payer_of(message))
 
     async def _refuse_excess(self, message: MessageSent, language: Language) -> Refuse | None:
         """Refuse a message that is too long, empty, or one too many in the queue."""
-        most, sentence = self._limits, ""
+        most, sentence = self.limits, ""
         if len(message.text) > most.question_chars:
             sentence = say("too_big", language, length=len(message.text), limit=most.question_chars)
         elif not message.command and not subject_of(message).strip() and not enclosed_in(message):
             sentence = say("empty_question", language)
-        elif not message.command and message.replaces and self._queue.holds(message.chat, message.replaces):
+        elif not message.command and message.replaces and self.queue.holds(message.chat, message.replaces):
             return None  # it replaces one that was admitted
         elif message.scheduled:
             return None  # nobody could write it again; as many as may come in a day can wait
-        elif self._queue.count_waiting(message.chat) >= MOST_WAITING_IN_CHAT:
+        elif self.queue.count_waiting(message.chat) >= MOST_WAITING_IN_CHAT:
             sentence = say("queue_full_chat", language)
-        elif 0 < most.waiting_per_person <= self._queue.count_waiting(
+        elif 0 < most.waiting_per_person <= self.queue.count_waiting(
             message.chat, message.sender.id
         ) or 0 < most.turns_per_person <= await self._count_elsewhere(message):
             sentence = say("queue_full_person", language)
@@ -174,18 +162,18 @@ class Admission:
 
     async def _count_elsewhere(self, message: MessageSent) -> int:
         """Return the number of the sender's running turns in other chats."""
-        if self._shared:
-            return await self._store.intake.count_running(message.sender.id, message.chat)
-        here, person = self._queue.find_running(message.chat), message.sender.id
-        return self._queue.count_of(person) - (here is not None and here.person == person)
+        if self.shared:
+            return await self.store.intake.count_running(message.sender.id, message.chat)
+        here, person = self.queue.find_running(message.chat), message.sender.id
+        return self.queue.count_of(person) - (here is not None and here.person == person)
 
     async def _refuse_spent(self, message: MessageSent, language: Language) -> Refuse | None:
         """Refuse a question if nothing is left for today."""
         payer = payer_of(message)
-        spent = await self._quotas.find_exhausted(payer) if message.command in _ASKS_A_MODEL else None
+        spent = await self.quotas.find_exhausted(payer) if message.command in _ASKS_A_MODEL else None
         if spent is None:
             return None
-        wait = how_long(max(1.0, spent.until - self._clock.wall()), language)
+        wait = how_long(max(1.0, spent.until - self.clock.wall()), language)
         return Refuse(
             say(f"spent_{spent.whose}", language, wait=wait), once_per_window(spent.whose, spent.until, payer)
         )

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import assert_never
 
@@ -50,62 +51,47 @@ from tools.programs.cancelling import Contained, complete
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Dispatcher:
     """Receives deliveries and begins their turns."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        access: Access,
-        reminders: Reminders,
-        clock: Clock,
-        once: Once,
-        queue: TurnQueue,
-        admission: Admission,
-        actions: CommandActions,
-        conversation: Conversation,
-        presses: Presses,
-        notices: Notices,
-        settling: Settling,
-        approvals: Approvals,
-        signs: WaitingSigns,
-        joins: Merging,
-        pacer: Pacer,
-        ownership: Ownership,
-        held: Callable[[], Iterable[str]] = tuple,
-        redact: redacted.Redact = redacted.redact_nothing,
-    ) -> None:
-        """
-        Args:
-            held: returns the chats with state that exists only in this process.
-            redact: masks secrets in what arrives, before it is stored or reaches a model.
-        """
-        self._redact = redact
+    store: Store
+    access: Access
+    reminders: Reminders
+    clock: Clock
+    once: Once
+    queue: TurnQueue
+    admission: Admission
+    actions: CommandActions
+    conversation: Conversation
+    presses: Presses
+    notices: Notices
+    settling: Settling
+    approvals: Approvals
+    signs: WaitingSigns
+    joins: Merging
+    pacer: Pacer
+    ownership: Ownership
+    held: Callable[[], Iterable[str]] = tuple
+    """Returns the chats with state that exists only in this process."""
+    redact: redacted.Redact = redacted.redact_nothing
+    """Masks secrets in what arrives, before it is stored or reaches a model."""
+
+    def __post_init__(self) -> None:
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
-        self._settling = settling
-        self._approvals = approvals
-        self._signs = signs
-        self._joins = joins
-        self._pacer = pacer
-        self._ownership = ownership
-        self._serving = Serving(store, settling, clock, take_up=self._take_up, hand_over=self._hand_over, held=held)
+        self._serving = Serving(
+            store=self.store,
+            settling=self.settling,
+            clock=self.clock,
+            take_up=self._take_up,
+            hand_over=self._hand_over,
+            held=self.held,
+        )
         self.serve = self._serving.serve
         self.hint = self._serving.hint
-        self._store = store
-        self._changes = Changes(store)
-        self._parts = Parts(store, clock, self.deliver if ownership.shared else None)
-        self._moves = Moves(store, access)
-        self._access = access
-        self._reminders = reminders
-        self._clock = clock
-        self._once = once
-        self._admission = admission
-        self._actions = actions
-        self._conversation = conversation
-        self._presses = presses
-        self._notices = notices
-        self.queue = queue
+        self._changes = Changes(self.store)
+        self._parts = Parts(store=self.store, clock=self.clock, found=self.deliver if self.ownership.shared else None)
+        self._moves = Moves(self.store, self.access)
         self._routes: dict[ChatId, asyncio.Task[None]] = {}
         self._open = True
         self._resumed: set[str] = set()
@@ -124,19 +110,19 @@ class Dispatcher:
         await self._moves.settle(incoming.chat)
         if isinstance(incoming, MessageEdited):
             incoming = await self._changes.as_told(incoming)
-        gathered = self._parts.gather(self._late(redacted.redact_message(incoming, self._redact)))
+        gathered = self._parts.gather(self._late(redacted.redact_message(incoming, self.redact)))
         if gathered is None or await self._is_among_people(gathered):
             return  # nothing of it is stored
         incoming = gathered
         try:
-            id = await self._store.intake.take_in(incoming, claim, self._ownership.ensure)
+            id = await self.store.intake.take_in(incoming, claim, self.ownership.ensure)
         except StoreError:
             await self._regret(incoming)
             raise
         if id is None:
             log.debug("delivered before: %s %s", incoming.chat, incoming.delivery)
             return
-        if self._ownership.shared:
+        if self.ownership.shared:
             await self._hint(str(incoming.chat.place), id)
         # A reminder for a platform that is not logged in yet waits for `resume`.
         elif self._open and (not _comes_by_itself(incoming) or incoming.chat.platform in self._resumed):
@@ -147,7 +133,7 @@ class Dispatcher:
         if isinstance(incoming, MessageEdited | MessageDeleted):
             return not await self._changes.is_known(incoming)
         follows = isinstance(incoming, MessageSent) and incoming.follow_up
-        return follows and not await self._store.history.count_turns(incoming.chat)
+        return follows and not await self.store.history.count_turns(incoming.chat)
 
     async def resume(self, platform: str) -> None:
         """Continue everything that a former process left unfinished on a platform, once it is logged in."""
@@ -156,11 +142,11 @@ class Dispatcher:
         self._resumed.add(platform)
         self.queue.enter(platform)
         self._serving.enter(platform)
-        if self._ownership.shared:
+        if self.ownership.shared:
             return
         try:
-            await self._settling.resume(platform)
-            waiting = await self._store.intake.list_waiting()
+            await self.settling.resume(platform)
+            waiting = await self.store.intake.list_waiting()
         except BaseException:
             # An answer that is regenerated starts from nothing.
             self._resumed.discard(platform)
@@ -168,35 +154,35 @@ class Dispatcher:
         for row in waiting:
             if row.chat.platform == platform:
                 self._take_up(row, True)
-        self._store.timers.changed.set()  # questions about tools there may have expired
+        self.store.timers.changed.set()  # questions about tools there may have expired
 
     async def end_asked(self, platforms: Collection[str]) -> float | None:
         """End the expired questions about tools on these platforms; see `Approvals.end_due`."""
         logged_in = self._resumed.intersection(platforms)
-        return await self._approvals.end_due(logged_in, self._ownership.ensure, self._show_again)
+        return await self.approvals.end_due(logged_in, self.ownership.ensure, self._show_again)
 
     async def _show_again(self, turn: int, chat: ChatId) -> None:
-        if self._ownership.shared:
+        if self.ownership.shared:
             await self._hint(str(chat.place), turn)
         else:
-            await self._settling.refresh(turn, chat)
+            await self.settling.refresh(turn, chat)
 
     async def _hint(self, place: str, row: int) -> None:
         """Notify the process that serves the place, which may be this one, of something new."""
         if not self.hint(place):
-            await self._ownership.tell(place, row)
+            await self.ownership.tell(place, row)
 
     def _take_up(self, row: InboxRow, again: bool) -> None:
         """Handle a stored row after the earlier ones of its chat; see `_route`."""
         if again and row.state == InboxState.NEW and isinstance(row.incoming, MessageSent):
-            self._signs.take_away(row.incoming)
+            self.signs.take_away(row.incoming)
         incoming = self._late(row.incoming) if row.state == InboxState.NEW else row.incoming
         if isinstance(incoming, MessageSent) and incoming is not row.incoming:
-            self._queue_in_chat(row.chat, partial(self._store.intake.revise_question, row.id, incoming))
+            self._queue_in_chat(row.chat, partial(self.store.intake.revise_question, row.id, incoming))
         self._route(row.id, incoming, again=again)
 
     def _late(self, incoming: Incoming) -> Incoming:
-        return with_wait(incoming, self._clock.wall(), self._ownership.answered_since)
+        return with_wait(incoming, self.clock.wall(), self.ownership.answered_since)
 
     async def _hand_over(self, place: str) -> None:
         """End the running turns of a place at their next stage, so that another process can continue them."""
@@ -204,22 +190,22 @@ class Dispatcher:
         for task in routes:
             task.cancel()
         await asyncio.gather(*routes, return_exceptions=True)
-        await asyncio.gather(self.queue.hand_over(place, TURN_SECONDS), self._signs.suspend(place))
-        await self._settling.suspend(place)
+        await asyncio.gather(self.queue.hand_over(place, TURN_SECONDS), self.signs.suspend(place))
+        await self.settling.suspend(place)
 
     async def suspend(self, platform: str) -> None:
         """Stop starting turns on an unavailable platform; its unfinished turns continue at a start that uses it, and
         attempts that failed for this reason do not count."""
         self._resumed.discard(platform)
         self._serving.leave(platform)
-        await self._settling.suspend(platform)
+        await self.settling.suspend(platform)
         for turn in await self.queue.leave(platform):
-            await self._retry_patiently(platform, partial(self._store.intake.pause, turn))
+            await self._retry_patiently(platform, partial(self.store.intake.pause, turn))
         await self._retry_patiently(platform, lambda: self.report_suspended(platform.__eq__))
 
     async def report_suspended(self, rests: Callable[[str], bool]) -> None:
         """Log once how many deliveries wait for each platform that `rests` says is not in use."""
-        for platform, count in (await self._store.intake.count_unfinished()).items():
+        for platform, count in (await self.store.intake.count_unfinished()).items():
             if rests(platform):
                 self.resting[platform] = count
                 log.warning("unfinished on %s: %d; they continue at a start that can use %s", platform, count, platform)
@@ -227,17 +213,17 @@ class Dispatcher:
     async def close(self, grace: float = 8.0) -> None:
         """Accept nothing more, and end the running turns; unfinished turns continue at the next start."""
         self._open = False
-        await self._ownership.hand_over()
-        await asyncio.gather(self.queue.close(grace), self._signs.close(), self._parts.close())
-        await self._settling.close()
+        await self.ownership.hand_over()
+        await asyncio.gather(self.queue.close(grace), self.signs.close(), self._parts.close())
+        await self.settling.close()
         for task in (routes := list(self._routes.values())):
             task.cancel()
         await asyncio.gather(*routes, return_exceptions=True)
-        await self._notices.close()
+        await self.notices.close()
 
     async def wait_idle(self) -> None:
         """Wait until everything received so far is answered."""
-        while (tasks := {*self._notices.under_way, *self._routes.values()}) or self.queue.busy:
+        while (tasks := {*self.notices.under_way, *self._routes.values()}) or self.queue.busy:
             if tasks:
                 # Not `gather`: from Python 3.12 on it returns at once if all are done, and their callbacks, which
                 # remove them here, would never run.
@@ -260,7 +246,7 @@ class Dispatcher:
             if before is not None:
                 await asyncio.gather(before, return_exceptions=True)
             try:
-                with self._pacer.expecting(chat.platform, anew=True), Contained():
+                with self.pacer.expecting(chat.platform, anew=True), Contained():
                     await self._retry_patiently(chat, work)
             except Exception:
                 log.exception("%s: a delivery could not be handled", chat)
@@ -272,7 +258,7 @@ class Dispatcher:
 
     async def _retry_patiently(self, chat: ChatId | str, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work` as soon as the store works, and the chat's later work after that."""
-        backoff = Backoff(self._clock)
+        backoff = Backoff(self.clock)
         while True:
             try:
                 await work()
@@ -288,32 +274,32 @@ class Dispatcher:
             StoreError: it must be handled again.
         """
         async with self._starts:
-            if _comes_by_itself(incoming) and not await self._access.allows(incoming):
+            if _comes_by_itself(incoming) and not await self.access.allows(incoming):
                 await self._refuse_reminder(id, incoming)
             elif isinstance(incoming, MessageSent):
                 asked = await self._parts.complete(incoming) or incoming
                 if asked.beside:
-                    await self._store.intake.end(id, InboxState.DONE)
+                    await self.store.intake.end(id, InboxState.DONE)
                 else:
                     await self._ask(id, await self._changes.as_meant(asked), again)
             elif isinstance(incoming, ControlPressed):
                 await self._press(id, incoming, again)
             elif isinstance(incoming, MessageDeleted):
                 await self._withdraw(id, incoming)
-            elif not await self._access.allows(incoming):
-                await self._store.intake.end(id, InboxState.REFUSED)
+            elif not await self.access.allows(incoming):
+                await self.store.intake.end(id, InboxState.REFUSED)
             elif isinstance(incoming, MessageEdited):
                 await self._change(id, incoming, again)
             elif isinstance(incoming, TimerDue):
-                self.queue.put(incoming.chat, id, incoming.sender.id, lambda _: self._reminders.show(id, incoming))
+                self.queue.put(incoming.chat, id, incoming.sender.id, lambda _: self.reminders.show(id, incoming))
             elif not isinstance(incoming, ChatMoved):
                 assert_never(incoming)
 
     async def _refuse_reminder(self, id: int, due: Incoming) -> None:
         """Drop a reminder whose owner has lost access. A repeated one is paused, with one sentence to its person in a
         private chat."""
-        paused = await self._store.timers.pause_refused(due.delivery)
-        await self._store.intake.end(id, InboxState.REFUSED)
+        paused = await self.store.timers.pause_refused(due.delivery)
+        await self.store.intake.end(id, InboxState.REFUSED)
         if paused is None:
             return
         log.warning("%s: reminder %d is paused: %s may not ask any more", due.chat, paused.number, due.sender.id)
@@ -321,70 +307,70 @@ class Dispatcher:
             message = MessageSent(
                 delivery=due.delivery, chat=due.chat, sender=due.sender, target=due.target, text="", scheduled=True
             )
-            said = say("reminder_forbidden", await language_for(self._store, message), number=paused.number)
-            self._notices.soon(message, said, private=True)
+            said = say("reminder_forbidden", await language_for(self.store, message), number=paused.number)
+            self.notices.soon(message, said, private=True)
 
     async def _press(self, id: int, press: ControlPressed, again: bool) -> None:
         """Do what a button asks; beyond the reply, only the presser gets an answer."""
-        decided, said = await self._presses.decide(id, press), ""
+        decided, said = await self.presses.decide(id, press), ""
         # The result of a decision was counted and admitted with its question.
         again = again or (decided.asks is not None and bool(decided.asks.decides))
-        match decided.asks and await self._admission.decide(id, decided.asks, again=again):
+        match decided.asks and await self.admission.decide(id, decided.asks, again=again):
             case Begin(meant, language):
                 said = decided.said
                 await self._enqueue(id, meant, language)
             case Refuse() as refused:
                 said = refused.sentence if await self._may_refuse(refused, press.aside) else ""
-                await self._store.intake.end(id, InboxState.REFUSED)
+                await self.store.intake.end(id, InboxState.REFUSED)
             case _:
                 said = decided.said
-                await self._store.intake.end(id, InboxState.REFUSED if decided.refused else InboxState.DONE)
+                await self.store.intake.end(id, InboxState.REFUSED if decided.refused else InboxState.DONE)
         if said:
-            self._notices.soon(press.aside, said)
+            self.notices.soon(press.aside, said)
         if decided.redrawn[0]:
-            self._notices.redraw(press, *decided.redrawn)
+            self.notices.redraw(press, *decided.redrawn)
 
     async def _change(self, id: int, edited: MessageEdited, again: bool) -> None:
         """Ask a changed question again, in place of its former turn."""
         changed = await self._changes.find_change(edited)
         if changed is None:
-            await self._store.intake.end(id, InboxState.DONE)
+            await self.store.intake.end(id, InboxState.DONE)
             return
         await self._ask(id, changed, again)
 
     async def _ask(self, id: int, asked: MessageSent, again: bool) -> None:
         """Decide about a message and act on it; one that replaces another is stored in its new form."""
-        verdict = await self._admission.decide(id, asked, again=again)
+        verdict = await self.admission.decide(id, asked, again=again)
         if isinstance(verdict, Begin) and asked.replaces:
-            await self._store.intake.revise_question(id, asked)
+            await self.store.intake.revise_question(id, asked)
         await self._act(id, asked, verdict)
 
     async def _withdraw(self, id: int, deleted: MessageDeleted) -> None:
         """Stop the turn of a deleted question, and delete its reply."""
         found = await self._changes.find_answer(deleted)
         if found is None:
-            await self._store.intake.end(id, InboxState.DONE)
+            await self.store.intake.end(id, InboxState.DONE)
             return
         question, answer = found
-        await self._store.intake.end(answer, InboxState.STOPPED)
+        await self.store.intake.end(answer, InboxState.STOPPED)
 
         async def withdraw(_: Running) -> None:
-            await self._retry_patiently(question.chat, lambda: self._conversation.withdraw(id, question, answer))
+            await self._retry_patiently(question.chat, lambda: self.conversation.withdraw(id, question, answer))
 
         self.queue.put(question.chat, id, question.sender.id, withdraw, replaces=answer)
 
     async def _act(self, id: int, message: MessageSent, verdict: Verdict) -> None:
         match verdict:
             case Refuse():
-                await self._store.intake.end(id, InboxState.REFUSED)
+                await self.store.intake.end(id, InboxState.REFUSED)
                 if verdict.sentence and await self._may_refuse(verdict, message):
-                    self._notices.soon(message, verdict.sentence, private=True, stranger=verdict.stranger)
+                    self.notices.soon(message, verdict.sentence, private=True, stranger=verdict.stranger)
             case Answer(meant, language, stranger):
-                said = await self._actions.run_at_once(meant, language)
+                said = await self.actions.run_at_once(meant, language)
                 if said.text:
-                    self._notices.soon(meant, said.text, private=said.private, buttons=said.buttons, stranger=stranger)
+                    self.notices.soon(meant, said.text, private=said.private, buttons=said.buttons, stranger=stranger)
                 # It was answered: its end is stored however long that takes, also while its place is handed over.
-                await complete(self._retry_patiently(meant.chat, lambda: self._store.intake.end(id, InboxState.DONE)))
+                await complete(self._retry_patiently(meant.chat, lambda: self.store.intake.end(id, InboxState.DONE)))
             case Begin(meant, language):
                 await self._enqueue(id, meant, language)
             case _:
@@ -392,7 +378,7 @@ class Dispatcher:
 
     async def _may_refuse(self, refused: Refuse, message: MessageSent) -> bool:
         # Asked in any case: the answer to a slash command counts as the one time.
-        return refused.once_per is None or await self._once.claim(refused.once_per) or message.awaited
+        return refused.once_per is None or await self.once.claim(refused.once_per) or message.awaited
 
     async def _enqueue(self, id: int, message: MessageSent, language: str) -> None:
         """Begin a message's turn after those that wait in its chat; a changed question replaces its former turn.
@@ -403,16 +389,16 @@ class Dispatcher:
         self._parts.note(message)
         asks = not (message.command or message.replaces or message.scheduled or message.decides)
         if asks:
-            await self._joins.interrupt(message)
+            await self.joins.interrupt(message)
         waits = self.queue.find_running(message.chat) is not None or self.queue.count_waiting(message.chat) > 0
         # A message that waits there already has its sign; an answer that is requested again ends first.
         replaces = 0 if message.command else message.replaces
         waits = waits and not self.queue.holds(message.chat, replaces)
-        begun = self._signs.show(message, language) if waits and not message.scheduled else lambda: None
+        begun = self.signs.show(message, language) if waits and not message.scheduled else lambda: None
 
         async def turn(running: Running) -> None:
-            with self._pacer.expecting(message.chat.platform):
-                run = self._actions.run_in_turn if message.command else self._conversation.run
+            with self.pacer.expecting(message.chat.platform):
+                run = self.actions.run_in_turn if message.command else self.conversation.run
                 await run(id, message, language, running)
 
         self.queue.put(
@@ -421,7 +407,7 @@ class Dispatcher:
             message.sender.id,
             turn,
             question=message if asks else None,
-            came_at=self._clock.monotonic(),
+            came_at=self.clock.monotonic(),
             command=bool(message.command),
             begun=begun,
             replaces=replaces,
@@ -432,17 +418,17 @@ class Dispatcher:
         """Say that a message cannot be stored now; it comes again, and is answered then."""
         if not isinstance(incoming, MessageSent) or incoming.scheduled:
             return
-        if not await self._once.claim(once_in_chat(incoming.chat, "store")):
+        if not await self.once.claim(once_in_chat(incoming.chat, "store")):
             return
         try:
-            allowed = await self._access.allows(incoming)
+            allowed = await self.access.allows(incoming)
         except StoreError:
             return
         if allowed:
             reference = secrets.token_hex(3)
             log.error("%s: a message cannot be stored [%s]", incoming.chat, reference, extra={"reference": reference})
             language = language_of(incoming.text, incoming.sender.language)
-            self._notices.soon(incoming, say("store", language, id=reference))
+            self.notices.soon(incoming, say("store", language, id=reference))
 
 
 def _comes_by_itself(incoming: Incoming) -> bool:

@@ -72,19 +72,16 @@ class _Held:
     """The delivery of the comment after it, since a delivery that cannot be stored comes again."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Parts:
     """Recognises parts of the newest question of each chat; one object for the process."""
 
-    def __init__(
-        self, store: Store, clock: Clock, found: Callable[[MessageSent], Awaitable[None]] | None = None
-    ) -> None:
-        """
-        Args:
-            found: receives a forward whose question another process received; None: this process receives everything.
-        """
-        self._store = store
-        self._clock = clock
-        self._found = found
+    store: Store
+    clock: Clock
+    found: Callable[[MessageSent], Awaitable[None]] | None = None
+    """Receives a forward whose question another process received; None: this process receives everything."""
+
+    def __post_init__(self) -> None:
         self._looking: set[asyncio.Task[None]] = set()
         self._newest: Newest[ChatId, _Part] = Newest(_MOST_CHATS)
         self._asked: Newest[_Speaker, MessageSent] = Newest(_MOST_CHATS)
@@ -130,8 +127,8 @@ class Parts:
             self._held.put(speaker, _Held(forward, (forward.delivery,)))
         elif forward.delivery not in before.deliveries:
             self._held.put(speaker, _Held(whole, (*before.deliveries, forward.delivery)))
-        if self._found is not None and len(self._looking) < _MOST_HELD:
-            looking = asyncio.create_task(self._look(speaker, forward.delivery, self._found), name="forward")
+        if self.found is not None and len(self._looking) < _MOST_HELD:
+            looking = asyncio.create_task(self._look(speaker, forward.delivery, self.found), name="forward")
             self._looking.add(looking)
             looking.add_done_callback(self._looking.discard)
 
@@ -142,7 +139,7 @@ class Parts:
     async def _look(self, speaker: _Speaker, delivery: str, found: Callable[[MessageSent], Awaitable[None]]) -> None:
         """Look for the question of a forward that another process received just before it, or receives now."""
         for pause in _LOOKS:
-            await self._clock.sleep(pause)
+            await self.clock.sleep(pause)
             held = self._held.get(speaker)
             if held is None or held.comment or delivery not in held.deliveries:
                 return
@@ -158,7 +155,7 @@ class Parts:
 
     async def _find_question(self, speaker: _Speaker, forward: MessageSent) -> MessageSent | None:
         place, person = speaker
-        written = await self._store.intake.list_newest(person, self._clock.wall() - _STORED_SECONDS)
+        written = await self.store.intake.list_newest(person, self.clock.wall() - _STORED_SECONDS)
         newest = next((one for one in written if one.chat.place == place and not one.beside), None)
         fits = newest is not None and _is_question(newest) and not newest.follow_up and _is_close(newest, forward)
         return newest if fits else None
@@ -183,10 +180,10 @@ class Parts:
             completed = newest.message_id
         if not completed:
             return None
-        found = await self._store.intake.find_question(message.chat, completed)
+        found = await self.store.intake.find_question(message.chat, completed)
         if found is None or (whole := join_parts(found[1], message)) is None:
             return None
-        return replace(whole, replaces=await self._store.turns.find_newest_answer(found[0]))
+        return replace(whole, replaces=await self.store.turns.find_newest_answer(found[0]))
 
 
 def _is_question(message: MessageSent) -> bool:

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from bot.contract import (
@@ -45,43 +46,34 @@ STEADY_SECONDS = 60.0
 """A connection that lasted this long was good: when it ends, the next is tried after the shortest pause again."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Platforms:
     """All adapters of this process and their states."""
 
-    def __init__(
-        self,
-        adapters: Mapping[str, Adapter],
-        clock: Clock,
-        metrics: Metrics | None = None,
-        locks: Locks | None = None,
-        sessions: Sessions | None = None,
-        role: Role = Role.ALL,
-    ) -> None:
-        """
-        Args:
-            locks: the locks of the processes on a database, one of which receives for an account; None: there is only
-                one.
-            sessions: where it leaves its session for the next one.
-            role: this process's role; if others receive, it only writes.
-        """
-        self._role = role
-        self._sessions = sessions
-        self._locks = locks
-        self._adapters = dict(adapters)
-        for adapter in adapters.values():
+    adapters: Mapping[str, Adapter]
+    clock: Clock
+    metrics: Metrics = field(default_factory=Metrics)
+    locks: Locks | None = None
+    """The locks of the processes on a database, one of which receives for an account; None: there is only
+    one."""
+    sessions: Sessions | None = None
+    """Where it leaves its session for the next one."""
+    role: Role = Role.ALL
+    """This process's role; if others receive, it only writes."""
+
+    def __post_init__(self) -> None:
+        for adapter in self.adapters.values():
             if isinstance(adapter, Companion):
-                adapter.shared = locks is not None
-        self._clock = clock
-        self._metrics = metrics or Metrics()
-        self._warnings = LogThrottle(log, clock)
+                adapter.shared = self.locks is not None
+        self._warnings = LogThrottle(log, self.clock)
         self.rights = MissingRights()
         self._open: set[str] = set()
         self._kept: dict[str, asyncio.Task[None]] = {}
         self._listening: dict[str, asyncio.Task[None]] = {}
         self._quiet = False
         self._last_off = ""
-        self._state: dict[str, str] = dict.fromkeys(adapters, "starting")
-        self._untried = set(adapters)
+        self._state: dict[str, str] = dict.fromkeys(self.adapters, "starting")
+        self._untried = set(self.adapters)
         self.tried = asyncio.Event()
         """Set once each platform is logged in, or could not be reached at the first try."""
 
@@ -92,7 +84,7 @@ class Platforms:
         It stands by if another process receives, and takes over within seconds when that one ends.
         """
         return {
-            name: "connecting" if state == "listening" and not self._adapters[name].listening else state
+            name: "connecting" if state == "listening" and not self.adapters[name].listening else state
             for name, state in self._state.items()
         }
 
@@ -109,16 +101,16 @@ class Platforms:
     @property
     def conflicts(self) -> dict[str, int]:
         """Platform → signs in the last ten minutes that another program receives with the same token; without zeros."""
-        return {name: count for name, adapter in self._adapters.items() if (count := adapter.conflicts)}
+        return {name: count for name, adapter in self.adapters.items() if (count := adapter.conflicts)}
 
     @property
     def shards(self) -> dict[str, dict[str, str]]:
         """Platform → its shards and the state of each, if it listens on shards."""
-        return {name: dict(one.shards) for name, one in self._adapters.items() if isinstance(one, Sharded)}
+        return {name: dict(one.shards) for name, one in self.adapters.items() if isinstance(one, Sharded)}
 
     def entrance(self, name: str) -> Entrance | None:
         """Return the entrance for a platform's requests to the public address; None if it accepts none now."""
-        return self._adapters[name].entrance
+        return self.adapters[name].entrance
 
     def surface(self, target: ReplyTarget) -> Surface:
         """Open a place to write to.
@@ -128,13 +120,13 @@ class Platforms:
         """
         if target.platform not in self._open:
             raise Unreachable(f"{target.platform} is not connected")
-        return self.rights.watch(self._adapters[target.platform].surface(target), target)
+        return self.rights.watch(self.adapters[target.platform].surface(target), target)
 
     async def fetch(self, platform: str, source: str, into: BinaryIO, most: int) -> Enclosure | None:
         """Write a message's file into `into`; returns and raises as `Adapter.fetch`."""
         if platform not in self._open:
             raise Unreachable(f"{platform} is not connected")
-        return await self.rights.noting(platform, "fetch", self._adapters[platform].fetch(source, into, most))
+        return await self.rights.noting(platform, "fetch", self.adapters[platform].fetch(source, into, most))
 
     def earlier(self, message: MessageSent) -> Earlier | None:
         """Return the loader of the messages before this one; None if there are none.
@@ -144,7 +136,7 @@ class Platforms:
         """
         if message.target.platform not in self._open:
             raise Unreachable(f"{message.target.platform} is not connected")
-        return self._adapters[message.target.platform].earlier(message)
+        return self.adapters[message.target.platform].earlier(message)
 
     async def run(
         self,
@@ -164,7 +156,7 @@ class Platforms:
             SettingsError: no platform can be used as configured, or other processes are another bot.
         """
         async with asyncio.TaskGroup() as group:
-            for name, adapter in self._adapters.items():
+            for name, adapter in self.adapters.items():
                 keeping = self._keep(name, adapter, deliver, resume, leave, off)
                 self._kept[name] = group.create_task(keeping, name=f"platform {name}")
         if self._refused and not leave.is_set():
@@ -195,12 +187,12 @@ class Platforms:
         off: Callable[[str], Awaitable[None]],
     ) -> None:
         """Run one platform: log in (again and again while it cannot be reached), receive, leave."""
-        backoff = Backoff(self._clock)
+        backoff = Backoff(self.clock)
         while not (leave.is_set() or self._quiet):
             try:
                 async with adapter:
-                    if self._sessions is not None and isinstance(adapter, Identified):
-                        await self._sessions.claim(name, adapter.identity)
+                    if self.sessions is not None and isinstance(adapter, Identified):
+                        await self.sessions.claim(name, adapter.identity)
                     self._open.add(name)
                     log.info("%s: logged in", name)
                     backoff.reset()
@@ -237,9 +229,9 @@ class Platforms:
         Raises:
             SettingsError: the platform cannot be used as configured.
         """
-        backoff, resumed = Backoff(self._clock), False
+        backoff, resumed = Backoff(self.clock), False
         while not (leave.is_set() or self._quiet):
-            began = self._clock.monotonic()
+            began = self.clock.monotonic()
             try:
                 if not resumed:
                     await resume(name)
@@ -252,7 +244,7 @@ class Platforms:
                 raise
             except Exception as error:  # noqa: BLE001 - logged by `_failed`: the edge around a connection
                 self._failed(name, error)
-            if self._clock.monotonic() - began >= STEADY_SECONDS:
+            if self.clock.monotonic() - began >= STEADY_SECONDS:
                 backoff.reset()
             await self._pause(backoff, leave)
 
@@ -273,10 +265,10 @@ class Platforms:
 
     async def _listen_alone(self, name: str, adapter: Adapter, deliver: Deliver) -> None:
         """Listen; if the platform lets one program listen, when no other process does; never if others receive."""
-        if not self._role.receives:
+        if not self.role.receives:
             self._state[name] = "standing by"
             await asyncio.Future()
-        if self._locks is None or not isinstance(adapter, Sole) or not adapter.account:
+        if self.locks is None or not isinstance(adapter, Sole) or not adapter.account:
             self._state[name] = "listening"
             await adapter.listen(deliver)
             return
@@ -292,12 +284,12 @@ class Platforms:
 
         self._state[name] = "standing by"
         lock = f"listening to {name} as {adapter.account}"
-        await self._locks.while_held(lock, take_over)
+        await self.locks.while_held(lock, take_over)
 
     @asynccontextmanager
     async def _resumed(self, lock: str, adapter: Adapter) -> AsyncIterator[None]:
         """Receive the messages since another process listened, and leave the next one what it needs for that."""
-        sessions = self._sessions
+        sessions = self.sessions
         if sessions is None or not isinstance(adapter, Resuming):
             yield
             return
@@ -307,7 +299,7 @@ class Platforms:
             while True:
                 # A second old: what arrived before is stored by then.
                 session = adapter.session
-                await self._clock.sleep(LOOK_SECONDS)
+                await self.clock.sleep(LOOK_SECONDS)
                 if session != left:
                     with suppress(StoreError):
                         await sessions.leave(lock, session)
@@ -329,7 +321,7 @@ class Platforms:
     def _failed(self, name: str, error: Exception) -> None:
         """Note and log why a platform receives nothing now."""
         self._try_over(name)
-        self._metrics.connections_lost.add(name)
+        self.metrics.connections_lost.add(name)
         if not isinstance(error, BotError):
             self._state[name] = "unreachable: an error of our own"
             self._warnings.warn(f"{name} failed, trying again: {origin_of(error)}")

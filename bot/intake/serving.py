@@ -37,31 +37,21 @@ class _Served:
     """Rows that were taken and have not ended."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Serving:
     """Finds the work in places; one object for the process."""
 
-    def __init__(
-        self,
-        store: Store,
-        settling: Settling,
-        clock: Clock,
-        *,
-        take_up: Callable[[InboxRow, bool], None],
-        hand_over: Callable[[str], Awaitable[None]],
-        held: Callable[[], Iterable[str]],
-    ) -> None:
-        """
-        Args:
-            take_up: handles a row after the chat's earlier ones; True: a former process may have begun it.
-            hand_over: ends the running turns of a place, so that another process can continue them.
-            held: returns the chats with state that exists only in this process.
-        """
-        self._store = store
-        self._settling = settling
-        self._clock = clock
-        self._take_up = take_up
-        self._hand_over = hand_over
-        self._held = held
+    store: Store
+    settling: Settling
+    clock: Clock
+    take_up: Callable[[InboxRow, bool], None]
+    """Handles a row after the chat's earlier ones; True: a former process may have begun it."""
+    hand_over: Callable[[str], Awaitable[None]]
+    """Ends the running turns of a place, so that another process can continue them."""
+    held: Callable[[], Iterable[str]]
+    """Returns the chats with state that exists only in this process."""
+
+    def __post_init__(self) -> None:
         self._places: dict[str, _Served] = {}
         self._watching: asyncio.Task[None] | None = None
         self._platforms: set[str] = set()
@@ -85,14 +75,14 @@ class Serving:
 
     async def serve(self, place: str) -> None:
         """Handle the stored rows of a place, in order, until it has been idle; see `Ownership.run`."""
-        here = self._places[place] = _Served(self._clock.monotonic())
+        here = self._places[place] = _Served(self.clock.monotonic())
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch(), name="places")
         try:
             await self._serve(place, here)
         except BaseException:
             # Also if it is only served again: otherwise running rows would be taken a second time.
-            await self._hand_over(place)
+            await self.hand_over(place)
             raise
         finally:
             del self._places[place]
@@ -103,15 +93,15 @@ class Serving:
     async def _serve(self, place: str, here: _Served) -> None:
         platform = ChatId.parse(place).platform
         left, first = set[ChatId](), True
-        backoff = Backoff(self._clock)
+        backoff = Backoff(self.clock)
         while True:
             here.came.clear()
             if platform not in self._platforms:
                 await here.came.wait()
                 continue
             try:
-                rows, unfinished = await self._store.intake.look(place, here.taken)
-                unsettled = await self._settling.resume(place)
+                rows, unfinished = await self.store.intake.look(place, here.taken)
+                unsettled = await self.settling.resume(place)
             except StoreError as error:
                 log.error("%s waits: %s", place, error)
                 await backoff.wait()
@@ -121,11 +111,11 @@ class Serving:
             # process.
             left |= {row.chat for row in rows if first and row.state == InboxState.RUNNING}
             for row in rows:
-                self._take_up(row, first and row.chat in left)
+                self.take_up(row, first and row.chat in left)
             here.taken = (here.taken & unfinished) | {row.id for row in rows}
             if unfinished - here.taken:
                 continue
-            first, now = False, self._clock.monotonic()
+            first, now = False, self.clock.monotonic()
             if unfinished or unsettled:
                 here.busy_at = now
             elif now - here.busy_at >= self._patience(place):
@@ -134,29 +124,29 @@ class Serving:
 
     async def _wait(self, place: str, here: _Served) -> None:
         """Wait until there may be something new in a place, or it has been idle."""
-        while (left := here.busy_at + self._patience(place) - self._clock.monotonic()) > 0:
+        while (left := here.busy_at + self._patience(place) - self.clock.monotonic()) > 0:
             with suppress(TimeoutError):
-                async with time_limit(self._clock, left):
+                async with time_limit(self.clock, left):
                     await here.came.wait()
                     return
 
     def _patience(self, place: str) -> float:
-        held = any(str(ChatId.parse(chat).place) == place for chat in self._held())
+        held = any(str(ChatId.parse(chat).place) == place for chat in self.held())
         return HELD_SECONDS if held else IDLE_SECONDS
 
     async def _watch(self) -> None:
         """Look for rows without a hint: for all places at once, as thousands may be served."""
         while True:
-            await self._clock.sleep(LOOK_SECONDS)
+            await self.clock.sleep(LOOK_SECONDS)
             try:
-                unfinished = await self._store.intake.map_unfinished()
-                unsettled = [(turn, str(chat.place)) for turn, chat, *_ in await self._store.turns.list_unsettled()]
+                unfinished = await self.store.intake.map_unfinished()
+                unsettled = [(turn, str(chat.place)) for turn, chat, *_ in await self.store.turns.list_unsettled()]
             except StoreError:
                 continue  # they are found when it works again
             busy = {*unfinished, *(place for _, place in unsettled)}
-            new = {place for turn, place in unsettled if not self._settling.shows(turn)}
+            new = {place for turn, place in unsettled if not self.settling.shows(turn)}
             for place, here in self._places.items():
                 if place in busy:
-                    here.busy_at = self._clock.monotonic()
+                    here.busy_at = self.clock.monotonic()
                 if place in new or unfinished.get(place, frozenset()) - here.taken:
                     here.came.set()

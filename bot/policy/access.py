@@ -42,7 +42,7 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from bot.contract import ChatId, Clock, Incoming, MessageSent, Sender, identity
@@ -93,61 +93,49 @@ class Paired:
     """The owner's message that had asked for the code; they should hear of its use."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Access:
     """Answers whether a delivery may begin a turn."""
 
-    def __init__(
-        self,
-        roles: Roles,
-        clock: Clock,
-        *,
-        allow_all: bool,
-        users: tuple[str, ...],
-        chats: tuple[str, ...],
-        admins: tuple[str, ...],
-        groups: tuple[str, ...] = (),
-        channels: ChannelsFile | None = None,
-        people_in_groups: bool = True,
-    ) -> None:
-        """
-        Args:
-            people_in_groups: what allows a person holds in groups that nothing else allows.
-            groups: workspaces and roles as `Sender.groups` writes them.
-            channels: where it says who may write, nobody else may but admins, whatever else is listed.
-        """
-        self._roles = roles
-        self._clock = clock
-        self._allow_all = allow_all
-        self._users = frozenset(users) | frozenset(admins)
-        self._chats = frozenset(chats)
-        self._admins = frozenset(admins)
-        self._groups = frozenset(groups)
-        self._channels = channels or ChannelsFile()
-        self._people_in_groups = people_in_groups
+    roles: Roles
+    clock: Clock
+    allow_all: bool
+    users: tuple[str, ...]
+    chats: tuple[str, ...]
+    admins: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    """Workspaces and roles as `Sender.groups` writes them."""
+    channels: ChannelsFile = field(default_factory=ChannelsFile)
+    """Where it says who may write, nobody else may but admins, whatever else is listed."""
+    people_in_groups: bool = True
+    """What allows a person holds in groups that nothing else allows."""
+
+    def __post_init__(self) -> None:
+        self._listed = frozenset((*self.users, *self.admins, *self.chats, *self.groups))
         self._wrong: dict[str, tuple[int, float]] = {}
 
     async def allows(self, incoming: Incoming) -> bool:
         """Return True if the sender may talk to the bot in this chat."""
         sender = incoming.sender
-        roles = await self._roles.roles_of([sender.id, *identity.names_of(incoming.chat), *sender.groups])
-        if sender.id in self._admins or roles.get(sender.id) in ("owner", "admin"):
+        roles = await self.roles.roles_of([sender.id, *identity.names_of(incoming.chat), *sender.groups])
+        if sender.id in self.admins or roles.get(sender.id) in ("owner", "admin"):
             return True
         if "blocked" in roles.values():
             return False
         counts = ids_of(incoming)
-        if (who := self._channels.channel_of(incoming.chat).who) is not None:
+        if (who := self.channels.channel_of(incoming.chat).who) is not None:
             return EVERYBODY in who.value or not counts.isdisjoint(who.value)
-        if not self._people_in_groups and incoming.group:
+        if not self.people_in_groups and incoming.group:
             counts.discard(sender.id)
-        listed = self._users | self._chats | self._groups
-        return self._allow_all or bool(counts & listed) or any(roles.get(id) == "allowed" for id in counts)
+        listed = self._listed
+        return self.allow_all or bool(counts & listed) or any(roles.get(id) == "allowed" for id in counts)
 
     async def move(self, former: ChatId, chat: ChatId) -> None:
         """Let the operator's lists hold in a chat that has another id from now on, also over restarts."""
-        self._channels.move(former, chat)
-        named = str(former) in self._chats
-        if named and await self._roles.role_of(str(chat)) is None:
-            await self._roles.set_role(str(chat), "allowed")
+        self.channels.move(former, chat)
+        named = str(former) in self.chats
+        if named and await self.roles.role_of(str(chat)) is None:
+            await self.roles.set_role(str(chat), "allowed")
         log.warning(
             "%s is %s from now on, as its platform says; everything kept of it was taken along. Write the new id in "
             "ALLOWED_CHATS, TOOLS_FOR and CHANNELS_FILE if they name it",
@@ -157,7 +145,7 @@ class Access:
 
     async def is_shut(self, chat: ChatId) -> bool:
         """Return True if nobody may write in a chat but people who are named."""
-        roles, who = await self._roles.roles_of(identity.names_of(chat)), self._channels.channel_of(chat).who
+        roles, who = await self.roles.roles_of(identity.names_of(chat)), self.channels.channel_of(chat).who
         return "blocked" in roles.values() or (who is not None and EVERYBODY not in who.value)
 
     async def is_admin(self, sender: Sender) -> bool:
@@ -166,12 +154,12 @@ class Access:
 
     async def is_admin_id(self, person: str) -> bool:
         """The same of a person's id."""
-        return person in self._admins or await self._roles.role_of(person) in ("owner", "admin")
+        return person in self.admins or await self.roles.role_of(person) in ("owner", "admin")
 
     async def is_closed(self) -> bool:
         """Return True if nobody may write to the bot yet, so that it waits for an owner."""
-        named = self._allow_all or self._users or self._chats or self._groups or self._channels.opens
-        return not (named or await self._roles.has_owner())
+        named = self.allow_all or self._listed or self.channels.opens
+        return not (named or await self.roles.has_owner())
 
     async def new_pairing_code(self, *, keep: bool = False) -> str | None:
         """Return a new pairing code if nobody could use the bot otherwise; else None.
@@ -208,8 +196,8 @@ class Access:
 
     async def _new_code(self, asked: MessageSent | None, *, keep: bool = False) -> str:
         digits = f"{secrets.randbelow(1_000_000):06d}"
-        until = self._clock.wall() + PAIRING_SECONDS
-        new = await self._roles.set_pairing(_digest(digits), until, asked, keep=keep)
+        until = self.clock.wall() + PAIRING_SECONDS
+        new = await self.roles.set_pairing(_digest(digits), until, asked, keep=keep)
         return f"{digits[:4]}-{digits[4:]}" if new else ""
 
     async def pair(self, message: MessageSent, code: str) -> Paired:
@@ -220,9 +208,9 @@ class Access:
         if wait := self._wait_for_guess(sender):
             return Paired("pair_too_many", wait)
         # Counted before it is looked at: guesses of one person in several chats at once are no more than in one.
-        count, since = self._wrong.get(sender.id, (0, self._clock.monotonic()))
+        count, since = self._wrong.get(sender.id, (0, self.clock.monotonic()))
         self._wrong[sender.id] = (count + 1, since)
-        used = await self._roles.use_pairing(_digest(code), sender.id, self._admins)
+        used = await self.roles.use_pairing(_digest(code), sender.id, self.admins)
         if used is None:
             return Paired(await self._why_wrong(message))
         self._wrong.pop(sender.id, None)
@@ -234,7 +222,7 @@ class Access:
 
     def _wait_for_guess(self, sender: Sender) -> float:
         """Return the seconds until a guess of this person is heard again; 0: it is heard now."""
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         self._wrong = {one: guess for one, guess in self._wrong.items() if now - guess[1] <= PAIRING_SECONDS}
         count, since = self._wrong.get(sender.id, (0, now))
         if count >= _TRIES:
@@ -246,7 +234,7 @@ class Access:
     async def _why_wrong(self, message: MessageSent) -> str:
         """Return what helps somebody whose code was of no use."""
         if await self.is_closed():
-            return "pair_wrong" if await self._roles.awaits_owner() else "pair_gone"
+            return "pair_wrong" if await self.roles.awaits_owner() else "pair_gone"
         return "pair_allowed" if await self.allows(message) else "pair_stranger"
 
     async def change(self, incoming: Incoming, argument: str, *, forbid: bool = False) -> tuple[str, dict[str, str]]:
@@ -267,37 +255,35 @@ class Access:
             id = str(incoming.chat.place) if words[0].lower() in _HERE else identity.anything(words[0])
         except identity.MalformedIdError as problem:
             return problem.key, problem.values
-        before = await self._roles.role_of(id)
+        before = await self.roles.role_of(id)
         if not forbid and self._is_fixed(id, incoming.chat):
             return "allow_operator", {}
-        high = id in self._admins or before in ("owner", "admin") or role in ("owner", "admin")
+        high = id in self.admins or before in ("owner", "admin") or role in ("owner", "admin")
         if high and not await self._is_owner(incoming.sender):
             return "owners_only", {}
-        if id == incoming.sender.id or (forbid and id in self._admins):
+        if id == incoming.sender.id or (forbid and id in self.admins):
             return "allow_not_this", {"id": id}
         if role in ("owner", "admin") and not identity.is_person(id):
             return "allow_usage", {"examples": identity.examples("person")}
-        await self._roles.set_role(id, role)
+        await self.roles.set_role(id, role)
         log.info("%s made %s %s", incoming.sender.id, id, role)
         return ("forbidden" if forbid else "allowed"), {"id": id, "role": role}
 
     async def list_people(self) -> list[tuple[str, str]]:
         """Return every person and chat with a role as (id, role), those of the settings first."""
-        settings = [(id, "admin") for id in sorted(self._admins)]
-        settings += [(id, "allowed") for id in sorted((self._users - self._admins) | self._chats | self._groups)]
+        settings = [(id, "admin") for id in sorted(self.admins)]
+        settings += [(id, "allowed") for id in sorted(self._listed.difference(self.admins))]
         listed = dict(settings)
-        return settings + [
-            (id, role) for id, role in (await self._roles.list_roles()).items() if listed.get(id) != role
-        ]
+        return settings + [(id, role) for id, role in (await self.roles.list_roles()).items() if listed.get(id) != role]
 
     def _is_fixed(self, id: str, chat: ChatId) -> bool:
         """Return True for a chat of which the operator's file says who may write there: what is allowed in the chat
         would change nothing."""
-        return id in identity.names_of(chat) and self._channels.channel_of(chat).who is not None
+        return id in identity.names_of(chat) and self.channels.channel_of(chat).who is not None
 
     async def _is_owner(self, sender: Sender) -> bool:
         """Return True if the sender may appoint admins: an owner, or an admin named in the settings."""
-        return sender.id in self._admins or await self._roles.role_of(sender.id) == "owner"
+        return sender.id in self.admins or await self.roles.role_of(sender.id) == "owner"
 
 
 def ids_of(incoming: Incoming) -> set[str]:

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from bot.contract import LIMITS, Backoff, Clock, Limits, MessageSent, StoreError, Unaffordable, Usage, time_limit
 from bot.model import Estimator
@@ -67,32 +67,22 @@ def charge(payer: Payer) -> Iterator[None]:
         _PAYER.reset(token)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Quotas:
     """All quotas of the process, counted in the store."""
 
-    def __init__(
-        self,
-        spending: Spending,
-        clock: Clock,
-        settings: QuotaSettings,
-        limits: Limits = LIMITS,
-        prices: Prices | None = None,
-        admin: Callable[[str], Awaitable[bool]] | None = None,
-        metrics: Metrics | None = None,
-    ) -> None:
-        """
-        Args:
-            admin: whether a person may spend what is kept for admins; None: nobody may.
-        """
-        self._spending = spending
-        self.clock = clock
-        self.metrics = metrics or Metrics()
-        self._settings = settings
-        self._limits = limits
-        self.prices = prices or Prices()
-        self._admin = admin
+    spending: Spending
+    clock: Clock
+    settings: QuotaSettings
+    limits: Limits = LIMITS
+    prices: Prices = field(default_factory=Prices)
+    admin: Callable[[str], Awaitable[bool]] | None = None
+    """Whether a person may spend what is kept for admins; None: nobody may."""
+    metrics: Metrics = field(default_factory=Metrics)
+
+    def __post_init__(self) -> None:
         self._settling: set[asyncio.Task[None]] = set()
-        self._holdings = Holdings(clock)
+        self._holdings = Holdings(self.clock)
         self._sizes: dict[str, AnswerSize] = {}
         self._owed: list[tuple[Reserved, Amount]] = []
         """What could not be settled yet."""
@@ -103,7 +93,7 @@ class Quotas:
         Raises:
             StoreError: the store cannot be written to now.
         """
-        _tell_cut_off(await self._spending.settle_killed(weigh=Estimator().tokens))
+        _tell_cut_off(await self.spending.settle_killed(weigh=Estimator().tokens))
 
     async def settle_gone(
         self,
@@ -122,13 +112,13 @@ class Quotas:
         while True:
             try:
                 # In this order: who held something then was alive, or is not any more.
-                holding = await self._spending.list_workers() | await allowances.list_workers()
+                holding = await self.spending.list_workers() | await allowances.list_workers()
                 alive = await living()
                 if alive is None:
                     return
                 for name in holding.difference(alive):
                     await allowances.bury(name)
-                    _tell_cut_off(await self._spending.settle_killed(name, Estimator().tokens))
+                    _tell_cut_off(await self.spending.settle_killed(name, Estimator().tokens))
             except StoreError as error:
                 log.warning("what processes that died had set aside is given back later: %s", error)
                 await backoff.wait()
@@ -147,34 +137,34 @@ class Quotas:
         return replace(payer_of(message), admin=await self._is_admin(message.sender.id))
 
     async def _is_admin(self, person: str) -> bool:
-        return self._admin is not None and await self._admin(person)
+        return self.admin is not None and await self.admin(person)
 
     async def count_command(self, payer: Payer) -> bool:
         """Count a command that asks no model; False when it is one too many of this minute.
 
         A person has as many of them as of questions, and apart: who has asked too much is still shown `/usage`.
         """
-        limit = Limit(f"commands {payer.person}", MINUTE, Amount(messages=self._settings.messages_per_minute))
-        return self._allowed("commands_per_minute", await self._spending.count([limit], Amount(messages=1)))
+        limit = Limit(f"commands {payer.person}", MINUTE, Amount(messages=self.settings.messages_per_minute))
+        return self._allowed("commands_per_minute", await self.spending.count([limit], Amount(messages=1)))
 
     async def count_question(self, payer: Payer) -> bool:
         """Count a question; False when it is one too many of this minute."""
         person, chat, everybody = payer.keys
         limits = [
-            Limit(person, MINUTE, Amount(messages=self._settings.messages_per_minute)),
+            Limit(person, MINUTE, Amount(messages=self.settings.messages_per_minute)),
             *(Limit(key, DAY, Amount()) for key in (person, chat, everybody, *self._workspace_keys(payer))),
         ]
-        return self._allowed("messages_per_minute", await self._spending.count(limits, Amount(messages=1)))
+        return self._allowed("messages_per_minute", await self.spending.count(limits, Amount(messages=1)))
 
     async def count_scheduled(self, payer: Payer) -> int:
         """Count a question that a reminder asks; return how many a person may have in a day where it is one too many,
         else 0."""
-        most = self._limits.scheduled_per_day
+        most = self.limits.scheduled_per_day
         limits = [
             Limit(f"scheduled {payer.person}", DAY, Amount(messages=most)),
             *(Limit(key, DAY, Amount()) for key in (*payer.keys, *self._workspace_keys(payer))),
         ]
-        return 0 if self._allowed("scheduled", await self._spending.count(limits, Amount(messages=1))) else most
+        return 0 if self._allowed("scheduled", await self.spending.count(limits, Amount(messages=1))) else most
 
     def _allowed(self, quota: str, result: Reserved | Refused) -> bool:
         """Return whether a quota allowed it, and count that it did not."""
@@ -197,8 +187,8 @@ class Quotas:
         limits = [*self._daily_limits(replace(payer, admin=True)), self._others]
         days = {limit.key: Day(spent, limit.most) for limit, spent in await self._list_spent(limits)}
         person, chat, all_ = payer.keys
-        tools = await self._spending.list_top(_tools_of(payer.person), DAY, MOST_TOLD)
-        top = await self._spending.list_top("person ", DAY, MOST_TOLD) if everybody else []
+        tools = await self.spending.list_top(_tools_of(payer.person), DAY, MOST_TOLD)
+        top = await self.spending.list_top("person ", DAY, MOST_TOLD) if everybody else []
         return Report(
             days[person],
             days[chat],
@@ -216,7 +206,7 @@ class Quotas:
         if size is None:
             size, weigh = AnswerSize(), Estimator()
             with suppress(StoreError):
-                for tokens, seen in await self._spending.list_answers(model):
+                for tokens, seen in await self.spending.list_answers(model):
                     size.learn(tokens, weigh.tokens_once(seen), 0.0)
             size = self._sizes.setdefault(model, size)
         return size
@@ -250,7 +240,7 @@ class Quotas:
         some, all_ = (self._amount_of(model, Usage(0, tokens)) for tokens in (least, most))
         others = self._holdings.count_others([limit.key for limit in limits])
         try:
-            extended = await self._spending.extend(reserved, limits, some, all_, others)
+            extended = await self.spending.extend(reserved, limits, some, all_, others)
         except StoreError as error:
             log.warning("what an answer takes beyond what was set aside is counted at its end: %s", error)
             return replace(reserved, amount=reserved.amount + Amount(least))
@@ -290,7 +280,7 @@ class Quotas:
                 if fair is not None:
                     own = payer.keys[:2] if payer else ()
                     others = [many if key in own else max(many, CROWD) for key, many in zip(keys, others, strict=True)]
-                reserving = self._spending.reserve(limits, fair or least, most, others, sure=sure, turn=turn)
+                reserving = self.spending.reserve(limits, fair or least, most, others, sure=sure, turn=turn)
                 result = await self._cancellable(reserving)
                 if isinstance(result, Reserved):
                     self._holdings.take(result)
@@ -363,10 +353,10 @@ class Quotas:
         payer = _PAYER.get()
         owed, self._owed = [*self._owed, (reserved, used)], []
         try:
-            await self._spending.settle(*owed)
+            await self.spending.settle(*owed)
             if tool and payer is not None and used.dollars:
                 own = Limit(f"{_tools_of(payer.person)}{tool}", DAY, Amount())
-                await self._spending.count([own], Amount(messages=1, dollars=used.dollars))
+                await self.spending.count([own], Amount(messages=1, dollars=used.dollars))
         except StoreError as error:
             self._owed += owed
             log.error("what a call used could not be counted; that is done with the next one: %s", error)
@@ -381,17 +371,17 @@ class Quotas:
 
     async def _list_spent(self, limits: Sequence[Limit]) -> list[tuple[Limit, Amount]]:
         """Return what was spent of each quota, without the reservations of running calls."""
-        used = await self._spending.list_used([limit.key for limit in limits], DAY)
+        used = await self.spending.list_used([limit.key for limit in limits], DAY)
         return list(zip(limits, used, strict=True))
 
     @property
     def _others(self) -> Limit:
-        most, part = self._settings, 1 - self._limits.admin_share
+        most, part = self.settings, 1 - self.limits.admin_share
         return Limit(OTHERS, DAY, Amount(int(most.tokens_per_day * part), dollars=most.money_per_day * part))
 
     def _daily_limits(self, payer: Payer | None) -> list[Limit]:
         """The quotas of a day on which somebody spends; side tasks of nobody are on those of all but admins."""
-        most = self._settings
+        most = self.settings
         daily = [Limit(EVERYBODY, DAY, Amount(tokens=most.tokens_per_day, dollars=most.money_per_day))]
         if payer is None or not payer.admin:
             daily.insert(0, self._others)
@@ -408,7 +398,7 @@ class Quotas:
 
     def _workspace_keys(self, payer: Payer) -> tuple[str, ...]:
         """The key of the payer's workspace; none where no workspace has a quota, so that nothing more is counted."""
-        return (payer.workspace,) if self._settings.money_per_day_workspace and payer.workspace else ()
+        return (payer.workspace,) if self.settings.money_per_day_workspace and payer.workspace else ()
 
     def _amount_of(self, model: str, usage: Usage) -> Amount:
         return Amount(usage.prompt + usage.completion, dollars=self.prices.dollars_of(model, usage) or 0.0)

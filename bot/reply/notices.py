@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from bot.contract import (
@@ -38,13 +39,15 @@ STRANGER_SECONDS = 0.2
 _Newest: TypeAlias = tuple[ControlPressed, str, tuple[Button, ...]]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Notices:
     """Answers messages with sentences of our own; one object for the whole process."""
 
-    def __init__(self, replies: Replies, surface: Callable[[MessageSent], Surface], clock: Clock) -> None:
-        self._replies = replies
-        self._surface = surface
-        self._clock = clock
+    replies: Replies
+    surface: Callable[[MessageSent], Surface]
+    clock: Clock
+
+    def __post_init__(self) -> None:
         self._telling: Counter[ChatId] = Counter()
         self._strangers: Counter[str] = Counter()
         self._lanes: dict[str, asyncio.Lock] = {}
@@ -105,7 +108,7 @@ class Notices:
         try:
             async with self._lanes.setdefault(platform, asyncio.Lock()):
                 await self.tell(message, text, private=private)
-                await self._clock.sleep(STRANGER_SECONDS)
+                await self.clock.sleep(STRANGER_SECONDS)
         finally:
             self._strangers[platform] -= 1
 
@@ -123,7 +126,7 @@ class Notices:
             while (newest := self._shows[message]) is not shown:
                 press, text, buttons = shown = newest
                 at = MessageRef(press.message_id, PRESSED)
-                async with self._replies.notice(self._surface(press.there), press.delivery, buttons, at) as reply:
+                async with self.replies.notice(self.surface(press.there), press.delivery, buttons, at) as reply:
                     reply.append(text)
         finally:
             del self._shows[message]
@@ -160,8 +163,8 @@ class Notices:
         Raises:
             DeliveryError: it cannot be shown there.
         """
-        surface = self._surface(question.for_asker() if private else question)
-        async with self._replies.notice(surface, turn or question.delivery, buttons) as reply:
+        surface = self.surface(question.for_asker() if private else question)
+        async with self.replies.notice(surface, turn or question.delivery, buttons) as reply:
             reply.append(text)
 
     async def apologise(self, question: MessageSent, text: str) -> None:

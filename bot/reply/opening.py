@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from itertools import count, takewhile
 
 from bot.context import write_preamble
@@ -29,33 +30,20 @@ _TOLD = MessageRef("")
 """In place of a file's message: the person was told that it may be missing, so it is not posted any more."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Replies:
     """Opens the replies of a process."""
 
-    def __init__(
-        self,
-        store: Store,
-        pacer: Pacer,
-        clock: Clock,
-        *,
-        secrets: tuple[str, ...] = (),
-        buttons: bool = False,
-        speaks: bool = False,
-        fresh_after: float = 0.0,
-    ) -> None:
-        """
-        Args:
-            buttons: put buttons under answers.
-            speaks: one of them speaks an answer.
-            fresh_after: seconds since its newest message after which an answer ends in a fresh one; 0: never.
-        """
-        self._fresh_after = fresh_after
-        self._store = store
-        self._pacer = pacer
-        self._clock = clock
-        self._secrets = secrets
-        self._buttons = buttons
-        self._speaks = speaks
+    store: Store
+    pacer: Pacer
+    clock: Clock
+    secrets: tuple[str, ...] = ()
+    buttons: bool = False
+    """Put buttons under answers."""
+    speaks: bool = False
+    """One of them speaks an answer."""
+    fresh_after: float = 0.0
+    """Seconds since its newest message after which an answer ends in a fresh one; 0: never."""
 
     def notice(
         self, surface: Surface, turn: str, buttons: tuple[Button, ...] = (), at: MessageRef | None = None
@@ -67,21 +55,21 @@ class Replies:
         """
         return ReplyStream(
             surface,
-            self._pacer,
+            self.pacer,
             Unrecorded(),
-            self._clock,
+            self.clock,
             turn=turn,
             filters=lambda: self._filters(LinkPolicy()),
             careful=False,
             shown=None if at is None else {0: ShownBefore(at, PageState.SHOWN)},
             calm=at is not None,
-            buttons=ReplyButtons(buttons, buttons) if self._buttons else None,
+            buttons=ReplyButtons(buttons, buttons) if self.buttons else None,
         )
 
     @asynccontextmanager
     async def sign(self, surface: Surface, turn: str, words: str) -> AsyncIterator[None]:
         """Show the typing sign within the block, before a reply is opened; with `words` if it has any."""
-        sign = TypingSign(surface, self._pacer, self._clock, words)
+        sign = TypingSign(surface, self.pacer, self.clock, words)
         sign.begin(lambda: True, f"typing {turn}")
         try:
             yield
@@ -110,9 +98,9 @@ class Replies:
         shown = {} if shown is None else shown
         return ReplyStream(
             surface,
-            self._pacer,
-            Recorded(self._store, before.turn, str(chat), shown),
-            self._clock,
+            self.pacer,
+            Recorded(self.store, before.turn, str(chat), shown),
+            self.clock,
             turn=f"t{before.turn}",
             filters=lambda: self._filters(policy),
             preamble=self._head(question, language),
@@ -126,8 +114,8 @@ class Replies:
 
     def _fresh(self, before: StoredTurn, language: str) -> Fresh:
         """Return when an answer ends in a fresh message."""
-        age = max(0.0, self._clock.wall() - before.began) if before.began else 0.0
-        return Fresh(self._fresh_after, self._clock.monotonic() - age, say("below", language))
+        age = max(0.0, self.clock.wall() - before.began) if before.began else 0.0
+        return Fresh(self.fresh_after, self.clock.monotonic() - age, say("below", language))
 
     def voice(self, surface: Surface, chat: ChatId, before: StoredTurn, reply: ReplyStream | None = None) -> VoicePosts:
         """Return the poster of a turn's voice messages: beside the text of `reply`, or alone."""
@@ -138,8 +126,8 @@ class Replies:
             await reply.cadence.visible.wait()
             return max(reply.refs.items(), default=(0, None))[1]
 
-        record = RecordedVoice(self._store, before.turn, str(chat))
-        posts = Attachments(surface, self._pacer, record, self._clock, turn=f"t{before.turn}")
+        record = RecordedVoice(self.store, before.turn, str(chat))
+        posts = Attachments(surface, self.pacer, record, self.clock, turn=f"t{before.turn}")
         return VoicePosts(posts, before.attachments, standing)
 
     def filter_for(self, policy: LinkPolicy) -> FilterChain:
@@ -153,7 +141,7 @@ class Replies:
             goes_on: it was cut off, and can be continued.
         """
         if self._has_buttons(question):
-            reply.offer(buttons_when_done(turn, language, goes_on=goes_on, speaks=self._speaks))
+            reply.offer(buttons_when_done(turn, language, goes_on=goes_on, speaks=self.speaks))
 
     def again(self, surface: Surface, record: ReplyRecord, *, calm: bool) -> ReplyStream:
         """Open the reply of an ended turn with its text and files; `finish` shows it.
@@ -171,7 +159,7 @@ class Replies:
             head = self._head(question, language)
             if record.newest and self._has_buttons(question):
                 goes_on = record.goes_on
-                done = buttons_when_done(stored.turn, language, goes_on=goes_on, speaks=self._speaks)
+                done = buttons_when_done(stored.turn, language, goes_on=goes_on, speaks=self.speaks)
                 buttons = ReplyButtons(done)
         text = record.visible
         if (approval := record.approval) is not None:
@@ -179,9 +167,9 @@ class Replies:
         ends = {page.number: page.end for page in stored.pages if page.end}
         reply = ReplyStream(
             surface,
-            self._pacer,
-            Reshown(self._store, stored.turn, str(record.chat)),
-            self._clock,
+            self.pacer,
+            Reshown(self.store, stored.turn, str(record.chat)),
+            self.clock,
             turn=f"t{stored.turn}",
             preamble=head + text,
             cuts=[ends[number] for number in takewhile(ends.__contains__, count())],
@@ -202,12 +190,12 @@ class Replies:
 
     def _buttons_of(self, turn: int, question: MessageSent | None, language: str) -> ReplyButtons | None:
         """Return the buttons of an answer that is being written, if it has any."""
-        return ReplyButtons.of_answer(turn, language, speaks=self._speaks) if self._has_buttons(question) else None
+        return ReplyButtons.of_answer(turn, language, speaks=self.speaks) if self._has_buttons(question) else None
 
     def _has_buttons(self, question: MessageSent | None) -> bool:
         # If the target expires, a press could not be answered. An export is not an answer that could be regenerated
         # or rated.
-        return self._buttons and question is not None and question.command != "export" and self.can_ask(question)
+        return self.buttons and question is not None and question.command != "export" and self.can_ask(question)
 
     def can_ask(self, question: MessageSent) -> bool:
         """Return True if a reply to `question` can carry buttons that work as long as they exist."""
@@ -222,13 +210,13 @@ class Replies:
         """
         refs = [page.ref for page in stored.pages] + [file.ref for file in stored.attachments]
         for ref in filter(None, refs):
-            await take_away(surface, self._pacer, self._clock, ref, f"turn t{stored.turn}: a message")
+            await take_away(surface, self.pacer, self.clock, ref, f"turn t{stored.turn}: a message")
 
     def _head(self, question: MessageSent | None, language: str) -> str:
         """The text before a reply."""
-        return Redactor(self._secrets).redact(write_preamble(question, language)) if question is not None else ""
+        return Redactor(self.secrets).redact(write_preamble(question, language)) if question is not None else ""
 
     def _filters(self, policy: LinkPolicy) -> tuple[TextFilter, ...]:
         """First deceptive characters, then our own marks, secrets, links: a secret in an address is masked before the
         address is judged."""
-        return AnswerFilter(), BoundaryFilter(), Redactor(self._secrets), LinkFilter(policy)
+        return AnswerFilter(), BoundaryFilter(), Redactor(self.secrets), LinkFilter(policy)

@@ -56,16 +56,16 @@ class _Waiting:
     task: asyncio.Task[None]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Settling:
     """Shows replies again; one object for the whole process."""
 
-    def __init__(
-        self, *, store: Store, replies: Replies, clock: Clock, surface: Callable[[ReplyTarget], Surface]
-    ) -> None:
-        self._store = store
-        self._replies = replies
-        self._clock = clock
-        self._surface = surface
+    store: Store
+    replies: Replies
+    clock: Clock
+    surface: Callable[[ReplyTarget], Surface]
+
+    def __post_init__(self) -> None:
         self._tasks: dict[int, _Waiting] = {}
         """By turn."""
 
@@ -89,12 +89,12 @@ class Settling:
             return None
         stale = reply.unsettled or resumed
         if reply.owed is not None:
-            seconds = max(0.0, reply.owed - self._clock.monotonic())
+            seconds = max(0.0, reply.owed - self.clock.monotonic())
         elif stale:
             seconds = SOON[0]
         else:
             return None
-        return Due(seconds, stale, self._clock.wall() + seconds)
+        return Due(seconds, stale, self.clock.wall() + seconds)
 
     def begin(self, turn: int, chat: ChatId, due: Due | None) -> None:
         """Show an ended turn's reply again, if it is due."""
@@ -113,7 +113,7 @@ class Settling:
         waiting = self._tasks.get(turn)
         await self.drop(turn)
         stale = waiting is not None and waiting.stale
-        self.begin(turn, chat, Due(0.0, stale, self._clock.wall()))
+        self.begin(turn, chat, Due(0.0, stale, self.clock.wall()))
 
     async def resume(self, within: str) -> bool:
         """Show the unsettled replies of a former process again; call it once the platform is logged in.
@@ -124,11 +124,11 @@ class Settling:
         Returns:
             True if a reply is unsettled there.
         """
-        unsettled = await self._store.turns.list_unsettled(within)
+        unsettled = await self.store.turns.list_unsettled(within)
         for turn, chat, at, ended in unsettled:
             if turn not in self._tasks:
                 # The clock may have been changed meanwhile: nothing waits longer than the longest pause.
-                now = self._clock.wall()
+                now = self.clock.wall()
                 seconds, stale = min(max(0.0, at - now), LONGEST_PAUSE), at - ended < SETTLED
                 # Unfinished replies there come first.
                 seconds = max(seconds, SOON[0]) if stale else seconds
@@ -147,12 +147,12 @@ class Settling:
             StoreError: it cannot be loaded now.
         """
         await self.drop(turn)
-        await self._store.turns.show_again(turn, None)
-        record = await self._store.turns.load_shown(turn)
+        await self.store.turns.show_again(turn, None)
+        record = await self.store.turns.load_shown(turn)
         if record is None:
             return
         try:
-            await self._replies.take_back(self._surface(record.target), record.stored)
+            await self.replies.take_back(self.surface(record.target), record.stored)
         except DeliveryError as error:
             log.warning("turn %s: its reply stays: %s", turn, error)
 
@@ -171,21 +171,21 @@ class Settling:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _settle(self, turn: int, due: Due, before: Collection[asyncio.Task[None]]) -> None:
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         # From the last edit of a former text to the last of this one there is at least SETTLED.
         times, settled = [due.seconds], SETTLED - due.ended
         if due.stale:
             times += [at for at in (SOON[1] - due.ended, settled) if at > due.seconds]
         tries = 0
         while times and tries < _MOST_TRIES:
-            await self._clock.sleep(began + times[0] - self._clock.monotonic())
+            await self.clock.sleep(began + times[0] - self.clock.monotonic())
             if before:
                 await asyncio.wait(before)
             try:
                 later = await self._show(turn, calm=due.stale)
             except BotError as error:
                 log.warning("turn %s: its reply is shown again later: %s", turn, error)
-                later = self._clock.monotonic() + _NOT_NOW
+                later = self.clock.monotonic() + _NOT_NOW
             if later is None:
                 times = [at for at in times[1:] if at > times[0]]
                 continue
@@ -194,7 +194,7 @@ class Settling:
             times[1:] = [settled] if due.stale and times[0] < settled else []
         if times:
             log.error("turn %s: its reply could not be shown again and stays as it is", turn)
-        await self._store.turns.show_again(turn, None)
+        await self.store.turns.show_again(turn, None)
 
     async def _show(self, turn: int, *, calm: bool) -> float | None:
         """Show the whole reply; return the monotonic time of the next try, if the platform names one.
@@ -203,12 +203,12 @@ class Settling:
             StoreError: it cannot be loaded or recorded now.
             Unreachable: the platform is not connected now.
         """
-        record = await self._store.turns.load_shown(turn)
+        record = await self.store.turns.load_shown(turn)
         if record is None:
             return None  # its chat was deleted
-        async with self._replies.again(self._surface(record.target), record, calm=calm) as reply:
+        async with self.replies.again(self.surface(record.target), record, calm=calm) as reply:
             pass
         if reply.owed is not None:
-            at = self._clock.wall() + reply.owed - self._clock.monotonic()
-            await self._store.turns.show_again(turn, at)
+            at = self.clock.wall() + reply.owed - self.clock.monotonic()
+            await self.store.turns.show_again(turn, at)
         return reply.owed

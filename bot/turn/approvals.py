@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from bot.agent import Asked, Decision
@@ -33,18 +33,20 @@ _WAITS = (
 )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Approvals:
     """Asks, records decisions, and ends expired questions; one object for the whole process."""
 
-    def __init__(
-        self, store: Store, settling: Settling, clock: Clock, rules: ToolRuleSettings, limits: Limits = LIMITS
-    ) -> None:
-        self._store = store
-        self._settling = settling
-        self._clock = clock
-        self.admins = rules.confirm_by == "admins"
+    store: Store
+    settling: Settling
+    clock: Clock
+    rules: ToolRuleSettings
+    limits: Limits = LIMITS
+
+    @property
+    def admins(self) -> bool:
         """Only admins decide."""
-        self._seconds = limits.approval_seconds
+        return self.rules.confirm_by == "admins"
 
     async def ask(self, draft: Draft, asked: Asked) -> Approval:
         """Write the question under an answer, store it before anybody sees it, and return it.
@@ -58,14 +60,14 @@ class Approvals:
             call.name,
             call.arguments,
             run.language,
-            seconds=self._seconds,
+            seconds=self.limits.approval_seconds,
             admins=self.admins,
             host=asked.host,
             outside=asked.outside,
             changed=asked.changed,
             not_up=asked.not_up,
         )
-        approval, withdrawn = await self._store.approvals.open(
+        approval, withdrawn = await self.store.approvals.open(
             Approval(
                 turn=run.turn,
                 chat=run.question.chat,
@@ -76,12 +78,12 @@ class Approvals:
                 origin=asked.origin,
                 language=run.language,
                 line=card.line,
-                expires_at=self._clock.wall() + self._seconds,
+                expires_at=self.clock.wall() + self.limits.approval_seconds,
             )
         )
         log.info("turn %s asks whether %s may run", run.turn, call.name)
         for turn in withdrawn:
-            await self._settling.refresh(turn, approval.chat)
+            await self.settling.refresh(turn, approval.chat)
         made = draft.made
         result = ToolResult(text=_WAITS, ok=False, status=ToolStatus.CANCELLED, own_words=True)
         made.results[len(made.passes), call.id] = tool_entry(call, result, made.marker, made.passes[-1].origin)
@@ -97,9 +99,9 @@ class Approvals:
         Raises:
             StoreError: it cannot be loaded now.
         """
-        stored = await self._store.approvals.load(asked.turn)
+        stored = await self.store.approvals.load(asked.turn)
         if stored is not None and stored.state is not asked.state:
-            await self._settling.refresh(stored.turn, stored.chat)
+            await self.settling.refresh(stored.turn, stored.chat)
 
     async def decide(self, press: int, pressed: ControlPressed) -> Approval | None:
         """Record a press by somebody entitled to decide; return None if the button asks nothing known.
@@ -111,17 +113,17 @@ class Approvals:
             StoreError: the decision cannot be recorded now.
         """
         allowed = pressed.control is Control.ALLOW
-        approval = await self._store.approvals.decide(pressed.turn, pressed.mark, press, allowed=allowed)
+        approval = await self.store.approvals.decide(pressed.turn, pressed.mark, press, allowed=allowed)
         if approval is not None and approval.state is not ApprovalState.WAITING:
             log.info("turn %s: what it asked is %s", approval.turn, approval.state)
-            await self._settling.refresh(approval.turn, approval.chat)
+            await self.settling.refresh(approval.turn, approval.chat)
         return approval
 
     async def withdraw(self, chat: ChatId, person: str = "") -> bool:
         """Withdraw the questions of a chat, or of one person there; return whether there were any."""
-        turns = await self._store.approvals.withdraw(chat, person)
+        turns = await self.store.approvals.withdraw(chat, person)
         for turn in turns:
-            await self._settling.refresh(turn, chat)
+            await self.settling.refresh(turn, chat)
         return bool(turns)
 
     async def take_away(self, chat: ChatId | None, person: str = "") -> None:
@@ -131,8 +133,8 @@ class Approvals:
         Raises:
             StoreError: the store fails now.
         """
-        for turn in await self._store.approvals.withdraw(chat, person):
-            await self._settling.take_back(turn)
+        for turn in await self.store.approvals.withdraw(chat, person):
+            await self.settling.take_back(turn)
 
     async def keep_out(self, id: str) -> None:
         """Do the same for a person or chat that has lost access.
@@ -143,7 +145,7 @@ class Approvals:
         if identity.is_person(id):
             await self.take_away(None, id)
             return
-        for chat in {chat for _, chat, _ in await self._store.approvals.list_waiting()}:
+        for chat in {chat for _, chat, _ in await self.store.approvals.list_waiting()}:
             if id in identity.names_of(chat):
                 await self.take_away(chat)
 
@@ -155,7 +157,7 @@ class Approvals:
         """
         if not question.decides:
             return None
-        approval = await self._store.approvals.load(question.decides)
+        approval = await self.store.approvals.load(question.decides)
         if approval is None:
             return None
         allowed = approval.state is ApprovalState.ALLOWED and approval.press == turn and approval.intact
@@ -164,8 +166,8 @@ class Approvals:
 
     async def show(self, turn: int, chat: ChatId) -> None:
         """Show the outcome of a question whose turn was replaced by another."""
-        if await self._store.approvals.load(turn) is not None:
-            await self._settling.refresh(turn, chat)
+        if await self.store.approvals.load(turn) is not None:
+            await self.settling.refresh(turn, chat)
 
     async def end_due(self, platforms: Collection[str], ensure: Ensure, show: Show) -> float | None:
         """End the expired questions on these platforms, and return when the next one expires (wall clock).
@@ -177,10 +179,10 @@ class Approvals:
         Raises:
             StoreError: they cannot be ended now.
         """
-        now = self._clock.wall()
-        waiting = [one for one in await self._store.approvals.list_waiting() if one[1].platform in platforms]
+        now = self.clock.wall()
+        waiting = [one for one in await self.store.approvals.list_waiting() if one[1].platform in platforms]
         for turn, chat, expires_at in waiting:
-            if expires_at <= now and await self._store.approvals.expire(turn, ensure):
+            if expires_at <= now and await self.store.approvals.expire(turn, ensure):
                 log.info("turn %s: nobody decided about its question in time", turn)
                 await show(turn, chat)
         return min((expires_at for *_, expires_at in waiting if expires_at > now), default=None)

@@ -10,7 +10,7 @@ import hashlib
 import logging
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
@@ -88,32 +88,19 @@ class Make(Protocol):
     async def __call__(self, content: bytes, most: int) -> tuple[str, bytes]: ...
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AttachmentReader:
     """Reads attachments; one object for the process."""
 
-    def __init__(
-        self,
-        store: Store,
-        fetch: Fetch,
-        read: Read,
-        clock: Clock,
-        redact: Redact = redact_nothing,
-        *,
-        listener: Listener,
-        make: Make | None = None,
-    ) -> None:
-        """
-        Args:
-            redact: masks secrets in the text of files and transcripts.
-            make: prepares pictures for models; None: in a separate process.
-        """
-        self._listener = listener
-        self._make = make or PictureMaker().make
-        self._store = store
-        self._fetch = fetch
-        self._read = read
-        self._clock = clock
-        self._redact = redact
+    store: Store
+    fetch: Fetch
+    read: Read
+    clock: Clock
+    listener: Listener
+    redact: Redact = redact_nothing
+    """Masks secrets in the text of files and transcripts."""
+    make: Make = field(default_factory=lambda: PictureMaker().make)
+    """Makes pictures fit for models; by default in a separate process."""
 
     async def bring(self, question: MessageSent, room: int = MOST_CHARS) -> tuple[MessageSent, tuple[Picture, ...]]:
         """Return the question with everything marked that the model will see, and its pictures.
@@ -126,7 +113,7 @@ class AttachmentReader:
         """
         every = enclosed_in(question)
         # A former process's transcript is stored with the question, and paid for.
-        brought = {id(one): one if one.heard else self._listener.look(_anew(one)) for one in every}
+        brought = {id(one): one if one.heard else self.listener.look(_anew(one)) for one in every}
         wanted = [one for one in every if _can_be_brought(brought[id(one)])][:MOST_BROUGHT]
         known: dict[int, Enclosure] = {}
         found = await self._bring_all(question, wanted, known)
@@ -191,7 +178,7 @@ class AttachmentReader:
         share = max(SMALLEST_SHARE, PICTURES_BYTES // max(1, seen))
         tasks = [asyncio.create_task(self._bring(question, one, share, known)) for one in wanted]
         try:
-            async with time_limit(self._clock, seconds):
+            async with time_limit(self.clock, seconds):
                 await asyncio.wait(tasks)
         except TimeoutError:
             log.warning("%s: an attachment takes too long and is left out", question.chat)
@@ -210,12 +197,12 @@ class AttachmentReader:
             path = Path(folder) / "enclosed"
             try:
                 with path.open("wb") as file:
-                    told = await self._fetch(question.chat.platform, one.source, file, _MOST[one.kind])
+                    told = await self.fetch(question.chat.platform, one.source, file, _MOST[one.kind])
                 if told is not None:
                     known[id(one)] = one = replace(told, source=one.source)
                 if one.kind in AUDIBLE:
-                    heard = await self._listener.listen(path, one, str(question.chat))
-                    return replace(heard, text=self._redact(heard.text))
+                    heard = await self.listener.listen(path, one, str(question.chat))
+                    return replace(heard, text=self.redact(heard.text))
                 # A picture sent as a file, to keep its quality, is shown, too.
                 seen = one.kind is EnclosureKind.PICTURE or is_picture(await asyncio.to_thread(_head_of, path))
                 text = "" if seen else await self._text_of(path, one)
@@ -224,10 +211,10 @@ class AttachmentReader:
             except (BotError, DocumentUnreadable, SandboxFailed, OSError) as error:
                 log.warning("%s: a %s is left unread: %s", question.chat, one.kind, error)
                 return replace(_anew(one), problem=_problem(one, error))
-        put, scope = self._store.files.put, str(question.chat)
+        put, scope = self.store.files.put, str(question.chat)
         if not seen:
             # A secret that is cut off at the end cannot be recognised.
-            text = self._redact(text[: MOST_CHARS + _MARGIN])[: MOST_CHARS + 1]
+            text = self.redact(text[: MOST_CHARS + _MARGIN])[: MOST_CHARS + 1]
             return replace(one, stored=await put(scope, one.name or "file", one.media_type, content), text=text)
         if made is None:
             log.info("%s: a so-called picture is left unread: models accept no such format", question.chat)
@@ -254,7 +241,7 @@ class AttachmentReader:
         if fits and len(content) <= share and not look.turned and not look.animated:
             return media_type, content
         try:
-            return await self._make(content, share)
+            return await self.make(content, share)
         except (DocumentUnreadable, SandboxFailed) as error:
             if not fits:
                 # The formats that models accept are known: without the library it is too large, or damaged.
@@ -270,7 +257,7 @@ class AttachmentReader:
         Raises:
             DocumentUnreadable, SandboxFailed: it cannot be read, or not now.
         """
-        text = (await self._read(path, one.name, one.media_type)).markdown
+        text = (await self.read(path, one.name, one.media_type)).markdown
         if not text.strip():
             raise DocumentUnreadable(Reason.NOTHING_TO_READ)
         return text

@@ -13,6 +13,7 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.contract import (
@@ -49,27 +50,17 @@ async def nothing_due() -> None:
     """Return that nothing is due."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Reminders:
     """Watches the stored timers, and shows those that are due."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        replies: Replies,
-        clock: Clock,
-        surface: Callable[[MessageSent], Surface],
-        settling: Settling,
-        zone: str,
-        unknown_links: Unknown = "code",
-    ) -> None:
-        self._store = store
-        self._replies = replies
-        self._clock = clock
-        self._surface = surface
-        self._settling = settling
-        self._zone = zone
-        self._unknown_links: Unknown = unknown_links
+    store: Store
+    replies: Replies
+    clock: Clock
+    surface: Callable[[MessageSent], Surface]
+    settling: Settling
+    zone: str
+    unknown_links: Unknown = "code"
 
     async def watch(
         self,
@@ -86,14 +77,14 @@ class Reminders:
             also: does other due work, and returns when it must next be called at the latest (wall clock).
             longest: seconds after which the clock, and timers set by other processes, are checked again.
         """
-        timers = self._store.timers
+        timers = self.store.timers
         while True:
             timers.changed.clear()
             try:
-                for timer in await timers.list_due(self._clock.wall(), platforms):
-                    await fire(timer.to_delivery(self._clock.wall()), timers.claim(timer))
+                for timer in await timers.list_due(self.clock.wall(), platforms):
+                    await fire(timer.to_delivery(self.clock.wall()), timers.claim(timer))
                 due = [one for one in (await timers.find_next_due(platforms), await also()) if one is not None]
-                left = min(due, default=math.inf) - self._clock.wall()
+                left = min(due, default=math.inf) - self.clock.wall()
             except StoreError as error:
                 log.error("reminders wait: %s", error)
                 left = 5.0
@@ -102,14 +93,14 @@ class Reminders:
     async def show(self, turn: int, due: TimerDue) -> None:
         """Write a reminder into its chat, as soon as the store and the platform allow it; the edge around this turn.
         Its row ends only after it is shown."""
-        limits, backoff = TurnLimits(math.inf), Backoff(self._clock)
+        limits, backoff = TurnLimits(math.inf), Backoff(self.clock)
         try:
             with Contained():
                 while not await self._try_to_show(turn, due, limits):
                     await backoff.wait()
         except asyncio.CancelledError:
             with suppress(StoreError):
-                await limits.take_back(lambda: self._store.intake.pause(turn))
+                await limits.take_back(lambda: self.store.intake.pause(turn))
             raise
         except Exception:
             log.exception("turn %s: a reminder could not be shown", turn)
@@ -117,9 +108,9 @@ class Reminders:
     async def _try_to_show(self, turn: int, due: TimerDue, limits: TurnLimits) -> bool:
         """Show a reminder if that is possible now; return False if it must be tried again."""
         try:
-            await limits.count(lambda: self._store.turns.begin(turn, due.chat, due.sender.id))
+            await limits.count(lambda: self.store.turns.begin(turn, due.chat, due.sender.id))
             if limits.attempts > MOST_REMINDER_ATTEMPTS:
-                await self._store.intake.end(turn, InboxState.FAILED)
+                await self.store.intake.end(turn, InboxState.FAILED)
                 log.error("turn %s: a reminder is given up after %d attempts", turn, limits.attempts - 1)
             elif limits.attempts:
                 await self._show(turn, due)
@@ -129,14 +120,14 @@ class Reminders:
         return True
 
     async def _show(self, turn: int, due: TimerDue) -> None:
-        store = self._store
+        store = self.store
         language = language_of(due.text, due.sender.language)
-        surface = self._surface(
+        surface = self.surface(
             MessageSent(delivery=due.delivery, chat=due.chat, sender=due.sender, target=due.target, text=due.text)
         )
         before = await store.turns.load(turn)
-        policy = LinkPolicy(unknown=self._unknown_links)
-        async with self._replies.answer(surface, due.chat, before, policy, language) as reply:
+        policy = LinkPolicy(unknown=self.unknown_links)
+        async with self.replies.answer(surface, due.chat, before, policy, language) as reply:
             reply.append(self._text(due, language))
         told = f"(A reminder set earlier is due: {due.text})"
         entries: list[Entry] = [
@@ -144,20 +135,20 @@ class Reminders:
             UserEntry(told, due.origin, begins=len(told)),
             AssistantEntry(text=reply.text, origin=due.origin),
         ]
-        await close_told(store, self._settling, turn, due.chat, reply, before, entries)
+        await close_told(store, self.settling, turn, due.chat, reply, before, entries)
 
     def _text(self, due: TimerDue, language: str) -> str:
-        if not due.question and (not due.sent_at or self._clock.wall() - due.sent_at <= LATE_AFTER):
+        if not due.question and (not due.sent_at or self.clock.wall() - due.sent_at <= LATE_AFTER):
             return say("reminder", language, text=due.text)
-        zone = zone_or_utc(due.zone or self._zone)
+        zone = zone_or_utc(due.zone or self.zone)
         when = datetime.datetime.fromtimestamp(due.sent_at, zone)
         key = "reminder_unasked" if due.question else "reminder_missed" if due.several else "reminder_late"
         return say(key, language, text=due.text, when=f"{when:%Y-%m-%d %H:%M} ({zone})")
 
     async def _sleep(self, seconds: float) -> None:
         """Sleep, or wake when a timer is set."""
-        sleep = asyncio.create_task(self._clock.sleep(seconds), name="reminders sleep")
-        change = asyncio.create_task(self._store.timers.changed.wait(), name="reminders change")
+        sleep = asyncio.create_task(self.clock.sleep(seconds), name="reminders sleep")
+        change = asyncio.create_task(self.store.timers.changed.wait(), name="reminders change")
         try:
             await asyncio.wait({sleep, change}, return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from bot.contract import MOST_QUOTED, BotError, Clock, DeliveryError, Earlier, LogThrottle, MessageSent, Quoted
@@ -31,38 +31,28 @@ _BEGINS = "begins"
 """The setting that stores when a chat was restarted."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ThreadContext:
     """Adds earlier messages to questions; one for the process."""
 
-    def __init__(
-        self,
-        store: Store,
-        pacer: Pacer,
-        find: Callable[[MessageSent], Earlier | None],
-        clock: Clock,
-        *,
-        window: Callable[[str], int],
-        tokens: Callable[[str], CountTokens],
-        redact: Redact = redact_nothing,
-    ) -> None:
-        """
-        Args:
-            find: `Platforms.earlier`.
-            window: the most tokens sent to a model, by its name.
-            tokens: how to count a model's tokens, by its name.
-        """
-        self._store = store
-        self._pacer = pacer
-        self._find = find
-        self._window = window
-        self._tokens = tokens
-        self._redact = redact
-        self._warnings = LogThrottle(log, clock)
+    store: Store
+    pacer: Pacer
+    find: Callable[[MessageSent], Earlier | None]
+    """`Platforms.earlier`."""
+    clock: Clock
+    window: Callable[[str], int]
+    """The most tokens sent to a model, by its name."""
+    tokens: Callable[[str], CountTokens]
+    """How to count a model's tokens, by its name."""
+    redact: Redact = redact_nothing
+
+    def __post_init__(self) -> None:
+        self._warnings = LogThrottle(log, self.clock)
 
     async def begin_anew(self, message: MessageSent) -> None:
         """Ignore everything before `message` from now on."""
         if message.sent_at:
-            await self._store.settings.set(message.chat, _BEGINS, repr(message.sent_at))
+            await self.store.settings.set(message.chat, _BEGINS, repr(message.sent_at))
 
     async def complete(self, question: MessageSent, model: str) -> MessageSent:
         """Return `question` with the messages before it, as many as fit; unchanged if they cannot be loaded.
@@ -71,11 +61,11 @@ class ThreadContext:
             Unreachable: the platform is not connected now.
             StoreError: the store fails now.
         """
-        earlier = None if question.command else self._find(question)
+        earlier = None if question.command else self.find(question)
         if earlier is None:
             return question
         last, begins = await asyncio.gather(
-            self._store.turns.find_last(question.chat), self._store.settings.get(question.chat, _BEGINS)
+            self.store.turns.find_last(question.chat), self.store.settings.get(question.chat, _BEGINS)
         )
         since = max(last.incoming.sent_at if last is not None else 0.0, float(begins or 0))
         try:
@@ -92,14 +82,14 @@ class ThreadContext:
         found = [one for one in found if not (since and one.from_bot)]
         found.sort(key=_order)
         kept = self._fit(found, model)
-        told = tuple(redact_quote(one, self._redact) for one in kept)
+        told = tuple(redact_quote(one, self.redact) for one in kept)
         return replace(question, earlier=told, left_out=len(found) - len(kept))
 
     async def _read(self, earlier: Earlier, since: float) -> list[Quoted]:
         found: list[Quoted] = []
         cursor = ""
         for _ in range(MOST_PAGES):
-            if (grant := self._pacer.take(earlier.cost, Purpose.FIRST)) is None:
+            if (grant := self.pacer.take(earlier.cost, Purpose.FIRST)) is None:
                 raise DeliveryError("the platform allows no more requests in this minute")
             page, cursor = await grant.call(partial(earlier.page, since, cursor))
             found += page
@@ -109,8 +99,8 @@ class ThreadContext:
 
     def _fit(self, found: Sequence[Quoted], model: str) -> list[Quoted]:
         """Return the first message of a thread, and the newest messages that fit beside it."""
-        count = self._tokens(model)
-        room = self._window(model) // SHARE
+        count = self.tokens(model)
+        room = self.window(model) // SHARE
         kept: list[Quoted] = []
         for one in [*found[:1], *reversed(found[1:])]:
             room -= count([one.text[:MOST_QUOTED]]) + PER_MESSAGE

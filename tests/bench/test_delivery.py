@@ -114,7 +114,7 @@ async def test_a_run_begins_with_so_many_of_the_days_tokens_as_are_left(tmp_path
     await spend(database, left)
 
     async with Store.open(database, clock=SystemClock()) as store:
-        quotas = Quotas(store.spending, SystemClock(), QuotaSettings.model_construct())
+        quotas = Quotas(spending=store.spending, clock=SystemClock(), settings=QuotaSettings.model_construct())
         day = (await quotas.report(Payer("telegram:7", ChatId("telegram", "42", "7")))).others
     assert day.most.tokens - day.spent.tokens == tokens
 

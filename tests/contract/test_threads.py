@@ -47,7 +47,7 @@ async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Store]:
 
 def access(store: Store, clock: FakeClock, *, all_: bool = False, chat: str = "", file: ChannelsFile) -> Access:
     chats = (chat,) if chat else ()
-    return Access(store.access, clock, allow_all=all_, users=(), chats=chats, admins=(), channels=file)
+    return Access(roles=store.access, clock=clock, allow_all=all_, users=(), chats=chats, admins=(), channels=file)
 
 
 @pytest.mark.parametrize("place", ["telegram", "discord", "slack"])

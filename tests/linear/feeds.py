@@ -372,7 +372,11 @@ async def _granted(what: object) -> None:
 
 SLACK_ENTRANCE = slack_webhook.SlackEntrance("secret", SystemClock(), _stored)
 SLACK_INSTALLING = slack_installing.Installing(
-    SlackSettings.model_validate({"slack_client_secret": "secret"}), {}, AsyncWebClient(), SystemClock(), _granted
+    settings=SlackSettings.model_validate({"slack_client_secret": "secret"}),
+    scopes={},
+    web=AsyncWebClient(),
+    clock=SystemClock(),
+    grant=_granted,
 )
 SLACK_SEAL = Seal(["A" * 43 + "="])
 DISCORD_ENTRANCE = discord_webhook.DiscordEntrance("0" * 64, SystemClock(), lambda told: None)

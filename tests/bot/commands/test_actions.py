@@ -13,7 +13,7 @@ BOB = "telegram:8"
 
 
 def actions_of(it: Rig) -> CommandActions:
-    return it.bot.dispatcher._actions
+    return it.bot.dispatcher.actions
 
 
 async def test_what_shows_a_persons_own_data_is_for_them_alone_and_help_is_not(rig: OpenRig) -> None:

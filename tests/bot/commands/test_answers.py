@@ -48,7 +48,7 @@ async def test_words_of_the_bot_that_somebody_quotes_are_as_trusted_as_the_turn_
         it.model.reply(Reply("Tea is a leaf."))
         await it.say("What is tea?")
         [shown] = it.memory.pages["7"]
-        briefings = it.bot.dispatcher._actions.answers.briefings
+        briefings = it.bot.dispatcher.actions.answers.briefings
 
         async def origin(id: str, *, from_bot: bool = True) -> str:
             quoted = Quoted(text="Tea is a leaf.", from_bot=from_bot, message_id=id)
@@ -202,7 +202,7 @@ async def test_a_retry_that_a_former_process_began_goes_on_without_another_look_
 async def test_a_command_that_is_being_written_is_completed_with_what_its_writer_may_choose(rig: OpenRig) -> None:
     settings = {"MODELS": "openai:scripted,openai:tea,openai:my-tea", "TOOLS_FOR": "calculator=admins"}
     async with rig(ADMINS=ADA, ALLOW_ALL="false", ALLOWED_CHATS="telegram:42/-50", **settings) as it:
-        answers = it.bot.dispatcher._actions.answers
+        answers = it.bot.dispatcher.actions.answers
 
         async def suggested(word: str, begun: str, person: str = ADA, chat: str = "-50") -> tuple[str, ...]:
             typed = it.message(begun, command=word, person=person, chat=chat, group=True)

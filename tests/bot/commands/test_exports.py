@@ -154,7 +154,7 @@ async def test_a_file_that_is_stored_is_not_written_anew_and_not_sent_twice(rig:
         await it.say("/export")
         stored = await it.bot.store.turns.load(2)
         # As a process finds it that follows one which died before it wrote down the end.
-        await it.bot.dispatcher._actions.exports.send(  # the private part is what a later process begins with
+        await it.bot.dispatcher.actions.exports.send(  # the private part is what a later process begins with
             Run(2, it.message("/export"), "en", lambda: None, TurnLimits(0.0))
         )
         shown = it.shown()

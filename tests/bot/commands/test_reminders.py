@@ -60,7 +60,7 @@ def short(text: str) -> int:
 async def test_a_list_fits_one_message_as_long_as_its_texts_can_be_shortened(rig: OpenRig) -> None:
     limits = SurfaceLimits(1_850, 2_000, short)
     async with rig() as it:
-        message, answers = it.message(""), it.bot.dispatcher._actions.answers
+        message, answers = it.message(""), it.bot.dispatcher.actions.answers
         for number in range(16):
             await remind(it, message.chat, time.time() + 86_400.0, f"{number} " + "Stretch and breathe. " * 20)
             text, buttons = await answers.reminders.write_list(message, "en", limits, 1)

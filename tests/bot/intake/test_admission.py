@@ -58,8 +58,8 @@ def make(store: Store, queue: TurnQueue, clock: FakeClock) -> Make:
     def make(limits: Limits = LIMITS, *, shared: bool = False, **most: float) -> Admission:
         return Admission(
             store=store,
-            access=Access(store.access, clock, allow_all=False, users=(ADA, BOB), chats=(), admins=()),
-            quotas=Quotas(store.spending, clock, quotas_of(**most), limits),
+            access=Access(roles=store.access, clock=clock, allow_all=False, users=(ADA, BOB), chats=(), admins=()),
+            quotas=Quotas(spending=store.spending, clock=clock, settings=quotas_of(**most), limits=limits),
             queue=queue,
             clock=clock,
             limits=limits,
@@ -228,7 +228,9 @@ async def test_a_spent_quota_refuses_questions_until_it_is_renewed_and_commands_
     reserved = await store.spending.reserve([Limit(payer.keys[0], DAY, Amount())], Amount(tokens=11))
     assert isinstance(reserved, Reserved)
     await store.spending.settle((reserved, Amount(tokens=11)))
-    spent = await Quotas(store.spending, clock, quotas_of(tokens_per_day_person=10)).find_exhausted(payer)
+    spent = await Quotas(
+        spending=store.spending, clock=clock, settings=quotas_of(tokens_per_day_person=10)
+    ).find_exhausted(payer)
     assert spent is not None
 
     refused = await admission.decide(1, message())

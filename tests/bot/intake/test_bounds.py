@@ -61,7 +61,7 @@ async def test_after_many_chats_were_answered_nothing_of_them_is_kept(rig: OpenR
 
         found = it.bot.dispatcher
         assert not found.queue._boxes and not found._routes
-        assert not found._notices._telling and not found._notices.under_way
+        assert not found.notices._telling and not found.notices.under_way
         assert it.bot.pacer.live == 0 and it.bot.pacer.known_scopes == 0
         assert not it.bot.summaries._running
 
@@ -115,7 +115,7 @@ async def test_refusals_in_ever_more_chats_are_not_remembered_without_end(
             await it.deliver(it.message("x" * 200, chat=str(number), person=f"telegram:{number}"))
         await it.idle()
 
-        assert len(it.bot.dispatcher._once._until) == 3
+        assert len(it.bot.dispatcher.once._until) == 3
         assert sum(bool(it.shown(str(number))) for number in range(10)) == 3
 
 

@@ -128,7 +128,7 @@ async def test_a_change_that_a_killed_process_had_counted_is_not_counted_again(r
         id = await it.bot.store.intake.take_in(told_of := edit(sent, "two"))
         changed = await it.bot.dispatcher._changes.find_change(told_of)
         assert id is not None and changed is not None
-        assert isinstance(await it.bot.dispatcher._admission.decide(id, changed), Begin)
+        assert isinstance(await it.bot.dispatcher.admission.decide(id, changed), Begin)
 
     async with rig(MESSAGES_PER_MINUTE="2") as it:
         it.model.script = script

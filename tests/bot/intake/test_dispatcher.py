@@ -498,7 +498,7 @@ async def test_waiting_for_what_is_done_already_lets_the_loop_turn(rig: OpenRig)
     """From Python 3.12 on `gather` of tasks that are done does not: what takes them away would never be called."""
     async with rig() as it:
         loop = asyncio.get_running_loop()
-        loose = it.bot.dispatcher._notices._tasks
+        loose = it.bot.dispatcher.notices._tasks
         done: asyncio.Task[None] = asyncio.create_task(asyncio.sleep(0))
         await done
         loose.add(done)
@@ -607,7 +607,7 @@ async def test_what_is_being_decided_about_at_the_end_is_decided_at_the_next_sta
             deciding.set()
             await asyncio.Event().wait()
 
-        monkeypatch.setattr(it.bot.dispatcher._admission, "decide", never)
+        monkeypatch.setattr(it.bot.dispatcher.admission, "decide", never)
         await it.deliver(it.message("What is tea?"))
         await deciding.wait()
 
@@ -633,7 +633,7 @@ async def test_who_is_allowed_is_told_once_that_a_message_cannot_be_stored(
             return allowed
 
         monkeypatch.setattr(it.bot.store.intake, "take_in", full)
-        monkeypatch.setattr(it.bot.dispatcher._access, "allows", known)
+        monkeypatch.setattr(it.bot.dispatcher.access, "allows", known)
         for one in (timer, message, message):
             with pytest.raises(StoreError):
                 await it.deliver(one)

@@ -20,7 +20,7 @@ from tests.conftest import FakeClock
 async def elsewhere(it: Rig, clock: FakeClock) -> AsyncIterator[Parts]:
     """What another process knows of parts, which stores what it finds in the same database."""
     clock.started = it.message("").sent_at or clock.started
-    parts = Parts(it.bot.store, clock, it.bot.dispatcher.deliver)
+    parts = Parts(store=it.bot.store, clock=clock, found=it.bot.dispatcher.deliver)
     try:
         yield parts
     finally:
@@ -136,7 +136,7 @@ async def test_a_store_that_fails_meanwhile_is_asked_again(
                 raise failing.pop()
             await it.bot.dispatcher.deliver(replace(message))
 
-        parts = Parts(it.bot.store, other, deliver)
+        parts = Parts(store=it.bot.store, clock=other, found=deliver)
         await it.deliver(to_bot(it))
         await it.idle()
         assert parts.gather(aside(it)) is None

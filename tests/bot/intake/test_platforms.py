@@ -107,7 +107,14 @@ async def running(
     async def nothing(_: object) -> None:
         return None
 
-    platforms = Platforms({fake.platform: fake for fake in fakes}, clock, metrics, locks, sessions, role)
+    platforms = Platforms(
+        adapters={fake.platform: fake for fake in fakes},
+        clock=clock,
+        metrics=metrics or Metrics(),
+        locks=locks,
+        sessions=sessions,
+        role=role,
+    )
     leave = asyncio.Event()
     task = asyncio.create_task(platforms.run(nothing, resume or nothing, leave, off or nothing))
     await clock.settle()

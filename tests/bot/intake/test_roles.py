@@ -74,7 +74,7 @@ async def test_what_nobody_does_is_said_once_and_when_it_is_over(caplog: pytest.
     roles = Roles(clock, two)
 
     with pytest.raises(asyncio.CancelledError):
-        await roles.watch(Platforms({}, clock))
+        await roles.watch(Platforms(adapters={}, clock=clock))
 
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == 2 and said[0].startswith("no process answers") and said[1].endswith("answered again")
@@ -87,7 +87,7 @@ async def test_what_nobody_does_is_told_to_who_watches() -> None:
     two.others = [{Role.TURNS}]
     roles = Roles(clock, two)
     with pytest.raises(asyncio.CancelledError):
-        await roles.watch(Platforms({}, clock))
+        await roles.watch(Platforms(adapters={}, clock=clock))
 
     assert roles.state["role"] == "turns" and str(roles.state["lack"]).startswith("no process receives")
 
@@ -95,7 +95,7 @@ async def test_what_nobody_does_is_told_to_who_watches() -> None:
 async def test_a_process_alone_does_everything_and_tells_nobody() -> None:
     roles = Roles(HandClock(), None)
 
-    await roles.watch(Platforms({}, HandClock()))
+    await roles.watch(Platforms(adapters={}, clock=HandClock()))
 
     assert roles.state == {"role": "all"}
 
@@ -108,11 +108,11 @@ async def test_who_only_receives_knows_the_tools_of_those_who_answer() -> None:
     answers, receives = Roles(clock, two, lambda: tools), Two(Role.INTAKE, clock)
     receives.left = two.left
     with pytest.raises(asyncio.CancelledError):
-        await answers.watch(Platforms({}, clock))
+        await answers.watch(Platforms(adapters={}, clock=clock))
     tools.append("github__search")
     two.others = [{Role.TURNS}]
     with pytest.raises(asyncio.CancelledError):
-        await answers.watch(Platforms({}, clock))
+        await answers.watch(Platforms(adapters={}, clock=clock))
 
     assert await Roles(clock, receives).list_tools() == await answers.list_tools() == ("calculator", "github__search")
     assert await Roles(clock, None, lambda: tools).list_tools() == ("calculator", "github__search")

@@ -35,7 +35,12 @@ class Desk:
         settling = Settling(store=store, replies=None, clock=clock, surface=None)  # type: ignore[arg-type]
         settling.resume = self._resume  # type: ignore[method-assign]
         self.serving = Serving(
-            store, settling, clock, take_up=self._take_up, hand_over=self._hand_over, held=lambda: self.held
+            store=store,
+            settling=settling,
+            clock=clock,
+            take_up=self._take_up,
+            hand_over=self._hand_over,
+            held=lambda: self.held,
         )
         self.task: asyncio.Task[None] | None = None
 
@@ -197,7 +202,7 @@ async def test_what_is_to_be_shown_again_is_found_without_a_hint_and_after_a_fau
             raise StoreError("The disk is full.")
         return unsettled
 
-    monkeypatch.setattr(desk.serving._settling, "resume", resume)
+    monkeypatch.setattr(desk.serving.settling, "resume", resume)
     monkeypatch.setattr(desk.store.turns, "list_unsettled", list_unsettled)
     await desk.serve()
     unsettled.append((1, TOPIC, 0.0, 0.0))
@@ -206,7 +211,7 @@ async def test_what_is_to_be_shown_again_is_found_without_a_hint_and_after_a_fau
     fails = False
     await desk.clock.advance(1.0)
     assert resumed == [PLACE, PLACE]
-    monkeypatch.setattr(desk.serving._settling, "shows", (1).__eq__)
+    monkeypatch.setattr(desk.serving.settling, "shows", (1).__eq__)
     await desk.clock.advance(10 * IDLE_SECONDS)
     assert desk.task is not None and not desk.task.done()
     unsettled.clear()
@@ -255,7 +260,7 @@ async def test_a_place_that_cannot_be_served_is_handed_over_before_it_is_served_
         raise RuntimeError("an error of our own")
 
     await desk.put("one")
-    monkeypatch.setattr(desk.serving, "_take_up", broken)
+    monkeypatch.setattr(desk.serving, "take_up", broken)
     desk.serving.enter("telegram")
 
     with pytest.raises(RuntimeError):

@@ -78,7 +78,14 @@ async def is_owner(person: str) -> bool:
 def make(store: Store, clock: FakeClock) -> Make:
     def make(prices: Prices | None = None, *, admin_share: float = 0.0, **most: float) -> Quotas:
         limits = Limits(admin_share=admin_share)
-        return Quotas(store.spending, clock, quotas_of(**most), limits, prices, is_owner)
+        return Quotas(
+            spending=store.spending,
+            clock=clock,
+            settings=quotas_of(**most),
+            limits=limits,
+            prices=prices or Prices(),
+            admin=is_owner,
+        )
 
     return make
 

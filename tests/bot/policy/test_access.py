@@ -47,7 +47,7 @@ Make = Callable[..., Access]
 def make(store: Store, clock: FakeClock) -> Make:
     def make(**lists: Any) -> Access:
         defaults: dict[str, Any] = {"allow_all": False, "users": (), "chats": (), "admins": ("telegram:1",)}
-        return Access(store.access, clock, **(defaults | lists))
+        return Access(roles=store.access, clock=clock, **(defaults | lists))
 
     return make
 

@@ -200,8 +200,8 @@ def message(chat: str, person: str, **sender: object) -> MessageSent:
 async def test_who_may_write_is_what_the_file_says_and_a_chat_cannot_widen_it(store: Store, tmp_path: Path) -> None:
     file = read_channels(write(tmp_path, FILE))
     access = Access(
-        store.access,
-        FakeClock(),
+        roles=store.access,
+        clock=FakeClock(),
         allow_all=True,
         users=("telegram:8",),
         chats=("telegram:42/9",),
@@ -230,7 +230,9 @@ async def test_a_file_that_lets_somebody_in_needs_no_pairing_code(
     store: Store, tmp_path: Path, who: str, closed: bool
 ) -> None:
     file = read_channels(write(tmp_path, f"telegram:*:\n  who: {who}\n"))
-    access = Access(store.access, FakeClock(), allow_all=False, users=(), chats=(), admins=(), channels=file)
+    access = Access(
+        roles=store.access, clock=FakeClock(), allow_all=False, users=(), chats=(), admins=(), channels=file
+    )
 
     assert await access.is_closed() == closed
 

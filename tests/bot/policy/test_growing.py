@@ -78,7 +78,7 @@ async def test_a_hundred_at_once_hold_what_answers_take_and_none_waits(store: St
 async def test_the_first_hundred_of_a_new_database_are_all_asked_at_once(store: Store, clock: FakeClock) -> None:
     """With the quotas of the settings, the prompt of many tools, and a model of which nothing is known."""
     most, model = QuotaSettings.model_construct(), Telling(30_000)
-    quotas = Quotas(store.spending, clock, most)
+    quotas = Quotas(spending=store.spending, clock=clock, settings=most)
     long = Request(entries=(UserEntry("w" * 3_400),))
     model.go.clear()
 

@@ -315,7 +315,7 @@ async def test_what_a_process_held_that_died_is_given_back_by_another(
 async def test_what_another_process_holds_is_waited_for(tmp_path: Path, make: Make, clock: FakeClock) -> None:
     """It ends there, and is noticed here within a second."""
     async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock, worker="elsewhere") as other:
-        elsewhere = Quotas(other.spending, clock, quotas_of(tokens_per_day_person=LEAST + 500))
+        elsewhere = Quotas(spending=other.spending, clock=clock, settings=quotas_of(tokens_per_day_person=LEAST + 500))
         hold = asyncio.Event()
         held, second = Scripted(hold.wait, answer(10, 10)), Scripted(answer(10, 10))
         running = asyncio.create_task(ask(elsewhere, held))

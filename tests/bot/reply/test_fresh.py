@@ -108,7 +108,7 @@ class Desk:
     def __init__(self, store: Store, clock: FakeClock, after: float = 60.0, **more: object) -> None:
         self.store, self.clock = store, clock
         self.pacer = Pacer(clock)
-        self.replies = Replies(store, self.pacer, clock, fresh_after=after)
+        self.replies = Replies(store=store, pacer=self.pacer, clock=clock, fresh_after=after)
         self.turn = 0
         self.question = MessageSent(delivery="d1", chat=CHAT, sender=ADA, target=ReplyTarget("telegram"), text="?")
 

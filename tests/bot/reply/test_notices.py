@@ -11,7 +11,7 @@ from tests.patience import PATIENCE
 
 
 def notices_of(it: Rig) -> Notices:
-    return it.bot.dispatcher._notices
+    return it.bot.dispatcher.notices
 
 
 async def test_in_one_chat_so_many_sentences_wait_and_who_awaits_an_answer_gets_one(rig: OpenRig) -> None:

@@ -72,7 +72,7 @@ def screen() -> Screen:
 @pytest.fixture
 async def replies(store: Store, clock: FakeClock) -> AsyncIterator[Replies]:
     pacer = Pacer(clock)
-    yield Replies(store, pacer, clock, secrets=(SECRET,))
+    yield Replies(store=store, pacer=pacer, clock=clock, secrets=(SECRET,))
     await pacer.close()
 
 
@@ -109,7 +109,7 @@ async def test_a_notice_shows_no_secret_no_deception_and_no_link(replies: Replie
         asked.append(message)
         return screen
 
-    await Notices(replies, surface, FakeClock()).tell(asking(), HOSTILE)
+    await Notices(replies=replies, surface=surface, clock=FakeClock()).tell(asking(), HOSTILE)
 
     (text,) = screen.texts
     assert SECRET not in text and "\u202e" not in text
@@ -122,7 +122,7 @@ async def test_an_apology_that_cannot_be_shown_raises_nothing(
     def surface(message: MessageSent) -> Screen:
         raise RuntimeError("no such chat")
 
-    await Notices(replies, surface, FakeClock()).apologise(asking(), "Sorry.")
+    await Notices(replies=replies, surface=surface, clock=FakeClock()).apologise(asking(), "Sorry.")
 
     assert "not even an apology" in caplog.text
 

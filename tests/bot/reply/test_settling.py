@@ -81,7 +81,7 @@ class Desk:
     def __init__(self, store: Store, clock: FakeClock, screen: Screen) -> None:
         self.store, self.clock, self.screen = store, clock, screen
         self.pacer = Pacer(clock)
-        replies = Replies(store, self.pacer, clock, buttons=True)
+        replies = Replies(store=store, pacer=self.pacer, clock=clock, buttons=True)
         self.settling = Settling(store=store, replies=replies, clock=clock, surface=self._surface)
         self.connected = True
 

@@ -37,7 +37,9 @@ def draft() -> MakeDraft:
             await before(turn)
         stored = await it.bot.store.turns.load(turn)
         surface, policy = it.bot.platforms.surface(question.target), LinkPolicy()
-        reply = Replies(it.bot.store, it.bot.pacer, clock).answer(surface, question.chat, stored, policy, "en")
+        reply = Replies(store=it.bot.store, pacer=it.bot.pacer, clock=clock).answer(
+            surface, question.chat, stored, policy, "en"
+        )
         payer, asked = payer_of(question), user_entry(question)
         known = Known(stored, ChatOptions(), Past(None, ()), Pinned(), payer, question, asked)
         options = AnswerSettings.model_construct(**more)

@@ -102,11 +102,11 @@ async def enclosed(
     store: Store, platform: Platform, clock: FakeClock, service: Service
 ) -> AsyncIterator[AttachmentReader]:
     yield AttachmentReader(
-        store,
-        platform.fetch,
-        read,
-        clock,
-        lambda text: text.replace("hidden", "…"),
+        store=store,
+        fetch=platform.fetch,
+        read=read,
+        clock=clock,
+        redact=lambda text: text.replace("hidden", "…"),
         listener=Listener(service, Purse(), Prices()),
         make=make,
     )
@@ -294,7 +294,14 @@ async def test_the_text_of_a_huge_file_is_cut_before_it_is_searched_for_secrets(
         return text
 
     platform.files = {"a": b"x" * 3_000_000}
-    enclosed = AttachmentReader(store, platform.fetch, read, clock, redact, listener=Listener(None, Purse(), Prices()))
+    enclosed = AttachmentReader(
+        store=store,
+        fetch=platform.fetch,
+        read=read,
+        clock=clock,
+        redact=redact,
+        listener=Listener(None, Purse(), Prices()),
+    )
     marked, _ = await enclosed.bring(asking(file("a")))
 
     assert searched[0] < MOST_CHARS + 10_000 and len(marked.enclosed[0].text) < MOST_CHARS + 100
@@ -374,7 +381,7 @@ async def test_a_recording_larger_than_its_platform_says_is_too_large(
     async def fetch(platform: str, source: str, into: BinaryIO, most: int) -> None:
         raise TooLong("it has more", by=1)
 
-    monkeypatch.setattr(enclosed, "_fetch", fetch)
+    monkeypatch.setattr(enclosed, "fetch", fetch)
     marked, _ = await enclosed.bring(asking(voice(), picture("p")))
 
     assert [one.problem for one in marked.enclosed] == ["unheard_large", "unread_too_large"]

@@ -24,7 +24,7 @@ def once_of(it: Rig) -> Once:
 
 def endings(it: Rig, draft: Draft) -> Closing:
     bot, clock = it.bot, SystemClock()
-    approvals = Approvals(bot.store, bot.settling, clock, ToolRuleSettings.model_construct())
+    approvals = Approvals(store=bot.store, settling=bot.settling, clock=clock, rules=ToolRuleSettings.model_construct())
     return Closing(
         store=bot.store,
         models=bot.models,

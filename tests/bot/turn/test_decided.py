@@ -270,7 +270,13 @@ def shown() -> Shown:
 
 @pytest.fixture
 def approvals(store: Store, clock: FakeClock, shown: Shown) -> Approvals:
-    return Approvals(store, shown, clock, ToolRuleSettings.model_construct(), Limits(approval_seconds=60.0))
+    return Approvals(
+        store=store,
+        settling=shown,
+        clock=clock,
+        rules=ToolRuleSettings.model_construct(),
+        limits=Limits(approval_seconds=60.0),
+    )
 
 
 async def asked_by(store: Store, clock: FakeClock, delivery: str = "d1") -> Approval:

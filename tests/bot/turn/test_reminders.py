@@ -64,7 +64,7 @@ async def reminders(store: Store, screen: Screen, clock: FakeClock) -> AsyncIter
 def reminding(
     store: Store, pacer: Pacer, clock: FakeClock, surface: Callable[[object], Surface], **more: Any
 ) -> Reminders:
-    replies = Replies(store, pacer, clock, secrets=more.pop("secrets", ()))
+    replies = Replies(store=store, pacer=pacer, clock=clock, secrets=more.pop("secrets", ()))
     settling = Settling(store=store, replies=replies, clock=clock, surface=surface)
     return Reminders(store=store, replies=replies, clock=clock, surface=surface, settling=settling, **more)
 

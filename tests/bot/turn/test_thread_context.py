@@ -50,10 +50,10 @@ class Reading:
     @property
     def words(self) -> ThreadContext:
         return ThreadContext(
-            self.store,
-            self.pacer,
-            lambda question: self.thread,
-            self.clock,
+            store=self.store,
+            pacer=self.pacer,
+            find=lambda question: self.thread,
+            clock=self.clock,
             window=lambda model: self.window,
             tokens=lambda model: count_letters,
         )

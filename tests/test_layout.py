@@ -95,7 +95,7 @@ BOT = ROOT / "bot"
 ORDER = (
     *("sentences", "contract", "toolsyntax", "markdown", "network", "environment", "settings", "store", "safety"),
     *("operations", "model", "configuration", "policy", "toolchoice", "context", "agent", "pacing", "reply", "turn"),
-    *("commands", "intake", "gauges", "app", "cli", "__main__"),
+    *("commands", "intake", "app", "cli", "__main__"),
 )
 """The rooms of `bot/` and the files beside them: each imports only what stands before it."""
 FOR_ADAPTERS = {"contract", "markdown", "network", "sentences", "settings"}
@@ -293,8 +293,8 @@ def test_no_files_import_each_other_in_a_circle() -> None:
 
 
 def test_only_app_loads_packages_by_name() -> None:
-    """`bot/app.py` looks everywhere, late; the command line and the doctor may name a module to hand over to."""
-    allowed = {"configuration.py", "app.py", "cli/main.py", "cli/chat.py", "cli/doctor.py", "model/__init__.py"}
+    """`bot/app` looks everywhere, late; the command line and the doctor may name a module to hand over to."""
+    allowed = {"configuration.py", "app/rules.py", "cli/main.py", "cli/chat.py", "cli/doctor.py", "model/__init__.py"}
 
     users = {
         str(path.relative_to(ROOT / "bot"))

@@ -203,7 +203,7 @@ async def test_a_second_try_is_a_status_and_never_part_of_the_answer(world: Worl
             statuses.append(status(*given))
             return statuses[-1]
 
-        registry.status = noted
+        registry.status = noted  # type: ignore[method-assign, assignment]
         [message] = await ask(world, bot, "please calculate two and two")
 
     assert "(2nd try)" not in statuses[0]

@@ -1062,6 +1062,7 @@ OWN: dict[str, str] = {
     "bot.cli.chat": _OPERATOR,
     "bot.cli.run": _OPERATOR,
     "bot.configuration": _OPERATOR,
+    "bot.app": _HANDS_ON,
     "bot.context.brief": _HANDS_ON,
     "bot.agent.calls": _HANDS_ON,
     "bot.agent.modelpass": _HANDS_ON,

@@ -25,7 +25,7 @@ async def test_the_newest_pictures_are_shown_again_and_older_ones_are_not(rig: O
     async with rig() as it:
         history: list[Entry] = [await asked(it, 1), AssistantEntry("A cat."), await asked(it, 1, 1, 1)]
 
-        entries = await it.bot._briefings._show_pictures([*history, UserEntry("And?"), await asked(it, 1, 1)])
+        entries = await it.bot.briefings._show_pictures([*history, UserEntry("And?"), await asked(it, 1, 1)])
 
     assert shown(entries) == [[False], [True, True, False], [], [True, True]]
     assert sum(map(sum, shown(entries))) == MOST_SHOWN_AGAIN
@@ -38,15 +38,15 @@ async def test_so_many_bytes_are_shown_again_at_most(rig: OpenRig) -> None:
             await asked(it, BYTES_AGAIN // 2),
             await asked(it, BYTES_AGAIN // 3),
         ]
-        assert shown(await it.bot._briefings._show_pictures([*history])) == [[True], [True], [True]]
+        assert shown(await it.bot.briefings._show_pictures([*history])) == [[True], [True], [True]]
 
         history.append(await asked(it, BYTES_AGAIN // 3))
 
-        assert shown(await it.bot._briefings._show_pictures(history)) == [[False], [False], [True], [True]]
+        assert shown(await it.bot.briefings._show_pictures(history)) == [[False], [False], [True], [True]]
 
 
 async def test_what_is_stored_no_longer_is_only_named(rig: OpenRig) -> None:
     async with rig() as it:
         gone = UserEntry("What is this?", pictures=(Picture(999, "image/png"),))
 
-        assert shown(await it.bot._briefings._show_pictures([gone])) == [[False]]
+        assert shown(await it.bot.briefings._show_pictures([gone])) == [[False]]

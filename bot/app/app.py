@@ -1,0 +1,134 @@
+"""The program: opens its parts in order, runs them, and closes them in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+from bot.app.gauges import add_gauges, describe
+from bot.app.ground import Process, open_ground
+from bot.app.intake import build_commands, build_dispatcher
+from bot.app.output import build_output
+from bot.app.rules import build_policy, open_tools
+from bot.app.turns import build_context, build_reminders, build_turns
+from bot.contract import SettingsError
+from bot.intake import serve_places, work_beside
+from bot.operations import HttpServer, LoopWatch, WebServer, end_in_order
+from bot.policy import try_tools
+from bot.store import Keep, writes
+from tools.contract.base import Json
+from tools.programs.subprocesses import END_SECONDS
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False, repr=False)
+class App(Process):
+    """The running program: `async with App(...)` builds and opens it, `serve` runs it until it is asked to end."""
+
+    _stack: AsyncExitStack = field(init=False, default_factory=AsyncExitStack)
+
+    async def __aenter__(self) -> App:
+        async with AsyncExitStack() as stack:
+            ground = await open_ground(self, stack)
+            policy = build_policy(self, ground, stack)
+            toolbox = await open_tools(self, ground, policy, stack)
+            output = build_output(self, ground, toolbox, stack)
+            context = build_context(self, ground, toolbox, stack)
+            turns = build_turns(self, ground, policy, toolbox, output, context)
+            actions = build_commands(self, ground, policy, toolbox, output, context, turns)
+            self.reminders = build_reminders(self, ground, output)
+            self.dispatcher = build_dispatcher(self, ground, policy, toolbox, output, turns, actions, self.reminders)
+            self.metrics, self.store, self.models = ground.metrics, ground.store, ground.models
+            self.access, self.quotas = policy.access, policy.quotas
+            self.toolbox, self.registry = toolbox, toolbox.registry
+            self.roles, self.rights = toolbox.roles, toolbox.rights
+            self.pacer, self.platforms, self.settling = output.pacer, output.platforms, output.settling
+            self.briefings, self.summaries = context.briefings, context.summaries
+            self.conversation = turns.conversation
+            self.may_answer = (*ground.models.names, *ground.channels.models)
+            self.watch = await stack.enter_async_context(LoopWatch(lambda: self.platforms.listening))
+            add_gauges(
+                self.metrics, self.dispatcher.queue, self.pacer, self.store, self.platforms, self.watch, self.roles
+            )
+            await self._open_listeners(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._stack.aclose()
+
+    async def _open_listeners(self, stack: AsyncExitStack) -> None:
+        """Serve health and metrics, and platforms' requests, each on its own port if configured."""
+        core = self.core
+        if core.http_port is not None:
+            self.http = await stack.enter_async_context(
+                HttpServer(core.http_host, core.http_port, self.state, self.metrics, self.outlet, core.http_names)
+            )
+        by_web = self.adapters.keys() & set(self.configuration.by_web)
+        if by_web and self.roles.role.receives:
+            await stack.enter_async_context(
+                WebServer(core.web_host, core.web_port, by_web, self.platforms.entrance, self.metrics, self.clock)
+            )
+
+    async def state(self) -> Mapping[str, Json]:
+        """The program's state, for `/ready` and `/state`."""
+        stores = await writes(self.store)
+        return {
+            "ready": stores and self.platforms.ready,
+            **self.roles.state,
+            "store": "writes" if stores else "cannot be written to",
+            "model": self.models.name,
+            "settling": self.settling.waiting,
+            **describe(self.dispatcher, self.pacer, self.platforms, self.watch),
+        }
+
+    async def serve(self, stop: asyncio.Event) -> None:
+        """Receive and answer messages until `stop` is set.
+
+        Raises:
+            SettingsError: no platform can be used as configured.
+        """
+        if not self.ownership.shared:
+            await self.quotas.settle_killed()
+        await self.access.show_pairing_code(keep=self.ownership.shared)
+        log.info("starting with %s for %s", self.models.name, ", ".join(self.adapters))
+        for line in self.rights.lines:
+            log.info("%s", line)
+        leave, dispatcher = asyncio.Event(), self.dispatcher
+        await dispatcher.report_suspended(lambda platform: platform not in self.adapters)
+        running = asyncio.create_task(
+            self.platforms.run(dispatcher.deliver, dispatcher.resume, leave, dispatcher.suspend), name="platforms"
+        )
+        stopping = asyncio.create_task(stop.wait(), name="stop")
+        owning = asyncio.create_task(serve_places(self, self.clock), name="places")
+        keep = Keep.from_days(self.core.keep_days, self.core.keep_files_days)
+        beside = [asyncio.create_task(work, name=name) for name, work in work_beside(self, self.clock, keep)]
+        trying = asyncio.create_task(try_tools(self.registry, self.toolbox.named), name="tool trials")
+        try:
+            await asyncio.wait({running, stopping, owning}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (stopping, *beside, trying):
+                task.cancel()
+            await end_in_order(
+                turns=dispatcher.close,
+                quiet=self.platforms.stop_receiving,
+                tools=self.registry.close,
+                leave=leave,
+                platforms=running,
+            )
+            owning.cancel()
+            await asyncio.wait((stopping, *beside, owning), timeout=1.0)
+            # A trial has a running program, and makes sure that nothing of it is left behind.
+            await asyncio.wait((trying,), timeout=END_SECONDS)
+        if owning.done() and not owning.cancelled():
+            owning.result()  # Without places nothing is answered: a supervisor restarts the program.
+        if not running.done():
+            return
+        try:
+            await running
+        except* SettingsError as group:
+            raise group.exceptions[0] from None

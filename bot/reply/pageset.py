@@ -172,7 +172,7 @@ class PageSet:
 
     def page(self, number: int) -> Page:
         """Page `number` as it should look now."""
-        pages = self._paginator.upto(number + 1) or (_NOTHING,)
+        pages = self._upto(number)
         last = number == len(pages) - 1
         shown = self._shown.get(number)
         stands = shown.stands.page.body if shown is not None and shown.stands.page is not None else ""
@@ -205,7 +205,7 @@ class PageSet:
             final: show it as if it were.
         """
         page = self.page(number)
-        cut = page if page.body != self._paginator.upto(number)[number].body else beginning(page, self.buttons.growing)
+        cut = page if page.body != self._upto(number)[number].body else beginning(page, self.buttons.growing)
         return replace(cut, final=cut.final or final)
 
     def sentences(self, number: int) -> str:
@@ -214,7 +214,7 @@ class PageSet:
 
     def begin_piece(self, number: int, *, grows: bool) -> None:
         """Show page `number` in whole sentences: in a message that `grows`, or in one that stays as it is posted."""
-        if grows and number not in self.refs and not self._paginator.upto(number)[number].opened:
+        if grows and number not in self.refs and not self._upto(number)[number].opened:
             self.now(number).grows = True
             for key in self._tasks:
                 self._task_pages.setdefault(key, number)
@@ -243,7 +243,7 @@ class PageSet:
         number = -1
         while True:
             number += 1
-            pages = self._paginator.upto(number + 1) or (_NOTHING,)
+            pages = self._upto(number)
             if number >= len(pages):
                 return None
             if pages[number].blank and not (self.status and number == len(pages) - 1):
@@ -271,3 +271,7 @@ class PageSet:
             return 0.0
         later = any(one.stands.ref is not None for other, one in self._shown.items() if other > number)
         return self.now(number).too_long(not later and self._paginator.shrink(error.by, number))
+
+    def _upto(self, number: int) -> Sequence[PageText]:
+        """Return the pages up to the one after `number`; an empty one where there is no text yet."""
+        return self._paginator.upto(number + 1) or (_NOTHING,)

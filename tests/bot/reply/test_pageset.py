@@ -31,6 +31,9 @@ def test_nothing_is_next_before_there_is_something_to_read(pages: PageSet) -> No
 
     assert pages.next() == 0 and pages.begins(0)
     assert [one.text for one in pages.page(0).status] == ["Searching…"]
+    # A platform may take it as a first post, or as one that grows.
+    assert pages.beginning(0, final=True).status
+    pages.begin_piece(0, grows=True)
 
 
 def test_pages_are_shown_in_order_and_each_until_it_looks_as_it_should(pages: PageSet) -> None:

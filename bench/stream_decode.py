@@ -130,7 +130,7 @@ async def measure(chunks: int, rounds: int) -> None:
             read = b"".join([part async for part in response.iter_bytes()])
         return expected if read == b"".join(lines) else 0
 
-    options = ModelOptions(name="vllm:bench", base_urls={"vllm": url})
+    options = ModelOptions(name="vllm:bench", tool_mode="auto", turn_seconds=300.0, base_urls={"vllm": url})
     async with Models(options, SystemClock()) as models:
 
         async def ours() -> int:

@@ -1,6 +1,7 @@
 """The streaming model client: any provider behind one protocol (`bot.model.base.Model`).
 
-    async with Models(ModelOptions(name="openai:gpt-5-mini", keys={"openai": key}), SystemClock()) as models:
+    options = ModelOptions(name="openai:gpt-5-mini", tool_mode="auto", turn_seconds=300.0, keys={"openai": key})
+    async with Models(options, SystemClock()) as models:
         async for piece in models.stream(request):
             ...
 

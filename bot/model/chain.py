@@ -27,7 +27,7 @@ from bot.model.base import CallPiece, Piece, ReasoningPiece, Request
 from bot.model.client import ModelClient
 from bot.model.learned import Learned
 from bot.model.local import LOCAL, LocalTranscriber
-from bot.model.options import TOOL_MODES, ModelOptions
+from bot.model.options import ModelOptions
 from bot.model.providers import ModelName, base_url_of, key_of
 from bot.model.readbatcher import ReadBatcher
 from bot.model.speaking import Speaker
@@ -108,8 +108,6 @@ class Models:
     """
 
     def __init__(self, options: ModelOptions, clock: Clock, *, jitter: random.Random | None = None) -> None:
-        if options.tool_mode not in TOOL_MODES:
-            raise SettingsError(f"TOOL_MODE is {options.tool_mode!r}, but must be one of {', '.join(TOOL_MODES)}")
         self._options = options
         self._clock = clock
         self._jitter = jitter or random.Random()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from bot.contract import LIMITS, Limits
 
-TOOL_MODES = ("auto", "native", "prompt")
+ToolMode: TypeAlias = Literal["auto", "native", "prompt"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +17,9 @@ class ModelOptions:
 
     name: str
     """`provider:name`."""
+    tool_mode: ToolMode
+    turn_seconds: float
+    """The longest a request may take whose own deadline says nothing."""
     fallbacks: tuple[str, ...] = ()
     """Asked in this order when the first cannot answer."""
     choices: tuple[str, ...] = ()
@@ -30,11 +34,7 @@ class ModelOptions:
     """By provider name."""
     base_urls: Mapping[str, str] = field(default_factory=dict)
     """By provider name; missing or empty: the provider's own."""
-    tool_mode: str = "auto"
-    """`auto`, `native` or `prompt`."""
     limits: Limits = LIMITS
-    turn_seconds: float = 300.0
-    """The longest a request may take whose own deadline says nothing."""
     reasoning_effort: str = ""
     """Sent when set: `none`, `minimal`, `low`, `medium`, `high`."""
     max_tokens: int = 0

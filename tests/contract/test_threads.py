@@ -99,7 +99,7 @@ async def test_what_people_set_in_a_channel_holds_in_its_threads_until_one_has_i
     asked: tuple[MessageSent, MessageSent], store: Store, clock: FakeClock
 ) -> None:
     channel, thread = asked
-    options = ModelOptions(name="openai:first", keys={"openai": "sk-x"})
+    options = ModelOptions(name="openai:first", tool_mode="auto", turn_seconds=300.0, keys={"openai": "sk-x"})
     async with Models(options, clock) as models:
         book = ChatBook(store.settings, models)
     await book.set(channel.chat.place, "persona", "a pirate")

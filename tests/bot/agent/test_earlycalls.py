@@ -20,6 +20,7 @@ from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import SystemEntry, UserEntry
 from bot.model import ModelOptions, Models
 from bot.model.base import Answer, CallPiece, Model, Piece, Request, TextPiece
+from bot.model.options import ToolMode
 from bot.settings import ToolRuleSettings, TurnSettings
 from playground.model import ModelServer, Reply
 from tests.bot.conftest import OpenRig, Rig
@@ -147,12 +148,15 @@ async def server() -> AsyncIterator[ModelServer]:
         yield server
 
 
-async def over_the_wire(server: ModelServer, clock: FakeClock, tool: Look, *, tool_mode: str = "auto") -> list[Event]:
+async def over_the_wire(
+    server: ModelServer, clock: FakeClock, tool: Look, *, tool_mode: ToolMode = "auto"
+) -> list[Event]:
     options = ModelOptions(
         name="openai:scripted",
         keys={"openai": "sk-0123456789"},
         base_urls={"openai": server.base_url},
         tool_mode=tool_mode,
+        turn_seconds=300.0,
     )
     async with Models(options, clock) as models:
         return await answer(models, tool)

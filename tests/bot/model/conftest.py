@@ -110,6 +110,8 @@ async def opened(server: ModelServer, clock: RecordingClock) -> AsyncIterator[Op
 
         def open_(name: str = "openai:scripted", **options: RawJson) -> Models:
             given = {
+                "tool_mode": "auto",
+                "turn_seconds": 300.0,
                 "keys": {"openai": "sk-secret-key-of-ours", "deepseek": "k", "gemini": "k", "openrouter": "k"},
                 "base_urls": dict.fromkeys(
                     ("openai", "deepseek", "gemini", "openrouter", "ollama", "vllm"), server.base_url

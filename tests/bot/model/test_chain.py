@@ -168,14 +168,13 @@ async def test_many_requests_at_once_do_not_wait_for_each_other(
         ({"name": "ollama:x", "fallbacks": ("deepseek:x",)}, "FALLBACK_MODELS names 'deepseek', so DEEPSEEK_API_KEY"),
         ({"name": "ollama:x", "fallbacks": ("x",)}, "FALLBACK_MODELS is 'x'"),
         ({"name": "ollama:x", "base_urls": {"ollama": "localhost:11434"}}, "OLLAMA_API_URL: 'localhost:11434' lacks"),
-        ({"name": "ollama:x", "tool_mode": "sometimes"}, "TOOL_MODE is 'sometimes'"),
     ],
 )
 def test_a_wrong_setting_is_named_with_what_it_should_hold(
     options: RawObject, says: str, clock: RecordingClock
 ) -> None:
     with pytest.raises(SettingsError) as raised:
-        Models(ModelOptions(**options), clock)
+        Models(ModelOptions(tool_mode="auto", turn_seconds=300.0, **options), clock)
 
     assert says in str(raised.value)
     assert "\n" not in str(raised.value)

@@ -128,7 +128,9 @@ async def server(name: str, tmp_path: Path) -> AsyncIterator[str]:
 
 
 async def test_a_server_that_nobody_here_wrote_answers_calls_and_refuses(server: str, name: str, asking: Ask) -> None:
-    options = ModelOptions(name="vllm:tiny", keys={"vllm": KEY}, base_urls={"vllm": server})
+    options = ModelOptions(
+        name="vllm:tiny", tool_mode="auto", turn_seconds=300.0, keys={"vllm": KEY}, base_urls={"vllm": server}
+    )
     hello = Request(entries=(UserEntry("hi"),), max_tokens=30_000)
     # llama-cpp-python forces a call only by its name.
     choice = TOOL.name if name == "llama-cpp-python" else "required"

@@ -131,4 +131,4 @@ def test_a_transcriber_is_checked_when_the_models_are_opened(opened: Open) -> No
 
 
 def test_options_name_no_transcriber_by_themselves() -> None:
-    assert ModelOptions(name="openai:scripted").transcriber == ""
+    assert ModelOptions(name="openai:scripted", tool_mode="auto", turn_seconds=300.0).transcriber == ""

@@ -274,6 +274,6 @@ async def test_a_proxy_that_cannot_be_used_is_named_before_anybody_asks(
     monkeypatch.setenv("all_proxy", "socks5://me:secret@127.0.0.1:1080")
 
     with pytest.raises(SettingsError, match=r"socks5 proxy, which .* the model at api\.openai\.com") as caught:
-        Models(ModelOptions(name="openai:scripted", keys={"openai": "k"}), clock)
+        Models(ModelOptions(name="openai:scripted", tool_mode="auto", turn_seconds=300.0, keys={"openai": "k"}), clock)
 
     assert "secret" not in str(caught.value)

@@ -56,7 +56,7 @@ def build_commands(
         notices=output.notices,
         approvals=turns.approvals,
         summaries=context.summaries,
-        earlier=turns.earlier,
+        thread_context=turns.thread_context,
         surface=output.surface,
     )
 
@@ -96,7 +96,7 @@ def build_dispatcher(
         approvals=turns.approvals,
         access=policy.access,
         once=policy.once,
-        joins=turns.joins,
+        merging=turns.merging,
         queue=turns.queue,
         admission=admission,
         actions=actions,

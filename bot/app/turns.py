@@ -70,9 +70,9 @@ class Turns:
     """What answers a question."""
 
     queue: TurnQueue
-    joins: Merging
+    merging: Merging
     approvals: Approvals
-    earlier: ThreadContext
+    thread_context: ThreadContext
     conversation: Conversation
 
 
@@ -82,9 +82,9 @@ def build_turns(
     """Build what answers a question."""
     core, limits, clock, store, models = process.core, process.limits, process.clock, ground.store, ground.models
     queue, prices = TurnQueue(), policy.quotas.prices
-    joins = Merging(store, context.book, queue, clock)
+    merging = Merging(store, context.book, queue, clock)
     approvals = Approvals(store=store, settling=output.settling, clock=clock, rules=core, limits=limits)
-    earlier = ThreadContext(
+    thread_context = ThreadContext(
         store=store,
         pacer=output.pacer,
         find=output.platforms.earlier,
@@ -113,8 +113,8 @@ def build_turns(
         once=policy.once,
         summaries=context.summaries,
         briefings=context.briefings,
-        earlier=earlier,
-        enclosed=AttachmentReader(
+        thread_context=thread_context,
+        attachments=AttachmentReader(
             store=store,
             fetch=output.platforms.fetch,
             read=DocumentReader().read,
@@ -123,15 +123,15 @@ def build_turns(
             listener=Listener(models.transcriber, DayPurse(policy.quotas), prices),
         ),
         book=context.book,
-        offers=ToolOffer(
+        tool_offer=ToolOffer(
             toolbox.registry, toolbox.rights, chooser, context.briefings, models, search_first=core.pre_search
         ),
-        joins=joins,
+        merging=merging,
         approvals=approvals,
         narrator=Narrator(models.speaker, DayPurse(policy.quotas), prices),
         metrics=ground.metrics,
     )
-    return Turns(queue, joins, approvals, earlier, conversation)
+    return Turns(queue, merging, approvals, thread_context, conversation)
 
 
 def build_reminders(process: Process, ground: Ground, output: Output) -> Reminders:

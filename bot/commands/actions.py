@@ -48,7 +48,7 @@ class CommandActions:
     notices: Notices
     approvals: Approvals
     summaries: Summaries
-    earlier: ThreadContext
+    thread_context: ThreadContext
     surface: Callable[[MessageSent], Surface]
 
     async def run_at_once(self, message: MessageSent, language: str) -> Said:
@@ -153,7 +153,7 @@ class CommandActions:
         if everything and message.group and not await self.access.is_admin(message.sender):
             return say("admins_only", language)
         await self.summaries.drop(message.chat)
-        await self.earlier.begin_anew(message)
+        await self.thread_context.begin_anew(message)
         await self.approvals.withdraw(message.chat, "" if everything else message.sender.id)
         if everything:
             await self.store.history.begin_anew(message.chat)
@@ -175,7 +175,7 @@ class CommandActions:
         await self.approvals.take_away(message.chat)
         turns = await self.store.history.count_turns(message.chat)
         await self.store.history.forget(message.chat, id)
-        await self.earlier.begin_anew(message)
+        await self.thread_context.begin_anew(message)
         log.info("%s forgot %s: %d turns", message.sender.id, message.chat, turns)
         said = say("forgotten", language, turns=turns)
         return f"{said} {say('forgotten_soon', language)}" if self.store.holds_traces else said

@@ -69,7 +69,7 @@ class Dispatcher:
     settling: Settling
     approvals: Approvals
     signs: WaitingSigns
-    joins: Merging
+    merging: Merging
     pacer: Pacer
     ownership: Ownership
     held: Callable[[], Iterable[str]] = tuple
@@ -389,7 +389,7 @@ class Dispatcher:
         self._parts.note(message)
         asks = not (message.command or message.replaces or message.scheduled or message.decides)
         if asks:
-            await self.joins.interrupt(message)
+            await self.merging.interrupt(message)
         waits = self.queue.find_running(message.chat) is not None or self.queue.count_waiting(message.chat) > 0
         # A message that waits there already has its sign; an answer that is requested again ends first.
         replaces = 0 if message.command else message.replaces

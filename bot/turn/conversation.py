@@ -84,45 +84,45 @@ class Conversation:
     summaries: Summaries
     briefings: Briefings
     settling: Settling
-    earlier: ThreadContext
-    enclosed: AttachmentReader
+    thread_context: ThreadContext
+    attachments: AttachmentReader
     book: ChatBook
-    offers: ToolOffer
-    joins: Merging
+    tool_offer: ToolOffer
+    merging: Merging
     approvals: Approvals
     narrator: Narrator
     metrics: Metrics = field(default_factory=Metrics)
     limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
-        self._lookup = Loading(
+        self._loading = Loading(
             store=self.store,
             models=self.models,
             book=self.book,
             briefings=self.briefings,
             quotas=self.quotas,
-            earlier=self.earlier,
-            enclosed=self.enclosed,
+            thread_context=self.thread_context,
+            attachments=self.attachments,
         )
-        self._asking = TaskMaker(
+        self._task_maker = TaskMaker(
             store=self.store,
             models=self.models,
             briefings=self.briefings,
-            offers=self.offers,
+            tool_offer=self.tool_offer,
             quotas=self.quotas,
             clock=self.clock,
             zone=self.answers.time_zone,
-            joins=self.joins,
+            merging=self.merging,
             approvals=self.approvals,
             limits=self.limits,
         )
         self._narrations = Narrations(
             store=self.store, narrator=self.narrator, replies=self.replies, notices=self.notices, once=self.once
         )
-        self._showing = EventTaker(
+        self._events = EventTaker(
             store=self.store, registry=self.registry, prices=self.quotas.prices, metrics=self.metrics, clock=self.clock
         )
-        self._endings = Closing(
+        self._closing = Closing(
             store=self.store,
             models=self.models,
             once=self.once,
@@ -137,7 +137,7 @@ class Conversation:
 
     async def prepare(self) -> None:
         """Load what the first answer would otherwise wait for."""
-        await self.offers.prepare()
+        await self.tool_offer.prepare()
 
     async def run(
         self,
@@ -162,7 +162,7 @@ class Conversation:
         ending, came_at = lambda: running.ending, running.came_at
         run = Run(turn, question, language, ending, limits, came_at, running.at_stage, running.speaks, do)
         try:
-            await self.joins.collect(run)
+            await self.merging.collect(run)
             await self._try_until_answered(run)
         except asyncio.CancelledError:
             match running.ending:
@@ -259,14 +259,14 @@ class Conversation:
             return
         await self.registry.settle(SERVERS_SECONDS)
         await self._wait_for_allowed(run)
-        permit, named = await self.offers.find_named(
+        permit, named = await self.tool_offer.find_named(
             question, run.language, lambda: self.surface(question).limits.command_form
         )
         if named is not None and named.call is None and named.problem:
             await self._refuse(run, named.problem)
             return
         if question.replaces:
-            await self.settling.drop(await self._lookup.take_over(run))
+            await self.settling.drop(await self._loading.take_over(run))
         known = await self._look_up(run)
         if known.stands:
             await self._speak_on(run, known)
@@ -296,10 +296,10 @@ class Conversation:
             Unreachable: the platform is not connected now.
         """
         if all(one.heard or one.kind not in AUDIBLE for one in enclosed_in(run.question)):
-            return await self._lookup.look_up(run)
+            return await self._loading.look_up(run)
         words = say("listening", run.language)
         async with self.replies.sign(self.surface(run.question), f"t{run.turn}", words):
-            return await self._lookup.look_up(run)
+            return await self._loading.look_up(run)
 
     async def _refuse(self, run: Run, problem: str) -> None:
         """Say why the tool named in the question cannot be called; nothing is recorded, and no model learns of it."""
@@ -327,7 +327,7 @@ class Conversation:
         draft = self._resume(run, known)
         await asyncio.sleep(0)  # no other chat waits for the whole of a long question
         may_ask = self.replies.can_ask(run.question)
-        task, briefing = await self._asking.make_task(draft, permit, named, may_ask=may_ask)
+        task, briefing = await self._task_maker.make_task(draft, permit, named, may_ask=may_ask)
         speaks = False
         async with self._narrations.beside(draft.voice, run.question.chat):
             end = await self._show_whole(draft, task)
@@ -339,7 +339,7 @@ class Conversation:
                 notes = write_unsent(made.unsent, run.language, f"t{run.turn}")
                 await self.notices.tell(known.question, "\n\n".join(notes), turn=f"t{run.turn}-unsent")
             speaks = draft.voice is not None and bool(draft.reply.visible)
-            await self._endings.close(draft, end, task, briefing, stays=speaks)
+            await self._closing.close(draft, end, task, briefing, stays=speaks)
             if end.asked is not None:
                 await self.approvals.follow(end.asked)
             if draft.voice is not None and speaks:
@@ -426,14 +426,14 @@ class Conversation:
             end = Outcome(TurnState.STOPPED, say("stopped", run.language), goes_on=goes_on)
             draft.write(end.note)
             return end
-        return await self._endings.write_under(draft, outcome)
+        return await self._closing.write_under(draft, outcome)
 
     async def _follow(self, draft: Draft, task: Task) -> Finished | Failed | None:
         """Ask, and show each event; return None if nobody can read the rest."""
         answer = answer_with(draft.unread) if draft.unread else self.agent.answer(task)
         async with draft.reply.followed(), aclosing(answer) as events:
             async for event in events:
-                outcome = await self._showing.take(draft, event)
+                outcome = await self._events.take(draft, event)
                 if outcome is not None:
                     return outcome
                 if ends_stage(draft.made, event):

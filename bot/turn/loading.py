@@ -49,8 +49,8 @@ class Loading:
     book: ChatBook
     briefings: Briefings
     quotas: Quotas
-    earlier: ThreadContext
-    enclosed: AttachmentReader
+    thread_context: ThreadContext
+    attachments: AttachmentReader
 
     def __post_init__(self) -> None:
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
@@ -87,7 +87,7 @@ class Loading:
         if before.pages and not before.passes and await store.turns.load_shown(run.turn) is not None:
             return Known(before, options, past, facts, payer, question, user_entry(question), stands=True)
         model = options.model or self.models.name
-        question = await self.earlier.complete(question, model)
+        question = await self.thread_context.complete(question, model)
         replaced = await store.turns.load_replaced(run.turn) if question.replaces else None
         if replaced is not None and replaced.question.text != question.text and (replaced.later or before.passes):
             question = replace(question, before_change=replaced.question.text)
@@ -96,7 +96,7 @@ class Loading:
         if run.limits.attempts and not run.limits.exceeded:
             with charge(payer):
                 # A token is four characters of English, and less than two of Chinese: about a quarter of the window.
-                question, pictures = await self.enclosed.bring(question, self.briefings.window_of(model) // 2)
+                question, pictures = await self.attachments.bring(question, self.briefings.window_of(model) // 2)
             await self._keep_enclosed(run, question)
         spoken = with_spoken(question)
         if not question.text.strip():

@@ -31,11 +31,11 @@ class TaskMaker:
     store: Store
     models: Models
     briefings: Briefings
-    offers: ToolOffer
+    tool_offer: ToolOffer
     quotas: Quotas
     clock: Clock
     zone: str
-    joins: Merging
+    merging: Merging
     approvals: Approvals
     limits: Limits
 
@@ -58,14 +58,14 @@ class TaskMaker:
         model = meter(self.models.choose(known.options.model), self.quotas, self.models.estimator)
         decision = await self.approvals.decision_of(draft.run.turn, question)
         decided = decision.call if decision is not None else None
-        first = decided or await self.offers.choose_first_call(question, permit, named)
+        first = decided or await self.tool_offer.choose_first_call(question, permit, named)
         # Tools that were called before a restart, or are called first, must be in the offer.
         forced = named.tool if named is not None else ""
         certain = [call.name for entry in passes for call in entry.calls]
         certain += [name for name in (first.name if first else "", forced) if name]
         told = (known.asked, *past.entries)
         certain += ["read_file"] if any(READ_ON in one.text for one in told if isinstance(one, UserEntry)) else []
-        choice = await self.offers.choose_tools(question, permit, past.entries, certain, model.name)
+        choice = await self.tool_offer.choose_tools(question, permit, past.entries, certain, model.name)
         await asyncio.sleep(0)  # counting the tokens of a long question takes a moment, too
         briefing = self.briefings.assemble(
             question,
@@ -76,7 +76,7 @@ class TaskMaker:
             choice.tools,
             known.options.told,
             choice.others,
-            self.offers.find_starting(permit),
+            self.tool_offer.find_starting(permit),
         )
         task = Task(
             entries=briefing.entries,
@@ -92,7 +92,7 @@ class TaskMaker:
             may_ask=may_ask,
             passes=tuple(passes),
             results=draft.results,
-            listen=partial(self.joins.steer, draft.run),
+            listen=partial(self.merging.steer, draft.run),
             outcome_unknown=frozenset(draft.unknown),
         )
         return task, briefing

@@ -192,7 +192,7 @@ async def test_a_file_that_the_platform_does_not_take_is_told_of_below_the_answe
 
 async def test_what_plainly_needs_a_search_begins_with_one_where_the_operator_wants_it(rig: OpenRig) -> None:
     async with rig(PRE_SEARCH="true", TAVILY_API_KEY="tvly-loopback-key-0123") as it:
-        offers = it.bot.conversation.offers
+        offers = it.bot.conversation.tool_offer
         question = it.message("latest news about tea")
         permit, _ = await offers.find_named(question, "en", str)
 

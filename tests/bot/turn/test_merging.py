@@ -40,7 +40,7 @@ class Chat:
     def __init__(self, store: Store, clock: FakeClock, busy: Busy) -> None:
         self.store, self.clock, self.book = store, clock, Book(busy)
         self.queue = TurnQueue()
-        self.joins = Merging(store, self.book, self.queue, clock)  # type: ignore[arg-type]  # what it asks a book for
+        self.merging = Merging(store, self.book, self.queue, clock)  # type: ignore[arg-type]  # what it asks a book for
         self.asked: list[str] = []
         self.steered: list[str] = []
         self.begun: list[int] = []
@@ -61,10 +61,10 @@ class Chat:
 
         async def work(running: Running) -> None:
             run = Run(id, question, "en", lambda: running.ending, TurnLimits(1e9))
-            await self.joins.collect(run)
+            await self.merging.collect(run)
             if not self.asked and self.book.busy is not Busy.COLLECT:
                 await self.gate.wait()
-            self.steered += [entry.text for entry in await self.joins.steer(run)]
+            self.steered += [entry.text for entry in await self.merging.steer(run)]
             self.asked.append(run.question.text)
 
         self.queue.put(
@@ -211,7 +211,7 @@ async def test_a_newer_question_ends_the_answer_to_ones_own_where_the_chat_wants
     newer = MessageSent(
         delivery="n", chat=CHAT, sender=Sender(id="telegram:7"), target=ReplyTarget("telegram", {}), text="Milk?"
     )
-    await it.joins.interrupt(newer)
+    await it.merging.interrupt(newer)
     ended: list[bool] = []
 
     async def answer(running: Running) -> None:
@@ -222,10 +222,10 @@ async def test_a_newer_question_ends_the_answer_to_ones_own_where_the_chat_wants
 
     it.queue.put(CHAT, 90, "telegram:7", answer)
     await clock.settle()
-    await it.joins.interrupt(replace(newer, sender=Sender(id="telegram:8")))
+    await it.merging.interrupt(replace(newer, sender=Sender(id="telegram:8")))
     await clock.settle()
     assert ended == []
-    await it.joins.interrupt(newer)
+    await it.merging.interrupt(newer)
     await clock.settle()
 
     assert ended == [True] * (mode is Busy.INTERRUPT)
@@ -240,8 +240,8 @@ async def test_what_another_row_asks_is_joined_by_nothing(chat: MakeChat, clock:
 
     async def again(running: Running) -> None:
         run = Run(running.id, replace(asked, command=""), "en", lambda: None, TurnLimits(1e9))
-        await it.joins.collect(run)
-        results.extend(await it.joins.steer(run))  # type: ignore[arg-type]  # nothing is expected
+        await it.merging.collect(run)
+        results.extend(await it.merging.steer(run))  # type: ignore[arg-type]  # nothing is expected
 
     asked = MessageSent(
         delivery="r", chat=CHAT, sender=Sender(id="telegram:7"), target=ReplyTarget("telegram", {}), text="Tea?"

@@ -108,7 +108,7 @@ async def test_whatever_else_breaks_while_an_answer_is_made_is_said_in_its_place
     rig: OpenRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with rig() as it:
-        monkeypatch.setattr(it.bot.conversation._showing, "take", throwing(PanicException()))
+        monkeypatch.setattr(it.bot.conversation._events, "take", throwing(PanicException()))
         it.model.reply(Reply("Tea is a leaf."))
         (said,) = await it.say("What is tea?")
 

@@ -13,7 +13,7 @@ from bot.sentences import say
 
 THINKING = say("thinking", "en")
 """The sign's text if no other is given."""
-TYPING_AFTER = 0.3
+TYPING_AFTER = 1.0
 """Seconds without first words after which typing is shown: earlier words need no announcement."""
 _LOOK_AGAIN = 0.5
 """Seconds until the next try if others need the calls."""

@@ -28,6 +28,7 @@ from bot.pacing.pacer import Pacer
 from bot.pacing.reader import COLLECT
 from bot.reply.pages import ShownBefore, TextFilter
 from bot.reply.stream import ReplyStream
+from bot.reply.typingsign import TYPING_AFTER
 from bot.safety import Redactor
 from bot.store import PageState
 from tests.bot.conftest import BareSurface
@@ -1249,7 +1250,7 @@ async def test_a_refused_sign_closes_the_chat_as_a_refused_page_does(
 
     screen.typing = refused  # type: ignore[method-assign]
     reply = await start()
-    await clock.advance(0.4)
+    await clock.advance(TYPING_AFTER + 0.1)
     reply.append(FIRST)
     await clock.advance(8.8)
     early = list(screen.calls)

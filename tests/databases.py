@@ -11,7 +11,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from bot.store import latersteps, opening, schema, upgrading
+from bot.store import latersteps, opening, schema, store
 
 SET_BOTH = opening._set_both
 """What the program does with each connection."""
@@ -56,4 +56,4 @@ def quicken() -> None:
 
     _image()
     opening._set_both = set_all
-    upgrading.upgrade = _copy  # type: ignore[attr-defined]  # not what others may use
+    store.upgrade = _copy  # type: ignore[attr-defined]  # not what others may use

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bot.contract import identity, words
 from bot.contract.allowance import Allowance
-from bot.contract.backoff import PATIENT, QUICK, Backoff, pause_after
-from bot.contract.clock import Clock, SystemClock, done_within, time_limit
+from bot.contract.clock import PATIENT, QUICK, Backoff, Clock, SystemClock, done_within, pause_after, time_limit
 from bot.contract.entrance import Entrance, Headers, Proof, Visited, WebAnswer, is_recent, is_same, proven
 from bot.contract.errors import (
     LONGEST_PAUSE,
@@ -47,7 +46,6 @@ from bot.contract.grants import Grants, Installable
 from bot.contract.identity import ADMINS
 from bot.contract.limits import LIMITS, Limits
 from bot.contract.logthrottle import LogThrottle
-from bot.contract.measures import utf16_length
 from bot.contract.messages import (
     AUDIBLE,
     GROWS,
@@ -104,6 +102,7 @@ from bot.contract.surface import (
     SurfaceLimits,
     Window,
     post_cost,
+    utf16_length,
 )
 from bot.contract.transcript import (
     BEFORE_FIRST_PASS,

@@ -353,3 +353,8 @@ class Suggesting(Protocol):
 
     suggest: Suggest | None
     """Set before the adapter listens; None: nothing is suggested."""
+
+
+def utf16_length(text: str) -> int:
+    """Count UTF-16 units, as Telegram does: one for most characters, two for an emoji."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

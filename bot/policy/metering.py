@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from bot.contract import ContextTooLong, ModelBusy, ModelRefused, Usage
+from bot.contract import ContextTooLong, ModelBusy, ModelRefused, Unaffordable, Usage
 from bot.model import (
     LENGTH,
     WIDE_TOKENS,
@@ -30,8 +30,9 @@ from bot.model import (
 from bot.policy.answersizes import AnswerSize
 from bot.policy.budgets import PROMPT_MARGIN, WISHED_TOKENS
 from bot.policy.quotas import LOOK_SECONDS, Quotas
-from bot.store import Reserved
-from tools.contract.base import ToolCall
+from bot.store import Amount, Reserved
+from tools.contract.base import ToolCall, Unpaid
+from tools.contract.payments import Payment
 
 
 def meter(chain: Chain, quotas: Quotas, estimator: Callable[[str], Estimator]) -> Chain:
@@ -198,3 +199,30 @@ class MeteredModel:
     def _estimate_prompt(self, request: Request) -> int:
         told = token_count(request.entries, self._count) + tool_token_count(request.tools, self._count)
         return told + self._count([request.reminder])
+
+
+class DayPurse:
+    """A `tools.contract.payments.Purse` for everybody: who pays is who is named by `bot.policy.quotas.charge`."""
+
+    def __init__(self, quotas: Quotas) -> None:
+        self._quotas = quotas
+
+    @asynccontextmanager
+    async def pay(self, what: str, dollars: float) -> AsyncIterator[Payment]:
+        """Set `dollars` aside for the request that is made within. See `tools.contract.payments.Purse`."""
+        try:
+            reserved = await self._quotas.hold(Amount(dollars=dollars))
+        except Unaffordable as error:
+            raise Unpaid(
+                f"{what} has to be paid for, and the quota for today is used up. Do not call it again; answer without "
+                "it, and say so.",
+                retry=False,
+            ) from error
+        payment, given_up = Payment(dollars), False
+        try:
+            yield payment
+        except asyncio.CancelledError:
+            given_up = True
+            raise
+        finally:
+            await self._quotas.release(reserved, Amount(dollars=payment.dollars), tool=what, wait=not given_up)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from bot.turn.approvals import Approvals
 from bot.turn.attachments import AttachmentReader
 from bot.turn.conversation import Conversation
+from bot.turn.draft import write_unsent
 from bot.turn.footer import call_lines, describe_reasoning, format_seconds
 from bot.turn.listening import Listener
 from bot.turn.loading import STARTS_AT_ONCE
 from bot.turn.merging import Merging
 from bot.turn.narration import Narrator
-from bot.turn.progress import write_unsent
 from bot.turn.queue import Running, TurnQueue
 from bot.turn.reminders import LONGEST_SLEEP, Reminders
 from bot.turn.run import EndReason, Run, close_told, finish

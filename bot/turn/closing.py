@@ -19,8 +19,7 @@ from bot.settings import AnswerSettings
 from bot.store import Approval, PageState, Store, TurnState
 from bot.turn import footer
 from bot.turn.approvals import Approvals
-from bot.turn.draft import Draft
-from bot.turn.progress import write_unsent
+from bot.turn.draft import Draft, write_unsent
 
 log = logging.getLogger(__name__)
 

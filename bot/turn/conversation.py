@@ -41,16 +41,14 @@ from bot.toolchoice import NamedCall
 from bot.turn.approvals import Approvals
 from bot.turn.attachments import AttachmentReader
 from bot.turn.closing import Closing, Outcome
-from bot.turn.draft import Draft
+from bot.turn.draft import Draft, Progress, write_unsent
 from bot.turn.events import EventTaker, ends_stage
-from bot.turn.limits import TurnLimits
 from bot.turn.loading import Known, Loading
 from bot.turn.merging import Merging
 from bot.turn.narration import Narrator
 from bot.turn.narrations import Narrations
-from bot.turn.progress import Progress, write_unsent
 from bot.turn.queue import Running
-from bot.turn.run import LEFT, EndReason, Run, finish, uncancel
+from bot.turn.run import LEFT, EndReason, Run, TurnLimits, finish, uncancel
 from bot.turn.story import Story
 from bot.turn.task import TaskMaker
 from bot.turn.thread_context import ThreadContext

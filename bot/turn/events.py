@@ -26,8 +26,7 @@ from bot.policy import Prices
 from bot.safety import tool_entry
 from bot.sentences import say
 from bot.store import Store
-from bot.turn.draft import Draft
-from bot.turn.progress import Progress
+from bot.turn.draft import Draft, Progress
 from tools.calling.registry import ToolRegistry
 
 

@@ -32,8 +32,7 @@ from bot.reply import Replies, Settling
 from bot.safety import LinkPolicy, Unknown
 from bot.sentences import language_of, say
 from bot.store import LATE_AFTER, Claim, InboxState, Store, zone_or_utc
-from bot.turn.limits import MOST_REMINDER_ATTEMPTS, TurnLimits
-from bot.turn.run import close_told
+from bot.turn.run import MOST_REMINDER_ATTEMPTS, TurnLimits, close_told
 from tools.programs.cancelling import Contained
 
 log = logging.getLogger(__name__)

@@ -51,7 +51,7 @@ from bot.agent import echoes, nudges, sources
 from bot.agent.provenance import brings, learn_result, policy_for, stands_in
 from bot.commands import chatfile, exports
 from bot.context import question, summary, window
-from bot.contract import SystemClock, identity, is_recent, is_same, measures, proven, transcript, words
+from bot.contract import SystemClock, identity, is_recent, is_same, proven, transcript, utf16_length, words
 from bot.contract.messages import (
     ChatId,
     Enclosure,
@@ -272,13 +272,13 @@ def _paged(size: int, again: bool) -> Callable[[str], object]:
     """Cut into pages while it grows; `again`: what is stored is cut again, shorter."""
 
     def feed(text: str) -> None:
-        pages = Paginator(PAGE_CHARS, measures.utf16_length)
+        pages = Paginator(PAGE_CHARS, utf16_length)
         for start in range(0, len(text), size):
             pages.extend(text[start : start + size])
         pages.finish()
         made = pages.pages
         if again:
-            Paginator.resume(PAGE_CHARS, measures.utf16_length, text, [one.end for one in made[:-1]]).shrink(100)
+            Paginator.resume(PAGE_CHARS, utf16_length, text, [one.end for one in made[:-1]]).shrink(100)
 
     return feed
 
@@ -628,7 +628,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.reply.cutting.border_at": lambda text: cutting.border_at(text, len(text) - 1, 3600, "a"),
     "bot.reply.cutting.find_cut": lambda text: cutting.find_cut(text, 0, 3600, len, 3600),
     "bot.reply.cutting.sentence_end": lambda text: cutting.sentence_end(text, 0),
-    "bot.reply.cutting.fit": lambda text: cutting.fit(text, 3600, measures.utf16_length),
+    "bot.reply.cutting.fit": lambda text: cutting.fit(text, 3600, utf16_length),
     "bot.markdown.dialect.references": dialect.references,
     "bot.agent.echoes.Echoes.could_build": lambda text: echoes.Echoes({"query": text}).could_build(
         f"https://a.b/{text}"
@@ -926,7 +926,7 @@ INSIDE: dict[str, str] = {
     "bot.markdown.variants.is_wide": "bot.markdown.lines.heading_level",
     "bot.markdown.tree.parse": "adapters.discord.markdown.render",
     "bot.markdown.tree.text_of": "adapters.discord.markdown.render",
-    "bot.contract.measures": "bot.reply.cutting.fit",
+    "bot.contract.surface": "bot.reply.cutting.fit",
     "bot.model.assembly.Assembly.add": "bot.model.assembly.ChatAssembly.add",
     "bot.model.endings.name_of": "bot.model.endings.meaning_of",
     "bot.model.callslots": "bot.model.assembly.ChatAssembly.add",
@@ -944,7 +944,7 @@ INSIDE: dict[str, str] = {
     "bot.model.usage.Estimator.count": "bot.model.usage.Estimator.tokens",
     "bot.operations.outlet.Outlet": "bot.operations.outlet.Outlet.value",
     "bot.reply.paging.Paginator": "bot.reply.paging.Paginator.extend",
-    "bot.turn.progress": "bot.context.window.fit",
+    "bot.turn.draft": "bot.context.window.fit",
     "bot.context.question": "bot.context.question.user_entry",
     "bot.safety.redacted": "bot.safety.redacted.redact_call",
     "bot.safety.redactor": "bot.safety.redactor.Redactor.feed",
@@ -1106,7 +1106,6 @@ OWN: dict[str, str] = {
     "bot.model.ollama.OllamaWire": _HANDS_ON,
     "bot.model.transport": _HANDS_ON,
     "bot.model.wire": _HANDS_ON,
-    "bot.intake.newest": _HANDS_ON,
     "bot.turn.tool_offer": _HANDS_ON,
     "bot.turn.run.close_told": _HANDS_ON,
     "bot.contract.origin": _SHORT,
@@ -1120,7 +1119,7 @@ OWN: dict[str, str] = {
     "bot.toolchoice.smalltalk.any_of": "words of our own tables",
     "bot.toolchoice.smalltalk.phrases": "words of our own tables",
     "bot.network": _OPERATOR,
-    "bot.policy.purse": _SHORT,
+    "bot.policy.metering": _SHORT,
     "bot.reply.pages.PageNow.draw": _HANDS_ON,
     "bot.reply.record": _HANDS_ON,
     "bot.turn.approvals.Approvals.decision_of": _HANDS_ON,
@@ -1134,7 +1133,6 @@ OWN: dict[str, str] = {
     "bot.policy.budgets": _HANDS_ON,
     "bot.policy.holdings": _HANDS_ON,
     "bot.policy.quotas": _HANDS_ON,
-    "bot.policy.metering": _HANDS_ON,
     "bot.store": _STORE,
     "bot.turn.story": _HANDS_ON,
     "bot.intake.background": _SHORT,

@@ -17,7 +17,7 @@ from adapters.formatting.layout import width
 from adapters.formatting.rendered import Rendered
 from adapters.slack import mrkdwn as slack_mrkdwn
 from adapters.telegram import html as telegram_html
-from bot.contract.measures import utf16_length
+from bot.contract.surface import utf16_length
 
 RENDERERS = [telegram_html.render, slack_mrkdwn.render, discord_markdown.render, plain.render]
 

@@ -10,8 +10,7 @@ from bot.commands.exports import read_wish
 from bot.contract.errors import TooLong
 from bot.contract.messages import ChatId, File, MessageRef
 from bot.contract.surface import SurfaceLimits
-from bot.turn.limits import TurnLimits
-from bot.turn.run import Run
+from bot.turn.run import Run, TurnLimits
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Place, Rig
 

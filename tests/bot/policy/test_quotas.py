@@ -16,10 +16,9 @@ from bot.contract.messages import ChatId
 from bot.contract.transcript import Usage
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
 from bot.policy.budgets import ANSWER_TOKENS, DAY, WISHED_TOKENS, Day, Payer
-from bot.policy.metering import MeteredModel
+from bot.policy.metering import DayPurse, MeteredModel
 from bot.policy.once import Once
 from bot.policy.prices import Prices, read_prices
-from bot.policy.purse import DayPurse
 from bot.policy.quotas import GONE_SECONDS, LOOK_SECONDS, WAIT_SECONDS, Quotas, charge, once_per_window
 from bot.store import Amount, Limit, Refused, Reserved, Store
 from tests.bot.policy.conftest import (

@@ -565,7 +565,7 @@ async def test_a_database_that_others_could_read_is_its_owners_alone_after_the_n
 
 @pytest.fixture
 def as_the_program_opens_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.store.upgrading.upgrade", upgrade)
+    monkeypatch.setattr("bot.store.store.upgrade", upgrade)
     monkeypatch.setattr("bot.store.opening._set_both", SET_BOTH)
 
 

@@ -13,11 +13,9 @@ from bot.policy import payer_of
 from bot.reply import Replies
 from bot.safety import LinkPolicy
 from bot.settings import AnswerSettings
-from bot.turn.draft import Draft
-from bot.turn.limits import TurnLimits
+from bot.turn.draft import Draft, Progress
 from bot.turn.loading import Known
-from bot.turn.progress import Progress
-from bot.turn.run import Run
+from bot.turn.run import Run, TurnLimits
 from bot.turn.story import Story
 from tests.bot.conftest import Rig
 from tests.bot.store.conftest import taken_in

@@ -11,15 +11,14 @@ from typing import Any, Unpack
 import pytest
 
 from bot.agent import Agent, Event, Task
-from bot.contract.backoff import Backoff
+from bot.contract.clock import Backoff
 from bot.contract.errors import StoreError, TooLong, Unreachable
 from bot.contract.messages import Enclosure, EnclosureKind, MessageSent, Quoted
 from bot.contract.transcript import AssistantEntry, Usage
 from bot.store.records import TurnRecord
 from bot.turn import conversation as module
-from bot.turn.limits import MOST_ATTEMPTS
 from bot.turn.queue import Running
-from bot.turn.run import EndReason
+from bot.turn.run import MOST_ATTEMPTS, EndReason
 from playground.model import Reply
 from tests.bot.conftest import MessageFields, OpenRig, Place, Rig
 from tests.bot.store.conftest import taken_in

@@ -15,6 +15,7 @@ from bot.safety.redactor import Redactor
 from bot.safety.untrusted import wrap_as_data
 from bot.settings import AnswerSettings
 from bot.store import CallRecord, Store
+from bot.turn.draft import Progress
 from bot.turn.footer import (
     COLLAPSED_CHARS,
     MOST_CALLS,
@@ -25,7 +26,6 @@ from bot.turn.footer import (
     describe_reasoning,
     write_footer,
 )
-from bot.turn.progress import Progress
 from bot.turn.story import Story
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig

@@ -10,8 +10,7 @@ import pytest
 
 from bot.contract.errors import StoreError
 from bot.store import StoredTurn
-from bot.turn.limits import MOST_ATTEMPTS, TurnLimits
-from bot.turn.run import EndReason
+from bot.turn.run import MOST_ATTEMPTS, EndReason, TurnLimits
 from tests.bot.conftest import OpenRig
 
 

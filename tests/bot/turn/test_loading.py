@@ -9,8 +9,8 @@ import pytest
 from bot.context import write_preamble
 from bot.contract import Enclosure, EnclosureKind, MessageSent, Quoted
 from bot.store import InboxState
-from bot.turn.limits import MOST_ATTEMPTS
 from bot.turn.queue import Running
+from bot.turn.run import MOST_ATTEMPTS
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
 from tests.bot.store.conftest import taken_in

@@ -11,10 +11,9 @@ import pytest
 from bot.context import Busy, ChatOptions
 from bot.contract import ChatId, Enclosure, EnclosureKind, MessageSent, Quoted, ReplyTarget, Sender, StoreError
 from bot.store import Store
-from bot.turn.limits import TurnLimits
 from bot.turn.merging import COLLECT_SECONDS, PART_SECONDS, Merging
 from bot.turn.queue import Running, TurnQueue
-from bot.turn.run import Run
+from bot.turn.run import Run, TurnLimits
 from tests.bot.store.conftest import taken_in
 from tests.conftest import FakeClock
 

@@ -18,8 +18,8 @@ from bot.pacing.pacer import Pacer
 from bot.reply.opening import Replies
 from bot.reply.settling import Settling
 from bot.store import Claim, Store
-from bot.turn.limits import MOST_REMINDER_ATTEMPTS
 from bot.turn.reminders import Reminders
+from bot.turn.run import MOST_REMINDER_ATTEMPTS
 from tests.bot.conftest import BareSurface
 from tests.conftest import FakeClock
 from tests.patience import PATIENCE

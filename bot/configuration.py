@@ -18,6 +18,7 @@ from tools.contract.network import find_certificate_fault
 if TYPE_CHECKING:
     from bot.contract import Adapter
     from bot.model import ModelOptions
+    from tools.plugins import Plugin
 
 log = logging.getLogger(__name__)
 
@@ -30,11 +31,14 @@ class Configuration:
     platforms: Mapping[str, Any]
     """Platform name → its settings, configured or not."""
     tools: Mapping[str, Any]
+    """The settings of each tool, of plug-ins by their origin."""
     file: Path | None
     secrets: Mapping[str, str] = field(default_factory=dict)
     """Secrets that must never leave the program → the setting that contains each."""
     strays: Strays = field(default_factory=Strays)
     limits: Limits = LIMITS
+    plugins: tuple[Plugin, ...] = ()
+    """Tools of other authors."""
 
     @property
     def configured(self) -> list[str]:
@@ -69,10 +73,11 @@ def configure() -> Configuration:
             in the environment cannot be used; each problem is named.
     """
     file = env_file()
-    kinds = settings_classes()
+    plugins, wrong = _plugins(file)
+    kinds = [*settings_classes(), *(plugin.settings for plugin in plugins if plugin.settings is not None)]
     platforms = importlib.import_module("adapters").PLATFORMS
     identity.use({name: one.ids for name, one in platforms.items()})
-    wrong = [fault] if (fault := find_certificate_fault()) else []
+    wrong += [fault] if (fault := find_certificate_fault()) else []
     values: dict[type[Any], Any] = {}
     found = Strays()
     try:
@@ -89,14 +94,28 @@ def configure() -> Configuration:
     if wrong:
         raise SettingsError(*dict.fromkeys(wrong))
     tools = importlib.import_module("tools.settings").SETTINGS
+    of_tools = {name: values[kind] for name, kind in tools.items()} | {"mcp": _mcp(values[tools["mcp"]], file)}
     return Configuration(
         core=values[CoreSettings],
         platforms={name: values[one.settings] for name, one in platforms.items()},
-        tools={name: values[kind] for name, kind in tools.items()} | {"mcp": _mcp(values[tools["mcp"]], file)},
+        tools=of_tools | {one.origin: values[one.settings] for one in plugins if one.settings is not None},
         file=file,
         secrets=secrets_of(kinds, file),
         strays=found,
+        plugins=plugins,
     )
+
+
+def _plugins(file: Path | None) -> tuple[tuple[Plugin, ...], list[str]]:
+    """Return the tools of other authors, and what is wrong with their folder."""
+    from tools.plugins import find_plugins
+    from tools.settings import PluginSettings
+
+    folder = read(PluginSettings, file).tools_dir
+    try:
+        return find_plugins(folder), []
+    except ValueError as error:
+        return find_plugins(""), [f"TOOLS_DIR: {error}"]
 
 
 def _own_databases(own: str, values: Mapping[type[Any], Any]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -13,8 +13,9 @@ from pydantic import SecretStr, ValidationError
 
 from tools.contract.credentials import accounts, hidden, in_address
 from tools.contract.forms import sentences
+from tools.plugins import Plugin, find_plugins
 from tools.programs.output import MaskedStream, inert
-from tools.settings import SETTINGS, ToolSettings
+from tools.settings import SETTINGS, PluginSettings, ToolSettings
 from tools.shell import run as shell
 
 
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     sys.stdout = cast("TextIO", MaskedStream(sys.stdout, through))
     sys.stderr = cast("TextIO", MaskedStream(sys.stderr, through))
     try:
-        settings = read_settings(Path(os.environ.get("PARLEY_ENV_FILE") or ".env"))
+        settings, plugins = read_settings(Path(os.environ.get("PARLEY_ENV_FILE") or ".env"))
     except ValueError as error:
         print(f"tools: {error}", file=sys.stderr)  # noqa: T201
         return 2
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str]) -> int:
             options.name,
             options.arguments,
             data=options.data,
+            plugins=plugins,
             program="python -m tools",
             mask=secrets.update,
         )
@@ -64,22 +66,33 @@ def _secrets(settings: Iterable[ToolSettings]) -> Iterator[str]:
                 yield from in_address(value)
 
 
-def read_settings(file: Path) -> dict[str, ToolSettings]:
-    """Read every tool's settings from the environment and `file`.
+def read_settings(file: Path) -> tuple[dict[str, ToolSettings], tuple[Plugin, ...]]:
+    """Read every tool's settings from the environment and `file`, and find the tools of other authors.
 
     Raises:
         ValueError: one is malformed; the sentence names the variable.
     """
-    settings = {}
-    try:
-        for name, kind in SETTINGS.items():
+
+    def read(kinds: Mapping[str, type[ToolSettings]]) -> dict[str, ToolSettings]:
+        settings = {}
+        for name, kind in kinds.items():
             try:
                 settings[name] = kind(_env_file=file)  # type: ignore[call-arg]  # pydantic's
             except ValidationError as error:
                 raise ValueError("; ".join(sentences(kind, error))) from None
+        return settings
+
+    try:
+        settings = read(SETTINGS)
+        folder = settings["plugins"]
+        assert isinstance(folder, PluginSettings)
+        try:
+            plugins = find_plugins(folder.tools_dir)
+        except ValueError as error:
+            raise ValueError(f"TOOLS_DIR: {error}") from error
+        return settings | read({one.origin: one.settings for one in plugins if one.settings is not None}), plugins
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"the settings file {str(file)!r} cannot be read: {type(error).__name__}") from error
-    return settings
 
 
 if __name__ == "__main__":

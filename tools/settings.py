@@ -46,6 +46,14 @@ class McpSettings(ToolSettings):
     )
 
 
+class PluginSettings(ToolSettings):
+    """Tools of your own."""
+
+    tools_dir: str = Field(
+        "", description="A folder with tools of your own, one in each .py file; see docs/extending.md."
+    )
+
+
 class ReadPageSettings(ToolSettings):
     """read_page."""
 
@@ -182,6 +190,7 @@ SETTINGS: Final[Mapping[str, type[ToolSettings]]] = {
     "run_python": CodeSettings,
     "search_web": SearchSettings,
     "mcp": McpSettings,
+    "plugins": PluginSettings,
     "read_page": ReadPageSettings,
     "query_database": DatabaseSettings,
     "generate_image": ImageSettings,

@@ -287,7 +287,8 @@ async def _examine_tools(
     open_registry = importlib.import_module("tools").open_registry
     # Without an event loop no MCP server is started.
     core = configuration.core
-    registry = await asyncio.to_thread(partial(open_registry, configuration.tools, off=core.tools_off))
+    opening = partial(open_registry, configuration.tools, plugins=configuration.plugins, off=core.tools_off)
+    registry = await asyncio.to_thread(opening)
     outlet.mask(registry.secrets)
     try:
         if not offline:

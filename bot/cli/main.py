@@ -307,6 +307,7 @@ def _run_tools(configuration: Configuration, outlet: Outlet, options: argparse.N
             options.name,
             options.arguments,
             data=options.data,
+            plugins=configuration.plugins,
             mask=outlet.mask,
             off=configuration.core.tools_off,
         )

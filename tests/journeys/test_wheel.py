@@ -205,3 +205,19 @@ def test_the_playground_and_the_bot_behind_it_are_those_of_the_wheel(environment
 
     assert "</html>" in page and b"telegram" in ready
     assert "somebody else" not in first + rest + (data / "bot.log").read_text()
+
+
+def test_a_package_from_the_examples_brings_its_tool(environment: Path, misleading: Path, tmp_path: Path) -> None:
+    """Installed beside the wheel, as its author would; what it needs for that is in this environment."""
+    source = shutil.copytree(ROOT / "examples/tool-dice", tmp_path / "source")
+    install = ("install", "-q", "--no-index", "--no-deps", "--no-build-isolation", "--no-compile")
+    target = tmp_path / "installed"
+    _ran([sys.executable, "-m", "pip", *install, "--target", str(target), str(source)], tmp_path)
+    run = [str(environment / "bin/parley"), "tools"]
+    where = {"PYTHONPATH": str(target)}
+
+    assert "🎲 roll_dice: Roll one die." in _ran(run, misleading, **where)
+    assert "shows" in _ran([*run, "roll_dice", '{"sides": 7}'], misleading, **where)
+    told = _ran([*run, "roll_dice", '{"sides": 7}'], misleading, code=1, DICE_MOST_SIDES="6", **where)
+    assert "sides must be from 2 to 6, not 7." in told
+    assert "DICE_MOST_SIDES" in _ran(run, misleading, code=2, DICE_MOST_SIDES="one", **where)

@@ -56,7 +56,13 @@ class FunctionTool:
     """A tool that is one function."""
 
     def __init__(self, function: Function, *resources: Resource, **fields: Any) -> None:
-        """`resources` are closed with the tool; `fields` are those of `ToolSpec` that the function does not tell."""
+        """`resources` are closed with the tool; `fields` are those of `ToolSpec` that the function does not tell.
+
+        Raises:
+            ValueError: the function is not `async`, or an argument has no type.
+        """
+        if not inspect.iscoroutinefunction(function):
+            raise ValueError(f"{getattr(function, '__name__', 'a tool')} must be written `async def`")
         self._function = function
         self._resources = resources
         self.spec = spec_of(function, **fields)

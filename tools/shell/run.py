@@ -20,6 +20,7 @@ from tools.calling.crashes import describe_crash
 from tools.calling.registry import ToolRegistry
 from tools.contract.base import Arguments, ToolCall, ToolContext
 from tools.contract.json_values import read_json
+from tools.plugins import Plugin
 from tools.settings import ToolSettings
 from tools.shell.shelf import Shelf
 
@@ -33,6 +34,7 @@ def main(
     arguments: str,
     *,
     data: Path | None = None,
+    plugins: Sequence[Plugin] = (),
     program: str = "parley tools",
     mask: Callable[[Iterable[str]], None] | None = None,
     off: Sequence[str] = (),
@@ -41,6 +43,7 @@ def main(
 
     Args:
         data: the file that keeps facts and reminders; None: they cannot be kept.
+        plugins: tools of other authors.
         program: the command as the person typed it, for the examples of the list.
         mask: is told what must not be shown, before anything is.
         off: names and patterns of tools that nobody may use.
@@ -51,7 +54,7 @@ def main(
         return _wrong(str(error))
     timers = shelf.timers if shelf is not None else None
     context = ToolContext(zone=_zone(), facts=shelf, timers=timers, progress=_to_stderr)
-    registry = open_registry(settings, off=off)
+    registry = open_registry(settings, plugins=plugins, off=off)
     if mask is not None:
         mask(registry.secrets)
     crashes, log = _Crashes(), logging.getLogger(ToolRegistry.__module__)

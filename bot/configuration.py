@@ -18,7 +18,7 @@ from tools.contract.network import find_certificate_fault
 if TYPE_CHECKING:
     from bot.contract import Adapter
     from bot.model import ModelOptions
-    from tools.plugins import Plugin
+    from tools.calling.plugins import Plugin
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ def configure() -> Configuration:
 
 def _plugins(file: Path | None) -> tuple[tuple[Plugin, ...], list[str]]:
     """Return the tools of other authors, and what is wrong with their folder."""
-    from tools.plugins import find_plugins
+    from tools.calling.plugins import find_plugins
     from tools.settings import PluginSettings
 
     folder = read(PluginSettings, file).tools_dir

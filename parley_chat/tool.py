@@ -17,8 +17,7 @@ from tools.contract.base import (
     Unavailable,
 )
 from tools.contract.findings import Finding
-from tools.contract.forms import Key
-from tools.settings import ToolSettings
+from tools.contract.forms import Key, ToolSettings
 
 __all__ = [
     "Arguments",

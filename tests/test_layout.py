@@ -19,7 +19,7 @@ from tools import TOOLS
 
 ROOT = Path(__file__).parent.parent
 ALLOWED = {
-    "parley_chat": {"parley_chat", "bot"},
+    "parley_chat": {"parley_chat", "bot", "tools"},
     "adapters": {"adapters", "bot", "tools"},
     "bot": {"bot", "tools"},
     "tools": {"tools"},

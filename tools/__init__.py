@@ -16,10 +16,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tools.calling.plugins import Plugin
     from tools.calling.registry import Condense, ToolRegistry
     from tools.contract.base import Tool
-    from tools.plugins import Plugin
-    from tools.settings import ToolSettings
+    from tools.contract.forms import ToolSettings
 
 TOOLS: dict[str, str] = {
     "search_web": "tools.search_web",

@@ -11,11 +11,11 @@ from typing import TextIO, cast
 
 from pydantic import SecretStr, ValidationError
 
+from tools.calling.plugins import Plugin, find_plugins
 from tools.contract.credentials import accounts, hidden, in_address
-from tools.contract.forms import sentences
-from tools.plugins import Plugin, find_plugins
+from tools.contract.forms import ToolSettings, sentences
 from tools.programs.output import MaskedStream, inert
-from tools.settings import SETTINGS, PluginSettings, ToolSettings
+from tools.settings import SETTINGS, PluginSettings
 from tools.shell import run as shell
 
 

@@ -7,24 +7,10 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from pydantic import AliasChoices, Field, SecretStr, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from tools.contract.forms import Key, MirrorAddress
+from tools.contract.forms import Key, MirrorAddress, ToolSettings
 
 _HOST_AND_PORT: Final = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):[1-9]\d{0,4}")
-
-
-class ToolSettings(BaseSettings):
-    """The base: names are the variables' names, an empty value means the default."""
-
-    model_config = SettingsConfigDict(
-        extra="ignore",
-        env_ignore_empty=True,
-        case_sensitive=False,
-        frozen=True,
-        env_file_encoding="utf-8-sig",
-        allow_inf_nan=False,
-    )
 
 
 class SearchSettings(ToolSettings):

@@ -94,7 +94,7 @@ async def open_tools(process: Process, ground: Ground, policy: Policy, stack: As
     room = limits.result_chars - wrapper_length("x" * 40)
     registry: ToolRegistry = importlib.import_module("tools").open_registry(
         process.configuration.tools,
-        plugins=configuration.plugins,
+        plugins=process.configuration.plugins,
         runs=roles.role.answers,
         timeout=limits.tool_seconds,
         result_chars=room,

@@ -377,11 +377,11 @@ def test_the_example_begins_with_what_most_people_need_and_shows_nothing_twice()
     assert len(names) == len(set(names))
 
 
-def test_a_person_reads_95_settings_at_most_and_no_address_that_only_a_mirror_changes() -> None:
+def test_a_person_reads_97_settings_at_most_and_no_address_that_only_a_mirror_changes() -> None:
     names = re.findall(r"^# ([A-Z0-9_]+)=", example(), re.M)
     mirrored = mirrors(configuration.settings_classes())
 
-    assert len(names) <= 95
+    assert len(names) <= 97, "95, and those that let others add tools and model servers"
     assert not mirrored.keys() & set(names)
     assert set(names) | mirrored.keys() == variables(configuration.settings_classes()).keys()
 

@@ -28,6 +28,7 @@ from tools import TOOLS
 from tools.calling.registry import ToolRegistry
 from tools.calling.schema import check, without_unknown
 from tools.contract.base import Arguments, Json, Tool, ToolCall, ToolContext, Unavailable
+from tools.contract.forms import ToolSettings
 from tools.contract.languages import LANGUAGES
 from tools.fetch.client import Fetched, Fetcher
 from tools.fetch.guard import destination
@@ -37,7 +38,6 @@ from tools.settings import (
     SearchPapersSettings,
     SearchSettings,
     TokenPriceSettings,
-    ToolSettings,
     WeatherSettings,
     WikipediaSettings,
 )

@@ -12,6 +12,8 @@ import pytest
 from bot.configuration import settings_classes
 from bot.policy import read_channels
 from bot.settings import read, variables
+from tools import open_registry
+from tools.calling.plugins import find_plugins
 from tools.calling.registry import ToolRegistry
 from tools.contract.base import Tool, ToolCall, ToolContext
 from tools.mcp.config import read_config
@@ -77,5 +79,16 @@ async def test_the_tool_that_a_document_shows_runs(text: str) -> None:
     registry = ToolRegistry([written["open_tool"](None)])
 
     result = await registry.run(ToolCall("call-1", "roll_dice", {"sides": 1}), ToolContext())
+
+    assert (result.ok, result.text) == (True, "1")
+
+
+@pytest.mark.parametrize("text", [text for text in blocks("python") if "open_tool" not in text])
+async def test_the_file_that_a_document_shows_is_a_tool(text: str, tmp_path: Path) -> None:
+    (tmp_path / "dice.py").write_text(text)
+    registry = open_registry({}, plugins=find_plugins(str(tmp_path)))
+
+    result = await registry.run(ToolCall("call-1", "roll_dice", {"sides": 1}), ToolContext())
+    await registry.close()
 
     assert (result.ok, result.text) == (True, "1")

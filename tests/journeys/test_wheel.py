@@ -213,11 +213,10 @@ def test_a_package_from_the_examples_brings_its_tool(environment: Path, misleadi
     install = ("install", "-q", "--no-index", "--no-deps", "--no-build-isolation", "--no-compile")
     target = tmp_path / "installed"
     _ran([sys.executable, "-m", "pip", *install, "--target", str(target), str(source)], tmp_path)
-    run = [str(environment / "bin/parley"), "tools"]
-    where = {"PYTHONPATH": str(target)}
+    run = ["env", f"PYTHONPATH={target}", str(environment / "bin/parley"), "tools"]
 
-    assert "🎲 roll_dice: Roll one die." in _ran(run, misleading, **where)
-    assert "shows" in _ran([*run, "roll_dice", '{"sides": 7}'], misleading, **where)
-    told = _ran([*run, "roll_dice", '{"sides": 7}'], misleading, code=1, DICE_MOST_SIDES="6", **where)
+    assert "🎲 roll_dice: Roll one die." in _ran(run, misleading)
+    assert "shows" in _ran([*run, "roll_dice", '{"sides": 7}'], misleading)
+    told = _ran([*run, "roll_dice", '{"sides": 7}'], misleading, code=1, DICE_MOST_SIDES="6")
     assert "sides must be from 2 to 6, not 7." in told
-    assert "DICE_MOST_SIDES" in _ran(run, misleading, code=2, DICE_MOST_SIDES="one", **where)
+    assert "DICE_MOST_SIDES" in _ran(run, misleading, code=2, DICE_MOST_SIDES="one")

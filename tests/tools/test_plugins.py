@@ -12,10 +12,10 @@ import pytest
 
 import tools
 from tools.__main__ import main
+from tools.calling.plugins import find_plugins
 from tools.calling.registry import ToolRegistry
 from tools.contract.base import ToolCall, ToolContext
-from tools.plugins import find_plugins
-from tools.settings import ToolSettings
+from tools.contract.forms import ToolSettings
 
 DICE = '''
 import secrets
@@ -147,7 +147,7 @@ def test_a_plug_in_has_settings_of_its_own_whose_keys_are_hidden(
 def test_a_file_that_everybody_may_change_is_not_run(tmp_path: Path) -> None:
     folder, file = tmp_path / "mine", tmp_path / "mine" / "dice.py"
     folder.mkdir()
-    file.write_text(DICE)
+    file.write_text("import pathlib\npathlib.Path(__file__).with_name('ran').touch()\n")
     for open_to_all in (file, folder):
         mode = stat.S_IMODE(open_to_all.stat().st_mode)
         open_to_all.chmod(mode | stat.S_IWOTH)
@@ -155,7 +155,7 @@ def test_a_file_that_everybody_may_change_is_not_run(tmp_path: Path) -> None:
         open_to_all.chmod(mode)
 
         assert plugin.fault == f"everybody on this machine may write to {open_to_all} (chmod o-w)"
-    assert "parley_tools_dir.dice" not in sys.modules
+    assert not (folder / "ran").exists()
 
 
 def test_a_folder_that_is_not_there_is_named_with_the_one_that_was_meant(

@@ -1,4 +1,4 @@
-"""Types that check the values of settings, and one sentence for each malformed value."""
+"""The base of the tools' settings, types that check their values, and one sentence for each malformed value."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import annotated_types
 from pydantic import AfterValidator, AliasChoices, BaseModel, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from tools.contract.credentials import is_random
 
@@ -20,6 +21,19 @@ _HOST = re.compile(r"(?:[A-Za-z][\w.-]*|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+
 _KEY = re.compile(r"[!#-&(-~]*")
 """Printable ASCII without spaces and quotes: what can be sent in a header."""
 _SHOWN_CHARS = 60
+
+
+class ToolSettings(BaseSettings):
+    """The base: names are the variables' names, an empty value means the default."""
+
+    model_config = SettingsConfigDict(
+        extra="ignore",
+        env_ignore_empty=True,
+        case_sensitive=False,
+        frozen=True,
+        env_file_encoding="utf-8-sig",
+        allow_inf_nan=False,
+    )
 
 
 def checked_address(text: str) -> str:

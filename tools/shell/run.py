@@ -17,11 +17,11 @@ from pathlib import Path
 
 from tools import open_registry
 from tools.calling.crashes import describe_crash
+from tools.calling.plugins import Plugin
 from tools.calling.registry import ToolRegistry
 from tools.contract.base import Arguments, ToolCall, ToolContext
+from tools.contract.forms import ToolSettings
 from tools.contract.json_values import read_json
-from tools.plugins import Plugin
-from tools.settings import ToolSettings
 from tools.shell.shelf import Shelf
 
 SETTLING = 15.0

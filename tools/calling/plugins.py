@@ -23,9 +23,9 @@ from typing import Any, Final
 from tools.calling.crashes import describe_crash
 from tools.calling.function import FunctionTool
 from tools.contract.base import Tool
+from tools.contract.forms import ToolSettings
 from tools.contract.nearness import find_path_fault
 from tools.programs.cancelling import Contained
-from tools.settings import ToolSettings
 
 GROUP: Final = "parley.tools"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -133,8 +133,9 @@ def _load(origin: str, load: Callable[[], tuple[ModuleType, Any]]) -> Plugin:
 def _opener(found: Any) -> Callable[[Any], Tool]:
     """Return what opens the tool that a module, a `FunctionTool` or a function is."""
     if isinstance(found, ModuleType):
-        if callable(open_tool := getattr(found, "open_tool", None)):
-            return open_tool  # type: ignore[no-any-return]
+        opener: Callable[[Any], Tool] | None = getattr(found, "open_tool", None)
+        if callable(opener):
+            return opener
         tools: dict[str, object] = {name: one for name, one in vars(found).items() if isinstance(one, FunctionTool)}
         own = {name: one for name, one in vars(found).items() if inspect.isfunction(one)}
         tools = tools or {n: one for n, one in own.items() if one.__module__ == found.__name__ and n[0] != "_"}

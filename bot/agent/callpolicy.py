@@ -1,10 +1,10 @@
-"""Which calls may be made: none of a tool that the person may not use, and few while the model is told words from
+"""Which calls may be made: none of a tool that the person may not use, and few while the model reads words from
 outside.
 
 A page, a search result or a quote may tell a model to send the conversation somewhere. So once such words are in the
-prompt, a tool that opens addresses opens only those that somebody brought, exactly as they were brought, and a person
-is asked about a tool whose arguments may reach others; unless the operator allows the host or the tool. Tools that ask
-one service the operator chose (a search, an encyclopedia) stay: what they are asked goes to nobody else.
+prompt, a tool that opens addresses opens only those that people or results brought, exactly as written, and a person is
+asked about a tool whose arguments may reach others, unless the operator allows the host or the tool. Tools that ask one
+service of the operator's choice (a search, an encyclopedia) still run: their arguments reach nobody else.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class Refuse:
     """The call is not made."""
 
     reason: str
-    """The error that the model reads as the result of the call."""
+    """The error that the model reads as the call's result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """The call is made when a person allows it."""
+    """The call is made if a person allows it."""
 
     outside: bool = False
-    """Because the conversation holds words from outside."""
+    """Because the conversation contains words from outside."""
     changed: bool = False
     """A person allowed it, and the tool has changed since."""
 
@@ -80,12 +80,12 @@ _NOT_BROUGHT = (
 
 
 class CallPolicy:
-    """Decides about calls by what the model was told; one for the process."""
+    """Decides about calls by the words that the model has read; one for the process."""
 
     def __init__(self, rules: ToolRuleSettings, words: str = "") -> None:
         """
         Args:
-            words: the operator's own, whose addresses are opened.
+            words: the operator's own words, whose addresses may be opened.
         """
         self._hosts = tuple(host.lower() for host in rules.trusted_hosts)
         self._tools = rules.trusted_tools
@@ -101,29 +101,29 @@ class CallPolicy:
         return confirm + [("TRUSTED_TOOLS", name) for name in self._tools]
 
     def asks_first(self, spec: ToolSpec) -> bool:
-        """Tell whether a person is asked before this tool runs."""
+        """Return True if a person is asked before this tool runs."""
         if matches(spec.name, self._confirm):
             return True
         return spec.asks and not matches(spec.name, self._unasked)
 
     def trusts_tool(self, name: str) -> bool:
-        """Tell whether the operator lets this tool run in any case."""
+        """Return True if the operator lets this tool run in any case."""
         return matches(name, self._tools)
 
     def trusts_address(self, address: str) -> bool:
-        """Tell whether the operator lets any page of this address's host be opened."""
+        """Return True if the operator allows every page of this address's host."""
         host = wire_form(address).partition("/")[0].partition(":")[0]
         return bool(host) and any(fnmatchcase(host, pattern) for pattern in self._hosts)
 
     def names(self, form: str) -> bool:
-        """Tell whether the operator's own words hold this address."""
+        """Return True if the operator's own words contain this address."""
         return stands_in(form, self._words)
 
 
 @dataclass(slots=True)
 class Clearance:
-    """Decides which calls a model may make that read `_entries`, for `_person`, who may use what `_permits` says and
-    `_may_ask` be asked."""
+    """Decides which calls a model may make that reads `_entries`, for `_person`, with the rights in `_permits`, and
+    whether `_may_ask`."""
 
     _policy: CallPolicy
     _entries: tuple[Entry, ...]
@@ -140,7 +140,7 @@ class Clearance:
 
     @property
     def outside(self) -> bool:
-        """The model was told words from outside."""
+        """The model has read words from outside."""
         return is_from_outside(self.origin, self._person)
 
     def withheld(self, specs: Iterable[ToolSpec]) -> set[str]:
@@ -157,10 +157,10 @@ class Clearance:
         return self._may_ask and self._policy.untrusted != "refuse"
 
     def judge(self, spec: ToolSpec, call: ToolCall, *, allowed: bool | None = None) -> Verdict:
-        """Decide about one call that the model asks for.
+        """Decide about one call that the model requests.
 
         Args:
-            allowed: what a person decided about this very call; None: nobody was asked.
+            allowed: a person's decision about this very call; None: nobody was asked.
         """
         if spec.name not in self._permits({spec.name}):
             log.info("%s was not run: %s may not use it there", spec.name, self._person)
@@ -182,19 +182,23 @@ class Clearance:
             return Run()
         address = str(address)
         host = host_of(address)[:_HOST_CHARS]
-        log.info("%s is asked to open an address at %r", spec.name, host)
+        log.info("%s should open an address at %r", spec.name, host)
         if not self.outside or self._policy.trusts_tool(spec.name) or self._is_brought(address):
             return Run()
         if self._policy.trusts_address(address):
-            # A page there may send on what the model has put into the address.
+            # A page there may pass on what the model has put into the address.
             return Run(self._may_follow)
         if self._may_ask and self._policy.untrusted == "ask":
             return Ask(outside=True)
-        log.warning("%s opens nothing at %r: nobody brought the address that the model wrote", spec.name, host)
+        log.warning(
+            "%s opens nothing at %r: the model wrote an address that neither a person nor a result brought",
+            spec.name,
+            host,
+        )
         return Refuse(_NOT_BROUGHT.format(name=spec.name))
 
     def _run_allowed(self, spec: ToolSpec, call: ToolCall) -> Run:
-        """Run a call that a person allowed; a page that it opens may send it on within its host only."""
+        """Run a call that a person allowed; a page that it opens may redirect it only within its host."""
         address = call.arguments.get(spec.address) if spec.address else None
         if address is None or not self.outside:
             return Run()

@@ -1,7 +1,7 @@
-"""The calls of one turn: which run, which are repeats, in what order, and what the model is told of each.
+"""The calls of one turn: which run, which are repeats, in what order, and what the model reads of each.
 
-Within a turn a call that already succeeded is not made again, a tool that failed too often is withdrawn, and a
-model that goes round in circles is led to its answer. One `CallRunner` lives as long as its turn.
+Within a turn a successful call is not repeated, a tool that failed too often is withdrawn, and a model that goes round
+in circles is led to its answer. One `CallRunner` lives as long as its turn.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ log = logging.getLogger(__name__)
 CallEvent: TypeAlias = ToolStarted | ToolFinished | FileProduced
 
 AT_ONCE = 4
-"""Calls of one pass that run side by side."""
+"""Calls of one pass that run in parallel."""
 CORRECTIONS = 2
-"""Passes in which one tool failed, after which the model may still try again in this turn."""
+"""Passes in which one tool failed, after which the model may still try it again in this turn."""
 
 
 _ONE_AT_A_TIME = (
@@ -47,30 +47,29 @@ _ONE_AT_A_TIME = (
 
 
 def signature_of(call: ToolCall) -> str:
-    """Return a key that is the same for equal calls: the name and the arguments, however they were written."""
+    """Return a key that is the same for equal calls: the name and the arguments, in whatever form they were written."""
     return call.name + json.dumps(call.arguments, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def tool_digest(spec: ToolSpec) -> str:
-    """Return the SHA-256 of what a tool says of itself; another one for a tool that takes, does or reaches other
-    things."""
+    """Return the SHA-256 of a tool's declaration; it differs for a tool that accepts, does or reaches other things."""
     said = [spec.name, spec.purpose, spec.parameters, spec.address, spec.effects, spec.asks, spec.outside]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(slots=True)
 class _Plan:
-    """The plan by which the calls of one pass run."""
+    """The plan for running the calls of one pass."""
 
     finished: list[ToolFinished] = field(default_factory=list)
-    """Calls that have their result without running."""
+    """Calls that get their result without running."""
     groups: list[list[ToolCall]] = field(default_factory=list)
-    """Calls to run: the groups side by side, each one in its order."""
+    """Calls to run: the groups in parallel, each one in its order."""
     twins: dict[str, list[ToolCall]] = field(default_factory=dict)
     """Signature of a call that runs → further calls of this pass with the same signature."""
     cleared: dict[str, Run] = field(default_factory=dict)
     allowed: set[str] = field(default_factory=set)
-    """Signatures of the calls that a person allowed."""
+    """Signatures of the allowed calls."""
 
 
 class CallRunner:
@@ -92,8 +91,8 @@ class CallRunner:
     ) -> None:
         """
         Args:
-            permits: what the person who asked may use.
-            decision: what a person decided about one call that has not run yet.
+            permits: the rights of the person who asked.
+            decision: a person's decision about one call that has not run yet.
             may_ask: a person can be asked about further calls.
         """
         self._registry = registry
@@ -115,7 +114,7 @@ class CallRunner:
         """In how many passes a call was made."""
         self._failures: Counter[str] = Counter()
         self._failed_now: set[str] = set()
-        """Tools that failed in this pass: side by side they fail for one reason, and are corrected together."""
+        """Tools that failed in this pass: in parallel they fail for one reason, and are corrected together."""
         self._told_of_cut = False
         self._stale_rounds = 0
         self._numbers = 0
@@ -123,39 +122,39 @@ class CallRunner:
         self.used: list[str] = []
         """Names of the tools that ran, in order."""
         self.produced = False
-        """A call brought a file, which people see."""
+        """A call produced a file, which people see."""
         self.asked: Asked | None = None
-        """The call that a person has to allow: the turn ends with that question."""
+        """The call that a person must allow: the turn ends with that question."""
         self.over = False
         """The model repeats itself: the next pass is the last."""
         self.added: list[ToolSpec] = []
-        """Tools that were not offered and that the model asked for: they are from the next pass on."""
+        """Tools that were not offered and that the model called: they are offered from the next pass on."""
 
     @property
     def withdrawn(self) -> frozenset[str]:
-        """Tools that failed too often, and those that what the model was told last forbids."""
+        """Tools that failed too often, and those that the model's latest input forbids."""
         failed = {name for name, count in self._failures.items() if count > CORRECTIONS}
         return frozenset(failed | self._withheld)
 
     def update_clearance(self, entries: Sequence[Entry]) -> None:
-        """Take in what the model is told now: it decides about the calls that the model asks for next."""
+        """Record the model's present input, which decides about its next calls."""
         outside = self._clearance.outside
         person, spec_of = self._context.person, self._registry.spec
         self._clearance = Clearance(self._policy, tuple(entries), person, spec_of, self._permits, self._may_ask)
         if self._clearance.outside == outside:
-            return  # nothing else that is told changes what is withheld
+            return  # no other input changes which tools are withheld
         self._withheld = self._find_withheld()
         if self._clearance.outside and self._withheld:
             names = ", ".join(sorted(self._withheld))
-            log.info("withheld from a conversation that holds words from outside: %s", names)
+            log.info("withheld from a conversation with words from outside: %s", names)
 
     @property
     def origin(self) -> str:
-        """The origin of the words that the model was told."""
+        """The origin of the words that the model has read."""
         return self._clearance.origin
 
     def remember(self, ran: Iterable[tuple[ToolCall, ToolResult]]) -> None:
-        """Take over what one pass's calls came to before a restart."""
+        """Take over the outcome of one pass's calls from before a restart."""
         self._failed_now.clear()
         ran = tuple(ran)
         self._seen.update({signature_of(call) for call, _ in ran})
@@ -164,15 +163,15 @@ class CallRunner:
             self._record(call, result)
 
     def entry_of(self, call: ToolCall, result: ToolResult, origin: str) -> ToolEntry:
-        """Return the history entry of a result; `origin` says whose words led to the call."""
+        """Return the history entry of a result; `origin` is the origin of the words that led to the call."""
         return tool_entry(call, result, self._marker, origin)
 
     def begin(self, calls: Sequence[ToolCall]) -> EarlyCall | None:
-        """Begin the last of `calls` while their pass still streams; None where it has to wait for the pass's end.
+        """Begin the last of `calls` while their pass still streams; return None if it must wait for the pass's end.
 
-        It must be certain already that `run` would make it, and it must have no effects: the pass may break off, and
-        its second try may ask for something else. Nor does it begin before a call with effects that stands before it.
-        Taken up by `run`; `keep` and `aclose` end those that nobody asked for.
+        It must be certain that `run` would make it, and it must have no effects: the pass may break off, and its second
+        try may request something else. Nor does it begin before an earlier call with effects. `run` takes it over;
+        `keep` and `aclose` end those that are not requested.
         """
         call = redacted.redact_call(calls[-1], self._redact)
         if call.problem or len(calls) > self._calls_per_pass or len(self._early) >= AT_ONCE:
@@ -190,7 +189,7 @@ class CallRunner:
         return self._early.begin(key, call, self._status_of(call), self._run_early(call, verdict))
 
     async def keep(self, calls: Sequence[ToolCall]) -> list[EarlyCall]:
-        """End the early calls that are not among `calls`, which their pass asks for."""
+        """End the early calls that are not among `calls`, the ones that their pass requests."""
         return await self._early.keep(calls, signature_of)
 
     async def aclose(self) -> None:
@@ -198,13 +197,13 @@ class CallRunner:
         await self._early.close()
 
     async def run(self, calls: Sequence[ToolCall], *, cut: bool = False) -> AsyncGenerator[CallEvent, None]:
-        """Run one pass's calls: side by side, those with effects one after another in their order.
+        """Run one pass's calls: in parallel, but those with effects one after another in their order.
 
-        Yields what happens as it happens; every call gets exactly one `ToolFinished`. When this is cancelled, whoever
-        closes the iterator completes the rest as cancelled.
+        Yields events as they happen; every call gets exactly one `ToolFinished`. When this is cancelled, the closer of
+        the iterator completes the rest as cancelled.
 
         Args:
-            cut: the pass ended in the middle of a call. The model is told once; then its next pass is the last.
+            cut: the pass ended in the middle of a call. The model learns of it once; then its next pass is the last.
         """
         if cut and any(call.problem for call in calls):
             self.over = self.over or self._told_of_cut
@@ -271,15 +270,15 @@ class CallRunner:
         return plan
 
     def _waits_for_server(self, call: ToolCall) -> bool:
-        """Keep a call that a person allowed to ask about it again, where the server of its tool is not up."""
+        """Keep an allowed call to ask about it again if its tool's server is not running."""
         key = signature_of(call)
         decision = self._decided.get(key)
         can = decision is not None and decision.allowed and self._may_ask and call.name in self._permits({call.name})
         if decision is None or not can or not self._registry.could_bring(call.name):
             return False
-        log.warning("%s was not run: its server is not up", call.name)
+        log.warning("%s was not run: its server is not running", call.name)
         del self._decided[key]
-        # For which of two reasons it was asked about before is not known: the graver one is told.
+        # It is not known for which of two reasons it asked before: the graver one is stated.
         self.asked = Asked(call, self.origin, decision.tool, outside=self._clearance.outside, not_up=True)
         return True
 
@@ -294,7 +293,7 @@ class CallRunner:
         return replace(verdict, changed=True) if isinstance(verdict, Ask) else verdict
 
     def _ask(self, call: ToolCall, verdict: Ask) -> Sequence[ToolFinished]:
-        """Keep a call to ask a person about; of several calls the first one, and never one that would fail at once."""
+        """Keep a call to ask a person about: the first of several, and never one that would fail at once."""
         prepared = self._registry.prepare(call)
         if isinstance(prepared, ToolResult):
             self._count_failure(call.name)
@@ -315,7 +314,7 @@ class CallRunner:
         return []
 
     async def _run_group(self, group: Iterable[ToolCall], plan: _Plan, report: Callable[[CallEvent], None]) -> None:
-        """Run calls one after another, and report of each what happens."""
+        """Run calls one after another, and yield the events of each."""
         for call in group:
             key = signature_of(call)
             begun = self._early.take(key)
@@ -364,8 +363,8 @@ class CallRunner:
         return None
 
     def _offer_from_now(self, call: ToolCall) -> ToolResult | None:
-        """Offer a tool that exists: the model that calls it knows better than our choice. Return the result for a call
-        whose arguments do not fit, which counts as no failure: the model has not seen which the tool takes."""
+        """Offer a tool that exists: a model that calls it knows better than our choice. Return the result for a call
+        whose arguments do not fit, which does not count as a failure: the model has not seen the tool's parameters."""
         spec = next((one for one in self._registry.specs() if one.name == call.name), None)
         if spec is None:
             names = ", ".join(sorted(self._offered - self.withdrawn)) or "none"
@@ -399,7 +398,7 @@ class CallRunner:
 
 
 def _clean(call: ToolCall) -> ToolCall:
-    """A call as a person may read of it: without what cannot be seen or deceives."""
+    """Return a call for people to read, without invisible and deceptive characters."""
     return replace(call, name=clean_name(call.name), arguments={
         name: clean_name(value) if isinstance(value, str) else value for name, value in call.arguments.items()
     })  # fmt: skip

@@ -1,4 +1,4 @@
-"""Condense long tool results by a model call of their own (an option); without it they are cut."""
+"""Condense long tool results by a separate model call (an option); without it they are cut."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.contract.base import ToolCall
 log = logging.getLogger(__name__)
 
 MOST_CHARS = 60_000
-"""Characters of a result that are given to the model; the rest is cut off."""
+"""Characters of a result given to the model; the rest is cut off."""
 SECONDS = 15.0
 
 _ORDER = (
@@ -23,7 +23,7 @@ _ORDER = (
 
 
 class Condenser:
-    """Condenses results for the registry; None where it cannot, and the result is cut instead."""
+    """Condenses results for the registry; returns None if it cannot, and the result is cut instead."""
 
     def __init__(self, model: Model, clock: Clock, *, result_chars: int) -> None:
         self._model = model

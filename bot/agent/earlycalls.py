@@ -1,7 +1,7 @@
-"""Calls that run while the pass that asks for them still streams.
+"""Calls that run while the pass that requests them still streams.
 
-An early call is a guess that the pass will end with it. Its result is used when the pass, or a second try of the
-pass, does ask for the same call; otherwise it is cancelled and forgotten. So only tools without effects begin early.
+An early call is a guess about how the pass will end. Its result is used if the pass, or a second try of it, does
+request the same call; otherwise it is cancelled and forgotten. So only tools without effects begin early.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tools.contract.base import ToolCall, ToolResult
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A call under way, and what a person was told of it."""
+    """A running call, and the status that a person saw of it."""
 
     call: ToolCall
     status: str
@@ -37,17 +37,17 @@ class EarlyCalls:
         return len(self._begun)
 
     def begin(self, key: str, call: ToolCall, status: str, work: Coroutine[Any, Any, ToolResult]) -> EarlyCall:
-        """Run `work`, which makes the call, in a task of its own."""
+        """Run `work`, which makes the call, as a task."""
         task = asyncio.create_task(work, name=f"early call of {call.name}")
         self._begun[key] = Begun(call, status, task)
         return EarlyCall(call, status)
 
     def take(self, key: str) -> Begun | None:
-        """Hand over a call that its pass asked for; the caller awaits its task."""
+        """Hand over a call that its pass requested; the caller awaits its task."""
         return self._begun.pop(key, None)
 
     async def keep(self, calls: Sequence[ToolCall], key_of: Callable[[ToolCall], str]) -> list[EarlyCall]:
-        """Cancel all but `calls`, and return what takes back the announcement of every other call id."""
+        """Cancel all but `calls`, and return the events that withdraw the announcement of every other call id."""
         asked = {key_of(call) for call in calls}
         ids = {call.id for call in calls}
         ended: list[EarlyCall] = []
@@ -61,12 +61,12 @@ class EarlyCalls:
         return ended
 
     async def close(self) -> None:
-        """Cancel what nobody took."""
+        """Cancel all calls that were not taken."""
         await self.keep((), lambda call: "")
 
 
 async def _cancel(task: asyncio.Task[ToolResult]) -> float:
-    """Cancel a call; the dollars that it had paid, where it was over already."""
+    """Cancel a call; return the dollars that it cost, if it had already ended."""
     task.cancel()
     await asyncio.wait([task])
     return 0.0 if task.cancelled() or task.exception() is not None else task.result().dollars

@@ -1,7 +1,7 @@
-"""The arguments of a call, to tell which addresses of its result it had brought itself.
+"""Detect URLs in a result that merely echo the call's own arguments.
 
-What a model writes into arguments comes back in many results: "Nothing was found for …". Such an address is the
-model's, not the tool's, however the tool spells it.
+Many results repeat the model's arguments: "Nothing was found for …". Such an address is the model's, not the tool's,
+however the tool spells it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bot.safety import clean_untrusted
 from tools.contract.base import Json
 
 MOST_GIVEN = 100_000
-"""Characters of arguments beyond which every address of the result counts as one of them."""
+"""Characters of arguments beyond which every address of the result counts as an echo."""
 _MOST_DECODED = 4
 """How often a text is percent-decoded until nothing changes."""
 _LONGEST_PART = 64
@@ -26,16 +26,15 @@ _PERCENTS = re.compile("%(?:25)+")
 _ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 _PUNYCODE = re.compile(r"xn--[a-z0-9-]{1,59}")
 _SPELLED = re.compile(r"[%&\x00-\x1f\x7f]|xn--", re.IGNORECASE)
-"""In plain ASCII text only these need to be spelled out."""
+"""In plain ASCII text only these need normalising."""
 _NEUTRAL = frozenset({"http", "https", "www", "mailto"})
 
 
 class Echoes:
     """The arguments of a call, to tell which addresses could have been built from them.
 
-    An address counts as built from them when every word of its host, path and query stands in the arguments, or is
-    joined of the end of one and the beginning of another; in any case and order, percent-encoded or not, in Unicode
-    or Punycode.
+    An address could have been built from them if every word of its host, path and query is in the arguments, or joins
+    the end of one and the beginning of another; in any case and order, percent-encoded or not, in Unicode or Punycode.
     """
 
     def __init__(self, arguments: Json) -> None:
@@ -47,7 +46,7 @@ class Echoes:
         self._ends = {word[-size:] for word in words for size in range(1, min(len(word), _LONGEST_PART) + 1)}
 
     def could_build(self, address: str) -> bool:
-        """Tell whether `address` could have been built from the arguments."""
+        """Return True if `address` could have been built from the arguments."""
         if self._everything:
             return True
         folded = _fold(address)
@@ -64,7 +63,7 @@ class Echoes:
 
 
 def leaves_of(value: Json) -> Iterator[str]:
-    """Every text and number in a JSON value, names of fields included."""
+    """Yield every text and number in a JSON value, including names of fields."""
     stack = [value]
     while stack:
         match stack.pop():
@@ -90,14 +89,14 @@ def _fold(text: str) -> str:
         if decoded == text:
             break
         text = decoded
-    # In pieces: putting marks in order takes the square of how many stand together.
+    # In pieces: ordering combining marks takes the square of their number.
     pieces = _PIECE.findall(clean_untrusted(text))
     text = "".join(map(_same_case, pieces))
     return _PUNYCODE.sub(lambda found: _unicode(found.group()), text)
 
 
 def _same_case(piece: str) -> str:
-    """Bring letters into one form and case; in capitals first: of "ı" a service makes "I", which is "i" to us."""
+    """Normalise the form and case of letters, first to capitals: services turn "ı" into "I", which is "i" to us."""
     return unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", piece).upper().casefold())
 
 

@@ -1,4 +1,4 @@
-"""What the agent reports while it works: a closed union, matched by `turn/events.py`."""
+"""The events of the agent: a closed union, matched by `turn/events.py`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class TextWithdrawn:
-    """The latest texts of this pass were thoughts, of which only the end was marked."""
+    """The latest texts of this pass were thoughts that only had an end mark."""
 
     count: int
     """How many `TextDelta`s."""
@@ -27,14 +27,14 @@ class TextWithdrawn:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
-    """What the model thinks: stored, never shown in the answer."""
+    """The model's reasoning: stored, never shown in the answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class PassEnded:
-    """One model call ended; `entry` is what history keeps of it. Arrives before the calls it asks for start."""
+    """One model call ended; `entry` is its history entry. Arrives before its calls start."""
 
     entry: AssistantEntry
     model: str
@@ -43,31 +43,31 @@ class PassEnded:
 
 @dataclass(frozen=True, slots=True)
 class EarlyCall:
-    """A call without effects has begun while the pass that asks for it still streams.
+    """A call without effects has begun while its pass still streams.
 
-    Nothing is stored of it before its pass is: then `ToolStarted` follows, unless the pass does without the call.
+    Nothing is stored of it before its pass is: then `ToolStarted` follows, unless the pass does not request the call.
     """
 
     call: ToolCall
     status: str | None
-    """The line a person sees meanwhile; None: it is no longer announced under this id."""
+    """The status line for the person meanwhile; None: it is no longer announced under this id."""
     dollars: float = 0.0
-    """Dollars that a call cost whose result nobody uses."""
+    """Dollars for a call whose result is not used."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """A call is about to run, or has begun early; `status` is the line a person sees meanwhile."""
+    """A call is about to run, or has begun early; `status` is the line for the person meanwhile."""
 
     call: ToolCall
     status: str
     allowed: bool = False
-    """A person allowed it, this once."""
+    """A person allowed it, for this once."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """A call has its result (also when it failed, timed out or was cancelled)."""
+    """A call has its result (also if it failed, timed out or was cancelled)."""
 
     call: ToolCall
     result: ToolResult
@@ -76,7 +76,7 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class ModelReplaced:
-    """The model broke off in the middle of its text; another one goes on where it stopped."""
+    """The model broke off in the middle of its text; another one continues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +88,22 @@ class FileProduced:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A call that a person has to allow before it runs."""
+    """A call that a person must allow before it runs."""
 
     call: ToolCall
-    """As the tool would get it, under the id that the model gave it."""
+    """As the tool would get it, with the model's id."""
     origin: str
-    """Whose words led to it."""
+    """The origin of the words that led to it."""
     tool: str
-    """The digest of the tool as it is declared now."""
+    """The digest of the tool's present declaration."""
     host: str = ""
-    """The host that it would open, as it is looked up: `xn--…` where its name has other letters; empty for none."""
+    """The host that it would open, as it is looked up: `xn--…` if its name has other letters; empty if none."""
     outside: bool = False
-    """It is asked about because the conversation holds words from outside."""
+    """It asks because the conversation contains words from outside."""
     changed: bool = False
     """It was allowed, and the tool has changed since."""
     not_up: bool = False
-    """It was allowed, and the tool's server is not up."""
+    """It was allowed, and the tool's server is not running."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +111,17 @@ class Finished:
     """The answer is complete."""
 
     cut: str = ""
-    """Why it stops short, as a key of `bot.sentences`; empty when it is whole."""
+    """Why it is incomplete, as a key of `bot.sentences`; empty if it is complete."""
     asks: Asked | None = None
-    """It ends with a question to the person; what is decided begins another turn."""
+    """It ends with a question to the person; the decision begins another turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No answer, or no complete one, can be had."""
+    """There is no answer, or only an incomplete one."""
 
     sentence: str
-    """What the person is told: a key of `bot.sentences`."""
+    """The sentence for the person: a key of `bot.sentences`."""
     detail: str
     """For the operator: no message text, no key."""
     retry: bool = True
@@ -129,9 +129,9 @@ class Failed:
     tools: tuple[str, ...] = ()
     """The tools that ran."""
     until: float = 0.0
-    """Wall-clock time before which asking again is of no use; 0 where there is none."""
+    """Wall-clock time before which asking again is useless; 0: none."""
     window: int = 0
-    """Tokens that the model takes at most, where that is the reason and its server said so."""
+    """The model's limit in tokens, if that is the reason and its server named it."""
 
 
 Event: TypeAlias = (
@@ -150,6 +150,6 @@ Event: TypeAlias = (
 
 
 async def answer_with(sentence: str) -> AsyncGenerator[Event, None]:
-    """The events of a turn whose answer is a sentence of our own: no model is asked."""
+    """Yield the events of a turn whose answer is a sentence of our own: no model is asked."""
     yield TextDelta(sentence)
     yield Finished()

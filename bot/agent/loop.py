@@ -1,6 +1,6 @@
-"""The tool loop: the model may call tools in one pass, and reads their results in the next.
+"""The tool loop: the model can call tools in one pass, and reads their results in the next.
 
-The loop knows neither chats nor pages. It reports events, and leaves no task and no connection behind when closed.
+The loop knows neither chats nor pages. It yields events, and leaves no task and no connection behind when closed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Agent:
     policy: CallPolicy
     limits: Limits = LIMITS
     redact: redacted.Redact = redacted.redact_nothing
-    """Takes secrets out of what a model wrote before it is kept or handed to a tool."""
+    """Masks secrets in a model's text before it is stored or reaches a tool."""
 
     async def answer(self, task: Task) -> AsyncGenerator[Event, None]:
         """Work on `task` until `Finished` or `Failed`, always the last event.
@@ -97,7 +97,7 @@ class Agent:
             if made.failure is not None:
                 for ended in await runner.keep(()):
                     yield ended
-                # It was asked once more for an answer to its results, and there is none.
+                # It was asked once more for an answer to its results, and gave none.
                 unanswered = pressed and not made.visible and made.failure.retry
                 yield _without_answer(runner, made.failure.detail) if unanswered else made.failure
                 return
@@ -116,7 +116,7 @@ class Agent:
                     async for happening in happenings:
                         yield happening
                 continue
-            # Words of an earlier pass are an answer where the model was free to add to them, not where it had to.
+            # Words of an earlier pass are an answer if the model could have added to them, not if it had to.
             answered = bool(made.visible) or (answered and not last)
             reminder = "" if reminded or last else _remind(made, made.answer, called=called)
             reminded = reminded or bool(reminder)
@@ -145,7 +145,7 @@ class Agent:
 
 
 def _conclude(made: ModelPass, answer: Answer, answered: bool, runner: CallRunner) -> Finished | Failed:
-    """Return how the turn ended: with an answer, whole or cut off, or without one."""
+    """Return how the turn ended: with an answer, complete or cut off, or without one."""
     cut = {"length": "length", "cut": "cut", "content_filter": "filtered"}.get(answer.finish, "")
     if answered:
         return Finished(cut or ("rounds" if made.has_calls else ""))
@@ -154,7 +154,7 @@ def _conclude(made: ModelPass, answer: Answer, answered: bool, runner: CallRunne
 
 
 def _without_answer(runner: CallRunner, detail: str) -> Finished | Failed:
-    """Return how a turn ended without words behind its results: a file that a tool made is an answer, too."""
+    """Return how a turn ended without words after its results: a tool's file is an answer, too."""
     if runner.produced:
         return Finished()
     tools = tuple(dict.fromkeys(runner.used))
@@ -162,13 +162,14 @@ def _without_answer(runner: CallRunner, detail: str) -> Finished | Failed:
 
 
 def _since_results(passes: Sequence[AssistantEntry]) -> Sequence[AssistantEntry]:
-    """Return the passes behind the last one that made calls."""
+    """Return the passes after the last one that made calls."""
     calling = [number for number, entry in enumerate(passes, 1) if entry.calls]
     return passes[calling[-1] if calling else 0 :]
 
 
 def _replay(task: Task, runner: CallRunner) -> list[Entry]:
-    """Return the entries of the first request: the task, the stored passes, and their results but for the last pass."""
+    """Return the entries of the first request: the task, the stored passes, and their results except for the last
+    pass."""
     entries = list(task.entries)
     for number, entry in enumerate(task.passes, 1):
         ran = [(call, task.results[number, call.id]) for call in entry.calls if (number, call.id) in task.results]
@@ -182,9 +183,10 @@ def _replay(task: Task, runner: CallRunner) -> list[Entry]:
 
 
 async def _begin(task: Task, runner: CallRunner, entries: list[Entry]) -> AsyncGenerator[Event, None]:
-    """Run the calls that stand before the first request: those a restart left open, or the task's own first one.
+    """Run the calls before the first request: those left open by a restart, or the task's own first one.
 
-    The model is told of the task's own call as if it had called. Of a restart's, stored results stay and the rest run.
+    The model sees the task's own call as if it had made it. After a restart, stored results are kept and the other
+    calls run.
     """
     known: dict[str, ToolEntry] = {}
     if task.passes and not task.passes[-1].calls:
@@ -216,7 +218,7 @@ async def _begin(task: Task, runner: CallRunner, entries: list[Entry]) -> AsyncG
 async def _call(
     runner: CallRunner, entry: AssistantEntry, entries: list[Entry], known: dict[str, ToolEntry], *, cut: bool = False
 ) -> AsyncGenerator[CallEvent, None]:
-    """Run the calls of a pass whose results are not known, and tell the model all results, in the calls' order."""
+    """Run the calls of a pass that have no result, and append all results to the model's input, in the calls' order."""
     async with aclosing(runner.run([call for call in entry.calls if call.id not in known], cut=cut)) as happenings:
         async for happening in happenings:
             if isinstance(happening, ToolFinished):
@@ -226,7 +228,7 @@ async def _call(
 
 
 def _live_decision(task: Task) -> Decision | None:
-    """Return what was decided about a call, unless it was acted upon before a restart: an allowed call runs once."""
+    """Return the decision about a call, unless it was already executed before a restart: an allowed call runs once."""
     if task.decision is None:
         return None
     key = (1, task.decision.call.id)
@@ -235,7 +237,7 @@ def _live_decision(task: Task) -> Decision | None:
 
 
 def _prompt_of(entry: AssistantEntry, entries: Sequence[Entry]) -> Sequence[Entry]:
-    """Return the entries that led to the calls of a pass: those the model was told, or the person's own request."""
+    """Return the entries that led to a pass's calls: the model's input, or the person's own request."""
     return (UserEntry("", origin=entry.origin),) if entry.provider == BEFORE_FIRST_PASS else entries
 
 
@@ -245,10 +247,10 @@ def _is_cut(answer: Answer) -> bool:
 
 
 def _remind(made: ModelPass, answer: Answer, *, called: bool) -> str:
-    """Return the reminder for a model whose reply, without a call, is no answer yet; empty if it is an answer.
+    """Return the reminder for a model whose reply, without a call, is not an answer yet; empty if it is one.
 
     Args:
-        called: calls were made in this turn.
+        called: this turn has made calls.
     """
     if made.unread and answer.finish != "cut":
         return CALL_CUT_OFF if _is_cut(answer) else CALL_UNREADABLE

@@ -1,7 +1,7 @@
-"""One pass: the model is asked, and what it streams is sorted into text, reasoning and calls.
+"""One pass: the model is asked, and its stream is sorted into text, reasoning and calls.
 
-A model that fails before anybody saw a word of it is asked again; one that fails later is replaced by the next one, or
-asked to go on where none stands behind it.
+A model that fails before anybody saw a word of it is asked again; one that fails later is replaced by the next one, or,
+without one, asked to continue.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from bot.toolsyntax import Call, Detector, Piece, Reasoning, Schema, Text, Withd
 from tools.contract.base import ToolCall
 
 _MOST_DECLARED: Final = 3
-"""Tools that are declared one after the other because the server refused calls of them."""
+"""Tools that are declared one after the other because the server refused calls to them."""
 GAP = "\n\n"
 """Separates the texts of two passes."""
 
@@ -64,14 +64,14 @@ _SENTENCES: Final = (
     (AccountEmpty, "no_money"),
     (ModelRefused, "refused"),
 )
-"""Which sentence a person reads, by the first of these that an error is."""
+"""The sentence for a person, by the first of these types that an error has."""
 
 PICTURE: Final = "🖼️"
-"""Stands for the text of an answer that is only pictures."""
+"""Replaces the text of an answer that has only pictures."""
 _MOST_UNSEEN: Final = 200
-"""Characters that are held back because nothing can be seen in them."""
+"""Characters that are held back because nothing in them is visible."""
 _UNDECIDED: Final = re.compile(r"(?:<!?-?|&#?\w{0,30})\Z")
-"""What could still become an HTML comment or the name of a character."""
+"""A text that could still become an HTML comment or a character reference."""
 
 _ENDS_WORD: Final = re.compile(r"[\w,.;:!?)\]\"'](?<![\u2e80-\uffff])\Z")
 _BEGINS_WORD: Final = re.compile(r"[^\W\d_](?<![\u2e80-\uffff])")
@@ -85,12 +85,12 @@ Delta: TypeAlias = TextDelta | TextWithdrawn | ReasoningDelta | EarlyCall | File
 
 
 class ModelPass:
-    """One pass of a turn, and what it brought so far."""
+    """One pass of a turn, and its output so far."""
 
     def __init__(self, task: Task, request: Request, runner: CallRunner, *, shown_before: bool) -> None:
         """
         Args:
-            runner: begins early calls, and is told of what the model is told when that gets shorter.
+            runner: begins early calls, and learns of the model's input when that gets shorter.
             shown_before: earlier passes of this turn showed text.
         """
         self._task = task
@@ -99,42 +99,43 @@ class ModelPass:
         self._shown_before = shown_before
         self._shown: list[str] = []
         self._unseen = ""
-        """The beginning of the text, as long as nothing can be seen in it."""
+        """The beginning of the text, as long as nothing in it is visible."""
         self._begun = 0
-        """How many of these were shown before the model that writes now."""
+        """How many of these were shown before the present model."""
         self._spaces = ""
-        """The whitespace at the end of what the model wrote."""
+        """The whitespace at the end of the model's text."""
         self._wrote = True
-        """The model that writes now wrote more than whitespace."""
+        """The present model wrote more than whitespace."""
         self._seam: str | None = None
-        """The whitespace before what the model writes next, where it goes on with its text."""
+        """The whitespace before the model's next text, if it continues its text."""
         self._reasoning: list[str] = []
         self._text_calls: list[ToolCall] = []
         self._native_calls: list[ToolCall] = []
-        """Those that were whole before the end."""
+        """Calls that were complete before the end."""
         self._pieced = False
         """More than one model wrote it."""
         self.answer: Answer | None = None
         self.failure: Failed | None = None
-        """Why there is no answer; the last that `run` does is to set this or `answer`."""
+        """Why there is no answer; `run` sets this or `answer` as its last step."""
         self.unread = False
-        """True if the answer held a written call that was cut off or beyond repair, or only the marks around a call."""
+        """True if the answer contained a written call that was cut off or beyond repair, or only the marks around a
+        call."""
         self.shorter: tuple[Entry, ...] | None = None
         """The shortened conversation, if the model refused the whole one as too long; the next pass begins with it."""
 
     @property
     def visible(self) -> str:
-        """The text that a person saw of it."""
+        """The text of it that a person saw."""
         return "".join(self._shown)
 
     @property
     def has_calls(self) -> bool:
-        """Whether the model asked for calls, also for ones that will not run."""
+        """The model requested calls, including ones that will not run."""
         return bool(self._text_calls or (self.answer and self.answer.calls))
 
     @property
     def told_results(self) -> bool:
-        """Whether the model was told results of tools, of this turn or of an earlier one."""
+        """The model has read results of tools, from this turn or an earlier one."""
         return any(isinstance(entry, ToolEntry) for entry in self._request.entries)
 
     def to_entry(self, *, last: bool, origin: str) -> AssistantEntry:
@@ -160,9 +161,9 @@ class ModelPass:
         )
 
     async def run(self) -> AsyncGenerator[Delta | ModelReplaced, None]:
-        """Ask the model, once more when it fails before anybody saw a word of it.
+        """Ask the model, once more if it fails before anybody saw a word of it.
 
-        When it fails later, a model that stands behind it goes on from what was seen, else the same one, once.
+        If it fails later, the next model continues the visible text, or else the same one, once.
         """
         request, tries = self._request, 0
         # Not the error itself: it would hold this frame, which holds it.
@@ -189,15 +190,16 @@ class ModelPass:
                     bad_call = isinstance(error, CallRefused)
                     written = (AssistantEntry(text=self.visible), UserEntry(CALL_UNREADABLE if bad_call else GO_ON))
                     request = replace(request, entries=(*entries, *written), first=error.next)
-                    log.info("%s broke off and is followed by %s: %s", error.failed, error.next, error)
+                    log.info("%s broke off and is replaced by %s: %s", error.failed, error.next, error)
                     self._go_on()
                     broke, asked_again = _explain(error, begun=True), asked_again or same
                     if not same:
                         yield ModelReplaced()
                     continue
-                # A slow model is waited for again only where there are results to lose.
+                # A slow model is waited for again only if there are results to lose.
                 again = isinstance(error, ModelDropped) or (isinstance(error, ModelSlow) and len(entries) > begun)
-                # A server that takes only calls of declared tools is told of the one that the model knew by name.
+                # A server that accepts only declared tools gets the declaration of the one that the model called by
+                # name.
                 called = error.tool if isinstance(error, CallRefused) else ""
                 declared = tuple(spec for spec in self._task.others if spec.name == called)
                 if tries <= (_MOST_DECLARED if declared else 1) and not self._shown and again:
@@ -207,7 +209,7 @@ class ModelPass:
                         request = replace(request, reminder=request.reminder or CALL_UNREADABLE)
                     continue
                 seen = bool(self._shown) or self._shown_before
-                # That who was to go on did not begin is nothing that people need to read.
+                # People need not read that the replacement did not start.
                 unbegun = broke if not error.failed else None
                 self.failure = unbegun or _explain(error, results=ends_with_results(request.entries), begun=seen)
             except ModelError as error:
@@ -215,14 +217,14 @@ class ModelPass:
             return
 
     def _go_on(self) -> None:
-        """Prepare for what goes on with the text, perhaps in the middle of a word."""
+        """Prepare for a model that continues the text, perhaps in the middle of a word."""
         self._clear()
         self._pieced = True
         self._seam = self._spaces
         self._wrote = False
 
     def _clear(self) -> None:
-        """Forget a try that nobody saw anything of, or whose text the next model is given."""
+        """Forget a try that nobody saw, or whose text the next model continues."""
         self._unseen = ""
         self._reasoning.clear()
         self._text_calls.clear()
@@ -231,9 +233,9 @@ class ModelPass:
         self.unread = False
 
     async def _stream(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Read one stream: visible text and reasoning come out, calls written as text are kept.
+        """Read one stream: yield visible text and reasoning, keep calls written as text.
 
-        A whole call that the end of the stream would run begins at once, if it may.
+        A complete call that the end of the stream would run begins at once, if it may.
         """
         tools = {spec.name: spec.parameters for spec in (*self._task.others, *self._task.tools, *request.tools)}
         opened = ExitStack()
@@ -247,7 +249,7 @@ class ModelPass:
                     match piece:
                         case TextPiece(text, prompted):
                             self._take_spaces(text)
-                            # Else native calls may follow, and then these are not run.
+                            # Otherwise native calls may follow, and then these are not run.
                             for delta in self._sort(detector.feed(text), begin=calling and prompted):
                                 yield delta
                         case ReasoningPiece(thought):
@@ -281,12 +283,12 @@ class ModelPass:
         self.unread = bool(detector.dropped) or (not shows_nothing(self.answer.text) and not said)
 
     def _only_thought(self, answer: Answer) -> bool:
-        """The model said and called nothing, and only thought."""
+        """The model said and called nothing; it only thought."""
         said = self._shown or self._text_calls or answer.calls or answer.pictures or answer.text.strip()
         return bool(self._reasoning) and not said
 
     def _take_spaces(self, text: str) -> None:
-        """Note the whitespace that the detector takes away from the beginning and the end of a text."""
+        """Note the whitespace that the detector removes from the beginning and the end of a text."""
         if self._seam == "" and not self._wrote:
             self._seam = text[: len(text) - len(text.lstrip())]
         words = text.rstrip()
@@ -295,16 +297,16 @@ class ModelPass:
 
     def _show(self, text: str) -> TextDelta:
         if self._seam is not None:
-            # Many models begin a message with the next word and no space, also where they go on with one.
+            # Many models begin a message with the next word and no space, even when they continue.
             apart = _ENDS_WORD.search(self._shown[-1]) and _BEGINS_WORD.match(text)
             text, self._seam = (self._seam or (" " if apart else "")) + text, None
-        # Two passes' texts are two paragraphs.
+        # The texts of two passes are two paragraphs.
         gap = GAP if self._shown_before and not self._shown else ""
         self._shown.append(text)
         return TextDelta(gap + text)
 
     def _sort(self, items: Sequence[Text | Reasoning | Call | Withdrawn], *, begin: bool = False) -> list[Delta]:
-        """Keep what the detector found, and return what is reported of it.
+        """Keep what the detector found, and return its events.
 
         Args:
             begin: its calls may begin at once.
@@ -315,7 +317,7 @@ class ModelPass:
                 case Text(text) if text:
                     text, self._unseen = self._unseen + text, ""
                     if not self._shown and len(text) < _MOST_UNSEEN and shows_nothing(_UNDECIDED.sub("", text)):
-                        # Nobody would see anything of it, so far.
+                        # Nothing in it would be visible, so far.
                         self._unseen = text
                         continue
                     deltas.append(self._show(text))
@@ -340,7 +342,7 @@ class ModelPass:
 
 
 class _Thoughts:
-    """Reads what is only thought, for the calls in it."""
+    """Reads the thoughts of an answer without text, for the calls in them."""
 
     def __init__(self, tools: Mapping[str, Schema]) -> None:
         self._tools = tools
@@ -366,24 +368,24 @@ class _Thoughts:
 
 
 def _meant(detector: Detector, call: ToolCall) -> ToolCall:
-    """The call under the name of the tool that is meant, where a model decorated it."""
+    """Return the call under the tool's own name, if the model decorated it."""
     name = detector.tool_meant(call.name)
     return call if name == call.name else replace(call, name=name)
 
 
 def _name_unknown(model: str, tokens: Sequence[str]) -> None:
-    """Log what has the shape of a special token and is in no table, once for a model."""
+    """Log a word in the shape of a special token that is in no table, once for a model."""
     for token in tokens:
         if (model, token) not in _NAMED and len(_NAMED) < _MOST_NAMED:
             _NAMED.add((model, token))
-            log.warning("%s wrote %s, a token that is not known; it was not shown", model, token)
+            log.warning("%s wrote %s, an unknown token; it was not shown", model, token)
 
 
 def _explain(error: ModelError, *, results: bool = False, begun: bool = False) -> Failed:
     """Return the sentence for the person and the detail for the operator when a model does not answer.
 
     Args:
-        results: it was told results of tools last.
+        results: it last read results of tools.
         begun: a person saw some of the answer.
     """
     match error:

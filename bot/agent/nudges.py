@@ -1,4 +1,4 @@
-"""What the model is told between passes: after a call cut off, an announced search without a call, the last round."""
+"""What the model reads between passes: after a call cut off, an announced search without a call, the last round."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CALL_UNREADABLE: Final = (
 
 
 def describe_problem(name: str, problem: str, parameters: Mapping[str, Json]) -> str:
-    """What a model reads when its call could not run as written: what was wrong, and the schema to keep to."""
+    """Return the model's text about a call that could not run as written: what was wrong, and the schema."""
     schema = as_json(dict(parameters))
     return (
         f"Error: the call of {name} was not run. {problem.rstrip()} "
@@ -41,7 +41,7 @@ def describe_problem(name: str, problem: str, parameters: Mapping[str, Json]) ->
 
 
 def remind_to_search(*, native: bool) -> str:
-    """The reminder after a reply that announces a look-up, or tells what one found, and makes no call."""
+    """Return the reminder after a reply that announces a look-up, or claims one, and makes no call."""
     how = "call the tool" if native else f"write the call and nothing else, as {CALL_FORMAT}"
     return f"You spoke of looking something up, but made no call. If you need a tool, {how}; else answer now."
 
@@ -53,7 +53,7 @@ _OPENERS: Final = """sure / sure thing / ok / okay / of course / certainly / abs
     right / great / good question / great question / got it / understood / no problem / one moment / one moment please /
     one sec / one second / just a moment / just a second / just a sec / hold on / hang on / bear with me / please wait /
     give me a moment / give me a second / give me a sec / give me a minute / please hold on / thanks for asking"""
-"""What may stand before an announcement, any number of times."""
+"""Phrases that can precede an announcement, any number of times."""
 
 _INTENTS: Final = """let me / let's / i'll / i will / i shall / i'm going to / i am going to / i'm now going to /
     allow me to / i need to / i have to / i should / i want to / i'd better / first i'll / to answer this i'll /
@@ -118,7 +118,7 @@ _IF: Final = re.compile(r"\b(?:if|when|whenever|where|unless|in case)\b|如果|�
 
 
 def announces_search(text: str) -> bool:
-    """Tell whether a reply says that something will be looked up now, and nothing after that."""
+    """Return True if a reply says that something will be looked up now, and nothing after that."""
     if len(text) > _MOST_ANNOUNCED:
         return False
     said = _SENTENCE_END.split(simplified(text).strip().rstrip(".… ").lower().replace("’", "'"))
@@ -126,10 +126,10 @@ def announces_search(text: str) -> bool:
 
 
 def claims_search(text: str, *, results: bool) -> bool:
-    """Tell whether a reply tells what a search found, or that it found nothing.
+    """Return True if a reply claims that a search found something, or nothing.
 
     Args:
-        results: the conversation holds results; then only that nothing was found is such a claim.
+        results: the conversation contains results; then only "nothing was found" is such a claim.
     """
     if len(text) > _MOST_ANNOUNCED:
         return False

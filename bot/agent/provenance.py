@@ -19,7 +19,7 @@ SpecOf: TypeAlias = Callable[[str], ToolSpec | None]
 """Finds a tool's spec by its name."""
 
 MOST_READ = 500
-"""Addresses of one text, nearly the one that is looked for, that are compared with it."""
+"""Addresses of one text, similar to the searched one, that are compared with it."""
 _SPACED_URL = re.compile(r"(?:https?://|www\.)[^\s<>\"`]+", re.IGNORECASE)
 """An address up to the next space: its host may have letters of any script."""
 _CLOSING = ")]}>'\"，。；：！？、」』）】》”’"
@@ -28,10 +28,10 @@ _PATH = re.compile(r"[/?#]")
 
 
 def policy_for(question: MessageSent, unknown: Unknown = "code") -> LinkPolicy:
-    """The policy for links in the reply to `question`: it knows what the message and the one it quotes brought."""
+    """Return the link policy for the reply to `question`: it knows the addresses in the message and in its quote."""
     policy = LinkPolicy(unknown=unknown)
     policy.learn(clean_untrusted(question.text))
-    # A message of the bot's own brings nothing: it may hold an address that a model made up.
+    # A message of the bot brings nothing: it may contain an address that a model made up.
     for quoted in question.quotes:
         if not quoted.from_bot:
             policy.learn(clean_untrusted(quoted.text))
@@ -42,16 +42,16 @@ def policy_for(question: MessageSent, unknown: Unknown = "code") -> LinkPolicy:
 
 
 def learn_result(policy: LinkPolicy, spec: ToolSpec | None, call: ToolCall, result: ToolResult) -> None:
-    """Let `policy` know the addresses that a result brought: of a success only, without those of its own call."""
+    """Teach `policy` the addresses in a result: only if it succeeded, and without those of its own call."""
     if result.ok and spec is not None and not spec.echoes:
         policy.learn(clean_untrusted(result.text), unless=_given(spec, call).could_build)
 
 
 def brings(form: str, entries: Iterable[Entry], person: str, spec_of: SpecOf) -> bool:
-    """Tell whether an address stands in a conversation and is not the work of a model that was told outside words.
+    """Return True if an address is in a conversation and not the work of a model that had read words from outside.
 
-    People's messages, what they quote and successful results bring addresses; so does what a model wrote as long as
-    it had been told only our words and those of `person`.
+    People's messages, their quotes and successful results bring addresses; so does a model's text as long as the model
+    had read only our words and those of `person`.
 
     Args:
         form: the address as `tools.fetch.guard.wire_form` gives it: nothing that is sent may differ.
@@ -83,7 +83,7 @@ def brings(form: str, entries: Iterable[Entry], person: str, spec_of: SpecOf) ->
 
 
 def stands_in(form: str, text: str) -> bool:
-    """Tell whether an address stands in what somebody wrote, also without its scheme."""
+    """Return True if an address is in somebody's text, also without its scheme."""
     if any(_spellings(form, text)):
         return True
     host, path = _parts(form)
@@ -96,7 +96,7 @@ def stands_in(form: str, text: str) -> bool:
 
 
 def _spellings(form: str, text: str) -> Iterator[str]:
-    """The addresses in running text that are `form` on the wire, as they are written there."""
+    """Yield the addresses in running text that are `form` on the wire, as they are written there."""
     host, path = _parts(form)
     names, like = _names(host), _likeness(path)
     lowered = text.lower()
@@ -108,7 +108,7 @@ def _spellings(form: str, text: str) -> Iterator[str]:
     for pattern in (BARE_URL,) if text.isascii() else (BARE_URL, _SPACED_URL):
         for found in pattern.finditer(text):
             written = found.group()
-            # Reading an address as the network does takes long, and a page may hold thousands that are nearly this one.
+            # Reading an address as the network does is slow, and a page may contain thousands of similar ones.
             if written in seen or not (word in written or "%" in written or "&" in written):
                 continue
             seen.add(written)
@@ -126,13 +126,13 @@ def _spellings(form: str, text: str) -> Iterator[str]:
 
 
 def _parts(form: str) -> tuple[str, str]:
-    """Host and port; path and query."""
+    """Return host and port; path and query."""
     found = _PATH.search(form)
     return (form[: found.start()], form[found.start() :]) if found else (form, "")
 
 
 def _names(host: str) -> frozenset[str]:
-    """A host as it is sent, and with the letters that Punycode stands for."""
+    """Return a host as it is sent, and with the letters that Punycode encodes."""
     try:
         return frozenset({host, host.encode().decode("idna")})
     except UnicodeError:
@@ -149,5 +149,5 @@ def _written(entry: AssistantEntry) -> list[str]:
 
 
 def _given(spec: ToolSpec, call: ToolCall) -> Echoes:
-    """Return the arguments of a call without the address that it opened, which its server has seen already."""
+    """Return a call's arguments without the address that it opened, which its server has already seen."""
     return Echoes({name: value for name, value in call.arguments.items() if name != spec.address})

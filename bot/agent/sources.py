@@ -1,4 +1,4 @@
-"""Sources of a turn: numbered once for all its results, and listed under the answer where it cites them."""
+"""The sources of a turn: numbered across all its results, and listed under the answer that cites them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _MARKS = re.compile(r"[\[\]`*<>|~\\]|(?<!\w)_|_(?!\w)")
 def number_sources(result: ToolResult, taken: int) -> tuple[ToolResult, int]:
     """Return the result with its sources numbered from `taken` + 1, and the last number used.
 
-    A tool that numbers its entries writes `[1]`, `[2]`, … at the beginnings of lines; these are counted on. The
-    sources of one that does not are listed before its text, so that they can be cited.
+    A tool that numbers its entries writes `[1]`, `[2]`, … at the beginnings of lines; these numbers continue. Sources
+    of other tools are listed before their text, so that they can be cited.
     """
     if not result.ok or not result.sources:
         return result, taken
@@ -60,15 +60,15 @@ class Citations:
         self._known: dict[int, Source] = {}
 
     def add(self, sources: Iterable[Source]) -> None:
-        """Take in a result's sources; those without a number cannot be cited."""
+        """Add a result's sources; those without a number cannot be cited."""
         for one in sources:
             if one.number and one.number not in self._known:
                 self._known[one.number] = one
 
     def list_cited(self, answer: str, language: str) -> str:
-        """The list of sources that `answer` cites, as Markdown; empty when it cites none or lists them itself.
+        """Return the list of sources that `answer` cites, as Markdown; empty if it cites none or lists them itself.
 
-        Numbers that no result brought stay what they are, text.
+        Numbers without a source stay as text.
         """
         prose = _without_code(answer)
         cited = [self._known[number] for number in _numbers(prose) if number in self._known][:MOST_LISTED]
@@ -88,7 +88,8 @@ class Citations:
 
 
 def _without_code(answer: str) -> str:
-    """The answer with a space for each block and each piece of code: code begins and ends with as many backticks."""
+    """Return the answer with a space for each block and each piece of code, which begins and ends with as many
+    backticks."""
     answer = _FENCED.sub(" ", answer)
     runs = list(re.finditer("`+", answer))
     ends: dict[int, int] = {}
@@ -110,7 +111,7 @@ def _without_code(answer: str) -> str:
 
 
 def _numbers(prose: str) -> list[int]:
-    """Every number that is cited, once each, in the order of numbers."""
+    """Return every cited number, once each, in order."""
     found: set[int] = set()
     for match in _CITED.finditer(prose):
         rest = match[1]
@@ -121,14 +122,14 @@ def _numbers(prose: str) -> list[int]:
 
 
 def source_line(source: Source) -> str:
-    """A source with its address in full view; its title alone where the address is none."""
+    """Return a source with its address in full view; only its title if the address is not one."""
     if not re.fullmatch(r"https?://[^\s<>]+", source.url):
         return _title(source)
     return f"{_title(source)} <{source.url}>" if source.title else f"<{source.url}>"
 
 
 def _title(source: Source) -> str:
-    """The title in a line, without what would be markup."""
+    """Return the title in a line, without its markup."""
     title = " ".join(_MARKS.sub(" ", clean_name(source.title)).split()) or source.url
     return title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1] + "…"
 

@@ -1,4 +1,4 @@
-"""When a call to a platform may go out."""
+"""When a call to a platform can be made."""
 
 from __future__ import annotations
 

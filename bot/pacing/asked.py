@@ -1,4 +1,4 @@
-"""The questions whose replies are not under way yet, and when each question came."""
+"""The questions whose replies have not started yet, and when each question came."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ASKED_AT: ContextVar[float | None] = ContextVar("asked_at", default=None)
 
 
 class Asked:
-    """Counts, per platform, the questions whose replies are not under way yet."""
+    """Counts, per platform, the questions whose replies have not started yet."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -22,7 +22,7 @@ class Asked:
 
     @contextmanager
     def expect(self, platform: str, *, anew: bool) -> Iterator[None]:
-        """Within it a reply is expected; see `Pacer.expecting`."""
+        """Expect a reply within the block; see `Pacer.expecting`."""
         self._coming[platform] += 1
         known = None if anew else _ASKED_AT.get()
         asked_at = self._clock.monotonic() if known is None else known
@@ -36,24 +36,24 @@ class Asked:
             self._coming[platform] -= 1
 
     def count(self, platform: str, by: int) -> None:
-        """Count a reply of this platform as one that is under way (-1), or no longer (1)."""
+        """Count a reply of this platform as started (-1), or no longer (1)."""
         self._coming[platform] += by
 
     def coming_to(self, budget: RateBudget) -> int:
-        """Return how many replies that are not under way yet will draw on a budget."""
+        """Return how many replies that have not started yet will use a budget."""
         return max(0, self._coming[platform_of(budget)]) if budget.shared else 0
 
     def newest(self, budget: RateBudget) -> float:
-        """Return when the newest question of its platform came, whether or not its reply is under way."""
+        """Return when the newest question of a budget's platform came, whether or not its reply has started."""
         return self._newest.get(platform_of(budget), float("-inf"))
 
     @property
     def asked_at(self) -> float:
-        """The time at which the question came that is answered in this context; now, if there is none."""
+        """Return when the question came that is answered in this context; now, if there is none."""
         known = _ASKED_AT.get()
         return self._clock.monotonic() if known is None else known
 
 
 def platform_of(budget: RateBudget) -> str:
-    """Return the platform of a budget: rate scopes begin with it."""
+    """Return the platform of a budget: its rate scope begins with the name."""
     return budget.scope.partition(":")[0]

@@ -1,10 +1,10 @@
 """Decide when the next call to a platform may go out: readers, rate budgets, and the effect of refusals.
 
-The reader is the clock: the call goes first whose reader is first without anything to read (`bot.pacing.reader`).
+The reader is the clock: the first call goes to the reply whose reader runs out of text first (`bot.pacing.reader`).
 
-One `Pacer` serves the whole process, and every call that is counted is made by it: `call` as soon as there is room,
-`ask` when its reader needs it, `take` at once or not at all. The state of each rate budget is in `bot.pacing.scope`.
-Two calls wait for each other only if they draw on the same budget.
+One `Pacer` serves the whole process and makes every counted call: `call` as soon as possible, `ask` when its reader
+needs it, `take` at once or not at all. The state of each rate budget is in `bot.pacing.scope`. Two calls wait for each
+other only if they use the same budget.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ _Made = TypeVar("_Made")
 PATIENCE = 300.0
 """Seconds a call may wait for a budget that its platform closed; a longer wait raises `Closed` at once."""
 ENDS_WITHIN = 5.0
-"""Seconds the end of a reply may wait for its call, else it is not begun: about as long as writing one takes."""
+"""Seconds the end of a reply may wait for its call, otherwise the reply does not start: about as long as writing one
+takes."""
 _UNHEARD_PAUSE = 0.1
-"""Seconds after which is looked again whether calls may be made."""
+"""Seconds until the next check whether calls may be made."""
 
 
 class Pacer:
-    """Grants calls within every platform's rate budgets, the one that is waited for longest first."""
+    """Grants calls within every platform's rate budgets, the longest awaited first."""
 
     def __init__(
         self,
@@ -49,9 +50,8 @@ class Pacer:
     ) -> None:
         """
         Args:
-            may_call: False: this process may have been replaced by another one. Nothing is granted then.
-            shares: other processes draw on the budgets that many replies draw on: of each there is a part for this one,
-                which `share` tells.
+            may_call: False: another process may have replaced this one. Nothing is granted then.
+            shares: other processes use the shared budgets, too: this one has a part of each, set by `share`.
         """
         self.may_call = may_call
         self._shares = shares
@@ -60,7 +60,7 @@ class Pacer:
         self._clock = clock or SystemClock()
         self._metrics = metrics or Metrics()
         self.live = 0
-        """Replies under way."""
+        """Replies in progress."""
         self._asked = Asked(self._clock)
         self._scopes: dict[str, BudgetState] = {}
         self._waiting = _Queues()
@@ -70,7 +70,7 @@ class Pacer:
         self._sweep_at = 0.0
 
     async def call(self, cost: CallCost, purpose: Purpose, work: Callable[[], Awaitable[_Made]]) -> _Made:
-        """Make a call that somebody waits for from now on. Returns and raises as `Grant.call`."""
+        """Make a call that is needed now. Returns and raises as `Grant.call`."""
         return await self.ask(cost, purpose).call(work)
 
     def ask(
@@ -82,13 +82,14 @@ class Pacer:
         at_once: bool = True,
         begins_page: bool = False,
     ) -> Grant:
-        """Return a grant for a call of this `cost`, whose `call` makes it.
+        """Return a grant for a call of this `cost`, which its `call` makes.
 
         Args:
-            reader: who reads what the call shows; without one, somebody waits for it from now on.
-            at_once: it is needed as soon as there is room: a whole page, or first words that last until the next
-                call. Else first words are collected for a moment, and more is needed when the reader runs out.
-            begins_page: it posts a further page. Posts may be few, so it takes one early where half of them are free.
+            reader: the reader of what the call shows; without one, the call is needed now.
+            at_once: it is needed as soon as possible: a full page, or first words that last until the next call.
+                Otherwise first words are collected for a moment, and more is needed when the reader runs out.
+            begins_page: it posts a further page. Since posts can be scarce, it takes one early if half of them are
+                free.
         """
         grant = Grant(self, next(self._numbers), cost)
         self._time(grant, purpose, reader, at_once=at_once)
@@ -97,7 +98,7 @@ class Pacer:
         return grant
 
     def change(self, grant: Grant, purpose: Purpose, reader: Reader) -> None:
-        """Want the call of a grant for this purpose now; no effect once it may be made."""
+        """Request a grant's call for this purpose from now on; no effect once it may be made."""
         if grant.granted:
             return
         queued = self._waiting.remove(grant)
@@ -106,7 +107,7 @@ class Pacer:
             self.wait(grant)
 
     def _time(self, grant: Grant, purpose: Purpose, reader: Reader | None, *, at_once: bool) -> None:
-        """Set when the call of a grant is due, needed, and of use at all."""
+        """Set when a grant's call is due, needed, and useful."""
         now = self._clock.monotonic()
         grant.purpose, grant.due, grant.needed_at, grant.not_before = purpose, now, now, now
         grant.spare = purpose is Purpose.AGAIN or (purpose is Purpose.PROGRESS and reader is not None and reader.grew)
@@ -125,23 +126,23 @@ class Pacer:
             grant.needed_at = float("inf")
 
     def lasts(self, reader: Reader, text: str) -> bool:
-        """Return True if `text`, as first words, is enough to read until the next call."""
+        """Return True if `text`, as first words, lasts until the next call."""
         return is_readable(text) and seconds_to_read(text) >= max(self._gap(reader), reader.pace.ahead)
 
     def _gap(self, reader: Reader) -> float:
-        """Return about how long after this call of a reply its next one will be."""
+        """Return the approximate time between this call of a reply and its next."""
         now = self._clock.monotonic()
         scopes = [(scope, self._asked.coming_to(scope.budget)) for scope in self._scopes_of(reader.budgets)]
-        # About a second later a reader of short first words needs more.
+        # After about a second the reader of short first words needs more.
         return max((scope.gap(now, coming + scope.crowd(now, 1.0)) for scope, coming in scopes), default=0.0)
 
     def take(
         self, cost: CallCost, purpose: Purpose = Purpose.TYPING, *, closes: CallCost | None = None
     ) -> Grant | None:
-        """Return a grant for a call that may be made at once; None where the budgets do not allow it.
+        """Return a grant for a call that can be made at once; None if the budgets do not allow it.
 
         Args:
-            closes: what a refusal closes, where that is more than what the call draws on.
+            closes: the budgets that a refusal closes, if more than those that the call uses.
         """
         if not self.may_call():
             return None
@@ -149,7 +150,7 @@ class Pacer:
         for scope in self._scopes_of(cost.budgets):
             leaves = scope.leaves(purpose, needed=purpose is not Purpose.TYPING)
             if purpose is Purpose.TYPING:
-                # Words are worth more than the sign that they will come.
+                # Words matter more than a sign that words will come.
                 leaves = max(leaves, scope.beginning + self._asked.coming_to(scope.budget))
             if scope.ready_at(now, leaves) > now:
                 return None
@@ -159,7 +160,7 @@ class Pacer:
         return grant
 
     def answered(self, cost: CallCost) -> None:
-        """Record that a call was answered: its windows run from now on."""
+        """Record the answer to a call: its windows start now."""
         now = self._clock.monotonic()
         for scope in self._scopes_of(cost.budgets):
             scope.answer(now)
@@ -189,7 +190,7 @@ class Pacer:
         if not told:
             end = datetime.datetime.fromtimestamp(self._clock.wall() + until - self._clock.monotonic(), datetime.UTC)
             log.warning(
-                "%s is refused until %s: answers that can be shown in no other way are shown then",
+                "%s is refused until %s: answers that have no other way are shown then",
                 scope.budget.scope,
                 f"{end:%Y-%m-%d %H:%M:%S} UTC",
             )
@@ -205,12 +206,12 @@ class Pacer:
     def enter(
         self, budgets: tuple[RateBudget, ...], pace: Pace | None = None, *, calm: bool = False, resumed: bool = False
     ) -> Reader:
-        """Register a reply that draws on `budgets`, and return its reader.
+        """Register a reply that uses `budgets`, and return its reader.
 
         Args:
             pace: how often its platform shows more of it.
             calm: nobody waits for it.
-            resumed: another process may have shown some of it just now.
+            resumed: another process may just have shown some of it.
         """
         self.live += 1
         reader = Reader(budgets, calm, pace or Pace())
@@ -218,23 +219,23 @@ class Pacer:
         self._count(reader, 1)
         now = self._clock.monotonic()
         for scope in self._scopes_of(budgets):
-            # However long a busy machine takes to begin: a hundred at once are no stream.
+            # However slowly a busy machine starts them, a hundred at once are not a stream.
             scope.come(self._asked.asked_at, now)
         for scope in self._scopes_of(new):
             scope.assume_spent(now)
         return reader
 
     def expecting(self, platform: str, *, anew: bool = False) -> AbstractContextManager[None]:
-        """Know of a reply from the arrival of its question on: of a hundred at once the first then have enough to read
+        """Count a reply from the arrival of its question: of a hundred at once the first ones then get enough to read
         until the beginnings of all others are shown.
 
         Args:
-            anew: the question has just come; else it came when this was last said in the same context.
+            anew: the question has just come; otherwise it came when this was last called in the same context.
         """
         return self._asked.expect(platform, anew=anew)
 
     def _count(self, reader: Reader, by: int) -> None:
-        """Count a reply in the budgets it draws on (1), or no longer (-1)."""
+        """Count a reply in its budgets (1), or no longer (-1)."""
         for platform in {platform_of(budget) for budget in reader.budgets}:
             self._asked.count(platform, -by)
         for scope in self._scopes_of(reader.budgets):
@@ -244,7 +245,7 @@ class Pacer:
             scope.promised += by * reader.promised
 
     def seen(self, reader: Reader, text: str) -> None:
-        """Record that more of a reply, or for the first time something of it, is shown."""
+        """Record that more of a reply, or its first part, is shown."""
         if reader.seen_at is None:
             for scope in self._scopes_of(reader.budgets):
                 scope.beginning -= 1
@@ -253,10 +254,10 @@ class Pacer:
             self._promise(reader)
 
     def admits(self, reader: Reader) -> bool:
-        """Return True if a reply may be shown while it is written: a call for its end will be free soon enough.
+        """Return True if a reply can be shown while it is written: a call for its end will be free soon enough.
 
-        Where a minute's calls are shared by many, one that begins without a call left for its end stands there
-        unfinished for up to a minute; posted once, when it is written, it is whole at once.
+        If many replies share a minute's calls, one that starts without a call for its end would stay unfinished on
+        screen for up to a minute; posted once, when it is written, it is complete at once.
         """
         if reader.promised:
             return True
@@ -270,20 +271,20 @@ class Pacer:
         return True
 
     def show_in_pieces(self, reader: Reader, budgets: tuple[RateBudget, ...]) -> None:
-        """Show a reply in messages that are never edited: it draws on no others than these `budgets`."""
+        """Show a reply in messages that are never edited: it uses only these `budgets`."""
         self._count(reader, -1)
         reader.in_pieces, reader.budgets = True, budgets
         self._count(reader, 1)
 
     def _promise(self, reader: Reader) -> None:
-        """Leave a call free for the end of a reply: it is on screen."""
+        """Reserve a call for the end of a reply that is on screen."""
         if not reader.promised:
             reader.promised = True
             for scope in self._scopes_of(reader.budgets):
                 scope.promised += 1
 
     def leave(self, reader: Reader) -> None:
-        """Unregister a reply that ended."""
+        """Unregister a reply that has ended."""
         self.live -= 1
         self._count(reader, -1)
         self.pump()
@@ -336,7 +337,7 @@ class Pacer:
         return scope
 
     def freeze_shared(self) -> list[Wish]:
-        """Return what this process wishes of the budgets that it shares, and grant no call of theirs until `share`."""
+        """Return this process's demand for its shared budgets, and grant no call of theirs until `share`."""
         now, wishes = self._clock.monotonic(), list[Wish]()
         for name, scope in self._scopes.items():
             if not scope.budget.shared:
@@ -344,7 +345,7 @@ class Pacer:
             demand = scope.live + self._asked.coming_to(scope.budget) + scope.in_flight + scope.frozen
             used = scope.count(now)
             if not demand and not any(used):
-                scope.frozen = True  # until somebody wants it again
+                scope.frozen = True  # until it is requested again
                 continue
             scope.frozen = True
             closed_for = max(0.0, scope.closed_until - now)
@@ -361,15 +362,15 @@ class Pacer:
         for name, found in groupby(parts, key=lambda part: part.scope):
             windows = list(found)
             if (scope := self._scopes.get(name)) is None:
-                continue  # nothing draws on it any more
+                continue  # no reply uses it any more
             scope.take_part([part.calls for part in windows], [part.free for part in windows])
             closed_until = now + max(part.closed_for for part in windows)
             if closed_until > max(now, scope.closed_until) + _UNHEARD_PAUSE:
-                scope.refuse(now, closed_until - now)  # another process was told
+                scope.refuse(now, closed_until - now)  # another process was notified
         self.pump()
 
     def _sweep(self) -> None:
-        """Drop idle budgets, so that memory grows with replies under way and not with known chats."""
+        """Drop idle budgets, so that memory grows with replies in progress and not with known chats."""
         now = self._clock.monotonic()
         if len(self._scopes) < 256 or now < self._sweep_at:
             return
@@ -378,9 +379,9 @@ class Pacer:
             del self._scopes[name]
 
     def _ready_at(self, grant: Grant, now: float) -> tuple[float, str]:
-        """Return when to look at this call again, now if it can be made; and the rate scope that lets nobody through.
+        """Return when to check this call again, now if it can be made; and the rate scope that blocks it.
 
-        Until somebody needs it, it is made where enough of every budget is free: `BudgetState.leaves`.
+        Until it is needed, it is made if enough of every budget is free: `BudgetState.leaves`.
         """
         if now < (of_use_at := min(grant.needed_at, grant.not_before)):
             return of_use_at, ""
@@ -391,7 +392,7 @@ class Pacer:
                 return grant.needed_at, ""  # a chat allows few calls, and somebody waits there
             leaves, expected = scope.leaves(grant.purpose, needed=needed), scope.expected(now)
             if grant.needed_at == float("inf"):
-                # Nobody will need it but to begin, and whoever comes has to find a call for an end.
+                # It is needed only to start a reply, and each newcomer must find a call for its end.
                 least = min if grant.purpose is Purpose.FIRST else max
                 leaves = least(scope.live, scope.capacity // 2) + 2 * expected
             elif expected and grant.spare:
@@ -401,7 +402,7 @@ class Pacer:
                 if not leaves or scope.ready_at(now, 0) > now:
                     full = budget.scope
         if at > now and grant.needed_at == float("inf"):
-            at = min(at, now + 1.0)  # how many come may have changed by then
+            at = min(at, now + 1.0)  # the number of newcomers may have changed by then
         return at if needed else min(at, grant.needed_at), full
 
     def _occupy(self, cost: CallCost, now: float, purpose: Purpose) -> None:
@@ -411,7 +412,7 @@ class Pacer:
             self._metrics.platform_calls.add(platform_of(cost.budgets[0]), purpose.value)
 
     def pump(self) -> None:
-        """Grant every call that may be made now, the longest awaited first, and set the timer for the next one."""
+        """Grant every call that can be made now, the longest awaited first, and set the timer for the next one."""
         now = self._clock.monotonic()
         if not self.may_call():
             self._wake_at(now + _UNHEARD_PAUSE)

@@ -1,4 +1,4 @@
-"""The reader of a reply: when they have read all of it that is shown, and when a call for it is of use to them."""
+"""The reader of a reply: when they run out of shown text, and when a call is useful to them."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Final
 from bot.contract import Pace, RateBudget
 
 LETTERS_A_SECOND: Final = 27.0
-"""A quick reader's speed, about 320 English words a minute: who reads slower never waits either."""
+"""A quick reader's speed, about 320 English words a minute: slower readers never wait either."""
 WIDE: Final = 4.0
-"""Letters that a sign of Chinese, Japanese or Korean takes as long to read as.
+"""A Chinese, Japanese or Korean character takes as long to read as this many letters.
 https://doi.org/10.1167/iovs.11-8284 has the speeds of 17 languages."""
 COLLECT: Final = 0.4
-"""Seconds for which first words are collected at most: nobody notices so little, and what a budget allows meanwhile is
-lost to all who come later."""
+"""The most seconds for collecting first words: nobody notices so little, but budget that is free meanwhile is lost to
+later replies."""
 CALM: Final = 30.0
-"""Seconds within which a reply that was whole is shown again: nobody waits for it."""
+"""Seconds within which a complete reply is shown again: nobody waits for it."""
 FIRST_WORDS: Final = 4
 FIRST_SIGNS: Final = 6
-"""Words, or signs of Chinese, Japanese or Korean, with which there is something to read."""
+"""Words, or Chinese, Japanese or Korean characters, that make a readable beginning."""
 
 
 _WIDE_SIGN: Final = re.compile("[\u2e80-\udfff\U00020000-\U0003ffff]")
-"""A sign of Chinese, Japanese or Korean, which is a word or a syllable."""
+"""A Chinese, Japanese or Korean character, which is a word or a syllable."""
 
 
 def seconds_to_read(text: str) -> float:
@@ -40,33 +40,33 @@ def is_readable(text: str) -> bool:
 
 @dataclass(slots=True, eq=False)
 class Reader:
-    """One reply under way, as its reader sees it. All times are monotonic."""
+    """One reply in progress, from its reader's point of view. All times are monotonic."""
 
     budgets: tuple[RateBudget, ...]
-    """What its calls draw on."""
+    """The budgets that its calls use."""
     calm: bool = False
-    """It was whole, and is shown once more: nobody waits for it."""
+    """It was complete, and is shown once more: nobody waits for it."""
     pace: Pace = field(default_factory=Pace)
     """How often its platform shows more of it."""
     promised: bool = False
-    """It is on screen, or may be, so a call for its end is left free."""
+    """It is on screen, or may be, so a call is reserved for its end."""
     waits_since: float | None = None
-    """When it had its first words, shown or not."""
+    """When its first words existed, shown or not."""
     seen_at: float | None = None
-    """When it was shown last."""
+    """When it was last shown."""
     grew: bool = False
     """More was shown after the first words."""
     in_pieces: bool = False
-    """It is shown in messages that are never edited, and nobody needs more of those than the last."""
+    """It is shown in messages that are never edited, and only the last one is still needed."""
     out_at: float = float("inf")
-    """When they have read all that is shown."""
+    """When they have read all the shown text."""
 
     words_since: float | None = None
-    """When there were first words, shown or not; before, something else may be on screen."""
+    """When words first existed, shown or not; before that, something else may be on screen."""
     words_at: float | None = None
-    """When they saw first words."""
+    """When they saw the first words."""
     waited: float = 0.0
-    """Seconds since there were words in which they had nothing left to read."""
+    """Seconds, since words existed, in which they had nothing left to read."""
 
     def see(self, text: str, now: float) -> None:
         """Add `text` to what they can read."""
@@ -87,15 +87,15 @@ class Reader:
 
     @property
     def needs_at(self) -> float:
-        """Return when the next edit is wanted, so that they never wait."""
+        """Return when the next edit is due, so that they never wait."""
         wanted = self.out_at - self.pace.ahead
         return wanted if self.seen_at is None else max(wanted, self.seen_at + self.pace.apart)
 
     def fresh_at(self, spread: float) -> float:
-        """Return when an edit may be made that they do not need yet: who looks up sees that the answer grows.
+        """Return when an edit that they do not need yet may be made, to show that the answer grows.
 
         Args:
-            spread: seconds between two of them, by what its calls draw on.
+            spread: seconds between two such edits, by the budgets of its calls.
         """
         if self.in_pieces:
             return self.needs_at

@@ -1,7 +1,7 @@
-"""The state of one rate budget: its calls, the calls expected soon, and how refusals changed its rate.
+"""The state of one rate budget: its calls, the calls expected soon, and its rate after refusals.
 
 A call occupies a budget from the moment it is granted until its window has passed *after its answer*, because calls
-bunch up on the way; counted from the send, a limit is broken under load.
+bunch up on the way: counted from the send, a limit would be exceeded under load.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from bot.pacing.waiting import Purpose
 LONG = 10.0
 """In windows of at least this many seconds a reader cannot wait for the next free call."""
 ANSWER = 10.0
-"""Seconds that an answer takes: over so long is spread what edits may use that nobody needs."""
+"""Seconds that an answer takes: edits that are not needed yet are spread over this time."""
 ARRIVALS = 5
-"""Whole seconds that tell how quickly replies come: many at once are over by then, a stream is not."""
+"""Whole seconds over which the rate of replies is measured: a burst is over by then, a stream is not."""
 COUNTED_FOR = 0.25
-"""Seconds for which that count holds: everybody who waits asks for it again and again."""
+"""Seconds for which that count is valid: all who wait ask for it repeatedly."""
 _LULL = 0.25
-"""Seconds without another reply after which no more are expected, where they came quickly."""
+"""Seconds without another reply after which no more are expected, if they came quickly."""
 _LULLS = 10
-"""How many times longer than between those before it may take until the next one comes."""
+"""How many times longer than the previous gaps the next one may take."""
 _EDGE = 0.005
 """Seconds added to every window: some platforms still count a call that arrives exactly at its end."""
 
 
 class BudgetState:
-    """The state of one rate budget: calls under way, calls that still count, and the rate after refusals."""
+    """The state of one rate budget: calls in flight, calls that still count, and the rate after refusals."""
 
     __slots__ = (
         "_answered",
@@ -61,42 +61,42 @@ class BudgetState:
     ) -> None:
         """
         Args:
-            newest: when the newest question came, also where a busy machine has not begun its reply yet.
+            newest: when the newest question came, even if a busy machine has not started its reply yet.
         """
         self.budget = budget
         self._newest = newest
         self.windows = budget.windows
-        """Its windows, each with as many of its calls as this process may make."""
+        """Its windows, each with the calls that this process may make."""
         self.frozen = frozen
         """No call may be made until this process knows its part."""
         self.in_flight = 0
         self.live = 0
-        """Replies under way that draw on it."""
+        """Replies in progress that use it."""
         self.calm = 0
-        """Those of them that nobody waits for: they were whole."""
+        """Those that nobody waits for: they were complete."""
         self.beginning = 0
-        """Those of them that nobody sees yet."""
+        """Those that nobody sees yet."""
         self.promised = 0
-        """Those of them that are on screen, or may be: each wants one more call at its end."""
+        """Those that are on screen, or may be: each needs one more call for its end."""
         self.closed_until = float("-inf")
         self.factor = 1.0
-        """The share of the budget that is used: a refusal lowers it, time without refusals raises it."""
+        """The used share of the budget: a refusal lowers it, time without refusals raises it."""
         self.refused_at = float("-inf")
         self.capacity = min((window.calls for window in budget.windows), default=budget.burst)
-        """How many calls it allows at once, when nothing was called before."""
+        """How many calls it allows at once after a time without calls."""
         self._long = any(window.seconds >= LONG for window in budget.windows)
         self._answered: list[deque[float]] = [deque() for _ in budget.windows]
         self._came: deque[float] = deque()
-        """When questions came whose replies draw on it, for as long as `expected` looks back."""
+        """When the questions of its replies came, as far as `expected` looks back."""
         self._stream = (float("-inf"), 0)
-        """When `_a_second` was counted, and what it was."""
+        """When `_a_second` was computed, and its value."""
         self._comers = (float("-inf"), 0)
-        """The same of `expected`."""
+        """The same for `expected`."""
         self._full_at = float("-inf")
         """When the token bucket is full again."""
 
     def ready_at(self, now: float, keep: int) -> float:
-        """Return the earliest time for one more call while `keep` stay free; infinite: not before an answer."""
+        """Return the earliest time for one more call if `keep` stay free; infinite: not before an answer."""
         at = max(now, self.closed_until)
         budget = self.budget
         if self.frozen:
@@ -116,11 +116,11 @@ class BudgetState:
         return at
 
     def gap(self, now: float, expected: int = 0) -> float:
-        """Return how long the second call of one reply may wait: until each that draws on it had its turn; for good
-        where replies come in such a stream that not all can have three.
+        """Return how long the second call of one reply may wait: until every reply that uses it has had its turn; for
+        ever if replies come in such a stream that not all can have three calls.
 
         Args:
-            expected: replies that will draw on it soon, each with a call for its beginning and one for its end.
+            expected: replies that will use it soon, each with a call for its beginning and one for its end.
         """
         longest, live = 0.0, self.live + expected
         for window, answered in self._counted(now):
@@ -131,10 +131,10 @@ class BudgetState:
         return longest
 
     def spread(self, now: float) -> float:
-        """Return the seconds between two edits of one reply that nobody needs yet.
+        """Return the seconds between two edits of one reply that are not needed yet.
 
-        The calls that are free for such edits within as long as an answer takes, or a window if that is shorter, are
-        spread evenly over all replies under way.
+        The calls that are free for such edits, within the time of an answer or a window if that is shorter, are spread
+        evenly over all replies in progress.
         """
         live, left = max(1, self.live), self.leaves(Purpose.PROGRESS, needed=False)
         slowest = live / (self.budget.rate * self.factor) if self.budget.burst else 0.0
@@ -146,15 +146,15 @@ class BudgetState:
         return slowest
 
     def come(self, asked_at: float, now: float) -> None:
-        """Record that one more reply draws on it, whose question came at this time."""
+        """Record one more reply that uses it, whose question came at this time."""
         insort(self._came, asked_at)
         self._comers = float("-inf"), 0
         self._since(now)
 
     def expected(self, now: float) -> int:
-        """Return how many calls have to stay free for those who come one after the other: as many as came within its
-        longest window, as quickly as the last of them, less what is free again by then; 0 after a lull, and where a
-        call is free again soon."""
+        """Return how many calls must stay free for newcomers one after another: as many as came within its longest
+        window, at the latest rate, minus the calls that are free again by then; 0 after a lull, and if a call is free
+        again soon."""
         if not self._long or not self.budget.shared:
             return 0
         counted_at, known = self._comers
@@ -176,12 +176,12 @@ class BudgetState:
         return most
 
     def crowd(self, now: float, seconds: float) -> int:
-        """Return how many come within so many seconds if they come as quickly as the last; 0 as `expected`."""
+        """Return how many newcomers to expect within so many seconds at the latest rate; 0 as in `expected`."""
         return int(seconds / self._between(now, 0.0)) if self._long and self.budget.shared else 0
 
     def _between(self, now: float, lull: float = _LULL) -> float:
-        """Return the seconds between two who came lately, one after the other; infinite after a lull."""
-        # Those whose replies a busy machine has not begun come as quickly, so that its lag is no lull.
+        """Return the seconds between two recent consecutive newcomers; infinite after a lull."""
+        # Newcomers whose replies a busy machine has not started come at the same rate, so its lag is not a lull.
         lately = self._lately(self._came[-1]) if self._came else []
         if len(lately) < 2:
             return float("inf")
@@ -193,7 +193,7 @@ class BudgetState:
         return list(islice(self._came, bisect_right(self._came, now - ARRIVALS), None))
 
     def _a_second(self, now: float) -> int:
-        """Return how many replies came in a second lately, where they come in a stream."""
+        """Return how many replies came in a second recently, if they come in a stream."""
         counted_at, known = self._stream
         if now < counted_at + COUNTED_FOR:
             return known
@@ -209,11 +209,11 @@ class BudgetState:
             self._came.popleft()
 
     def leaves(self, purpose: Purpose, *, needed: bool) -> int:
-        """Return how many calls one for this purpose leaves free.
+        """Return how many calls one for this purpose must leave free.
 
-        What ends a reply leaves none. Where the next free call is far, all others leave one for every end that was
-        promised; where it is near, progress leaves a third. A call that nobody needs yet leaves half, so that whoever
-        comes finds room; progress leaves a third, where others draw on it or the next call is far.
+        The end of a reply leaves none. If the next free call is far away, all others leave one for every promised end;
+        if it is near, progress leaves a third. A call that is not needed yet leaves half, so that newcomers find room;
+        progress leaves a third if others use the budget or the next call is far away.
         """
         if purpose is Purpose.FINAL or not self.capacity:
             return 0
@@ -235,14 +235,14 @@ class BudgetState:
             yield window, answered
 
     def count(self, now: float) -> list[int]:
-        """Return for each window how many calls count in it, or are under way."""
+        """Return for each window how many calls count in it, or are in flight."""
         return [len(answered) + self.in_flight for _, answered in self._counted(now)]
 
     def take_part(self, calls: list[int], free: list[int]) -> None:
-        """Make no more than so many calls at once in each window from now on.
+        """Make at most so many calls at once in each window from now on.
 
-        Where there is no part yet, none is made; what is to be expected is reckoned with what is `free`, as others give
-        up within moments what they do not use.
+        Without a part, no call is made; expectations are computed with what is `free`, since others soon give up what
+        they do not use.
         """
         self.frozen = not all(calls)
         self.windows = tuple(
@@ -278,7 +278,7 @@ class BudgetState:
             self._full_at = max(self._full_at, now) + 1.0 / (self.budget.rate * self.factor)
 
     def assume_spent(self, now: float) -> None:
-        """Reckon that another process just made as many calls as go at once, but one."""
+        """Assume that another process has just made all but one of the calls possible at once."""
         if self.budget.burst:
             self._full_at = max(self._full_at, now + (self.budget.burst - 1) / self.budget.rate)
 

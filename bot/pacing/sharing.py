@@ -1,4 +1,4 @@
-"""Share the rate budgets of a whole bot with the other processes that write as it."""
+"""Share the rate budgets of a whole bot with the other processes that write as the same bot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.store import Allowances, Wish
 from tools.programs.cancelling import end_tasks
 
 EXCHANGE_SECONDS = 0.25
-"""How often parts are exchanged while calls count: the longest that one waits for what another process gives up."""
+"""How often parts are exchanged while calls count: the longest wait for what another process gives up."""
 SHORT_SECONDS = 0.05
 """The same while a call waits for a part."""
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 def begin_sharing(pacer: Pacer, allowances: Allowances, clock: Clock) -> asyncio.Task[None]:
-    """Return the task that shares the budgets, to be cancelled when nothing is called any more."""
+    """Return the task that shares the budgets, to be cancelled when no more calls are made."""
     return asyncio.create_task(share_budgets(pacer, allowances, clock), name="shared budgets")
 
 
@@ -34,7 +34,7 @@ async def share_budgets(pacer: Pacer, allowances: Allowances, clock: Clock) -> N
             try:
                 pacer.share(await allowances.exchange(wishes))
             except StoreError as error:
-                warnings.warn(f"calls wait, as what other processes call cannot be known: {error}")
+                warnings.warn(f"calls wait, as other processes' calls are unknown: {error}")
             await clock.sleep(SHORT_SECONDS)
             waits = [
                 asyncio.create_task(pacer.short.wait(), name="until a part is short"),

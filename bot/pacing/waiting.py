@@ -15,16 +15,16 @@ _Made = TypeVar("_Made")
 
 
 class Purpose(enum.Enum):
-    """What a call is for: it decides how many calls it leaves to others."""
+    """The purpose of a call, which decides how many calls it must leave to others."""
 
     FINAL = "final"
-    """The end of a reply, or what else has to be said."""
+    """The end of a reply, or another necessary message."""
     FIRST = "first"
     """The first words of a reply."""
     PROGRESS = "progress"
     """More of a reply that is being read."""
     AGAIN = "again"
-    """A reply that was whole, once more: nobody waits for it."""
+    """A complete reply, shown once more: nobody waits for it."""
     TYPING = "typing"
     """A sign without words."""
 
@@ -67,29 +67,29 @@ class Grant:
         self._closes = cost if closes is None else closes
         self.purpose = Purpose.FINAL
         self.due = 0.0
-        """When somebody has nothing to read without it: the earliest goes first."""
+        """When its reader runs out of text: the earliest goes first."""
         self.order = self.due, number
-        """Its sort key in the queue, from when it is queued."""
+        """Its sort key in the queue, set when it is queued."""
         self.needed_at = 0.0
-        """From when it is made as soon as its budgets allow; before, where enough of them is free."""
+        """From then on it is made as soon as its budgets allow; before that, only if enough of them is free."""
         self.not_before = 0.0
-        """Before, it is of no use."""
+        """Before this time it is useless."""
         self.spare = False
-        """It is more than a first and a last call and one between them."""
+        """It is more than a first and a last call and one in between."""
         self.made = True
-        """Set to False by what is called: the call was not needed after all, and another may have it."""
+        """Set to False by `work` if it made no call after all, so that another call can have its place."""
 
     async def call(self, work: Callable[[], Awaitable[_Made]]) -> _Made:
-        """Wait for its turn, make the call, and return what it returns; a refusal closes its rate budgets.
+        """Wait for its turn, make the call, and return its result; a refusal closes its rate budgets.
 
         Raises:
-            Closed: the platform lets nothing through for longer than `PATIENCE`; it was not made.
-            Exception: what `work` raises, a refusal, too.
+            Closed: the platform accepts nothing for longer than `PATIENCE`; it was not made.
+            Exception: what `work` raises, including refusals.
         """
         if not self.granted:
             await self._wait()
             while not self._gate.may_call():
-                # The process stood still between the two: another one may have made the call.
+                # The process stood still in between: another one may have made the call.
                 self._gate.returned(self.cost)
                 self._future = asyncio.get_running_loop().create_future()
                 await self._wait()
@@ -125,7 +125,7 @@ class Grant:
         self._future.set_result(None)
 
     def end(self, error: Closed) -> None:
-        """Raise `error` where its caller waits: the call will not be made."""
+        """Raise `error` where its caller waits: the call is not made."""
         if not self._future.done():
             self._future.set_exception(error)
 
@@ -133,7 +133,7 @@ class Grant:
 class _Queues:
     """The waiting grants, the most urgent first, in one queue for each shared budget.
 
-    When that is full, nobody else in its queue need be looked at: with hundreds who wait, most of what waiting costs.
+    If that budget is full, nobody else in its queue is checked: with hundreds waiting, this saves most of the work.
     """
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class _Queues:
         insort(self._queues.setdefault(_shared(grant.cost), []), grant, key=_ORDER)
 
     def remove(self, grant: Grant) -> bool:
-        """Remove it; False if it was not queued."""
+        """Remove it; return False if it was not queued."""
         name = _shared(grant.cost)
         queue = self._queues.get(name, [])
         at = bisect_left(queue, grant.order, key=_ORDER)
@@ -156,7 +156,7 @@ class _Queues:
         return True
 
     def in_order(self, full: Collection[str]) -> Iterator[Grant]:
-        """Yield all of them, the most urgent first, leaving out queues whose budget is in `full` by then."""
+        """Yield all of them, the most urgent first, skipping queues whose budget is then in `full`."""
         queues = {name: iter(list(queue)) for name, queue in self._queues.items()}
         heads = {name: head for name, queue in queues.items() if (head := next(queue, None)) is not None}
         while heads:
@@ -173,5 +173,5 @@ _ORDER = attrgetter("order")
 
 
 def _shared(cost: CallCost) -> str:
-    """Return the scope of the shared budget this call draws on; empty if there is none."""
+    """Return the scope of the shared budget that this call uses; empty if there is none."""
     return next((budget.scope for budget in cost.budgets if budget.shared), "")

@@ -1,12 +1,14 @@
-"""Who may talk to the bot. Closed until the operator opens it, and by ids that never change.
+"""Who may talk to the bot. It is closed until the operator opens it, and uses ids that never change.
 
-Lists of people, chats, workspaces and roles, what owners allow in the chat (kept in the store), or `ALLOW_ALL=true`.
-With none of these the start prints a pairing code: who writes `/pair CODE` becomes the owner. An owner's other accounts
-are let in by a code, too: `/link` in private shows it, `/pair CODE` there makes that account an owner.
+Access comes from lists of people, chats, workspaces and roles, from what owners allow in the chat (kept in the store),
+or from `ALLOW_ALL=true`. Without any of these the start prints a pairing code: the first person who writes `/pair CODE`
+becomes the owner. An owner adds other accounts by a code, too: `/link` in private shows it, `/pair CODE` from the other
+account makes that account an owner.
 
-Whoever has such a code in time becomes an owner. What protects it: only an owner is shown one, only where nobody else
-reads; it works once, for 15 minutes, while the owner is one; five guesses a person, and 20 wrong ones of everybody make
-it void; and the owner is told at once which account used it, with the command that takes it away (`/forbid ID`).
+Anybody who has such a code in time becomes an owner. It is protected so: only an owner gets one, only in private; it
+works once, for 15 minutes, as long as that person is an owner; five guesses of one person are accepted, and 20 wrong
+ones of everybody invalidate it; and the owner is told at once which account used it, with the command that undoes it
+(`/forbid ID`).
 
 | who, and where | may ask |
 | --- | --- |
@@ -31,9 +33,9 @@ it void; and the owner is told at once which account used it, with the command t
 | admins and owners | yes, everywhere, else nobody could undo a `/forbid` |
 | a stranger | only `/start`, `/whoami` and `/pair` |
 
-A person's permission goes where the person goes: if it ended at a group's door, a group would have to be opened to
-everybody in it for one of them to ask. A chat's permission stays in that chat, for that account. It is not for guests
-of other organisations: members share a Slack channel without asking the operator, whose list was made before.
+A person's permission applies wherever the person is: otherwise a group would have to be opened to everybody in it for
+one of them to ask. A chat's permission applies only in that chat, for that account, and not to guests of other
+organisations: members share a Slack channel without asking the operator, whose list is older.
 """
 
 from __future__ import annotations
@@ -56,11 +58,11 @@ _TRIES = 5
 """Wrong codes that one person may try within `PAIRING_SECONDS`."""
 _HERE = frozenset({"here", "这里", "此聊天", "這裡", "這個聊天室"})
 _GIVEN = frozenset({"owner", "admin", "allowed"})
-"""Roles that an owner gives; `blocked` is what `/forbid` gives."""
+"""Roles that an owner gives; `/forbid` gives `blocked`."""
 
 
 class Roles(Protocol):
-    """What the store keeps of people and chats (`store.access`)."""
+    """The stored roles of people and chats (`store.access`)."""
 
     async def role_of(self, id: str) -> str | None: ...
 
@@ -83,19 +85,19 @@ class Roles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """What came of a code that somebody wrote."""
+    """The outcome of a code that somebody wrote."""
 
     said: str
     """A key of `bot.sentences`."""
     wait: float = 0.0
-    """Seconds until another code is heard, where too many were wrong."""
+    """Seconds until another code is accepted, if too many were wrong."""
     asked: MessageSent | None = None
-    """The owner's message that had asked for the code; they should hear of its use."""
+    """The owner's message that requested the code; they should learn of its use."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Access:
-    """Answers whether a delivery may begin a turn."""
+    """Decides whether a delivery may begin a turn."""
 
     roles: Roles
     clock: Clock
@@ -131,20 +133,20 @@ class Access:
         return self.allow_all or bool(counts & listed) or any(roles.get(id) == "allowed" for id in counts)
 
     async def move(self, former: ChatId, chat: ChatId) -> None:
-        """Let the operator's lists hold in a chat that has another id from now on, also over restarts."""
+        """Apply the operator's lists to a chat's new id, also after restarts."""
         self.channels.move(former, chat)
         named = str(former) in self.chats
         if named and await self.roles.role_of(str(chat)) is None:
             await self.roles.set_role(str(chat), "allowed")
         log.warning(
-            "%s is %s from now on, as its platform says; everything kept of it was taken along. Write the new id in "
+            "%s is now %s, as its platform says; everything stored of it was moved. Write the new id in "
             "ALLOWED_CHATS, TOOLS_FOR and CHANNELS_FILE if they name it",
             former,
             chat,
         )
 
     async def is_shut(self, chat: ChatId) -> bool:
-        """Return True if nobody may write in a chat but people who are named."""
+        """Return True if only named people may write in a chat."""
         roles, who = await self.roles.roles_of(identity.names_of(chat)), self.channels.channel_of(chat).who
         return "blocked" in roles.values() or (who is not None and EVERYBODY not in who.value)
 
@@ -183,7 +185,7 @@ class Access:
             log.warning("nobody may write yet: use the pairing code that another process showed when it started")
 
     async def link(self, message: MessageSent) -> tuple[str, dict[str, str]]:
-        """Make a code that lets an owner's other account in; the last one that this owner asked for is worth nothing.
+        """Make a code that admits an owner's other account; the previous one of this owner becomes invalid.
 
         Returns:
             A key of `bot.sentences` and its values.
@@ -201,13 +203,13 @@ class Access:
         return f"{digits[:4]}-{digits[4:]}" if new else ""
 
     async def pair(self, message: MessageSent, code: str) -> Paired:
-        """Make the sender an owner if the code is right; a code works once, and few guesses are heard."""
+        """Make the sender an owner if the code is right; a code works once, and few guesses are accepted."""
         sender = message.sender
         if await self._is_owner(sender):
             return Paired("pair_already")
         if wait := self._wait_for_guess(sender):
             return Paired("pair_too_many", wait)
-        # Counted before it is looked at: guesses of one person in several chats at once are no more than in one.
+        # Counted before it is checked: guesses of one person in several chats at once are no more than in one.
         count, since = self._wrong.get(sender.id, (0, self.clock.monotonic()))
         self._wrong[sender.id] = (count + 1, since)
         used = await self.roles.use_pairing(_digest(code), sender.id, self.admins)
@@ -215,13 +217,13 @@ class Access:
             return Paired(await self._why_wrong(message))
         self._wrong.pop(sender.id, None)
         if used.asker == CONSOLE:
-            log.info("%s is the owner of this bot now", sender.id)
+            log.info("%s is now the owner of this bot", sender.id)
             return Paired("paired")
-        log.info("%s is an owner of this bot now, by a code that %s asked for", sender.id, used.asker)
+        log.info("%s is now an owner of this bot, by a code that %s requested", sender.id, used.asker)
         return Paired("linked", asked=used.asked)
 
     def _wait_for_guess(self, sender: Sender) -> float:
-        """Return the seconds until a guess of this person is heard again; 0: it is heard now."""
+        """Return the seconds until another guess of this person is accepted; 0: now."""
         now = self.clock.monotonic()
         self._wrong = {one: guess for one, guess in self._wrong.items() if now - guess[1] <= PAIRING_SECONDS}
         count, since = self._wrong.get(sender.id, (0, now))
@@ -232,15 +234,15 @@ class Access:
         return min(since for _, since in self._wrong.values()) + PAIRING_SECONDS - now
 
     async def _why_wrong(self, message: MessageSent) -> str:
-        """Return what helps somebody whose code was of no use."""
+        """Return the sentence that helps somebody whose code failed."""
         if await self.is_closed():
             return "pair_wrong" if await self.roles.awaits_owner() else "pair_gone"
         return "pair_allowed" if await self.allows(message) else "pair_stranger"
 
     async def change(self, incoming: Incoming, argument: str, *, forbid: bool = False) -> tuple[str, dict[str, str]]:
-        """Let somebody in, or keep them out: `/allow telegram:7`, `/allow telegram:7 admin`, `/forbid here`.
+        """Admit or exclude somebody: `/allow telegram:7`, `/allow telegram:7 admin`, `/forbid here`.
 
-        Admins decide who may write; who is an admin or owner, only owners decide.
+        Admins decide who may write; only owners decide who is an admin or owner.
 
         Returns:
             A key of `bot.sentences` and its values.
@@ -277,8 +279,8 @@ class Access:
         return settings + [(id, role) for id, role in (await self.roles.list_roles()).items() if listed.get(id) != role]
 
     def _is_fixed(self, id: str, chat: ChatId) -> bool:
-        """Return True for a chat of which the operator's file says who may write there: what is allowed in the chat
-        would change nothing."""
+        """Return True for a chat whose writers are set in the operator's file: a permission given in the chat would
+        change nothing."""
         return id in identity.names_of(chat) and self.channels.channel_of(chat).who is not None
 
     async def _is_owner(self, sender: Sender) -> bool:
@@ -287,14 +289,14 @@ class Access:
 
 
 def ids_of(incoming: Incoming) -> set[str]:
-    """The ids as which a list may name who wrote: the person's own, what the person belongs to, and the chat.
+    """Return the ids by which a list can name the writer: their own, their groups', and the chat's.
 
-    A chat's id is not for guests of other organisations in it.
+    A chat's id does not cover guests of other organisations in it.
     """
     sender, chat = incoming.sender, incoming.chat
     return {sender.id, *sender.groups} | (set() if sender.guest else set(identity.names_of(chat)))
 
 
 def _digest(code: str) -> str:
-    """Return the hash of a code, however its digits are written and divided."""
+    """Return the hash of a code, however its digits are written and separated."""
     return hashlib.sha256("".join(str(int(one)) for one in code if one.isdecimal()).encode()).hexdigest()

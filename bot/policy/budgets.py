@@ -1,4 +1,4 @@
-"""Who pays, how much may be spent, and what was."""
+"""Who pays, how much they may spend, and how much they spent."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from bot.store import Amount
 
 MINUTE, DAY = 60, 86_400
 ANSWER_TOKENS = 1_000
-"""The shortest limit on an answer that is worth a call, as long as nothing is known of the model."""
+"""The shortest limit on an answer that is worth a call, for an unknown model."""
 WISHED_TOKENS = 4_000
-"""An answer is allowed this much, however few characters are wanted: models think before they write."""
+"""An answer may have this much, however few characters are wanted: models think before they write."""
 PROMPT_MARGIN = 1.25
 """How far an estimate of a prompt may be from the server's count."""
 EVERYBODY = "*"
@@ -20,11 +20,11 @@ OTHERS = "* but admins"
 
 
 def count_at_once(quotas: QuotaSettings, tokens: int, dollars: float) -> int | None:
-    """Return how many people may ask at once on a fresh day before one waits for another; None: any number.
+    """Return how many people can ask at once on a fresh day before one waits for another; None: any number.
 
     Args:
-        tokens: those that a usual question takes.
-        dollars: what it costs.
+        tokens: the tokens of a usual question.
+        dollars: its cost.
     """
     share = 1 - LIMITS.admin_share
     counts = [int(quotas.tokens_per_day * share / tokens)] if quotas.tokens_per_day else []
@@ -35,31 +35,31 @@ def count_at_once(quotas: QuotaSettings, tokens: int, dollars: float) -> int | N
 
 @dataclass(frozen=True, slots=True)
 class Payer:
-    """On whose quotas something is done."""
+    """The person on whose quotas something is done."""
 
     person: str
     chat: ChatId
     admin: bool = False
-    """May spend what is kept for admins."""
+    """May spend the admins' reserve."""
     turn: int = 0
-    """Whose answer it pays for; 0: no turn's."""
+    """The turn that it pays for; 0: none."""
 
     @property
     def keys(self) -> tuple[str, str, str]:
-        """The person's, the chat's and everybody's; a chat's threads share one quota."""
+        """The keys of the person, the chat and everybody; a chat's threads share one quota."""
         place = ChatId(self.chat.platform, self.chat.account, self.chat.chat)
         return f"person {self.person}", f"chat {place}", EVERYBODY
 
     @property
     def workspace(self) -> str:
-        """The key of the workspace in which it is asked; "" where the account serves everybody, as a Telegram bot."""
+        """The key of the workspace in which it is asked; "" if the account serves everybody, as a Telegram bot."""
         account = f"{self.chat.platform}:{self.chat.account}"
         return f"workspace {account}" if identity.is_workspace(account) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """What somebody spent today, and may spend at most."""
+    """Somebody's usage today, and their limit."""
 
     spent: Amount
     most: Amount
@@ -67,7 +67,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Today, as a person or an admin is shown it."""
+    """Today's usage, as a person or an admin sees it."""
 
     person: Day
     chat: Day
@@ -75,15 +75,15 @@ class Report:
     others: Day
     """Everybody but the admins."""
     resets_in: float
-    """Seconds until the quotas start afresh."""
+    """Seconds until the quotas reset."""
     tools: tuple[tuple[str, Amount], ...] = ()
-    """What the person's part was paid for tools, as (tool, how often and how much)."""
+    """The tools' part of the person's usage, as (tool, how often and how much)."""
     workspace: Day | None = None
-    """That of everybody in the person's workspace, where it has a quota."""
+    """The usage of the person's workspace, if it has a quota."""
     top: tuple[tuple[str, Amount], ...] = ()
-    """Who spent most, as (person, amount); only for admins."""
+    """The people with the highest usage, as (person, amount); only for admins."""
 
 
 def payer_of(message: MessageSent) -> Payer:
-    """Who pays for what a message asks for, as somebody who is no admin; `Quotas.payer_for` knows better."""
+    """Return the payer for a message, without admin rights; `Quotas.payer_for` also knows admins."""
     return Payer(message.sender.id, message.chat)

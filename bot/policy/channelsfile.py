@@ -1,5 +1,5 @@
-"""The operator's file of single chats (`CHANNELS_FILE`): what is told to the model there, which model answers, which
-tools there are, who may write.
+"""The operator's file of single chats (`CHANNELS_FILE`): instructions for the model, the model, the tools, and who may
+write there.
 
     telegram:*:
       model: openai:gpt-5-mini
@@ -8,9 +8,9 @@ tools there are, who may write.
       instructions: Answer as the clerk of the town library.
       who: [slack:T1/U1, admins]
 
-Each key is looked for at the thread, then the chat, the account's chats (`slack:T1/*`) and the platform (`telegram:*`):
-the nearest one holds. The file is YAML of a safe kind: texts and lists of texts. Nothing in it is built or run, and an
-alias brings no more than the file's bounds let.
+Each key is searched at the thread, then the chat, the account's chats (`slack:T1/*`) and the platform (`telegram:*`):
+the nearest one applies. The file is a safe kind of YAML: texts and lists of texts. Nothing in it is constructed or
+executed, and an alias cannot exceed the file's limits.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ T = TypeVar("T")
 
 MOST_BYTES: Final = 256 * 1024
 MOST_VALUES: Final = 20_000
-"""Values of the whole file, each time that an alias repeats them."""
+"""Values of the whole file, counted each time that an alias repeats them."""
 MOST_NESTED: Final = 50
 """Brackets and indents within each other; three are needed."""
 INSTRUCTIONS_CHARS: Final = 8_000
-"""Characters of instructions that every question of a chat carries along."""
+"""Characters of instructions, which every question of a chat includes."""
 EVERYBODY: Final = "everybody"
 KEYS: Final = ("instructions", "model", "tools", "who")
 _OFF: Final = "-"
@@ -56,14 +56,14 @@ class Given(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """What the file says of one chat, or of several."""
+    """The file's settings for one chat, or for several."""
 
     instructions: Given[str] | None = None
     model: Given[str] | None = None
     tools: Given[tuple[str, ...]] | None = None
-    """Names and patterns that are there, and with `-` before it that are not; only such: all others are."""
+    """Names and patterns of the only tools there; or, if all begin with `-`, of the tools that are left out."""
     who: Given[tuple[str, ...]] | None = None
-    """Who may write there, and nobody else but admins."""
+    """The only people who may write there, besides admins."""
 
     @property
     def tools_only(self) -> tuple[str, ...]:
@@ -78,15 +78,15 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class ChannelsFile:
-    """What the file says of all chats; without a file, nothing."""
+    """The file's settings for all chats; empty without a file."""
 
     channels: Mapping[str, Channel] = field(default_factory=dict)
     former: dict[str, str] = field(default_factory=dict)
-    """The former id of each chat that has moved: what the file says of it holds on."""
+    """The former id of each chat that has moved: its settings still apply."""
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The `provider:name` of every model that it names."""
+        """The `provider:name` of every model in the file."""
         return tuple(dict.fromkeys(one.model.value for one in self.channels.values() if one.model))
 
     @property
@@ -95,7 +95,7 @@ class ChannelsFile:
         return any(set(one.who.value) - {ADMINS} for one in self.channels.values() if one.who)
 
     def channel_of(self, chat: ChatId) -> Channel:
-        """Return what holds in `chat`, each value from the nearest line that names it."""
+        """Return the settings for `chat`, each value from the nearest line that names it."""
         if not self.channels:
             return Channel()
         if (former := self.former.get(str(chat.place))) is not None:
@@ -103,11 +103,11 @@ class ChannelsFile:
         return self._resolve(_keys_of(chat))
 
     def move(self, former: ChatId, chat: ChatId) -> None:
-        """Let what the file says of a chat hold under its new id."""
+        """Apply a chat's settings to its new id."""
         self.former[str(chat)] = str(former)
 
     def resolve(self, key: str) -> Channel:
-        """Return what holds in the chats that a key of the file means, as `channel_of` does."""
+        """Return the settings for the chats that a key of the file means, like `channel_of`."""
         if "*" in key or "/" not in key:
             return self._resolve((key, f"{key.partition(':')[0]}:*"))
         return self.channel_of(ChatId.parse(key))
@@ -123,7 +123,7 @@ class ChannelsFile:
 
 
 def _keys_of(chat: ChatId, *, alone: bool = False) -> Iterator[str]:
-    """Yield the keys under which a chat may stand, the nearest first.
+    """Yield the keys that can name a chat, the nearest first.
 
     Args:
         alone: leave out those of several chats.
@@ -142,13 +142,13 @@ def read_channels(name: str) -> ChannelsFile:
     """Read the file called `name`; an empty name is no file.
 
     Raises:
-        SettingsError: it cannot be read, or something in it is not as it must be; one sentence says what, and where.
+        SettingsError: it cannot be read, or something in it is wrong; one sentence says what, and where.
     """
     return _Reader(Path(name).expanduser()).read() if name else ChannelsFile()
 
 
 class _Reader:
-    """Reads one file; the nodes of the YAML tell the lines."""
+    """Reads one file; the YAML nodes give the line numbers."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -186,7 +186,7 @@ class _Reader:
             raise self._error(None, "is not UTF-8 text; save it as UTF-8") from None
         if len(content) > MOST_BYTES:
             raise self._error(None, f"is larger than {MOST_BYTES // 1024} KiB")
-        import yaml  # nobody pays for it who has no such file
+        import yaml  # loaded only by those who have such a file
 
         try:
             self._check_depth(text)
@@ -198,7 +198,7 @@ class _Reader:
             raise SettingsError(f"CHANNELS_FILE: {self._path}{where} is no YAML: {what[:200]}") from None
 
     def _check_depth(self, text: str) -> None:
-        """Refuse what is nested more than any channel needs, before anything is built from it."""
+        """Refuse deeper nesting than any channel needs, before anything is built from it."""
         import yaml
 
         depth = 0

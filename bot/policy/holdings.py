@@ -1,4 +1,4 @@
-"""Which calls of this process share a quota, and when one of them gives some of it back."""
+"""Which calls of this process share a quota, and when one of them returns a part of it."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ from tools.programs.cancelling import end_tasks
 
 
 class Holdings:
-    """Counts, per quota, the calls that hold a part of it or ask for one, and tells when one ends."""
+    """Counts, per quota, the calls that hold or request a part of it, and signals when one ends."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._calls: Counter[str] = Counter()
         self._asking: Counter[str] = Counter()
         self._held: dict[str, Amount] = {}
-        """What each call holds."""
+        """The reservation of each call."""
         self._sums: dict[str, Amount] = {}
         """The same of each quota."""
         self._ending = asyncio.Event()
         """Set when the next call ends."""
         self.ended = 0
-        """Calls that ended so far."""
+        """Calls that have ended so far."""
 
     @contextmanager
     def ask(self, keys: Sequence[str]) -> Iterator[None]:
-        """Within it a call asks for a part of these quotas."""
+        """Register a call's request for a part of these quotas, within the block."""
         self._asking.update(keys)
         try:
             yield
         finally:
-            self._asking -= Counter(keys)  # what comes to nothing is forgotten
+            self._asking -= Counter(keys)  # zero counts are forgotten
 
     def count_others(self, keys: Sequence[str]) -> list[int]:
-        """For each of these quotas, how many calls besides the one that asks here hold a part or ask for one."""
+        """Return for each of these quotas how many other calls hold or request a part."""
         return [max(0, self._calls[key] + self._asking[key] - 1) for key in keys]
 
     def take(self, reserved: Reserved) -> None:
-        """A call has set this aside."""
+        """Record a call's reservation."""
         self._calls.update(key for key, _, _ in reserved.windows)
         self.update(reserved)
 
     def update(self, reserved: Reserved) -> None:
-        """A call holds so much now."""
+        """Record a call's new reservation."""
         self._add(reserved, reserved.amount - self._held.get(reserved.call, Amount()))
         self._held[reserved.call] = reserved.amount
 
     def sum_others(self, key: str, call: str) -> Amount:
-        """What the other calls hold of a quota, and will give back in part."""
+        """Return what the other calls hold of a quota, and will partly return."""
         return self._sums.get(key, Amount()) - self._held.get(call, Amount())
 
     def _add(self, reserved: Reserved, more: Amount) -> None:
@@ -62,7 +62,7 @@ class Holdings:
                 del self._sums[key]
 
     def end(self, reserved: Reserved) -> None:
-        """The call ended, and what it used has replaced what it had set aside."""
+        """The call ended, and its real usage has replaced its reservation."""
         self._calls -= Counter(key for key, _, _ in reserved.windows)
         self._add(reserved, Amount() - self._held.pop(reserved.call, Amount()))
         self.ended += 1
@@ -70,7 +70,7 @@ class Holdings:
         self._ending = asyncio.Event()
 
     async def wait_for_end(self, until: float) -> None:
-        """Wait until a call ends, or for `until`, in monotonic time."""
+        """Wait until a call ends, or until `until`, in monotonic time."""
         ending = self._ending
         waits = [
             asyncio.create_task(ending.wait(), name="until a call ends"),

@@ -1,4 +1,4 @@
-"""A model whose every request is reserved on the quotas first and settled by what it used."""
+"""A model whose every request is reserved on the quotas first and settled by its usage."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tools.contract.payments import Payment
 
 
 def meter(chain: Chain, quotas: Quotas, estimator: Callable[[str], Estimator]) -> Chain:
-    """The same models, each spending only what may be spent; `estimator` knows how each one counts tokens."""
+    """Return the same models, each limited to the quotas; `estimator` knows how each one counts tokens."""
 
     def metered(model: Link) -> MeteredModel:
         known = estimator(model.name)
@@ -47,22 +47,22 @@ def meter(chain: Chain, quotas: Quotas, estimator: Callable[[str], Estimator]) -
 
 @dataclass(slots=True)
 class _Call:
-    """One call: what it holds, and what was seen of its answer."""
+    """One call: its reservation, and the visible part of its answer."""
 
     reserved: Reserved
     read: int
-    """What its prompt may be at most."""
+    """The most tokens that its prompt can have."""
     wished: int = 0
     """Tokens after which its server ends the answer."""
     refused_at: int = -1
-    """`Quotas.given_back` when there was too little to add last."""
+    """The value of `Quotas.given_back` when the last request for more failed."""
     look_at: float = 0.0
-    """When it is asked again whatever was given back: other processes do not say so."""
+    """When to request again, whatever was returned: other processes do not announce it."""
     text: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
     seen: float = 0.0
-    """Tokens, as we count them."""
+    """Tokens of the visible text, by our count."""
     step: float = 0.0
     """The most of them that came at once."""
     again: int = 0
@@ -70,7 +70,7 @@ class _Call:
 
     @property
     def room(self) -> int:
-        """The tokens that are set aside for its answer."""
+        """The tokens reserved for its answer."""
         return self.reserved.amount.tokens - self.read
 
     def see(self, tokens: float) -> None:
@@ -79,7 +79,7 @@ class _Call:
 
 
 class MeteredModel:
-    """A model of a chain that reserves before each call, may use no more, and settles after it."""
+    """A model of a chain that reserves before each call, uses no more, and settles after it."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class MeteredModel:
     ) -> None:
         """
         Args:
-            tokens_once: the same as `count`, of one text that is not seen again.
+            tokens_once: like `count`, for one text that is not seen again.
         """
         self._model = model
         self.name = model.name
@@ -99,16 +99,16 @@ class MeteredModel:
         self._tokens_once = tokens_once or (lambda text: count([text]))
 
     async def stream(self, request: Request, *, longest_wait: float = math.inf) -> AsyncGenerator[Piece, None]:
-        """Ask the model, once the call can be paid; an answer that outgrows what there is ends there, as `length`.
+        """Ask the model, once the call can be paid; an answer that outgrows the quota ends there, as `length`.
 
         See `bot.model.client.ModelClient`.
 
         Raises:
-            Unaffordable: it cannot; nothing was asked.
+            Unaffordable: it cannot be paid; nothing was asked.
         """
         prompt, size = self._estimate_prompt(request), await self._quotas.size_of(self.name)
         read = int(prompt * PROMPT_MARGIN)
-        # As many tokens as the characters that may be read have in the script that needs most.
+        # As many tokens as these characters have in the script that needs most.
         wished = max(WISHED_TOKENS, int(request.max_output_chars * WIDE_TOKENS))
         least, most = size.wanted(wished)
         sure = Usage(prompt if size.measured else read)
@@ -129,21 +129,21 @@ class MeteredModel:
                         size.measured = True
                     yield piece
                     if not whole and not await self._has_room(call, size):
-                        # Its server may be ahead of what was seen: all that was set aside counts.
+                        # Its server may be ahead of the visible text: the whole reservation counts.
                         used, whole, cut = Usage(prompt, call.room), True, True
                         break
             if cut:
                 yield self._cut(call, used)
         except (ModelBusy, ModelRefused, ContextTooLong):
             if not call.seen:
-                # Turned away at the door: nobody charges for that.
+                # Refused before it began: nobody charges for that.
                 used, whole = Usage(), True
             raise
         except asyncio.CancelledError:
             given_up = True
             raise
         finally:
-            # Cut short, no server tells what it used: the prompt was read, and this much was written.
+            # After a cut no server reports the usage: the prompt was read, and this much was written.
             if not whole:
                 used = Usage(prompt + call.again, math.ceil(call.seen))
             self._quotas.metrics.model_seconds.add(model, amount=self._quotas.clock.monotonic() - began)
@@ -165,18 +165,18 @@ class MeteredModel:
                 call.text.clear()
                 call.again += call.read
             case Answer():
-                # Calls that were whole with the end alone are seen only here.
+                # Calls that became complete only at the end are seen only here.
                 for one in piece.calls[len(call.calls) :]:
                     call.see(self._tokens_once(one.name + json.dumps(dict(one.arguments), ensure_ascii=False)))
 
     async def _has_room(self, call: _Call, size: AnswerSize) -> bool:
-        """Whether the answer may go on: what is set aside for it is added to before it is used up."""
+        """Return True if the answer may continue: its reservation is raised before it is used up."""
         if call.wished <= call.room or not size.grows:
             return True
         written, now = call.seen * size.factor + call.again, self._quotas.clock.monotonic()
         back = self._quotas.given_back
         if written + 2 * size.ahead > call.room and (call.refused_at != back or now >= call.look_at):
-            # A prompt that was read once more is far more than an answer grows by.
+            # A prompt that was read once more costs far more than the growth of an answer.
             least = max(size.ahead, math.ceil(written + size.ahead - call.room))
             extended = await self._quotas.extend(call.reserved, self.name, least, max(least + size.ahead, call.room))
             call.refused_at, call.look_at = back, now + LOOK_SECONDS
@@ -185,7 +185,7 @@ class MeteredModel:
         return written + size.ahead <= call.room
 
     def _cut(self, call: _Call, used: Usage) -> Answer:
-        """Return the end of an answer for which nothing more can be paid."""
+        """Return the end of an answer for which no more can be paid."""
         return Answer(
             text="".join(call.text),
             reasoning="".join(call.reasoning),

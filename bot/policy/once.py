@@ -1,4 +1,4 @@
-"""Limit how often the same thing is said: who repeats a mistake is not answered each time."""
+"""Limit how often the same thing is said: repeated mistakes are not answered each time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.contract import ChatId, Clock
 
 MOST_REMEMBERED = 4_000
-"""Keys kept in memory; while so many are, nothing with a new one comes up."""
+"""Keys kept in memory; when it is full, new keys are refused."""
 REFUSED_AGAIN_AFTER = 3600.0
 """Seconds in which a person is told once that something is not theirs to do."""
 IN_CHAT_SECONDS = 60.0
@@ -17,41 +17,41 @@ IN_CHAT_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class OncePer:
-    """How often something may come up: once in `seconds` for this key."""
+    """How often something may be said: once in `seconds` for this key."""
 
     key: str
     seconds: float
     lasting: bool = False
-    """Kept in the store, so that a restart does not begin the time anew."""
+    """Kept in the store, so that a restart does not reset the time."""
 
 
 def once_in_chat(chat: ChatId, what: str) -> OncePer:
-    """The same refusal may be shown once a minute in each chat."""
+    """Return the limit for showing the same refusal once a minute in each chat."""
     return OncePer(f"{what} in {chat}", IN_CHAT_SECONDS)
 
 
 def once_per_hour(what: str, chat: ChatId) -> OncePer:
-    """The same may be shown once an hour in each chat, also across restarts."""
+    """Return the limit for showing the same thing once an hour in each chat, also across restarts."""
     return OncePer(f"{what} in {chat}", REFUSED_AGAIN_AFTER, lasting=True)
 
 
 def once_per_person(what: str, person: str, seconds: float) -> OncePer:
-    """The same may be told once in so many seconds to each person, also across restarts."""
+    """Return the limit for telling each person the same thing once in so many seconds, also across restarts."""
     return OncePer(f"{what} {person}", seconds, lasting=True)
 
 
 def may_be_told(chat: ChatId, person: str) -> OncePer:
-    """That something is not theirs to do, each person is told once an hour in each chat."""
+    """Return the limit for telling each person, once an hour in each chat, that something is not theirs to do."""
     return once_per_person(f"not yours {chat}", person, REFUSED_AGAIN_AFTER)
 
 
 class Once:
-    """Counts what came up already; one for the process."""
+    """Counts what was already said; one for the process."""
 
     def __init__(self, kept: Callable[[str, float], Awaitable[bool]], clock: Clock) -> None:
         """
         Args:
-            kept: `store.access.once`, for what outlives the process.
+            kept: `store.access.once`, for keys that outlive the process.
         """
         self._kept = kept
         self._clock = clock
@@ -61,7 +61,7 @@ class Once:
         """Return True at most once in `per.seconds` for `per.key`.
 
         Raises:
-            StoreError: the key is kept in the store, which does not work now.
+            StoreError: the key is kept in the store, which fails now.
         """
         if per.lasting:
             return await self._kept(per.key, per.seconds)

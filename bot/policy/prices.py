@@ -1,10 +1,10 @@
-"""What a model call costs: a table of prices, which the setting `PRICES` may extend or correct.
+"""The cost of a model call: a table of prices, which the setting `PRICES` can extend or correct.
 
-A model without a row costs an unknown amount. That is said as such, never guessed: quotas in money do not see it,
-quotas in tokens do.
+A model without a row has an unknown cost, which is stated and never guessed: quotas in dollars ignore it, quotas in
+tokens do not.
 
-The library genai-prices, asked at run time, would take 0.14 s of the event loop at the first price, 3.9 MB of memory
-and 3 MB on the disk, and would count a model's night price at night. The tests ask it instead.
+The library genai-prices, used at run time, would take 0.14 s of the event loop at the first price, 3.9 MB of memory and
+3 MB of disk, and would count a model's night price at night. The tests use it instead.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ class Price:
     """One row: dollars for a million tokens of one model."""
 
     model: str
-    """`provider:name`. Names the model and its dated releases; a `*` stands for anything."""
+    """The `provider:name` of the model and its dated releases; a `*` matches anything."""
     input: float
     cached: float
-    """Of the input, what the provider had read before."""
+    """Dollars for input that the provider had cached."""
     output: float
     minute: float | None = None
-    """Dollars for a minute of speech that is transcribed or spoken; None: unknown."""
+    """Dollars for a minute of speech, transcribed or spoken; None: unknown."""
     characters: float | None = None
-    """Dollars for a million characters that are spoken, where that is what is charged for."""
+    """Dollars for a million spoken characters, if those are charged for."""
 
     def covers(self, model: str) -> bool:
-        """Whether this row is about `model`."""
+        """Return True if this row covers `model`."""
         if "*" in self.model:
             return re.fullmatch(".*".join(re.escape(part) for part in self.model.split("*")), model) is not None
         rest = model.removeprefix(self.model)
@@ -44,11 +44,11 @@ class Price:
 
 
 _DATED = re.compile(r"(-preview)?(-latest|-\d{4,8}|-\d{4}-\d\d-\d\d|-\d\d-\d{4})?")
-"""What may follow a name without making it another model: `-2025-08-07`, `-20251001`, `-250615`, `-latest`."""
+"""Suffixes that do not make a name another model: `-2025-08-07`, `-20251001`, `-250615`, `-latest`."""
 
-# List prices of November 2026 for prompts of ordinary length, without discounts for batches or nights; the tests look
-# at them beside https://github.com/pydantic/genai-prices. Ark's are the lowest tier of May 2026, in yuan at 7.1.
-# Where a name moves to newer models, the dearest it has stood for: a quota should err on the safe side.
+# List prices of November 2026 for prompts of ordinary length, without discounts for batches or nights; the tests
+# compare them with https://github.com/pydantic/genai-prices. Ark's are the lowest tier of May 2026, in yuan at 7.1. If
+# a name moves to newer models, the highest price that it has had: a quota should err on the safe side.
 _ROWS = (
     Price("openai:gpt-5.5", 5.00, 0.50, 30.00),
     Price("openai:gpt-5.4", 2.50, 0.25, 15.00),
@@ -97,7 +97,7 @@ _ROWS = (
     Price("anthropic:claude-sonnet-4-5", 3.00, 0.30, 15.00),
     Price("anthropic:claude-haiku-4-5", 1.00, 0.10, 5.00),
     Price("openrouter:*:free", 0.0, 0.0, 0.0),
-    # One's own machine.
+    # The operator's own machine.
     Price("ollama:*", 0.0, 0.0, 0.0, 0.0),
     Price("vllm:*", 0.0, 0.0, 0.0, 0.0),
     Price("local:*", 0.0, 0.0, 0.0, 0.0),
@@ -105,7 +105,7 @@ _ROWS = (
 
 
 class Prices:
-    """The table with what the operator added; a row of theirs wins, then an exact name, then the longest pattern."""
+    """The table with the operator's additions; one of those wins, then an exact name, then the longest pattern."""
 
     def __init__(self, own: Iterable[Price] = ()) -> None:
         self._own = tuple(own)
@@ -135,7 +135,7 @@ class Prices:
         return None if price is None or price.minute is None else price.minute * seconds / 60
 
     def dollars_of_speaking(self, model: str, characters: int, seconds: float) -> float | None:
-        """Return the dollars of a text that is spoken; None if the model's price is unknown."""
+        """Return the dollars for speaking a text; None if the model's price is unknown."""
         price = self.price_of(model)
         if price is not None and price.characters is not None:
             return price.characters * characters / _MILLION
@@ -143,7 +143,7 @@ class Prices:
 
 
 def _names(model: str) -> tuple[str, ...]:
-    """The names to look for: a model sold by OpenRouter costs what its maker asks."""
+    """Return the names to look for: a model sold by OpenRouter costs what its maker charges."""
     if not model.startswith("openrouter:"):
         return (model,)
     maker, slash, name = model.removeprefix("openrouter:").partition("/")
@@ -155,7 +155,7 @@ def read_prices(rows: Iterable[str]) -> tuple[Price, ...]:
     speech `openai:whisper-1=0.006/minute`, or `openai:tts-1=15/characters` for a million of them.
 
     Raises:
-        SettingsError: a row is not written so.
+        SettingsError: a row has another form.
     """
     return tuple(_read(row) for row in rows)
 

@@ -1,11 +1,11 @@
 """How much may be spent: quotas reserved before a model call and settled after it.
 
-A quota is a person's, a workspace's or everybody's, for a minute or a day (UTC), in messages, tokens or money.
-Every model call goes through a `MeteredModel`: what such a call takes is set aside first, more while its answer grows,
-and it is stopped where there is no more, so that a hundred calls at once cannot spend the same rest; what it really
-used replaces that afterwards, also when it failed or was stopped. Where what is left is only set aside and not spent, a
-call waits for others to end. Of what a killed process had set aside, the prompts count as spent, and of the answers
-what their pages show.
+A quota belongs to a person, a workspace or everybody, for a minute or a day (UTC), in messages, tokens or money. Every
+model call goes through a `MeteredModel`: its usual usage is reserved first, more while its answer grows, and it is
+stopped if there is no more, so that a hundred calls at once cannot spend the same remainder. Its real usage then
+replaces the reservation, also if it failed or was stopped. If the remainder is only reserved and not spent, a call
+waits for others to end. Of a killed process's reservations, the prompts count as spent, and of the answers the part on
+their pages.
 """
 
 from __future__ import annotations
@@ -31,16 +31,15 @@ from bot.store import Allowances, Amount, Limit, Refused, Reserved, Spending
 log = logging.getLogger(__name__)
 
 GONE_SECONDS = 5.0
-"""How often it is looked untold for processes that died and held something."""
+"""How often dead processes with reservations are searched without a hint."""
 WAIT_SECONDS = 60.0
-"""How long a call waits for others to give back what they do not need."""
+"""How long a call waits for others to return what they do not need."""
 LOOK_SECONDS = 1.0
-"""How often it looks whether those of other processes have; those of its own tell it."""
+"""How often it checks what other processes returned; its own calls announce it."""
 CROWD = 100
-"""People who may ask in the same moment: a call leaves as much to each of them as it takes, where it does not know how
-much it needs."""
+"""People who may ask at the same moment: a call of unknown size leaves each of them as much as it takes."""
 _ROUNDING = 1e-9
-"""Dollars that sums are off by."""
+"""The rounding error of sums, in dollars."""
 _MANY = 10_000_000
 """More tokens than any answer has."""
 MOST_TOLD = 5
@@ -51,15 +50,16 @@ _PAYER: ContextVar[Payer | None] = ContextVar("payer", default=None)
 
 
 def once_per_window(whose: str, until: float, payer: Payer) -> OncePer:
-    """How often a person (of a workspace's quota: a chat) is told that nothing is left of a quota: once until then."""
+    """Return how often a person (for a workspace's quota: a chat) is told that a quota is used up: once until it
+    resets."""
     who = payer.keys[1] if whose == "workspace" else payer.keys[0]
-    # The day is part of the key: a time that shrinks as the day passes would never be the same twice.
+    # The day is part of the key: a time that shrinks during the day would never be the same twice.
     return OncePer(f"spent {whose} {who} {until:.0f}", DAY, lasting=True)
 
 
 @contextmanager
 def charge(payer: Payer) -> Iterator[None]:
-    """Within it, and in the tasks begun within it, every metered model call is on `payer`'s quotas."""
+    """Charge every metered model call within the block, and in tasks started within it, to `payer`'s quotas."""
     token = _PAYER.set(payer)
     try:
         yield
@@ -85,13 +85,13 @@ class Quotas:
         self._holdings = Holdings(self.clock)
         self._sizes: dict[str, AnswerSize] = {}
         self._owed: list[tuple[Reserved, Amount]] = []
-        """What could not be settled yet."""
+        """Usage that could not be settled yet."""
 
     async def settle_killed(self) -> None:
-        """Give back what a former process of this one's name held when it was killed.
+        """Return what a killed former process of this name had reserved.
 
         Raises:
-            StoreError: the store cannot be written to now.
+            StoreError: the store cannot be written now.
         """
         _tell_cut_off(await self.spending.settle_killed(weigh=Estimator().tokens))
 
@@ -101,17 +101,17 @@ class Quotas:
         living: Callable[[], Awaitable[Collection[str] | None]],
         gone: Callable[[], Awaitable[None]],
     ) -> None:
-        """Give back what processes held that have died, as soon as that is known; until it is cancelled.
+        """Return the reservations of dead processes, as soon as they are known to be dead; until cancelled.
 
         Args:
             allowances: their parts of rate limits, which others wait for.
-            living: the names of those that are alive; None: nobody else was ever there.
+            living: the names of the living processes; None: there was never another one.
             gone: returns when a process has ended.
         """
         backoff = Backoff(self.clock)
         while True:
             try:
-                # In this order: who held something then was alive, or is not any more.
+                # In this order: a holder was alive then, or is not any more.
                 holding = await self.spending.list_workers() | await allowances.list_workers()
                 alive = await living()
                 if alive is None:
@@ -120,7 +120,7 @@ class Quotas:
                     await allowances.bury(name)
                     _tell_cut_off(await self.spending.settle_killed(name, Estimator().tokens))
             except StoreError as error:
-                log.warning("what processes that died had set aside is given back later: %s", error)
+                log.warning("the reservations of dead processes are returned later: %s", error)
                 await backoff.wait()
                 continue
             backoff.reset()
@@ -133,22 +133,22 @@ class Quotas:
         await asyncio.gather(*self._settling, return_exceptions=True)
 
     async def payer_for(self, message: MessageSent) -> Payer:
-        """Who pays for what a message asks for, with what an admin may."""
+        """Return the payer for a message, with admin rights if they have them."""
         return replace(payer_of(message), admin=await self._is_admin(message.sender.id))
 
     async def _is_admin(self, person: str) -> bool:
         return self.admin is not None and await self.admin(person)
 
     async def count_command(self, payer: Payer) -> bool:
-        """Count a command that asks no model; False when it is one too many of this minute.
+        """Count a command that asks no model; return False if it is one too many in this minute.
 
-        A person has as many of them as of questions, and apart: who has asked too much is still shown `/usage`.
+        A person has as many commands as questions, counted separately: after too many questions `/usage` still works.
         """
         limit = Limit(f"commands {payer.person}", MINUTE, Amount(messages=self.settings.messages_per_minute))
         return self._allowed("commands_per_minute", await self.spending.count([limit], Amount(messages=1)))
 
     async def count_question(self, payer: Payer) -> bool:
-        """Count a question; False when it is one too many of this minute."""
+        """Count a question; return False if it is one too many in this minute."""
         person, chat, everybody = payer.keys
         limits = [
             Limit(person, MINUTE, Amount(messages=self.settings.messages_per_minute)),
@@ -157,8 +157,7 @@ class Quotas:
         return self._allowed("messages_per_minute", await self.spending.count(limits, Amount(messages=1)))
 
     async def count_scheduled(self, payer: Payer) -> int:
-        """Count a question that a reminder asks; return how many a person may have in a day where it is one too many,
-        else 0."""
+        """Count a question of a reminder; return a person's daily limit if it is one too many, else 0."""
         most = self.limits.scheduled_per_day
         limits = [
             Limit(f"scheduled {payer.person}", DAY, Amount(messages=most)),
@@ -167,15 +166,15 @@ class Quotas:
         return 0 if self._allowed("scheduled", await self.spending.count(limits, Amount(messages=1))) else most
 
     def _allowed(self, quota: str, result: Reserved | Refused) -> bool:
-        """Return whether a quota allowed it, and count that it did not."""
+        """Return whether a quota allowed it, and count a refusal."""
         if isinstance(result, Refused):
             self.metrics.quota_refusals.add(quota)
         return isinstance(result, Reserved)
 
     async def find_exhausted(self, payer: Payer) -> Unaffordable | None:
-        """Return the quota that leaves this payer no model call now; None while something is left of every quota."""
+        """Return the quota that leaves this payer no model call now; None if every quota has something left."""
         for limit, spent in await self._list_spent(self._daily_limits(payer)):
-            # What is only set aside comes back in part.
+            # Reservations are partly returned.
             if 0 < limit.most.tokens <= spent.tokens or 0 < limit.most.dollars <= spent.dollars + _ROUNDING:
                 if limit.key == OTHERS and await self._is_admin(payer.person):
                     continue
@@ -183,7 +182,7 @@ class Quotas:
         return None
 
     async def report(self, payer: Payer, *, everybody: bool = False) -> Report:
-        """What was spent today; with the people who spent most when `everybody` is asked for."""
+        """Return today's usage; with `everybody`, also the people with the highest usage."""
         limits = [*self._daily_limits(replace(payer, admin=True)), self._others]
         days = {limit.key: Day(spent, limit.most) for limit, spent in await self._list_spent(limits)}
         person, chat, all_ = payer.keys
@@ -201,7 +200,7 @@ class Quotas:
         )
 
     async def size_of(self, model: str) -> AnswerSize:
-        """What the answers of a model take; in a new process, what its newest ones took."""
+        """Return the usual size of a model's answers; in a new process, that of its newest ones."""
         size = self._sizes.get(model)
         if size is None:
             size, weigh = AnswerSize(), Estimator()
@@ -219,22 +218,21 @@ class Quotas:
         sure: Usage | None = None,
         fair: Usage | None = None,
     ) -> Reserved:
-        """Set aside what a call can use: `most`, or as much of it as there is, but no less than `least`.
+        """Reserve what a call can use: `most`, or as much of it as there is, but at least `least`.
 
         Args:
-            sure: what it uses in any case; None: `least`.
-            fair: beyond this it takes no more than leaves as much to a crowd that may ask in the same moment; None: it
-                knows what it takes.
+            sure: its certain usage; None: `least`.
+            fair: beyond this it leaves as much to a crowd that may ask at the same moment; None: its size is known.
 
         Raises:
-            Unaffordable: it would exceed a quota, whatever the calls under way give back.
+            Unaffordable: it would exceed a quota, whatever the running calls return.
         """
         amounts = (self._amount_of(model, usage) for usage in (least, most or least, sure or least))
         return await self.hold(*amounts, fair=None if fair is None else self._amount_of(model, fair))
 
     async def extend(self, reserved: Reserved, model: str, least: int, most: int) -> Reserved | None:
-        """Add to what a call holds, for an answer that grows; return all that it holds then, or None where there is
-        too little left. A store that fails is no reason to cut an answer off: what it used is settled all the same.
+        """Raise a call's reservation for a growing answer; return its whole reservation then, or None if too little is
+        left. A failing store is no reason to cut an answer off: its usage is settled anyway.
         """
         limits = self._daily_limits(_PAYER.get())
         some, all_ = (self._amount_of(model, Usage(0, tokens)) for tokens in (least, most))
@@ -242,7 +240,7 @@ class Quotas:
         try:
             extended = await self.spending.extend(reserved, limits, some, all_, others)
         except StoreError as error:
-            log.warning("what an answer takes beyond what was set aside is counted at its end: %s", error)
+            log.warning("the part of an answer beyond its reservation is counted at its end: %s", error)
             return replace(reserved, amount=reserved.amount + Amount(least))
         if isinstance(extended, Refused):
             return None
@@ -250,7 +248,7 @@ class Quotas:
         return extended
 
     def most_for(self, reserved: Reserved, model: str) -> int:
-        """The tokens that the answer of a call can come to, if the calls beside it give back all that they hold."""
+        """Return the most tokens that a call's answer can have if the other calls return their whole reservations."""
         dearest = self._amount_of(model, Usage(0, _MANY)).dollars / _MANY
         most = float("inf")
         for key, limit, left in reserved.left:
@@ -263,13 +261,13 @@ class Quotas:
 
     @property
     def given_back(self) -> int:
-        """Grows when a call of this process gives something back."""
+        """Increases when a call of this process returns something."""
         return self._holdings.ended
 
     async def hold(
         self, least: Amount, most: Amount | None = None, sure: Amount | None = None, *, fair: Amount | None = None
     ) -> Reserved:
-        """The same of any amount, for who is named by `charge`; `release` ends it."""
+        """Reserve any amount, for the payer named by `charge`; `release` ends it."""
         payer, until = _PAYER.get(), self.clock.monotonic() + WAIT_SECONDS
         limits, turn = self._daily_limits(payer), payer.turn if payer else 0
         keys = [limit.key for limit in limits]
@@ -302,12 +300,12 @@ class Quotas:
         try:
             return await asyncio.shield(reserving)
         except asyncio.CancelledError:
-            # It may be on its way into the database; what nobody will use is given back.
+            # It may be on its way into the database; what nobody will use is returned.
             self._in_background(self._give_back(reserving))
             raise
 
     def _refused(self, limit: Limit, until: float, *, untouched: bool = False) -> Unaffordable:
-        """Count that a quota refused something, and return the error that says so."""
+        """Count a quota's refusal, and return the error about it."""
         if untouched:
             error = Unaffordable(f"one question exceeds the whole quota of {limit.key}", whose="nobody", until=until)
         else:
@@ -317,18 +315,18 @@ class Quotas:
         return error
 
     async def settle(self, reserved: Reserved, model: str, used: Usage, *, wait: bool = True) -> None:
-        """Replace what was set aside by what was used; see `release`."""
+        """Replace a reservation by the real usage; see `release`."""
         amount = self._amount_of(model, used)
         if amount.dollars:
             self.metrics.dollars.add("model", model, amount=amount.dollars)
         await self.release(reserved, amount, wait=wait)
 
     async def release(self, reserved: Reserved, used: Amount, *, tool: str = "", wait: bool = True) -> None:
-        """Replace what was set aside by `used`. Goes on when its caller is cancelled, and never raises else.
+        """Replace a reservation by `used`. Continues if its caller is cancelled, and never raises otherwise.
 
         Args:
-            tool: what used it, where that was no model; told apart in the report.
-            wait: until it is written; who was told to stop has no time for a locked database.
+            tool: the tool that used it, if it was not a model; listed separately in the report.
+            wait: until it is written; a caller that must stop has no time for a locked database.
         """
         if tool and used.dollars:
             self.metrics.dollars.add("tool", tool, amount=used.dollars)
@@ -359,7 +357,7 @@ class Quotas:
                 await self.spending.count([own], Amount(messages=1, dollars=used.dollars))
         except StoreError as error:
             self._owed += owed
-            log.error("what a call used could not be counted; that is done with the next one: %s", error)
+            log.error("a call's usage could not be counted; that is done with the next one: %s", error)
 
     async def _give_back(self, reserving: asyncio.Task[Reserved | Refused]) -> None:
         try:
@@ -370,7 +368,7 @@ class Quotas:
             await self._settle(result, Amount())
 
     async def _list_spent(self, limits: Sequence[Limit]) -> list[tuple[Limit, Amount]]:
-        """Return what was spent of each quota, without the reservations of running calls."""
+        """Return the usage of each quota, without the reservations of running calls."""
         used = await self.spending.list_used([limit.key for limit in limits], DAY)
         return list(zip(limits, used, strict=True))
 
@@ -380,7 +378,7 @@ class Quotas:
         return Limit(OTHERS, DAY, Amount(int(most.tokens_per_day * part), dollars=most.money_per_day * part))
 
     def _daily_limits(self, payer: Payer | None) -> list[Limit]:
-        """The quotas of a day on which somebody spends; side tasks of nobody are on those of all but admins."""
+        """Return the daily quotas of a payer; side tasks without a payer use the quota of everybody but admins."""
         most = self.settings
         daily = [Limit(EVERYBODY, DAY, Amount(tokens=most.tokens_per_day, dollars=most.money_per_day))]
         if payer is None or not payer.admin:
@@ -397,7 +395,8 @@ class Quotas:
         ]
 
     def _workspace_keys(self, payer: Payer) -> tuple[str, ...]:
-        """The key of the payer's workspace; none where no workspace has a quota, so that nothing more is counted."""
+        """Return the key of the payer's workspace; none if no workspace has a quota, so that nothing more is
+        counted."""
         return (payer.workspace,) if self.settings.money_per_day_workspace and payer.workspace else ()
 
     def _amount_of(self, model: str, usage: Usage) -> Amount:
@@ -407,13 +406,13 @@ class Quotas:
 def _tell_cut_off(calls: int) -> None:
     if calls:
         log.info(
-            "calls that were cut off by a kill: %d; their prompts count as spent, and what was shown of the answers",
+            "calls cut off by a kill: %d; their prompts count as spent, and the shown part of the answers",
             calls,
         )
 
 
 def _tools_of(person: str) -> str:
-    """How the keys begin under which is counted what a person's tools cost."""
+    """Return the prefix of the keys under which a person's tool costs are counted."""
     return f"tool {person} "
 
 

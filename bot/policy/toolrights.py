@@ -1,8 +1,8 @@
-"""Which tools a person may use in a chat: the one answer for what is listed, offered to a model, and run.
+"""Which tools a person may use in a chat: one answer for listing, offering and running them.
 
-`TOOLS_OFF` switches tools off for everybody, `TOOLS_FOR` leaves some to people, roles and chats, and `CHANNELS_FILE`
-says for single chats which tools there are. The rights are those of the person who asked: what others wrote in the
-chat, and what a model makes of it, changes nothing about them.
+`TOOLS_OFF` switches tools off for everybody, `TOOLS_FOR` reserves some for people, roles and chats, and `CHANNELS_FILE`
+names the tools of single chats. The rights are those of the asker: nothing that others wrote in the chat, or that a
+model makes of it, changes them.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from tools.calling.registry import ToolRegistry
 log = logging.getLogger(__name__)
 
 SERVERS_SECONDS: Final = 30.0
-"""How long MCP servers may take to name their tools before names are called wrong."""
+"""How long MCP servers may take to list their tools before names count as wrong."""
 
 Permits: TypeAlias = Callable[[Set[str]], Set[str]]
-"""Says which of these tools may be used, by their names."""
+"""Returns which of these tools may be used, by their names."""
 
 
 def allow_everything(names: Set[str]) -> Set[str]:
-    """The `Permits` of who may use every tool."""
+    """The `Permits` of a person who may use every tool."""
     return names
 
 
@@ -39,22 +39,22 @@ class Permit:
     """What one person may use in one chat."""
 
     off: tuple[str, ...] = ()
-    """Names and patterns that are off in this chat."""
+    """Names and patterns of the tools that are off in this chat."""
     limits: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Names and patterns, with whom each is left to."""
+    """Names and patterns of reserved tools, with the ids that each is reserved for."""
     ids: frozenset[str] = frozenset()
-    """As what the limits may name this person: own id, roles, chat, `admins`."""
+    """The ids by which the limits can name this person: own id, roles, chat, `admins`."""
     only: tuple[str, ...] = ()
     """Names and patterns of the only tools of this chat; empty: all but `off`."""
 
     is_open: bool = field(init=False)
-    """Nothing is off, and nothing left to some: no tool needs to be asked about."""
+    """Nothing is off or reserved: no tool needs a check."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_open", not (self.off or self.limits or self.only))
 
     def allows(self, name: str) -> bool:
-        """A tool that several lines name is open to who stands in all of them."""
+        """Return True if the person may use the tool; if several lines name it, all must list them."""
         return self.is_open or (not self.is_off(name) and self.may_read(name))
 
     def select(self, names: Set[str]) -> Set[str]:
@@ -62,7 +62,8 @@ class Permit:
         return names if self.is_open else {name for name in names if self.allows(name)}
 
     def may_read(self, name: str) -> bool:
-        """Return True if what the tool found for others here may be told: one that is off now was left to nobody."""
+        """Return True if the tool's results for others here may be read: a tool that is off now was reserved for
+        nobody."""
         return all(self.ids.intersection(who) for pattern, who in self.limits if fnmatchcase(name, pattern))
 
     def is_off(self, name: str) -> bool:
@@ -71,7 +72,7 @@ class Permit:
 
 
 class ToolRights:
-    """Answers what a person may use; one for the process."""
+    """Decides what a person may use; one for the process."""
 
     def __init__(
         self,
@@ -84,8 +85,8 @@ class ToolRights:
     ) -> None:
         """
         Args:
-            admin: says who is one; without it nobody is.
-            off: what is off for everybody; the registry knows of it.
+            admin: tells who is an admin; without it nobody is.
+            off: the tools that are off for everybody; the registry knows them.
         """
         self._off = tuple(off)
         self._registry = registry
@@ -106,7 +107,7 @@ class ToolRights:
         return replace(permit, limits=self._limits, ids=frozenset(known))
 
     def is_limited(self, name: str) -> bool:
-        """Return True if the tool is left to some."""
+        """Return True if the tool is reserved for some."""
         return matches(name, (pattern for pattern, _ in self._limits))
 
     @property
@@ -121,17 +122,17 @@ class ToolRights:
 
     @property
     def lines(self) -> list[str]:
-        """What is switched off or left to some, a line each, for the operator."""
+        """Return the tools that are off or reserved, a line each, for the operator."""
         off = [f"tools switched off: {', '.join(self._off)}"] if self._off else []
         off += [
             f"tools in {chat}: {', '.join(channel.tools.value)}"
             for chat, channel in self._channels.channels.items()
             if channel.tools is not None
         ]
-        return off + [f"{tool} is left to {', '.join(who)}" for tool, who in self._limits]
+        return off + [f"{tool} is reserved for {', '.join(who)}" for tool, who in self._limits]
 
     def explain_closed(self, permit: Permit, language: str) -> Mapping[str, str]:
-        """The tools that a person may not use, by name, each with the sentence that says so."""
+        """Return the tools that a person may not use, by name, each with the sentence about it."""
         off = dict.fromkeys(self._registry.switched_off, "tool_off")
         for spec in () if permit.is_open else self._registry.specs():
             if not permit.allows(spec.name):
@@ -140,19 +141,19 @@ class ToolRights:
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Whether one of these names or patterns (`github__*`) is meant for the tool."""
+    """Return True if one of these names or patterns (`github__*`) means the tool."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 async def check_tools(registry: ToolRegistry, named: Iterable[tuple[str, str]]) -> None:
-    """Check that every tool that settings configure or name exists, as far as is known before servers answer, and log
-    those that have a fault of their own.
+    """Check that every tool in the settings exists, as far as is known before servers answer, and log the tools with
+    faults.
 
     Raises:
-        SettingsError: some do not; a sentence for each.
+        SettingsError: some do not exist; a sentence for each.
     """
     if not registry.runs:
-        return  # who runs them says so
+        return  # the servers' part reports it
     for name, why in registry.broken.items():
         log.error("the tool %s is off: %s", name, why)
     faults = [f"{name} cannot be used: {why}" for name, why in registry.faults.items()]
@@ -161,7 +162,7 @@ async def check_tools(registry: ToolRegistry, named: Iterable[tuple[str, str]]) 
 
 
 async def try_tools(registry: ToolRegistry, named: Iterable[tuple[str, str]]) -> None:
-    """Try the tools of which only a trial tells whether they work, and log those that settings call wrongly."""
+    """Try the tools that only a trial can check, and log those that settings name wrongly."""
     if not registry.runs:
         return
     await registry.prove()
@@ -170,11 +171,11 @@ async def try_tools(registry: ToolRegistry, named: Iterable[tuple[str, str]]) ->
 
 
 async def find_misnamed(registry: ToolRegistry, named: Iterable[tuple[str, str]], seconds: float) -> list[str]:
-    """A sentence for each name or pattern that is no tool's.
+    """Return a sentence for each name or pattern that matches no tool.
 
     Args:
-        named: settings and what they name.
-        seconds: how long servers are waited for, which bring tools of their own; 0: none is started for this.
+        named: settings and their names.
+        seconds: how long to wait for servers, which bring their own tools; 0: start none for this.
     """
     named = list(dict.fromkeys(named))
     if not named:
@@ -184,7 +185,7 @@ async def find_misnamed(registry: ToolRegistry, named: Iterable[tuple[str, str]]
     names = registry.known
     said = []
     for setting, pattern in named:
-        # What a server would offer that is not there now, nobody knows.
+        # The tools of a server that is not running are unknown.
         if any(fnmatchcase(name, pattern) for name in names) or registry.could_bring(pattern):
             continue
         near = difflib.get_close_matches(pattern.lower(), names, 1, 0.5)

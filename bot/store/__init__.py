@@ -1,9 +1,10 @@
-"""Every query of the project. One SQLite file holds what people wrote, what is being answered, and what is remembered.
+"""Every query of the project. One SQLite file stores people's messages, the answers in progress, and everything
+remembered.
 
     async with Store.open("sqlite:///data/parley.db", clock=SystemClock()) as store:
         turn = await store.intake.take_in(incoming)     # committed to the disk when this returns
 
-What was awaited is durable. Errors of SQLite reach nobody as such: what cannot be written or read is a `StoreError`.
+Whatever was awaited is durable. Errors of SQLite never get out as such: a failed read or write is a `StoreError`.
 """
 
 from __future__ import annotations

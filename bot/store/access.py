@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 CONSOLE = ""
-"""Who shows the code that makes the first owner."""
+"""The asker of the code that makes the first owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Pairing:
     """A code that was right."""
 
     asker: str
-    """The owner who asked for it; `CONSOLE`: the first start."""
+    """The owner who requested it; `CONSOLE`: the first start."""
     asked: MessageSent | None = None
-    """The message that asked for it."""
+    """The message that requested it."""
 
 
 class Access(Queries):
@@ -73,13 +73,13 @@ class Access(Queries):
     async def set_pairing(
         self, code_hash: str, expires_wall: float, asked: MessageSent | None = None, *, keep: bool = False
     ) -> bool:
-        """Make a pairing code valid until then, in place of an earlier one of who asked for it; None: the console.
+        """Make a pairing code valid until then, in place of an earlier one of the same asker; None: the console.
 
         Args:
-            keep: leave an earlier one that is valid still.
+            keep: keep an earlier one that is still valid.
 
         Returns:
-            False if an earlier one is left.
+            False if an earlier one is kept.
         """
         asker, message = (CONSOLE, None) if asked is None else (asked.sender.id, incoming_to_json(asked))
         changed = await self._writer.execute(
@@ -91,7 +91,7 @@ class Access(Queries):
         return changed > 0
 
     async def awaits_owner(self) -> bool:
-        """Return True while the code that the console showed can still be used."""
+        """Return True while the console's code can still be used."""
         row = await self._readers.fetch_row(
             "SELECT 1 FROM pairing WHERE asker = ? AND expires > ?", (CONSOLE, self._clock.wall())
         )
@@ -100,10 +100,10 @@ class Access(Queries):
     async def use_pairing(self, code_hash: str, person: str, admins: Collection[str] = frozenset()) -> Pairing | None:
         """Make the person an owner if the code is right, unused and in time; None if it is not.
 
-        After 20 wrong guesses a code is void. One that an owner asked for is worth nothing once they are none.
+        After 20 wrong guesses a code is void. A code requested by an owner is worthless once they are not an owner.
 
         Args:
-            admins: who may appoint owners without having that role.
+            admins: people who may appoint owners without having that role.
         """
         now = self._clock.wall()
 
@@ -116,7 +116,7 @@ class Access(Queries):
                 return used
             db.execute("UPDATE pairing SET wrong = wrong + 1")
             if db.execute("DELETE FROM pairing WHERE wrong >= ?", (_WRONG_CODES,)).rowcount:
-                _log.warning("a pairing code is void: it was guessed wrong too often")
+                _log.warning("a pairing code is void after too many wrong guesses")
             return None
 
         return await self._writer.run(work)
@@ -144,7 +144,8 @@ class Access(Queries):
 
 
 def take_code(db: Connection, code_hash: str) -> Pairing | None:
-    """Take a code out by its hash; None where there is none, or another process takes it out at the same time."""
+    """Remove a code by its hash and return it; None if there is none, or another process removes it at the same
+    time."""
     for asker, right in db.execute("SELECT asker, code_hash FROM pairing").fetchall():
         if hmac.compare_digest(right.encode(), code_hash.encode()):
             taken = "DELETE FROM pairing WHERE asker = ? AND code_hash = ? RETURNING asked"
@@ -166,7 +167,7 @@ def _is_owner(db: Connection, id: str) -> bool:
 
 
 def _message(asked: str | None) -> MessageSent | None:
-    """Read the message that asked for a code; one of a later version of the program is missing, the code is right."""
+    """Read the message that requested a code; None for a later version's message, although the code is right."""
     try:
         message = None if asked is None else incoming_from_json(asked)
     except ValueError:

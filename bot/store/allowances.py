@@ -1,7 +1,7 @@
 """How several processes share a platform's rate limits: each holds a part of a window's calls, all together the whole.
 
-A part is how many calls of one process may count in the window at once. So the sum holds at every moment, though nobody
-knows the others' calls: of a part that becomes smaller, what is used already is given up as it stops to count.
+A part is how many calls of one process may count in the window at once. So the sum holds at every moment, though no
+process knows the others' calls: when a part shrinks, its used calls are given up as they stop counting.
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ from bot.store.writer import Writer
 RENEWED_WITHIN = 3.0
 """Seconds after which a part that was not renewed is free: its process is dead, or sends nothing."""
 _SPARE = 10
-"""A process alone leaves the tenth part to whoever comes next, who would wait for it else. So many calls are counted of
-a dead process beyond those that are known: parts are exchanged several times a second."""
+"""A process alone leaves a tenth for the next one, which would otherwise wait for it. As many calls of a dead process
+are assumed beyond the known ones: parts are exchanged several times a second."""
 _COUNTED = " counted"
-"""Behind the name of a process: what of a long window stays its own when it dies."""
+"""Suffix of a process's name: its part of a long window that stays its own when it dies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a process wants of one window."""
+    """A process's demand for one window."""
 
     scope: str
     seconds: float
     calls: int
-    """How many the window allows."""
+    """How many calls the window allows."""
     used: int
-    """How many of this process's count in it, or are under way."""
+    """How many of this process's calls count in it, or are in flight."""
     demand: int
-    """Replies that draw on it here."""
+    """Replies that use it here."""
     closed_for: float = 0.0
-    """Seconds for which the platform refuses it, as far as this process was told."""
+    """Seconds for which the platform refuses it, as far as this process knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a process has of a window."""
+    """A process's part of a window."""
 
     scope: str
     seconds: float
     calls: int
-    """How many may count at once; of those that count already there may be more."""
+    """How many calls may count at once; more may be counting already."""
     closed_for: float
-    """Seconds for which the platform refuses it, as far as any other process was told."""
+    """Seconds for which the platform refuses it, as far as any other process knows."""
     free: int = 0
-    """How many calls do not count yet: those of them that others hold they give up within moments."""
+    """How many calls are not counting yet: those that others hold they give up soon."""
 
 
 class Allowances(Queries):
@@ -62,7 +62,7 @@ class Allowances(Queries):
         self._worker = worker
 
     async def exchange(self, wishes: Iterable[Wish]) -> list[Part]:
-        """Renew what this process holds by what it and the others wish for now; what it wishes for no more is given up.
+        """Renew this process's parts by its demand and the others'; parts that it no longer demands are given up.
 
         Returns:
             For each wish its part: all but a tenth for a process alone, else as the replies of each stand to those of
@@ -88,7 +88,7 @@ class Allowances(Queries):
         return {str(name).removesuffix(_COUNTED) for (name,) in rows}
 
     async def bury(self, worker: str) -> None:
-        """Free what a process had that is known to have died; its calls count for one more window.
+        """Free the parts of a process that is known to be dead; its calls count for one more window.
 
         Raises:
             StoreError: nothing was changed.
@@ -105,7 +105,7 @@ class Allowances(Queries):
         await self._writer.run(work)
 
     def _take(self, db: Session, wish: Wish, now: float) -> Part:
-        # Of calls that count nobody has a demand: those are in the row of replies.
+        # Counting calls have no demand: demand is in the row of replies.
         [(held, counted, demand, closed_until)] = db.execute(
             "SELECT coalesce(sum(calls), 0), coalesce(sum(CASE WHEN demand = 0 THEN calls ELSE 0 END), 0), "
             "coalesce(sum(demand), 0), coalesce(max(closed_until), 0.0) "
@@ -116,9 +116,9 @@ class Allowances(Queries):
         fair = wish.calls * wish.demand // (wish.demand + others) if others else wish.calls - wish.calls // _SPARE
         free = max(0, wish.calls - int(counted))
         part = max(0, min(max(1, fair), wish.calls - int(held))) if wish.demand else 0
-        kept = max(part, wish.used)  # what counts still is given up when it does not any more
-        # When this process dies, its calls count for a whole window, with those that nobody has heard of; what else it
-        # keeps, and its replies, hold nobody up for that long.
+        kept = max(part, wish.used)  # calls that still count are given up when they stop counting
+        # If this process dies, its calls count for a whole window, with those that nobody knows of; its other calls,
+        # and its replies, hold nobody up for that long.
         mine = min(kept, wish.used + wish.calls // _SPARE)
         self._hold(db, wish, self._worker + _COUNTED, mine, 0, now + max(RENEWED_WITHIN, wish.seconds))
         self._hold(db, wish, self._worker, kept - mine, wish.demand, now + RENEWED_WITHIN)

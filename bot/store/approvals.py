@@ -1,7 +1,7 @@
 """Calls that wait for a person's decision: one for each turn that asked, bound to the digest of its arguments.
 
-A decision is taken once, in the transaction that checks everything it depends on, and belongs to the press that took
-it: only the turn of that press runs the call.
+A decision is made once, in the transaction that checks everything it depends on, and belongs to the press that made it:
+only the turn of that press runs the call.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ from tools.contract.base import ToolCall
 from tools.contract.plaintext import read_stored, to_plain
 
 DECIDED: Final = "decided"
-"""What the id of a call begins with that a person decided about: under the model's own stands that it waits."""
+"""Prefix of the id of a decided call: under the model's own id the history says that it waits."""
 _WAITS = f"state = '{ApprovalState.WAITING}'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """A call that a person is asked about, as it stands now."""
+    """A call that a person is asked about, in its present state."""
 
     turn: int
     """The turn that asks."""
     chat: ChatId
     person: str
-    """Who asked the question."""
+    """The person who asked the question."""
     call: ToolCall
     digest: str
     tool: str
-    """The digest of the tool as it is declared when the question is asked."""
+    """The digest of the tool's declaration when the question is asked."""
     origin: str
-    """Whose words led to the call."""
+    """The origin of the words that led to the call."""
     language: str
     line: str
-    """The last line of what was asked, as long as nothing is decided."""
+    """The last line of the card while undecided."""
     expires_at: float
     """Wall-clock time."""
     state: ApprovalState = ApprovalState.WAITING
     press: int = 0
-    """The inbox row of the press that decided; 0: none did."""
+    """The inbox row of the press that decided; 0: none."""
 
     @property
     def mark(self) -> str:
-        """What the buttons hold of the digest."""
+        """The part of the digest in the buttons."""
         return self.digest[:MARK_CHARS]
 
     @property
@@ -64,22 +64,23 @@ class Approval:
 
 
 def digest_of(call: ToolCall) -> str:
-    """Return the SHA-256 of a call's name and arguments; the same for equal calls, however they were written."""
+    """Return the SHA-256 of a call's name and arguments; the same for equal calls, in whatever form they were
+    written."""
     text = json.dumps([call.name, call.arguments], sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Approvals(Queries):
-    """Stores what is asked, and what is decided."""
+    """Stores the questions and the decisions."""
 
     def __init__(self, writer: Writer, readers: Readers, clock: Clock, changed: asyncio.Event) -> None:
-        """`changed` is set when something is asked: its time may be over before that of others."""
+        """`changed` is set when a question is stored: it may expire before others."""
         super().__init__(writer, readers, clock)
         self._changed = changed
 
     async def open(self, asked: Approval) -> tuple[Approval, list[int]]:
-        """Store what a turn asks, unless it is stored, and return how it stands; with it the turns whose own question
-        to this person in this chat is withdrawn for it."""
+        """Store a turn's question, unless it is stored, and return its state; with the turns whose own question to this
+        person in this chat is withdrawn for it."""
         now = self._clock.wall()
         call, line = to_json([asked.call.id, asked.call.name, dict(asked.call.arguments)]), to_plain(asked.line)
 
@@ -90,7 +91,7 @@ class Approvals(Queries):
                 (call, asked.digest, asked.tool, asked.origin, asked.language, line, asked.expires_at, asked.turn),
             )
             stored = load_approval(db, asked.turn)
-            if stored is None:  # its chat was forgotten
+            if stored is None:  # its chat was deleted
                 return asked, []
             others = _waiting(db, stored.chat, stored.person, asked.turn)
             return stored, [turn for turn in others if _end(db, turn, ApprovalState.WITHDRAWN, now)]
@@ -100,14 +101,14 @@ class Approvals(Queries):
         return opened
 
     async def load(self, turn: int) -> Approval | None:
-        """Return what a turn asked; None if it asked nothing."""
+        """Return a turn's question; None if it asked nothing."""
         return await self._readers.read(lambda db: load_approval(db, turn))
 
     async def decide(self, turn: int, mark: str, press: int, *, allowed: bool) -> Approval | None:
-        """Take the decision of a press, if none was taken before and it is not too late; return how it stands.
+        """Record a press's decision, if there was none before and it is not too late; return the state.
 
         Args:
-            mark: what the button holds of the digest; nothing is decided for another one.
+            mark: the part of the digest in the button; nothing is decided for another one.
             press: the inbox row of the press.
         """
         now = self._clock.wall()
@@ -126,10 +127,11 @@ class Approvals(Queries):
         return await self._writer.run(work)
 
     async def expire(self, turn: int, ensure: Ensure) -> bool:
-        """End the waiting of a turn whose time is over; return whether it waited.
+        """End a turn's expired question; return whether it was waiting.
 
         Args:
-            ensure: has the turn's place served in the same transaction, so that its reply is shown again there.
+            ensure: requests the turn's place to be served in the same transaction, so that its reply is shown again
+                there.
         """
         now = self._clock.wall()
 
@@ -142,7 +144,7 @@ class Approvals(Queries):
         return await self._writer.run(work)
 
     async def withdraw(self, chat: ChatId | None, person: str = "") -> list[int]:
-        """End all waiting in a chat, or all of one person, there or everywhere; return the turns that asked."""
+        """Withdraw all questions in a chat, or of one person there or everywhere; return the turns that asked."""
         now = self._clock.wall()
 
         def work(db: Connection) -> list[int]:
@@ -152,7 +154,7 @@ class Approvals(Queries):
         return await self._writer.run(work)
 
     async def list_waiting(self) -> list[tuple[int, ChatId, float]]:
-        """Return the turns that wait for a decision, each with its chat and the wall-clock time of its end."""
+        """Return the turns that wait for a decision, each with its chat and the wall-clock time of its expiry."""
         rows = await self._readers.fetch_rows(
             f"SELECT a.turn, c.chat, a.expires_at FROM approvals a JOIN turns t ON t.id = a.turn "
             f"JOIN chats c ON c.id = t.chat WHERE a.{_WAITS} ORDER BY a.turn"
@@ -161,12 +163,12 @@ class Approvals(Queries):
 
 
 def withdraw_replaced(db: Connection, turn: int, now: float) -> None:
-    """End the waiting of a turn whose place another one takes."""
+    """Withdraw the question of a replaced turn."""
     _end(db, turn, ApprovalState.WITHDRAWN, now)
 
 
 def _end(db: Connection, turn: int, state: ApprovalState, now: float, press: int = 0) -> bool:
-    """Write down a decision, if there is none, and that what was asked is to be shown again with it."""
+    """Store a decision, if there is none, and that the reply must be shown again with it."""
     changed = db.execute(
         f"UPDATE approvals SET state = ?, press = ?, ended_at = ? WHERE turn = ? AND {_WAITS}",
         (state, press, now, turn),

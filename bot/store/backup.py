@@ -1,4 +1,4 @@
-"""Back up the database while it is in use, and put a backup in its place."""
+"""Back up the database while it is in use, and replace it with a backup."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from bot.store.schema import STEPS
 from bot.store.shape import check_shape
 
 _PATIENCE = 60.0
-"""Seconds that another program's lock is waited for."""
+"""Seconds to wait for another program's lock."""
 _CHATS = 2
 """The schema that brought chats and turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a whole database of ours holds."""
+    """The contents of a complete database of ours."""
 
     schema: int
     chats: int
     turns: int
     last_at: float
-    """When somebody asked last; 0 if nobody did."""
+    """When somebody last asked; 0 if nobody did."""
     unfinished: int
     """Questions that wait or were being answered."""
     bytes: int
@@ -46,9 +46,9 @@ class Contents:
 
 
 def back_up(path: Path, place: Path, *, overwrite: bool = False) -> Contents:
-    """Write all that the database at `path` holds now to `place`: one file, whole and checked, for its owner's eyes.
+    """Write the present database at `path` to `place`: one file, complete and checked, readable by its owner only.
 
-    A bot that runs goes on meanwhile. `place` is there at once and complete, or not at all.
+    A running bot continues meanwhile. `place` appears complete, or not at all.
 
     Raises:
         SettingsError: there is no database of ours, or `place` cannot be written so.
@@ -79,13 +79,13 @@ def back_up(path: Path, place: Path, *, overwrite: bool = False) -> Contents:
 
 
 def examine_backup(file: Path, path: Path) -> Contents:
-    """Return what a backup holds. It is read from beginning to end.
+    """Return the contents of a backup. It is read from beginning to end.
 
     Args:
         path: the database that it is to replace.
 
     Raises:
-        SettingsError: it is no whole database of ours, or `path` itself.
+        SettingsError: it is not a complete database of ours, or it is `path` itself.
         StoreError: it cannot be read now.
     """
     if not file.exists():
@@ -111,10 +111,10 @@ def examine_backup(file: Path, path: Path) -> Contents:
 
 @contextmanager
 def keep_bots_away(path: Path) -> Iterator[None]:
-    """Keep bots from the database at `path`, which need not be there, while it is replaced.
+    """Keep bots from the database at `path`, which need not exist, while it is replaced.
 
     Raises:
-        SettingsError: a bot runs on it, it is another program's file, or another user's.
+        SettingsError: a bot is using it, or it is another program's or another user's file.
     """
     if size_of(path) or not size_of(path_beside(path, "-wal")):  # a log whose database is lost is put aside, too
         refuse_foreign(path)
@@ -124,7 +124,7 @@ def keep_bots_away(path: Path) -> Iterator[None]:
     except OSError as error:
         raise SettingsError(f"The folder of the database {str(path)!r} cannot be used: {error.strerror}.") from error
     if os.name == "posix" and owner != os.geteuid():
-        # The bot could open neither the database nor the lock, if they became ours.
+        # If they became ours, the bot could open neither the database nor the lock.
         raise SettingsError(
             f"The database {str(path)!r} belongs to another user (id {owner}); restore it as that user, for example "
             f"with: sudo -u '#{owner}' parley restore …"
@@ -134,7 +134,7 @@ def keep_bots_away(path: Path) -> Iterator[None]:
 
 
 def look_at(path: Path) -> Contents | None:
-    """Return what the database holds; None where there is none.
+    """Return the contents of the database; None if there is none.
 
     Raises:
         SettingsError, StoreError: it cannot be read.
@@ -149,12 +149,12 @@ def look_at(path: Path) -> Contents | None:
 
 
 def put_back(file: Path, path: Path, clock: Clock) -> Path | None:
-    """Put what a backup holds in place of the database; return under which name what was there is kept.
+    """Replace the database with a backup; return the name under which the old one is kept.
 
-    To be called under `keep_bots_away`. Whatever happens, what was there is at its place or kept under that name.
+    Call it under `keep_bots_away`. Whatever happens, the old database is in its place or kept under that name.
 
     Raises:
-        StoreError: it cannot be written; the database is as it was.
+        StoreError: it cannot be written; the database is unchanged.
     """
     kept = free_name(path, "before-restore", clock)
     staged = path.with_name(f".{path.name}.restored")
@@ -178,7 +178,7 @@ def put_back(file: Path, path: Path, clock: Clock) -> Path | None:
 def _keep(path: Path, kept: Path) -> None:
     """Keep the database under another name, and if possible under its own, too, until that is replaced."""
     if _is_sound(path):
-        # What is in the log goes into the file. Of a damaged one both are kept as they are.
+        # The log is merged into the file. For a damaged database both are kept as they are.
         with closing(_connect(path, "rw")) as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     if path.exists() and not any(path_beside(path, suffix).exists() for suffix in COMPANIONS[1:]):
@@ -202,11 +202,11 @@ def _is_sound(path: Path) -> bool:
 
 @contextmanager
 def _open_to_read(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Connection]:
-    """Open a database to read it, and change nothing.
+    """Open a database for reading, and change nothing.
 
     Args:
-        at_rest: nobody writes to it. Beside a file without a log SQLite makes nothing then, so that it may lie where
-            nothing can be written.
+        at_rest: nobody writes to it. SQLite then creates nothing beside a file without a log, so the folder can be
+            read-only.
     """
     alone = at_rest and not any(path_beside(path, suffix).exists() for suffix in COMPANIONS[1:])
     db = _connect(path, "ro&immutable=1" if alone else "ro")
@@ -217,7 +217,7 @@ def _open_to_read(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Conn
             if database_error(error).fault is not Fault.READONLY:
                 raise
             db.close()
-            db = _connect(path, "rw")  # a journal is still to be played back
+            db = _connect(path, "rw")  # a journal must still be played back
         yield db
     finally:
         db.close()

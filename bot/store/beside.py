@@ -1,4 +1,4 @@
-"""The files beside a database: its logs, and what is kept of it under other names."""
+"""The files beside a database: its logs, and copies kept under other names."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from bot.contract import Clock
 
 COMPANIONS = ("", "-wal", "-shm", "-journal")
-"""What follows a database's name: the file itself, its write-ahead log, that one's index, and a rollback journal."""
+"""Suffixes of a database's name: the file itself, its write-ahead log, that log's index, and a rollback journal."""
 KEPT = ("damaged", "before-upgrade", "before-restore")
-"""Why a database is kept under another name; each is followed by the time."""
+"""Reasons for keeping a database under another name; each is followed by the time."""
 
 
 def path_beside(path: Path, suffix: str) -> Path:
@@ -22,7 +22,7 @@ def size_of(path: Path) -> int:
 
 
 def free_name(path: Path, why: str, clock: Clock) -> Path:
-    """Return a name beside the database under which nothing is kept yet: `parley.db.damaged-20270115T080000`."""
+    """Return a free name beside the database: `parley.db.damaged-20270115T080000`."""
     assert why in KEPT
     stamp = datetime.datetime.fromtimestamp(clock.wall(), datetime.UTC).strftime("%Y%m%dT%H%M%S")
     first = kept = path_beside(path, f".{why}-{stamp}")

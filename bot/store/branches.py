@@ -1,8 +1,8 @@
 """Branches of a chat's history: which earlier entries a turn continues.
 
-Entries are numbered as they are written, on whatever branch. A turn continues all of them before its own, unless
-`turns.continues` names an earlier one: what lies between is then on another branch. So a chat without branches costs
-nothing, and the way back from any entry is always the same one.
+Entries are numbered as they are written, on any branch. A turn continues all entries before its own, unless
+`turns.continues` names an earlier one: the entries in between are then on another branch. So a chat without branches
+costs nothing, and the way back from an entry is always the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CHAIN = """
         SELECT :turn UNION SELECT t.id FROM turns o JOIN chain ON chain.id = o.id JOIN turns t ON t.id = o.superseded_by
     )
 """
-"""A turn, and all that answered its question again."""
+"""A turn, and all turns that answered its question again."""
 NEWEST_BRANCHED = (
     "SELECT first_sequence, continues FROM turns WHERE chat = ? AND continues IS NOT NULL AND first_sequence <= ? "
     "ORDER BY first_sequence DESC LIMIT 1"
@@ -27,7 +27,7 @@ NEWEST_BRANCHED = (
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """The history up to one entry, without what lies on other branches."""
+    """The history up to one entry, without entries of other branches."""
 
     chat: int
     """The chat's key."""
@@ -36,7 +36,7 @@ class Branch:
     head: int
 
     def list_spans(self, db: Connection, after: int = 0) -> Iterator[tuple[int, int]]:
-        """Yield the ranges of entries behind `after`, the newest first: each from behind its first number to its
+        """Yield the ranges of entries after `after`, the newest first: each from behind its first number to its
         second."""
         low, head = max(self.since, after), self.head
         while head > low:
@@ -62,10 +62,10 @@ def find_shown_in(db: Connection, chat: str, message: str) -> int:
 
 
 def find_branch(db: Connection, chat: str, turn: int = 0) -> Branch | None:
-    """Return the history that a turn continues, also one that is not opened yet; None for an unknown chat.
+    """Return the history that a turn continues, even if it is not opened yet; None for an unknown chat.
 
     Args:
-        turn: 0: a question that replies to nothing.
+        turn: 0: a question that is not a reply.
     """
     row = db.execute("SELECT id, since_sequence, last_sequence FROM chats WHERE chat = ?", (chat,)).fetchone()
     if row is None:
@@ -77,10 +77,10 @@ def find_branch(db: Connection, chat: str, turn: int = 0) -> Branch | None:
 
 
 def place_turn(db: Connection, turn: int, old: int = 0) -> None:
-    """Store what an open turn continues: the answer that its question replies to, else the newest.
+    """Store what an open turn continues: the answer that its question replies to, otherwise the newest.
 
     Args:
-        old: the turn in whose place it is done. Where the newest answer is on another branch, it stays on its own.
+        old: the turn that it replaces. If the newest answer is on another branch, it stays on its own.
     """
     for key, since, last in db.execute(
         "SELECT c.id, c.since_sequence, c.last_sequence FROM turns t JOIN chats c ON c.id = t.chat WHERE t.id = ?",
@@ -91,7 +91,7 @@ def place_turn(db: Connection, turn: int, old: int = 0) -> None:
 
 
 def leave_out(db: Connection, chat: int, turn: int, first: int | None, last: int | None) -> None:
-    """Let what continues a turn continue what came before it, because its entries are being removed."""
+    """Let the turns that continue a turn continue what came before it, because its entries are being removed."""
     row = db.execute("SELECT continues FROM turns WHERE id = ?", (turn,)).fetchone()
     if first is None or row is None or row[0] is None:
         return
@@ -106,12 +106,12 @@ def leave_out(db: Connection, chat: int, turn: int, first: int | None, last: int
 
 
 def find_newest_answer(db: Connection, turn: int) -> int:
-    """Return the turn that answered the question of `turn` last: itself, or the last that replaced it."""
+    """Return the turn that last answered the question of `turn`: itself, or the last that replaced it."""
     return int(db.execute(f"{CHAIN} SELECT max(id) FROM chain", {"turn": turn}).fetchone()[0])
 
 
 def _find_point(db: Connection, chat: int, since: int, last: int, turn: int, old: int) -> int | None:
-    """Return the last entry that a turn continues; None: the last of all."""
+    """Return the last entry that a turn continues; None: the very last."""
     newest = db.execute(
         "SELECT sequence FROM history WHERE chat = ? AND sequence > ? AND superseded = 0 "
         "ORDER BY sequence DESC LIMIT 1",
@@ -126,13 +126,13 @@ def _find_point(db: Connection, chat: int, since: int, last: int, turn: int, old
         point = int(newest[0])
     if point < newest[0]:
         return point
-    # Behind it there is nothing that counts, unless the way back from there leads elsewhere.
+    # Nothing after it counts, unless the way back from there leads elsewhere.
     branched = db.execute(NEWEST_BRANCHED, (chat, last)).fetchone()
     return point if branched is not None and branched[0] > point else None
 
 
 def _find_answer(db: Connection, chat: int, since: int, turn: int) -> int | None:
-    """Return the last entry of the answer that a question replies to; None where it replies to none that is told."""
+    """Return the last entry of the answer that a question replies to; None if that answer is not in the history."""
     shown = db.execute(
         "WITH said (message) AS (SELECT replies_to FROM inbox "
         "WHERE id = coalesce((SELECT question FROM turns WHERE id = ?), ?) AND replies_to <> '') "
@@ -143,7 +143,7 @@ def _find_answer(db: Connection, chat: int, since: int, turn: int) -> int | None
     ).fetchone()
     if shown is None:
         return None
-    # Of an answer that was made anew, the history has what took its place.
+    # For a regenerated answer, the history has its replacement.
     row = db.execute(
         "SELECT last_sequence FROM turns WHERE id = ? AND chat = ? AND superseded_by IS NULL AND last_sequence > ?",
         (find_newest_answer(db, shown[0]), chat, since),
@@ -152,7 +152,7 @@ def _find_answer(db: Connection, chat: int, since: int, turn: int) -> int | None
 
 
 def _find_former(db: Connection, newest: Branch, old: int) -> int | None:
-    """Return what the turn `old` continued, where what was answered after it is on another branch."""
+    """Return what the turn `old` continued, if the later answers are on another branch."""
     row = db.execute("SELECT first_sequence, continues FROM turns WHERE id = ?", (old,)).fetchone()
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""Copy a database whole: consistent while others write, checked, and never half a file under its name."""
+"""Copy a database completely: consistent while others write, checked, and never half a file under its name."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 _LEFT = 86_400.0
-"""Seconds after which an unfinished copy is surely nobody's: its process was killed."""
+"""Seconds after which an unfinished copy is certainly abandoned: its process was killed."""
 
 
 def write_copy(db: sqlite3.Connection, place: Path, *, overwrite: bool = False) -> None:
-    """Write what the database holds now into a file that only its owner can read.
+    """Write the present database into a file that only its owner can read.
 
-    Nothing that was deleted is in it. Other connections may read and write meanwhile.
+    It contains nothing that was deleted. Other connections may read and write meanwhile.
 
     Raises:
         FileExistsError: `place` exists, and may not be overwritten.
-        OSError, sqlite3.Error: it cannot be written; nothing is left of it.
-        sqlite3.DatabaseError: the database is damaged, or what arrived on the disk is.
+        OSError, sqlite3.Error: it cannot be written; no part of it is left.
+        sqlite3.DatabaseError: the database or the written copy is damaged.
     """
     if not overwrite and os.path.lexists(place):
         raise FileExistsError(place)
@@ -45,7 +45,7 @@ def write_copy(db: sqlite3.Connection, place: Path, *, overwrite: bool = False) 
 
 
 def _sweep(place: Path) -> None:
-    """Delete what killed processes left of copies to this place: it holds conversations, and takes up the disk."""
+    """Delete unfinished copies of killed processes at this place: they contain conversations, and take up the disk."""
     with suppress(OSError):
         for left in place.parent.glob(f".{glob.escape(place.name)}.*.partial*"):
             if time.time() - left.stat().st_mtime > _LEFT:
@@ -53,7 +53,7 @@ def _sweep(place: Path) -> None:
 
 
 def _put(written: Path, place: Path, *, overwrite: bool) -> None:
-    """Give the file its name, in one step; without `overwrite` never another file's."""
+    """Give the file its name, in one step; without `overwrite` never replacing another file."""
     if overwrite:
         written.replace(place)
     else:
@@ -69,7 +69,7 @@ def _put(written: Path, place: Path, *, overwrite: bool) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the names in a folder on the disk, where the system can."""
+    """Flush the names in a folder to the disk, if the system can."""
     with suppress(OSError):
         opened = os.open(folder, os.O_RDONLY)
         try:

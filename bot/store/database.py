@@ -1,7 +1,7 @@
-"""A SQLite connection on a thread of its own, which does in one trip what belongs together.
+"""A SQLite connection on its own thread, which does in one trip what belongs together.
 
-The trip to a thread and back costs more than most statements, so it is made for a function and not for a statement.
-aiosqlite has no public call for that: its private ones are used here and nowhere else.
+The trip to a thread and back costs more than most statements, so it is made once for a function and not for each
+statement. aiosqlite has no public call for that: its private ones are used here and nowhere else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 _ROWS_A_STEP = 64
 """aiosqlite's own default, for cursors that are read step by step."""
 _VACUUM_PAGES = 64
-"""Pages given back to the disk in one step."""
+"""Pages returned to the disk in one step."""
 _FAULTS = {
     sqlite3.SQLITE_BUSY: Fault.LOCKED,
     sqlite3.SQLITE_LOCKED: Fault.LOCKED,
@@ -34,7 +34,7 @@ _FAULTS = {
     sqlite3.SQLITE_NOTADB: Fault.CORRUPT,
 }
 _CHANGED = ("no such table", "no such column", "no such index")
-"""How SQLite begins what it says of a statement about something that is not there; it has no code for it."""
+"""The beginnings of SQLite's messages about missing objects; it has no code for them."""
 
 
 def database_error(error: sqlite3.Error) -> DatabaseError:
@@ -62,7 +62,7 @@ class SqliteConnection(sqlite3.Connection):
         return database_error(error) if isinstance(error, sqlite3.Error) else error
 
     def one_by_one(self) -> None:
-        """Do nothing: SQLite's transactions that may write are one by one."""
+        """Do nothing: SQLite runs writing transactions one by one."""
 
     def last_id(self, table: str) -> int:
         row = self.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
@@ -78,7 +78,7 @@ class SqliteConnection(sqlite3.Connection):
         return int(left)
 
     def wipe_log(self) -> bool:
-        """Put the write-ahead log into the file and empty it; False while somebody reads what was there before.
+        """Merge the write-ahead log into the file and empty it; return False while somebody reads an older state.
 
         SQLite would wait for them as long as for a lock, and nobody could write meanwhile.
         """
@@ -105,11 +105,11 @@ class Database:
         await self.close()
 
     async def run_together(self, work: Callable[[SqliteConnection], T]) -> T:
-        """Run `work` on the connection's thread and return what it returned; it raises what `work` raises, errors of
-        SQLite's as `DatabaseError`.
+        """Run `work` on the connection's thread and return its result; it raises what `work` raises, SQLite's errors as
+        `DatabaseError`.
 
-        `work` keeps to the connection it is given: nothing of SQLite's may leave the thread, a cursor neither.
-        Cancelled, it is done all the same.
+        `work` keeps to the connection it is given: no object of SQLite may leave the thread, not even a cursor. A
+        cancelled call is completed.
         """
         try:
             done: T = await self._db._execute(work, self._db._conn)  # type: ignore[no-untyped-call]  # it has no types
@@ -118,7 +118,7 @@ class Database:
         return done
 
     async def close(self) -> None:
-        """Close the connection behind the work under way, and end its thread; closing twice is no error."""
+        """Close the connection after the present work, and end its thread; closing twice is not an error."""
         if not self._closed:
             self._closed = True
             try:
@@ -128,7 +128,7 @@ class Database:
 
 
 async def open_database(place: Path | str, *, uri: bool = False, timeout: float) -> Database:
-    """Open a connection that commits when it is told to, and waits `timeout` seconds for a lock.
+    """Open a connection that commits on request, and waits `timeout` seconds for a lock.
 
     Raises:
         DatabaseError: it cannot be opened.

@@ -13,7 +13,7 @@ from bot.store.sql import Connection
 from tools.contract.plaintext import read_stored, to_plain
 
 _AT_ONCE = 50
-"""Turns read in one go: no connection is held while whoever exports writes them down."""
+"""Turns read at a time: no connection is held while the caller writes them."""
 _TURNS = """
     FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question
     WHERE c.chat = :chat AND t.id > :after AND t.id < :before AND (:person = '' OR t.person = :person)
@@ -28,12 +28,12 @@ class Extent:
 
     chat: ChatId
     person: str = ""
-    """Only what this person asked; empty: everybody."""
+    """Only this person's questions; empty: everybody's."""
     before: int = _LAST
     """Only turns before this one."""
     newest_first: bool = False
     whole: bool = True
-    """With what the model was told, and with the turns of earlier exports."""
+    """Include what the model got, and the turns of earlier exports."""
 
 
 async def export_chat(readers: Readers, extent: Extent) -> AsyncIterator[dict[str, Any]]:

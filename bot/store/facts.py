@@ -24,7 +24,7 @@ _LIMIT = 100
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-"""Scripts that put no space between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
+"""Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _RUN = re.compile(f"[{_UNSPACED}]+|[^\\W{_UNSPACED}]+")
 
@@ -36,18 +36,17 @@ class Fact:
     id: int
     text: str
     origin: str
-    """Whose words led to it."""
+    """The origin of the words that led to it."""
 
 
 class StoredFacts(Queries):
     """Facts of all owners."""
 
     async def remember(self, owner: str, text: str, origin: str = OURS) -> int:
-        """Keep a fact and return its id; one that is kept already keeps its id, and words from outside take nothing
-        from it.
+        """Store a fact and return its id; a known fact keeps its id, and words from outside take nothing from it.
 
         Args:
-            origin: whose words led to it.
+            origin: the origin of the words that led to it.
 
         Raises:
             ToolError: it is empty or too long, or the owner has too many.
@@ -106,7 +105,7 @@ class StoredFacts(Queries):
         return [Fact(*row) for row in rows]
 
     async def forget(self, owners: tuple[str, ...], fact: int) -> bool:
-        """Delete a fact of one of these owners; False where they have none of this id."""
+        """Delete a fact of one of these owners; return False if they have none with this id."""
         if not owners:
             return False
         marks = ", ".join("?" * len(owners))
@@ -114,8 +113,8 @@ class StoredFacts(Queries):
 
 
 def _best(kept: Iterable[tuple[int, str, str]], wanted: str, limit: int) -> list[tuple[int, str, str]]:
-    """Search some owners' facts in an index made for the purpose: one kept of everybody's would be read whole, each
-    word of it and its rank, for every search, and would hold the words a second time, to be forgotten there, too."""
+    """Search some owners' facts in a temporary index: a permanent one of everybody's facts would be read completely for
+    every search, and would store the words a second time, to be deleted there, too."""
     with closing(connect(":memory:", isolation_level=None)) as index:
         index.execute(
             "CREATE VIRTUAL TABLE facts USING fts5 "
@@ -140,7 +139,7 @@ def split_words(text: str) -> str:
 def match_expression(query: str) -> str:
     """Return an FTS5 expression for facts that share words with the query; empty if it has no words.
 
-    A run of a script without spaces is looked up by its pairs of neighbours, because nobody knows where its words end.
+    A run of a script without spaces is searched by its pairs of neighbours, because its word borders are unknown.
     """
     terms: dict[str, None] = {}
     for run in _RUN.findall(query):

@@ -1,4 +1,4 @@
-"""Errors of a database, classified by what helps, each with a sentence for the operator."""
+"""Errors of a database, classified by their remedy, each with a sentence for the operator."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ class Fault(enum.Enum):
 
 
 class DatabaseError(Exception):
-    """What a database said, with why; the text is the database's own."""
+    """A database's error message with its class."""
 
     def __init__(self, fault: Fault, said: str, name: str = "", *, sentence: str = "") -> None:
         """
         Args:
             name: the database's own name of it.
-            sentence: for the operator, where the fault's own is not right for this database.
+            sentence: for the operator, if the fault's own does not suit this database.
         """
         super().__init__(said)
         self.fault = fault
         self.name = name
         self.sentence = sentence or fault.value
         self.again = False
-        """Surely nothing was written, and it may go well the next time."""
+        """Certainly nothing was written, and a retry may succeed."""
         self.landed: Callable[[Connection], bool | None] | None = None
-        """Set if the answer to a commit was lost: asks over another connection whether it was made all the same, and is
-        given None while that is not decided."""
+        """Set if the answer to a commit was lost: checks over another connection whether it was made, and gets None
+        while that is undecided."""
 
 
 class FileMovedError(DatabaseError):
@@ -67,8 +67,8 @@ def store_error(error: DatabaseError) -> StoreError:
 
 
 def settle(done: asyncio.Future[Any], outcome: Any) -> None:
-    """Resolve a future with a result or an error, those of the database translated."""
-    if done.done():  # whoever waited was cancelled meanwhile
+    """Resolve a future with a result or an error; database errors are translated."""
+    if done.done():  # the waiting caller was cancelled meanwhile
         return
     match outcome:
         case DatabaseError():

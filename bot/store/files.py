@@ -16,11 +16,11 @@ from tools.contract.base import ProducedFile, ToolError
 from tools.contract.plaintext import to_plain
 
 FILE_BYTES = 16 * 1024 * 1024
-"""The longest file that is kept."""
+"""The largest file that is stored."""
 SCOPE_BYTES = 64 * 1024 * 1024
-"""Files of one scope together; the oldest give way."""
+"""All files of one scope; the oldest are dropped."""
 _STEP_BYTES = 1 << 20
-"""Bytes of files removed in one transaction, but for a single file that is larger."""
+"""Bytes of files removed in one transaction, except for a single larger file."""
 
 
 class StoredFiles(Queries):
@@ -59,7 +59,7 @@ class StoredFiles(Queries):
     async def save_attachment(
         self, turn: int, number: int, file: int, *, ref: MessageRef | None, state: PageState, nonce: str
     ) -> None:
-        """Store how far the delivery of a file has come."""
+        """Store the state of a file's delivery."""
         await self._writer.execute(
             "INSERT INTO attachments (turn, number, file, message, form, state, nonce) "
             "SELECT id, ?, ?, ?, ?, ?, ? FROM turns WHERE id = ? ON CONFLICT (turn, number) DO UPDATE SET "
@@ -73,7 +73,7 @@ class StoredFiles(Queries):
         return await self._readers.read(lambda db: attachments_of(db, turn))
 
     async def prune(self, seconds: float) -> int:
-        """Remove files unused for that long, a few at a time, and content that no file refers to.
+        """Remove files unused for that long, a few at a time, and unreferenced content.
 
         Returns:
             How many files were removed.
@@ -93,7 +93,7 @@ class StoredFiles(Queries):
         count = 0
         while removed := await self._writer.run(work):
             count += removed
-        # An earlier version that died while it forgot a chat left content behind.
+        # An earlier version that died while deleting a chat left content behind.
         for (digest,) in await self._readers.fetch_rows(
             "SELECT digest FROM blobs WHERE NOT EXISTS (SELECT 1 FROM files WHERE files.digest = blobs.digest)"
         ):
@@ -105,7 +105,7 @@ _REMOVE_CONTENT = "DELETE FROM blobs WHERE digest = ? AND NOT EXISTS (SELECT 1 F
 
 
 def keep_file(db: Connection, scope: str, file: ProducedFile, now: float) -> int:
-    """Insert a file, unless it is the newest of its name already; known content is not written again."""
+    """Insert a file, unless it is already the newest of its name; known content is not written again."""
     digest = hashlib.sha256(file.content).digest()
     name, media_type, size = to_plain(file.name), to_plain(file.media_type), len(file.content)
     newest = db.execute(
@@ -134,7 +134,7 @@ def keep_file(db: Connection, scope: str, file: ProducedFile, now: float) -> int
 
 
 def keep_files(db: Connection, turn: int, files: Iterable[ProducedFile], now: float) -> list[int]:
-    """Store what a turn made in its chat's scope, and return the ids, without what is too long to be kept (0)."""
+    """Store a turn's files in its chat's scope, and return the ids; 0 for those that are too large."""
     rows = db.execute("SELECT c.chat FROM turns t JOIN chats c ON c.id = t.chat WHERE t.id = ?", (turn,)).fetchall()
     return [
         keep_file(db, scope, file, now) if len(file.content) <= FILE_BYTES else 0 for (scope,) in rows for file in files
@@ -142,14 +142,14 @@ def keep_files(db: Connection, turn: int, files: Iterable[ProducedFile], now: fl
 
 
 def keep_pictures(db: Connection, turn: int, entry: AssistantEntry, now: float) -> AssistantEntry:
-    """Store the pictures that a model made in a pass, and return the pass with those that are kept."""
+    """Store the pictures that a model made in a pass, and return the pass with the stored ones."""
     files = (ProducedFile(one.name, one.media_type, one.content) for one in entry.pictures)
     kept = zip(entry.pictures, keep_files(db, turn, files, now), strict=False)
     return replace(entry, pictures=tuple(replace(one, stored=id) for one, id in kept if id))
 
 
 def load_pictures(db: Connection, entry: AssistantEntry) -> AssistantEntry:
-    """Return a stored pass with what is in its pictures, as far as they are still stored."""
+    """Load a stored pass with the content of its pictures, as far as that is still stored."""
     ids = ",".join(str(one.stored) for one in entry.pictures)
     rows = db.execute(f"SELECT f.id, b.content FROM files f JOIN blobs b ON b.digest = f.digest WHERE f.id IN ({ids})")
     contents = dict(rows.fetchall())

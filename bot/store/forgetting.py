@@ -15,7 +15,7 @@ _STEP = 500
 _FILES = 4
 """Files deleted in one transaction: each may be 16 MiB."""
 _PATIENCE = 5.0
-"""Seconds a wish waits for others that read what is in the write-ahead log."""
+"""Seconds to wait for others that read from the write-ahead log."""
 _RETRY = 0.1
 
 _log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 async def forget_chat(writer: Writer, readers: Readers, clock: Clock, chat: ChatId, last: int | None = None) -> int:
     """Delete everything of a chat; see `History.forget`.
 
-    The inbox rows go last: a process killed half-way finds its `/forget` there and does it again.
+    The inbox rows go last: if the process is killed half-way, the next one finds its `/forget` there and repeats it.
     """
     key = str(chat)
     if last is None:
@@ -59,8 +59,8 @@ async def forget_chat(writer: Writer, readers: Readers, clock: Clock, chat: Chat
 async def wipe(writer: Writer, clock: Clock) -> None:
     """Overwrite deleted data everywhere in the database files.
 
-    While another program reads what was there before, it stays there; after some seconds that is said, and it is left
-    to `wipe_traces`.
+    While another program reads an older state, the data stays there; after some seconds that is logged and left to
+    `wipe_traces`.
     """
     await give_back(writer)
     writer.traces = True
@@ -68,8 +68,8 @@ async def wipe(writer: Writer, clock: Clock) -> None:
     while not await wipe_traces(writer):
         if clock.monotonic() >= until:
             _log.warning(
-                "what was just deleted is still in the files of the database, because another program reads it "
-                "(a backup, a shell?); it is wiped as soon as that program lets go"
+                "deleted data is still in the database's files, because another program is reading them "
+                "(a backup, a shell?); it is overwritten as soon as that program is done"
             )
             writer.traces_told = True
             return
@@ -77,12 +77,13 @@ async def wipe(writer: Writer, clock: Clock) -> None:
 
 
 async def wipe_traces(writer: Writer) -> bool:
-    """Wipe what was deleted and may still be in the write-ahead log, without waiting for anybody; True if all is."""
+    """Overwrite deleted data that may still be in the write-ahead log, without waiting for anybody; return True if all
+    is gone."""
     if writer.traces and await writer.run_apart(lambda db: db.wipe_log()):
         writer.traces = False
         if writer.traces_told:
             writer.traces_told = False
-            _log.warning("what was deleted is wiped from the files of the database now")
+            _log.warning("the deleted data is now overwritten in the database's files")
     return not writer.traces
 
 
@@ -110,7 +111,7 @@ def _delete_inbox(db: Connection, key: str, id: int, last: int) -> int:
     done = db.execute(f"DELETE FROM inbox WHERE id IN ({rows})", (key, last, _STEP))
     if done.rowcount == _STEP:
         return done.rowcount
-    # What was asked since then is answered in the same chat.
+    # Questions since then are answered in the same chat.
     if not db.execute("SELECT 1 FROM turns WHERE chat = ? LIMIT 1", (id,)).fetchall():
         while _delete_history(db, id):
             pass

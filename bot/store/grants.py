@@ -1,4 +1,5 @@
-"""What accounts of a platform granted an app that they installed; sealed by the adapter, which alone can read it."""
+"""What accounts of a platform granted an app when they installed it; encrypted by the adapter, which alone can read
+it."""
 
 from __future__ import annotations
 

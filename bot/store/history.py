@@ -1,4 +1,4 @@
-"""The history of chats as the model is told it, the list of chats, and `/new` and `/forget`."""
+"""The history of chats as the model reads it, the list of chats, and `/new` and `/forget`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.store.sql import Connection
 from tools.contract.plaintext import to_plain
 
 _ASIDE = 2048
-"""Characters from which a body lies in its own table, so that the rows of a chat stay close together."""
+"""Characters from which a body is stored in a separate table, so that the rows of a chat stay close together."""
 
 _ROWS = """
     SELECT h.sequence, h.turn, coalesce(h.body, b.body), h.tokens, h.at
@@ -32,15 +32,15 @@ class History(Queries):
     """The entries of every chat, newest last."""
 
     async def list_entries(self, chat: ChatId, *, turn: int = 0, limit: int = 400, after: int = 0) -> list[HistoryRow]:
-        """The newest `limit` entries since the last `/new`, in order, without answers that were replaced and without
-        other branches than the newest answer's.
+        """Return the newest `limit` entries since the last `/new`, in order, without replaced answers and without
+        branches other than the newest answer's.
 
-        They begin with a whole turn; only where one turn alone is longer than `limit` with a part of it, and even
-        then never between a call and its result.
+        They begin with a whole turn; if one turn alone is longer than `limit`, with a part of it, but never between a
+        call and its result.
 
         Args:
-            turn: those that it continues; 0: a question that replies to nothing.
-            after: only those behind this sequence, up to which a summary stands in their place.
+            turn: the turn that continues them; 0: a question that is not a reply.
+            after: only entries after this sequence, which a summary replaces up to there.
         """
         return await self._readers.read(lambda db: _newest(db, find_branch(db, str(chat), turn), limit, after))
 
@@ -48,12 +48,12 @@ class History(Queries):
         """Return the summary of older entries, and the newer entries as `list_entries` does.
 
         Args:
-            turn: what it continues is returned, also where it is not opened yet; 0: a question that replies to nothing.
+            turn: load what it continues, even if it is not opened yet; 0: a question that is not a reply.
         """
 
         def read(db: Connection) -> tuple[Summary | None, list[HistoryRow]]:
             branch = find_branch(db, str(chat), turn)
-            # The summary first: one that is made meanwhile stands for turns that are read as well, which loses nothing.
+            # The summary first: one made meanwhile covers turns that are read as well, which loses nothing.
             summary = _summary(db, branch)
             return summary, _newest(db, branch, limit, summary.upto if summary else 0)
 
@@ -63,7 +63,7 @@ class History(Queries):
         """Return the oldest entries after a sequence on the newest answer's branch, in whole turns, and whether there
         are more than `limit`.
 
-        One turn that is longer than `limit` alone comes as a part of it.
+        A single turn that is longer than `limit` is returned in part.
         """
         rows = await self._readers.read(lambda db: _oldest(db, str(chat), after, limit + 1))
         more = len(rows) > limit
@@ -73,7 +73,7 @@ class History(Queries):
         return _read(rows), more
 
     async def begin_anew(self, chat: ChatId) -> None:
-        """Start a new conversation: earlier entries stay stored and are not told to the model again."""
+        """Start a new conversation: earlier entries stay stored, and the model does not get them again."""
         await self._writer.execute(
             "UPDATE chats SET since_sequence = last_sequence, summary = NULL, summary_upto = 0, "
             "since_turn = coalesce((SELECT max(id) FROM turns WHERE turns.chat = chats.id AND ended_at IS NOT NULL), 0)"
@@ -82,11 +82,11 @@ class History(Queries):
         )
 
     async def begin_anew_for(self, chat: ChatId, person: str, by: int) -> None:
-        """Begin anew for one person of a chat: what that person asked, and the answers, are kept, and not given to the
-        model again. A summary that was made from any of it goes; it is made afresh from the others' turns.
+        """Start anew for one person of a chat: this person's questions and their answers stay stored, and the model
+        does not get them again. A summary made from any of them is deleted, and made again from the others' turns.
 
         Args:
-            by: the inbox row of the wish, which stands in the place of those turns.
+            by: the inbox row of the command, which replaces those turns.
         """
 
         def work(db: Connection) -> None:
@@ -113,19 +113,19 @@ class History(Queries):
         return await self._readers.read(lambda db: _summary(db, find_branch(db, str(chat))))
 
     async def get_summary_end(self, chat: ChatId) -> int:
-        """Return up to where the summary of a chat stands, on whatever branch; 0 without one."""
+        """Return the sequence up to which a chat's summary goes, on any branch; 0 without one."""
         row = await self._readers.fetch_row("SELECT summary_upto FROM chats WHERE chat = ?", (str(chat),))
         return 0 if row is None else int(row[0])
 
     async def set_summary(
         self, chat: ChatId, text: str, upto_sequence: int, origin: str = OUTSIDE, *, first: int, after: int
     ) -> None:
-        """Keep a summary of everything up to an entry; it is dropped where something of that is gone meanwhile, by
-        `/new`, `/forget` or its age.
+        """Store a summary of everything up to an entry; it is dropped if some of that is gone meanwhile, by `/new`,
+        `/forget` or its age.
 
         Args:
             first: the first entry that it was made from.
-            after: up to where the summary stood that it takes the place of; 0 without one.
+            after: the end of the summary that it replaces; 0 without one.
         """
         await self._writer.execute(
             "UPDATE chats SET summary = ?, summary_upto = ?, summary_origin = ? WHERE chat = ? "
@@ -147,11 +147,11 @@ class History(Queries):
         """Delete everything about a chat for good and return how many turns that were.
 
         Args:
-            last: the inbox row of the wish: what was asked after it stays and is answered. None: up to the newest.
+            last: the inbox row of the command: later questions stay and are answered. None: up to the newest.
 
-        Overwritten in the file and gone from the write-ahead log when this returns, or, where another program reads the
-        database, soon after that lets go (`Store.wipe_traces`). The chat's running turn, if it has one, writes nothing
-        more. Only delivery keys stay, which hold no text.
+        The data is overwritten in the file and gone from the write-ahead log when this returns, or, if another program
+        reads the database, soon after that (`Store.wipe_traces`). A running turn of the chat writes nothing more. Only
+        delivery keys stay, which contain no text.
         """
         return await forget_chat(self._writer, self._readers, self._clock, chat, last)
 
@@ -178,7 +178,7 @@ class History(Queries):
 
 
 def _summary(db: Connection, branch: Branch | None) -> Summary | None:
-    """Return the summary of a chat, if all that it was made from is on the branch."""
+    """Return the summary of a chat, if everything that it was made from is on the branch."""
     if branch is None:
         return None
     row = db.execute(

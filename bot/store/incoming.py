@@ -55,11 +55,11 @@ def incoming_to_json(incoming: Incoming) -> str:
 
 
 def columns_of(incoming: Incoming) -> tuple[str | int | None, ...]:
-    """Return a delivery as the inbox keeps it: `incoming`, and what queries look for in it in columns of their own:
-    `message`, `sender`, `name`, `command`, `grouped`, `replies_to`, `replaces`."""
+    """Return a delivery in the inbox's columns: `incoming`, and the columns for queries: `message`, `sender`, `name`,
+    `command`, `grouped`, `replies_to`, `replaces`."""
     return (
         incoming_to_json(incoming),
-        # By this one a change of a person's message is recognised.
+        # It identifies the message in a later change.
         (to_plain(incoming.message_id) or None) if isinstance(incoming, MessageSent) else None,
         to_plain(incoming.sender.id),
         to_plain(incoming.sender.name),
@@ -92,7 +92,7 @@ def incoming_from_json(text: str) -> Incoming:
     """Read what `incoming_to_json` wrote.
 
     Raises:
-        ValueError: it is no such text, or was written by a later version of the program.
+        ValueError: it is not such a text, or was written by a later version of the program.
     """
     try:
         value: dict[str, Any] = read_stored(text)

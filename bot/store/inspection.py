@@ -28,19 +28,19 @@ class Inspection:
 
     bytes: int
     wal_bytes: int
-    """What waits in the write-ahead log."""
+    """The bytes in the write-ahead log."""
     journal: str
     writable: bool
     damage: str
-    """What is wrong with it; empty when nothing was found."""
+    """The damage that was found; empty if none."""
     unfinished: Mapping[str, int]
     """Platform → how many deliveries wait or are being answered there."""
     schema: int = 0
     """Its version; 0 when it is empty or damaged."""
     kept_bytes: int = 0
-    """What is kept of it under other names."""
+    """The bytes of copies kept under other names."""
     prompt: int = 0
-    """The tokens that a usual question told the model; 0: none was answered yet."""
+    """The tokens of a usual question's prompt; 0: no question was answered yet."""
 
     @property
     def older(self) -> bool:
@@ -49,7 +49,7 @@ class Inspection:
 
 
 async def inspect(path: Path, clock: Clock) -> Inspection | None:
-    """Inspect the database at `path`; None if there is none yet and the start makes it.
+    """Inspect the database at `path`; return None if it does not exist yet and the start creates it.
 
     Raises:
         SettingsError: it cannot be opened, belongs to another program or to a later version of this one.

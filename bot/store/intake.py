@@ -15,15 +15,16 @@ from bot.store.sql import Connection, Row
 from bot.store.states import INBOX_ENDS, UNFINISHED, InboxState
 
 Claim: TypeAlias = Callable[[Connection], bool]
-"""Takes the source of a delivery away in the transaction that stores it; False: it is gone, and nothing is stored."""
+"""Removes the source of a delivery in the transaction that stores it; returns False if it is gone, and nothing is
+stored."""
 Ensure: TypeAlias = Callable[[Connection, str, int], object]
 """See `bot.intake.Ownership.ensure`."""
 KEEP_SECONDS = 10 * 86_400.0
-"""How long delivery keys stay: 7 days are promised, and the clock may be wrong by a day or two."""
+"""How long delivery keys are kept: 7 days are promised, and the clock may be wrong by a day or two."""
 _STEP = 500
-"""Rows removed in one transaction, so that no message waits behind a cleaning."""
+"""Rows removed in one transaction, so that no message waits for the cleaning."""
 _AT_ONCE = 100
-"""Rows of a place that are read at once."""
+"""Rows of a place that are read at a time."""
 
 _SEEN = (
     "INSERT INTO deliveries (platform, account, delivery, seen_at) VALUES (?, ?, ?, ?) "
@@ -61,8 +62,8 @@ class Intake(Queries):
     async def take_in(self, incoming: Incoming, claim: Claim | None = None, ensure: Ensure | None = None) -> int | None:
         """Store a delivery and return its inbox id; None if it was seen before under any of its keys, or not claimed.
 
-        Claim, keys, row and `ensure` are one transaction: a key is never marked seen for a message that is not stored,
-        and no message is stored in a place that nobody serves.
+        Claim, keys, row and `ensure` are one transaction: a key is never recorded for a message that is not stored, and
+        no message is stored in a place that nobody serves.
 
         Raises:
             StoreError: it is not stored.
@@ -77,7 +78,7 @@ class Intake(Queries):
                 return None
             added = db.executemany(_SEEN, keys)
             if added.rowcount < len(keys):
-                return None  # the keys that were new stay: a third delivery may carry only those
+                return None  # the new keys stay: a third delivery may have only those
             [(id,)] = db.execute(_TAKE_IN, row).fetchall()
             if ensure is not None:
                 ensure(db, str(chat.place), int(id))
@@ -88,7 +89,7 @@ class Intake(Queries):
     async def list_waiting(self) -> list[InboxRow]:
         """Return every row that is new or running, in the order of intake.
 
-        A row that cannot be read (written by a later version) is ended as failed, with a line in the log.
+        A row that cannot be read (written by a later version) ends as failed, with a log line.
         """
         rows, unreadable = await self._readers.read(
             lambda db: _read_rows(db.execute(f"{_ROWS} WHERE {UNFINISHED} ORDER BY id"))
@@ -138,12 +139,12 @@ class Intake(Queries):
         return await self._readers.read(count_unfinished)
 
     async def begin(self, id: int) -> int:
-        """Count an attempt before its work starts and return the count; 0 if the row has ended or was forgotten."""
+        """Count an attempt before its work starts and return the count; 0 if the row has ended or was deleted."""
 
         return await self._writer.run(lambda db: count_attempt(db, id))
 
     async def join(self, id: int, incoming: Incoming, other: int) -> None:
-        """Have a row ask what another asked as well, and end the other, in one transaction."""
+        """Add another row's question to a row, and end the other, in one transaction."""
         row, now = (*columns_of(incoming), id), self._clock.wall()
 
         def work(db: Connection) -> None:
@@ -164,7 +165,7 @@ class Intake(Queries):
         """Store how a row ended; the first end counts.
 
         Raises:
-            ValueError: `state` is no end.
+            ValueError: `state` is not an end.
         """
         if state not in INBOX_ENDS:
             raise ValueError(f"{state!r} is no end of an inbox row; those are {', '.join(sorted(INBOX_ENDS))}")
@@ -172,7 +173,7 @@ class Intake(Queries):
         await self._writer.run(lambda db: end_row(db, id, state, now))
 
     async def find_question(self, chat: ChatId, message_id: str) -> tuple[int, MessageSent] | None:
-        """Return a person's message as it reads now, with its inbox id; None if it is not known or was forgotten."""
+        """Return a person's message in its present form, with its inbox id; None if it is unknown or was deleted."""
         row = await self._readers.fetch_row(
             "SELECT id, incoming FROM inbox WHERE chat = ? AND message = ? ORDER BY id DESC LIMIT 1",
             (str(chat), message_id),
@@ -190,7 +191,7 @@ class Intake(Queries):
         return [row.incoming for row in _read_rows(rows)[0] if isinstance(row.incoming, MessageSent)]
 
     async def revise_question(self, id: int, changed: MessageSent) -> None:
-        """Put the changed question in the place of the delivery that told of the change; what it replaces does not
+        """Replace a delivery that reported a change by the changed question; the question that it replaces does not
         begin any more, in this process or a later one."""
         now, row = self._clock.wall(), (*columns_of(changed), id)
 
@@ -201,7 +202,7 @@ class Intake(Queries):
         await self._writer.run(work)
 
     async def keep_enclosed(self, turn: int, asked: MessageSent) -> None:
-        """Store with a turn's question what became of what is enclosed in it; not where it was changed meanwhile."""
+        """Store the state of the attachments with a turn's question; not if it was changed meanwhile."""
 
         def work(db: Connection) -> None:
             for id, text in db.execute(_QUESTION, (turn,)).fetchall():
@@ -231,7 +232,7 @@ class Intake(Queries):
 
 
 def _read_rows(found: Iterable[Row]) -> tuple[list[InboxRow], list[int]]:
-    """Return the rows that can be read, and the ids of the others; in the reader's thread, as texts may be long."""
+    """Return the readable rows, and the ids of the others; in the reader's thread, as texts may be long."""
     rows, unreadable = list[InboxRow](), list[int]()
     for id, chat, text, received_at, state, attempts in found:
         try:

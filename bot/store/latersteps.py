@@ -1,6 +1,6 @@
 """The later of the numbered steps of `bot/store/schema.py`, which PostgreSQL takes as well.
 
-Each only adds: a table, an index, or a column with a default. A step that has been released is never changed.
+Each only adds: a table, an index, or a column with a default. A released step is never changed.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from bot.store.renaming import list_unplaced
 from bot.store.sql import Connection
 
 Step: TypeAlias = tuple[str | Callable[[Connection], None], ...]
-"""Statements, and what no statement does."""
+"""Statements, and functions for what statements cannot do."""
 
 HOLDINGS = (
-    # What calls under way hold of quotas: other processes wait for it, and a killed one's comes back.
+    # The reservations of running calls: other processes wait for them, and a killed process's are returned.
     """
     CREATE TABLE holdings (
         call TEXT NOT NULL, worker TEXT NOT NULL, key TEXT NOT NULL, seconds INTEGER NOT NULL, start INTEGER NOT NULL,
@@ -28,7 +28,7 @@ HOLDINGS = (
 )
 
 ALLOWANCES = (
-    # Of the rate limits of a whole bot each process that shares the database has a part.
+    # Each process on the database has a part of the rate limits of a whole bot.
     """
     CREATE TABLE allowances (
         scope TEXT NOT NULL, seconds REAL NOT NULL, worker TEXT NOT NULL, calls INTEGER NOT NULL,
@@ -39,13 +39,14 @@ ALLOWANCES = (
 )
 
 UNPLACED = (
-    # Chats of Discord that may be threads whose channel is not known yet; see bot/store/renaming.py.
+    # Discord chats that may be threads of a channel that is not known yet; see bot/store/renaming.py.
     "CREATE TABLE unplaced (chat TEXT PRIMARY KEY) STRICT, WITHOUT ROWID",
     list_unplaced,
 )
 
 GRANTS = (
-    # What accounts of a platform granted an app that they installed; sealed, so that no copy of this is a token.
+    # What accounts of a platform granted an app when they installed it; encrypted, so that no copy contains a usable
+    # token.
     """
     CREATE TABLE grants (
         platform TEXT NOT NULL, account TEXT NOT NULL, sealed TEXT NOT NULL, kept_at REAL NOT NULL,
@@ -55,11 +56,11 @@ GRANTS = (
 )
 
 GOES_ON = (
-    # Of an ended turn: its answer was cut off, and more can be written.
+    # For an ended turn: its answer was cut off, and can be continued.
     "ALTER TABLE turns ADD COLUMN goes_on INTEGER NOT NULL DEFAULT 0",
 )
 
 HELD_BY_TURNS = (
-    # Whose answer a call under way pays for: what a killed process used of it is seen from what the turn shows.
+    # The turn whose answer a running call pays for: a killed process's usage is estimated from what the turn shows.
     "ALTER TABLE holdings ADD COLUMN turn INTEGER NOT NULL DEFAULT 0",
 )

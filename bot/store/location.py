@@ -22,9 +22,9 @@ def database_path(url: str) -> Path:
     Three slashes begin a path relative to the working directory, four an absolute one.
 
     Raises:
-        SettingsError: it names no file, or no SQLite database.
+        SettingsError: it does not name a file, or not an SQLite database.
     """
-    # None of these sentences shows the value: it may be another database's address, with its password.
+    # No sentence shows the value: it may be another database's address, with its password.
     scheme, separator, rest = url.strip().partition("://")
     if is_server(url):
         raise SettingsError(
@@ -46,19 +46,20 @@ def database_path(url: str) -> Path:
 
 
 def real_path(url: str) -> Path:
-    """Return the absolute path of the file itself, behind every symbolic link: its logs lie beside it.
+    """Return the absolute path of the file itself, behind every symbolic link: its logs are beside it.
 
     Raises:
-        SettingsError: as `database_path`.
+        SettingsError: as in `database_path`.
     """
     return Path(os.path.realpath(database_path(url)))
 
 
 def explain_absence(url: str) -> str:
-    """Return that there is no database, and where; empty where there is one, or a server. Looking does not create it.
+    """Return a sentence that there is no database, and where; empty if there is one, or a server. Looking does not
+    create it.
 
     Raises:
-        SettingsError: as `database_path`.
+        SettingsError: as in `database_path`.
     """
     if is_server(url):
         return ""
@@ -73,7 +74,7 @@ def is_same_database(own: str, url: str) -> bool:
     try:
         mine = real_path(own)
     except SettingsError:
-        return False  # who opens it says so
+        return False  # its opener reports it
     other = Path(os.path.realpath(url.partition("://")[2].partition("?")[0].removeprefix("/")))
     if other.parent == mine.parent and (other == mine or other.name.startswith((f"{mine.name}-", f"{mine.name}."))):
         return True

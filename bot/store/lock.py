@@ -17,10 +17,10 @@ from bot.store.server import lock_server
 
 _HOLDER = re.compile(rb"(\d{1,10}) ([\w.-]{1,200})\n")
 _COMMANDS = ("run", "chat")
-"""What answers from a database."""
+"""The commands that answer from a database."""
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _LOCKED_BYTE = 1 << 20
-"""Where Windows locks: beyond what the holder writes about itself, because there nobody may read what is locked."""
+"""Where Windows locks: after the holder's own text, because nobody may read a locked range there."""
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def lock_database(url: str, command: str) -> Iterator[None]:
     it when the process ends, also by `kill -9`; the file stays. Programs started meanwhile do not inherit it.
 
     Raises:
-        SettingsError: another process has it, or there can be no such file.
+        SettingsError: another process has it, or the file cannot be created.
     """
     if is_server(url):
         with lock_server(url, command):
@@ -46,10 +46,10 @@ def lock_database(url: str, command: str) -> Iterator[None]:
 
 @contextmanager
 def lock_out(path: Path) -> Iterator[None]:
-    """Keep every process from answering from the database, which need not be there.
+    """Keep every process from answering from the database, which need not exist.
 
     Raises:
-        SettingsError: one does already, or there can be no lock.
+        SettingsError: one already does, or the lock cannot be created.
     """
     with ExitStack() as stack:
         for command in _COMMANDS:
@@ -63,7 +63,8 @@ def lock_files(path: Path) -> list[Path]:
 
 
 def running_elsewhere(path: Path) -> str:
-    """Return which other process answers from the database, as part of a sentence; empty if none does."""
+    """Return the name of another process that answers from the database, as part of a sentence; empty if there is
+    none."""
     for command in _COMMANDS:
         try:
             opened = os.open(_place(path, command), os.O_RDWR | _NO_LINK)
@@ -85,7 +86,7 @@ def _place(path: Path, command: str) -> Path:
 def _hold(path: Path, command: str, advice: str) -> Iterator[None]:
     place = _place(path, command)
     try:
-        # Not through a link: what is opened here is written to.
+        # Not through a link: the file opened here is written.
         opened = os.open(place, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600)
     except OSError as error:
         raise SettingsError(
@@ -127,7 +128,7 @@ def _take(opened: int) -> bool:
 
 
 def _sign(opened: int) -> None:
-    """Write the holder into the lock file, for messages; a full disk is no error."""
+    """Write the holder into the lock file, for messages; a full disk is not an error."""
     try:
         os.ftruncate(opened, 0)
         os.lseek(opened, 0, os.SEEK_SET)

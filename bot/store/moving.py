@@ -1,4 +1,4 @@
-"""Copy everything of one database into another, of whichever kind, and compare what arrived with what was there."""
+"""Copy everything from one database into another of either kind, and compare the copy with the source."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from bot.store.sql import Connection, Row, Session
 from bot.store.store import Store
 
 _TOGETHER, _FEW = 500, 4
-"""Rows in one transaction; where each may be 16 MiB."""
+"""Rows in one transaction; fewer if each may have 16 MiB."""
 _OF_PROCESSES = ("holdings", "allowances")
-"""What processes that run hold: nothing of it is to be kept."""
+"""Tables of running processes' state, of which nothing is copied."""
 _MARK = "a move of a store"
-"""Stands in `once` of a database that is not whole yet."""
+"""The key in `once` of a database whose copy is incomplete."""
 _LARGE = "blobs"
 
 
@@ -28,20 +28,20 @@ class Moved:
     chats: int
     turns: int
     waiting: int
-    """Deliveries that are not answered yet: the next start does."""
+    """Deliveries that are not answered yet: the next start answers them."""
 
 
 async def copy_store(source: Store, target: Store, tell: Callable[[int, int], None]) -> Moved:
-    """Copy every row, and read both again to compare. What was cut off is gone on with when it is called again.
+    """Copy every row, and read both databases again to compare. A second call continues an interrupted copy.
 
-    Nothing may write to either meanwhile.
+    Nothing may write to either database meanwhile.
 
     Args:
-        tell: called with how many rows are done, of how many; each is copied and compared.
+        tell: called with the number of rows done, and of all; each is copied and compared.
 
     Raises:
-        SettingsError: the target holds something else.
-        StoreError: one of them cannot be used now, or a row is not what it was.
+        SettingsError: the target contains something else.
+        StoreError: one of them cannot be used now, or a row differs from its source.
     """
     counts = {table.name: await _count(source, table.name) for table in _tables()}
     if not await target.writer.run(_is_marked):
@@ -59,7 +59,7 @@ async def copy_store(source: Store, target: Store, tell: Callable[[int, int], No
             async for rows in work(source, target, table):
                 done += rows
                 tell(done, total)
-            done = begun + counts[table.name]  # what was copied before is done, too
+            done = begun + counts[table.name]  # rows copied before count as done, too
             tell(done, total)
     await _pass_counters(source, target)
     await target.writer.run(lambda db: db.execute("DELETE FROM once WHERE key = ?", (_MARK,)))
@@ -70,7 +70,7 @@ async def copy_store(source: Store, target: Store, tell: Callable[[int, int], No
 def _select(table: Table, after: Row | None) -> tuple[str, Row]:
     key = ", ".join(table.key)
     where = f"WHERE ({key}) > ({', '.join('?' * len(table.key))}) " if after is not None else ""
-    # Of the mark alone there is nothing to copy.
+    # The mark alone means that there is nothing to copy.
     where += f"{'AND' if where else 'WHERE'} key <> '{_MARK}' " if table.name == "once" else ""
     limit = _FEW if table.name == _LARGE else _TOGETHER
     statement = f"SELECT {', '.join(table.columns)} FROM {table.name} {where}ORDER BY {key} LIMIT {limit}"
@@ -101,12 +101,12 @@ async def _read(store: Store, table: Table, after: Row | None) -> list[Row]:
 
 
 def _same(row: Row) -> Row:
-    """Return a row as either database gives it: PostgreSQL keeps no NUL signs in texts."""
+    """Return a row as either database gives it: PostgreSQL stores no NUL characters in texts."""
     return tuple(one.replace("\0", "") if isinstance(one, str) else one for one in row)
 
 
 async def _copy(source: Store, target: Store, table: Table) -> AsyncIterator[int]:
-    """Copy what comes behind the last row that arrived before."""
+    """Copy the rows after the last one that arrived before."""
     key = ", ".join(f"{column} DESC" for column in table.key)
     marked = f"WHERE key <> '{_MARK}' " if table.name == "once" else ""
     newest = f"SELECT {', '.join(table.key)} FROM {table.name} {marked}ORDER BY {key} LIMIT 1"
@@ -140,7 +140,7 @@ async def _compare(source: Store, target: Store, table: Table) -> AsyncIterator[
 
 
 async def _pass_counters(source: Store, target: Store) -> None:
-    """Let no id be given out again that the source gave out, also where its row is gone."""
+    """Never give out an id again that the source gave out, even if its row is gone."""
     for table in _tables():
         if table.counts:
             last = await source.writer.run(partial(_last_id, table=table.name))

@@ -21,25 +21,25 @@ from tools.contract.nearness import nearest_file
 BUSY_TIMEOUT = 5.0
 """Seconds SQLite itself waits for another program's lock."""
 _PATIENCE = 60.0
-"""Seconds the start waits for it."""
+"""Seconds the start waits for that lock."""
 _CHECK_SECONDS = 0.5
-"""A check of a large file is cut off here: it may not hold up the start, and damage beyond is reported when met."""
+"""A check of a large file ends after this time, to keep the start short; damage beyond is reported when met."""
 _OLDEST = (3, 37, 0)
 """STRICT tables; RETURNING and upserts are older."""
 _MAGIC = b"SQLite format 3\0"
 _ID = slice(68, 72)
-"""Where the header holds the application's id."""
+"""The position of the application's id in the header."""
 _NO_TABLES = b"\x0d\0\0\0\0"
-"""How the page behind the header begins while there are none."""
+"""The beginning of the page after the header while there are no tables."""
 
 _log = logging.getLogger(__name__)
 
 
 def make_place(path: Path) -> None:
-    """Create the folder and an empty file that only its owner can read, where there is none yet.
+    """Create the folder and an empty file that only its owner can read, if it does not exist.
 
     Raises:
-        SettingsError: it cannot be made there, or something that is not ours is there.
+        SettingsError: it cannot be created, or something that is not ours is there.
     """
     if sqlite3.sqlite_version_info < _OLDEST:
         wanted = ".".join(map(str, _OLDEST))
@@ -58,7 +58,7 @@ def make_place(path: Path) -> None:
 
 
 def refuse_missing_folder(path: Path) -> None:
-    """Raise a `SettingsError` if more than the last folder of the path is missing: it is probably a slip."""
+    """Raise a `SettingsError` if more than the last folder of the path is missing: it is probably a mistake."""
     folder = path.absolute().parent.parent
     if not folder.is_dir():
         near = nearest_file(folder)
@@ -67,11 +67,11 @@ def refuse_missing_folder(path: Path) -> None:
 
 
 def refuse_foreign(path: Path) -> None:
-    """Refuse what is surely not ours, without changing it or even its times.
+    """Refuse what is certainly not ours, without changing it or even its times.
 
     Raises:
-        SettingsError: a folder, a device, a file that is no SQLite database or another program's, or a write-ahead log
-            whose database is gone.
+        SettingsError: a folder, a device, a file that is not an SQLite database or is another program's, or a
+            write-ahead log whose database is gone.
     """
     if _is_folder(path):
         raise SettingsError(f"DATABASE_URL names a folder, {str(path)!r}; add a file name.")
@@ -98,13 +98,13 @@ def _is_folder(path: Path) -> bool:
         return stat.S_ISDIR(path.stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return False
-    except OSError as error:  # as in a folder that is closed to this user
+    except OSError as error:  # for example in a folder that this user may not enter
         why = f"cannot be used by this user: {error.strerror}"
         raise SettingsError(f"The database {str(path)!r} of DATABASE_URL {why}") from error
 
 
 def why_foreign(path: Path) -> str:
-    """Return why a file that is there cannot be a database of ours; empty if it may be. Only its first bytes are read.
+    """Return why an existing file cannot be a database of ours; empty if it may be. Only its first bytes are read.
 
     Raises:
         SettingsError: it cannot be read.
@@ -137,7 +137,7 @@ async def connect(path: Path, *, busy_timeout: float, write: bool) -> Database:
 
 
 def _set_writer(path: Path, db: sqlite3.Connection) -> None:
-    # Only in a file without tables does auto_vacuum take effect, and it must come before the journal's mode.
+    # auto_vacuum takes effect only in a file without tables, and must come before the journal's mode.
     db.execute("PRAGMA auto_vacuum = INCREMENTAL")
     [mode] = db.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
@@ -153,7 +153,7 @@ def _set_writer(path: Path, db: sqlite3.Connection) -> None:
 
 def _set_reader(_: Path, db: sqlite3.Connection) -> None:
     db.execute("PRAGMA query_only = ON")
-    # A reader looks at a few pages, which the system keeps in memory anyway: a quarter of the usual cache.
+    # A reader uses a few pages, which the system keeps in memory anyway: a quarter of the usual cache.
     db.execute("PRAGMA cache_size = -512")
     _set_both(db)
 
@@ -165,7 +165,7 @@ def _set_both(db: sqlite3.Connection) -> None:
 
 
 def add_functions(db: sqlite3.Connection) -> None:
-    """Give a connection the SQL function of other databases that SQLite has since version 3.43 only."""
+    """Add an SQL function to a connection that SQLite itself has only since version 3.43."""
     if sqlite3.sqlite_version_info < (3, 43):
         db.create_function("octet_length", 1, _octet_length, deterministic=True)
 
@@ -200,11 +200,11 @@ async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float
 
 
 async def damage_of(path: Path, clock: Clock, busy_timeout: float) -> str:
-    """Return what is wrong with a database of ours; empty if nothing was found.
+    """Return the damage of a database of ours; empty if none was found.
 
     Raises:
-        SettingsError: it cannot be opened, is not ours, its tables are not those of its version, or it is whole but the
-            write-ahead log beside it is another's.
+        SettingsError: it cannot be opened, is not ours, its tables are not those of its version, or it is intact but
+            the write-ahead log beside it is another's.
         StoreError: another program keeps it locked.
     """
     refuse_foreign(path)
@@ -230,8 +230,8 @@ async def _find_damage_without_log(path: Path, busy_timeout: float) -> str:
 
 async def _find_damage(path: Path, clock: Clock, busy_timeout: float) -> str:
     give_up = clock.monotonic() + _PATIENCE
-    # Looking must change nothing: the last connection that may write puts the write-ahead log into the file as it
-    # closes, and deletes the log.
+    # The check must change nothing: the last writing connection merges the write-ahead log into the file as it closes,
+    # and deletes the log.
     mode = "ro"
     while True:
         try:
@@ -243,7 +243,7 @@ async def _find_damage(path: Path, clock: Clock, busy_timeout: float) -> str:
                 case Fault.LOCKED if clock.monotonic() < give_up:
                     await clock.sleep(0.05)
                 case Fault.READONLY if mode == "ro":
-                    mode = "rw"  # a start was cut off so early that its rollback journal is still to be played back
+                    mode = "rw"  # a start was interrupted so early that its rollback journal must still be played back
                 case Fault.UNREACHABLE | Fault.READONLY:
                     raise SettingsError(
                         f"The database {str(path)!r} of DATABASE_URL cannot be opened: {error}."
@@ -259,7 +259,7 @@ async def _quick_check(path: Path, mode: str, busy_timeout: float) -> str:
 
         def cut_off() -> None:
             late.set()
-            db.interrupt()  # a progress handler is not asked while SQLite looks through the pages (until 3.41)
+            db.interrupt()  # SQLite (before 3.41) calls no progress handler during its page check
 
         timer = threading.Timer(_CHECK_SECONDS, cut_off)
         timer.start()
@@ -272,7 +272,7 @@ async def _quick_check(path: Path, mode: str, busy_timeout: float) -> str:
         finally:
             timer.cancel()
             timer.join()
-        # What a look says that was cut off is no damage: it misses what it did not come to.
+        # A message from an interrupted check is not damage: it is about pages that were not reached.
         return str(found[0]) if found and not late.is_set() else "ok"
 
     async with await open_database(f"{path.as_uri()}?mode={mode}", uri=True, timeout=busy_timeout) as opened:

@@ -16,7 +16,7 @@ from bot.store.sql import Connection
 from tools.contract.plaintext import to_plain
 
 _HIS_TURNS = "SELECT id FROM turns WHERE person = :person"
-# An answer that somebody else asked for again is an answer to the same question.
+# An answer that somebody else requested again is an answer to the same question.
 _TURNS = f"""
     SELECT t.id, ({BYTES_OF_TURN}) FROM turns t WHERE t.id IN (
         {_HIS_TURNS} UNION SELECT id FROM turns WHERE question <> id AND question IN ({_HIS_TURNS})
@@ -41,7 +41,7 @@ _DELIVERIES = """
     AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id)
 """
 _BEGINNING = 500
-"""Characters of a question in a list of them."""
+"""Characters of a question in a list of questions."""
 _STEP = 500
 """Rows deleted in one transaction: others write in between."""
 
@@ -51,7 +51,7 @@ class Holding:
     """The data stored of one person."""
 
     turns: int
-    """His questions with their answers, in all chats."""
+    """Their questions with the answers, in all chats."""
     facts: int
     reminders: int
 
@@ -70,7 +70,7 @@ class People(Queries):
         return Holding(*(0 if row is None else int(row[0]) for row in counts))
 
     async def names_of(self, people: Iterable[str]) -> dict[str, str]:
-        """Return the names under which these people asked last; people who never asked are missing."""
+        """Return the names under which these people last asked; people who never asked are missing."""
         wanted = list(people)
         if not wanted:
             return {}
@@ -79,17 +79,17 @@ class People(Queries):
             f"t.id IN (SELECT max(id) FROM turns WHERE person IN ({', '.join('?' * len(wanted))}) GROUP BY person)",
             wanted,
         )
-        # Slack tells an id in its place until the name is looked up.
+        # Slack gives an id instead until the name is looked up.
         return {str(person): str(name) for person, name in rows if name and not str(person).endswith(f"/{name}")}
 
     async def list_questions(self, person: str) -> list[str]:
-        """The beginnings of what he asked last, in whatever chat, the newest first; commands are none."""
+        """Return the beginnings of a person's latest questions, in any chat, the newest first, without commands."""
         return await self._readers.read(lambda db: _last_questions(db, person))
 
     async def forget(self, person: str) -> None:
-        """Delete it for good: his private chats whole; in chats with others his questions and the answers to them,
-        the files made for him, and summaries, which may speak of him and are made anew; his facts, also those that he
-        had a group remember; his reminders. What he may do here stays, as does a turn that is running in a group.
+        """Delete it for good: their private chats completely; in chats with others their questions and the answers, the
+        files made for them, and summaries, which may mention them and are made again; their facts, also those that they
+        had a group remember; their reminders. Their rights here stay, and so does a turn that is running in a group.
         """
         said = {"person": person}
         for (chat,) in await self._readers.fetch_rows(_PRIVATE_CHATS, said):

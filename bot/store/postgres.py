@@ -1,6 +1,6 @@
 """A PostgreSQL connection behind the same protocol as SQLite's, on a thread of its own (psycopg, the extra `postgres`).
 
-Statements are those of SQLite; what differs between the two is here: marks, kinds of values, errors.
+The statements are SQLite's; the differences between the two are handled here: placeholders, types of values, errors.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CONNECTING = {
     "keepalives_count": "3",
     "tcp_user_timeout": "30000",
 }
-"""What a `DATABASE_URL` may say otherwise. A server that is gone without a word is noticed within half a minute."""
+"""Defaults that a `DATABASE_URL` can override. A server that disappears silently is noticed within half a minute."""
 _ONE_BY_ONE = 0x5041524D
 """The advisory lock of `one_by_one`."""
 _NUMBER = "SELECT CAST(pg_current_xact_id() AS text)"
@@ -45,7 +45,7 @@ _END = "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE backe
 _LOCK_TIMEOUT = "SET lock_timeout = '5s'"
 _READ_ONLY = "SET default_transaction_read_only = on"
 _MARKS = re.compile(r"'(?:[^']|'')*'|\?|:([a-z_]+)")
-"""What is quoted, `?`, and a name behind a colon."""
+"""Matches quoted text, `?`, and a name after a colon."""
 
 _AGAIN = {"40001", "40P01", "55P03"}
 _FAULTS = {
@@ -58,7 +58,7 @@ _FAULTS = {
     "58030": Fault.IO,
 }
 _CLASSES = {"08": Fault.UNREACHABLE, "57": Fault.UNREACHABLE, "53": Fault.FULL, "58": Fault.IO, "XX": Fault.CORRUPT}
-"""Faults by the first two signs of SQLSTATE."""
+"""Faults by the first two characters of SQLSTATE."""
 _SENTENCES = {
     Fault.AGAIN: "other processes keep writing to the same rows of the database, so nothing was written",
     Fault.FULL: "the database server has no disk, memory or connection left; free some, and the bot goes on by itself",
@@ -71,21 +71,22 @@ _SENTENCES = {
 
 
 class _Int8(Int8Dumper):
-    """Whole numbers of one kind, whatever their size; a truth is 0 or 1."""
+    """Reads whole numbers of any size as one type; a truth value is 0 or 1."""
 
     def dump(self, obj: Any) -> _Buffer:
         return str(int(obj)).encode()
 
 
 class _Text(StrDumperUnknown):
-    """Text without NUL signs, which PostgreSQL refuses; also what `to_plain` does not go over, like ids."""
+    """Removes NUL characters from texts, which PostgreSQL refuses; also from ids and the like, which `to_plain` does
+    not cover."""
 
     def dump(self, obj: str) -> _Buffer:
         return str(obj).replace("\0", "").encode()
 
 
 class _Whole(Loader):
-    """Sums of whole numbers, the only numbers of this kind that statements come to."""
+    """Reads sums of whole numbers, the only numbers of this type in statements."""
 
     def load(self, data: _Buffer) -> int:
         return int(bytes(data))
@@ -96,7 +97,7 @@ _DUMPERS: dict[type, type[Dumper]] = {int: _Int8, bool: _Int8, str: _Text, StrEn
 
 @lru_cache(1024)
 def translate(sql: str) -> tuple[bytes, tuple[str, ...]]:
-    """Return a statement with the marks of PostgreSQL, and the names of its values in their order; none for `?`."""
+    """Return a statement with PostgreSQL's placeholders, and the names of its values in order; no names for `?`."""
     names: dict[str, int] = {}
     count = 0
 
@@ -128,7 +129,7 @@ def postgres_error(error: psycopg.Error, *, lost: bool = False) -> DatabaseError
 
 
 class _Cursor(psycopg.RawCursor[Any]):
-    """What a statement came to; asked for, it is waited for."""
+    """A statement's result; reading it waits for it."""
 
     @property
     def rowcount(self) -> int:
@@ -138,13 +139,13 @@ class _Cursor(psycopg.RawCursor[Any]):
 
 
 class _Line(psycopg.Connection[Any]):
-    """A connection that knows what it sent ahead."""
+    """A connection that knows which statements it sent ahead."""
 
     sent_ahead: psycopg.Pipeline | None = None
 
 
 class _Many:
-    """What a statement came to that was run for several rows of values."""
+    """The result of a statement that was run for several rows of values."""
 
     def __init__(self, each: Sequence[psycopg.Cursor[Any]]) -> None:
         self._each = each
@@ -155,7 +156,7 @@ class _Many:
 
 
 class PostgresConnection:
-    """See `bot.store.sql.Session`. One that only reads is opened anew when it was lost, at the next statement."""
+    """See `bot.store.sql.Session`. A read-only connection that was lost is reopened at the next statement."""
 
     def __init__(self, address: str, *, write: bool, fence: Fence | None = None) -> None:
         """
@@ -170,9 +171,9 @@ class PostgresConnection:
         self._fence = fence
         self._db = self._open()
         self._numbered: psycopg.Cursor[Any]
-        """Has the number of the transaction."""
+        """Reads the number of the transaction."""
         self._ahead = ExitStack()
-        """Left when what was sent ahead is waited for."""
+        """Left when the statements sent ahead are waited for."""
 
     def _open(self) -> _Line:
         db = _Line.connect(self._address, autocommit=True, cursor_factory=_Cursor)
@@ -200,18 +201,18 @@ class PostgresConnection:
         if self._db.closed and not self._write:
             self._db = self._open()
         statement, names = translate(sql)
-        # With an empty list of values a statement is sent like one that has some.
+        # With an empty list of values a statement is sent like one with values.
         return self._db.execute(statement, _in_order(values, names) or None)
 
     def executemany(self, sql: str, values: Iterable[Sequence[Any]], /) -> Any:
         return _Many([self.execute(sql, row) for row in values])
 
     def one_by_one(self) -> None:
-        # One lock for all: several would have an order to get wrong.
+        # One lock for all: several would need an order.
         self._db.execute(b"SELECT pg_advisory_xact_lock(%d)" % _ONE_BY_ONE)
 
     def begin(self) -> None:
-        """Statements are sent ahead from here on: most results are not asked for, and each would be a round trip."""
+        """Statements are sent ahead from here on: most results are not read, and each would be a round trip."""
         self._db.sent_ahead = self._ahead.enter_context(self._db.pipeline())
         self._db.execute("BEGIN")
         self._numbered = self._db.execute(_NUMBER)
@@ -225,11 +226,11 @@ class PostgresConnection:
     def commit(self) -> None:
         """
         Raises:
-            DatabaseError: it is not committed; or where the connection was lost meanwhile, `landed` finds it out.
+            DatabaseError: it is not committed; if the connection was lost meanwhile, `landed` finds out.
         """
         self.finish()
         if self._db.info.transaction_status is pq.TransactionStatus.INERROR:
-            self.rollback()  # PostgreSQL would call it committed
+            self.rollback()  # PostgreSQL would report it as committed
             raise DatabaseError(Fault.OTHER, "the transaction was taken back", "InFailedSqlTransaction")
         [(transaction,)] = self._numbered.fetchall()
         try:
@@ -264,14 +265,14 @@ class PostgresConnection:
         return 0  # its own vacuum does it
 
     def wipe_log(self) -> bool:
-        return True  # its log is its operator's
+        return True  # its log is its operator's business
 
     def close(self) -> None:
         self._db.close()
 
 
 def _has_landed(transaction: str, db: Connection) -> bool | None:
-    """Return whether a transaction was committed; None while its end is on its way, which is hurried."""
+    """Return whether a transaction was committed; None while it is still ending, which is hurried."""
     try:
         [(status,)] = db.execute("SELECT pg_xact_status(CAST(? AS xid8))", (transaction,)).fetchall()
     except psycopg.DataError:
@@ -296,12 +297,12 @@ class PostgresDatabase:
         self._closed = False
 
     async def run_together(self, work: Callable[[PostgresConnection], T], /) -> T:
-        """Run `work` on the connection's thread; see `OpenDatabase`. Cancelled, it is done all the same."""
+        """Run `work` on the connection's thread; see `OpenDatabase`. A cancelled call is completed."""
         loop = asyncio.get_running_loop()
         return await asyncio.shield(loop.run_in_executor(self._thread, _run, work, self._connection))
 
     async def close(self) -> None:
-        """Close the connection behind the work under way, and end its thread; closing twice is no error."""
+        """Close the connection after the present work, and end its thread; closing twice is not an error."""
         if not self._closed:
             self._closed = True
             try:
@@ -358,14 +359,14 @@ def connect_postgres(url: str, *, write: bool, fence: Fence | None = None) -> Po
     """Open a connection to the database of a `DATABASE_URL`, on this thread.
 
     Raises:
-        SettingsError: the address is none.
+        SettingsError: it is not such an address.
         DatabaseError: it cannot be opened.
     """
     try:
         said = {name: str(value) for name, value in conninfo.conninfo_to_dict(url).items() if value is not None}
         address = conninfo.make_conninfo(**{**_CONNECTING, **said})
     except psycopg.Error:
-        # What libpq says of an address may repeat it, with the password.
+        # libpq's message about an address may repeat it, with the password.
         raise SettingsError(
             "DATABASE_URL is no address of a PostgreSQL database: write postgresql://HOST:PORT/DATABASE with "
             "ROLE:PASSWORD@ before the host, and %XX for signs of a password that mean something in an address."

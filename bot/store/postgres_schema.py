@@ -1,10 +1,10 @@
-"""The tables in PostgreSQL, as numbered steps: the first makes what SQLite's first 23 came to.
+"""The tables in PostgreSQL, as numbered steps: the first makes the result of SQLite's first 23.
 
-A step that has been released is never changed. Several processes may start at once: one takes the steps, the others
-wait for it. An operator may keep tables of their own beside ours.
+A released step is never changed. Several processes may start at once: one takes the steps, the others wait for it. An
+operator may have other tables beside ours.
 
-Processes of an earlier version go on while a later one starts, so a step after the first only adds: a table, an index,
-or a column with a default. What it makes superfluous is removed by the version after the next.
+Processes of an earlier version keep running while a later one starts, so a step after the first only adds: a table, an
+index, or a column with a default. What it makes obsolete is removed by the version after the next.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bot.store.schema import take_step
 from bot.store.sql import Connection, Session
 
 _FIRST = 23
-"""Steps of SQLite that PostgreSQL's first one stands for."""
+"""The SQLite steps that PostgreSQL's first one covers."""
 LOCK = 0x5041524C
 """The advisory lock under which steps are taken ("PARL")."""
 _OURS = "c.relnamespace = CAST(quote_ident(current_schema()) AS regnamespace)"
@@ -30,7 +30,7 @@ _OF_AN_EXTENSION = (
     "EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = CAST('pg_class' AS regclass) AND d.objid = c.oid "
     "AND d.deptype = 'e')"
 )
-"""Servers that are rented often have some in every database."""
+"""Schemas that rented servers often have in every database."""
 _MARK = "The schema of Parley"
 """The comment on the table of steps, which marks the database as ours."""
 _OLDEST = 150_000
@@ -39,20 +39,20 @@ _KINDS = (
     (r"\bINTEGER\b", "BIGINT"),
     (r"\bREAL\b", "DOUBLE PRECISION"),
     (r"\bBLOB\b", "BYTEA"),
-    # Ranges over ids need the order of bytes. Not for the whole database: there `lower` would know ASCII alone.
+    # Ranges over ids need byte order. Not for the whole database: `lower` would then know only ASCII.
     (r"\bTEXT\b", 'TEXT COLLATE "C"'),
     (r"\) STRICT(, WITHOUT ROWID)?\s*$", ")"),
     (r"(CREATE INDEX .*)\((\w+ \+ \w+)\)", r"\1((\2))"),
 )
 
 _BY_PLACE = (
-    # Each process looks for what is unfinished in its places; among all of it, that takes longest when most is.
+    # Each process searches its places for unfinished rows; among all rows, that is slowest when most are unfinished.
     "DROP INDEX inbox_waiting",
     "CREATE INDEX inbox_waiting ON inbox (chat, id) WHERE state IN ('new', 'running')",
 )
 
 PROCESSES: Step = (
-    # Which processes there are, and which of them serves which place. IF NOT EXISTS: they were made beside the steps.
+    # The processes, and the places that each serves. IF NOT EXISTS: they were once made outside the steps.
     """
     CREATE TABLE IF NOT EXISTS workers (
         id BIGINT PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL, configuration TEXT NOT NULL,
@@ -63,7 +63,7 @@ PROCESSES: Step = (
     "ALTER TABLE workers ADD COLUMN IF NOT EXISTS role TEXT NOT NULL DEFAULT 'all'",
     "ALTER TABLE workers ADD COLUMN IF NOT EXISTS listens TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE workers ADD COLUMN IF NOT EXISTS ahead REAL NOT NULL DEFAULT 0",
-    # Since when, without a break, there has been a process that answers.
+    # Since when, without a break, some process has been answering.
     "ALTER TABLE workers ADD COLUMN IF NOT EXISTS since REAL NOT NULL DEFAULT extract(epoch FROM clock_timestamp())",
     """
     CREATE TABLE IF NOT EXISTS places (
@@ -76,7 +76,7 @@ PROCESSES: Step = (
 )
 
 LATER: tuple[Step, ...] = (HOLDINGS, _BY_PLACE, ALLOWANCES, UNPLACED, PROCESSES, GRANTS, GOES_ON, HELD_BY_TURNS)
-"""Steps after the first, each with what SQLite's next steps change; statements as `for_postgres` reads them."""
+"""The steps after the first, each with the changes of SQLite's next steps; `for_postgres` translates the statements."""
 
 
 def for_postgres(statement: str) -> str:
@@ -103,11 +103,11 @@ def steps() -> tuple[Step, ...]:
 
 
 def bring_up_to_date(db: Session, now: float, taken: tuple[Step, ...] | None = None) -> None:
-    """Check that the server and the database can be used, and take the steps that are missing, all or none.
+    """Check that the server and the database can be used, and take the missing steps, all or none.
 
     Raises:
-        SettingsError: too old, read-only, without the right to write, in another encoding, another program's, or of a
-            later version of this one.
+        SettingsError: it is too old, read-only, without the right to write, in another encoding, another program's, or
+            of a later version of this one.
     """
     check_server(db)
     wanted = steps() if taken is None else taken
@@ -196,7 +196,8 @@ def find_version(db: Connection, known: int | None = None) -> int:
 
 
 def _check_rights(db: Connection, tables: Sequence[str]) -> None:
-    """Raise a `SettingsError` for one of these tables that the role may not use; others may be somebody else's."""
+    """Raise a `SettingsError` for one of these tables that the role may not use; other tables may be somebody
+    else's."""
     marks = ", ".join("?" * len(tables))
     rows = db.execute(
         "SELECT c.relname, wanted.name FROM pg_class c, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) "

@@ -9,15 +9,15 @@ from bot.store.beside import path_beside
 from bot.store.faults import FileMovedError
 
 _OPEN = ("", "-wal", "-shm")
-"""What stays in place as long as a connection is open."""
+"""The files that stay in place as long as a connection is open."""
 _FORM, _COUNTER = slice(0, 24), slice(24, 28)
-"""The header's form, which stays while a write-ahead log is kept, and its count of changes, which only grows."""
+"""The header's format, which stays while a write-ahead log is kept, and its change counter, which only grows."""
 
 
 class Presence:
-    """The files that were opened. SQLite goes on writing to them wherever they are, and says nothing.
+    """The files that were opened. SQLite keeps writing to them wherever they are, and reports nothing.
 
-    To be closed after every connection: closing any descriptor of the file ends the locks that SQLite has on it.
+    Close it after every connection: closing any descriptor of the file ends SQLite's locks on it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -30,7 +30,7 @@ class Presence:
         os.close(self._file)
 
     def check(self) -> None:
-        """Remember the files that are new, and look whether the others are still there; costs ten microseconds.
+        """Remember new files, and check whether the others are still there; takes ten microseconds.
 
         Raises:
             FileMovedError: one is not the file that was opened.

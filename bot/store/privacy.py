@@ -11,7 +11,7 @@ from bot.store.beside import COMPANIONS, KEPT, path_beside
 
 _PRIVATE = 0o600
 _MEANT = 0o777 if os.name == "posix" else 0
-"""Elsewhere a file's mode does not say who may read it."""
+"""Elsewhere a file's mode does not say who can read it."""
 _OTHERS = 0o077 & _MEANT
 _ALL_READ_OR_WRITE = 0o006 & _MEANT
 _ALL_ENTER = 0o001
@@ -24,10 +24,10 @@ _log = logging.getLogger(__name__)
 def open_to_all(path: Path, *, group: bool = False) -> str:
     """Return the file's mode ("644") if every user of this machine can read or change it; else empty.
 
-    A file in a folder that nobody else can enter is nobody else's to read.
+    A file in a folder that nobody else can enter is private.
 
     Args:
-        group: those of the file's group are others, too.
+        group: the file's group counts as others, too.
     """
     read, enter = (_GROUP_READ_OR_WRITE, _GROUP_ENTER) if group else (_ALL_READ_OR_WRITE, _ALL_ENTER)
     try:
@@ -40,14 +40,14 @@ def open_to_all(path: Path, *, group: bool = False) -> str:
 
 
 def database_files(path: Path) -> list[Path]:
-    """Return the existing files of a database: itself, its logs, and what is kept of it under other names."""
+    """Return the existing files of a database: itself, its logs, and its copies under other names."""
     found = [*(path_beside(path, suffix) for suffix in COMPANIONS), *kept_files(path)]
     return [one for one in found if one.exists()]
 
 
 def kept_files(path: Path) -> list[Path]:
-    """Return what is kept of a database under other names: damaged, before an upgrade, before a restore."""
-    # Not `Path.glob`: the name may hold what a pattern is made of.
+    """Return the copies of a database under other names: damaged, before an upgrade, before a restore."""
+    # Not `Path.glob`: the name may contain characters of patterns.
     patterns = [f"{glob.escape(str(path))}.{why}-*" for why in KEPT]
     return [Path(name) for pattern in patterns for name in sorted(glob.glob(pattern))]  # noqa: PTH207
 
@@ -55,7 +55,7 @@ def kept_files(path: Path) -> list[Path]:
 def make_private(path: Path) -> None:
     """Restrict a database and its files to their owner.
 
-    A file that is another user's stays as it is, with a line in the log.
+    Another user's file stays as it is, with a log line.
     """
     for file in database_files(path):
         try:

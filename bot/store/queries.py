@@ -1,5 +1,5 @@
-"""What every group of queries has: the connection that writes, those that read, and the clock; and how a place is
-found."""
+"""The base of every group of queries: the connection that writes, those that read, and the clock; and the condition for
+a place."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def place_range(place: str) -> tuple[str, str, str]:
 
 
 def place_of(chat: str) -> str:
-    """Return the place of a chat's id as it is written, without reading it: thousands of them are looked at."""
+    """Return the place of a chat's written id, without parsing it: thousands of them are compared."""
     return chat if chat.count("/") == 1 else chat.rpartition("/")[0]

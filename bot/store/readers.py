@@ -20,8 +20,8 @@ _RETRY = 0.05
 COUNT = 2
 """A read takes well under a millisecond, and each connection is a thread."""
 _TOGETHER = 8
-"""Reads that go to a connection's thread at once: the way there and back costs more than most of them, and one that
-takes long holds up no more than these."""
+"""Reads that go to a connection's thread at once: the trip there and back costs more than most of them, and a slow one
+holds up only these."""
 
 
 @dataclass(slots=True, eq=False)
@@ -30,7 +30,7 @@ class _Read(Generic[T]):
     done: asyncio.Future[T]
     asked_at: float
     outcome: Any = None
-    """What it returned, or the exception it raised."""
+    """Its return value, or the exception it raised."""
 
 
 class Readers:
@@ -46,8 +46,8 @@ class Readers:
         self._closed = False
 
     async def read(self, work: Callable[[Session], T]) -> T:
-        """Do what only reads, in one go, and return what it returned. What is asked for side by side, as with
-        `asyncio.gather`, is read one after the other by the same connection.
+        """Do something that only reads, in one trip, and return its result. Reads requested in parallel, as with
+        `asyncio.gather`, run one after another on the same connection.
 
         Raises:
             StoreError: the database cannot be read.
@@ -79,7 +79,7 @@ class Readers:
                 await connection.close()
 
     def _lend_soon(self) -> None:
-        """Lend once everybody who is about to ask has asked."""
+        """Lend a connection once everybody who is about to ask has asked."""
         if self._waiting and self._free and not self._soon:
             self._soon = True
             asyncio.get_running_loop().call_soon(self._lend)
@@ -109,12 +109,12 @@ class Readers:
             self._free.append(connection)
             for read in group:
                 settle(read.done, read.outcome)
-            # The thread remembers its last work until it is given another: what was read of a chat is not held by it.
+            # The thread keeps its last work until it gets another: this drops its result.
             group.clear()
             self._lend_soon()
 
     def _is_awaited(self, read: _Read[Any]) -> bool:
-        """Return True while somebody waits for a read, and may."""
+        """Return True while somebody waits for a read that is still useful."""
         late = self._clock.monotonic() - read.asked_at >= _PATIENCE
         return not (late or self._closed or read.done.done())
 

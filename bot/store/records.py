@@ -1,4 +1,4 @@
-"""What the store knows of a turn, as plain data."""
+"""The store's knowledge of a turn, as plain data."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class CallRecord:
     """Wall-clock time."""
     seconds: float = 0.0
     result: ToolResult | None = None
-    """None until it has ended. Its files are there in a `StoredTurn` only."""
+    """None until it has ended. Its files are included only in a `StoredTurn`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageRecord:
-    """One page of a reply: which part of the text it shows, and in which message."""
+    """One page of a reply: the part of the text that it shows, and its message."""
 
     number: int
     end: int
@@ -67,7 +67,7 @@ class AttachmentRecord:
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """Everything needed to go on with a turn in a process that did not begin it."""
+    """Everything needed to continue a turn in another process."""
 
     turn: int
     passes: tuple[PassRecord, ...] = ()
@@ -76,18 +76,18 @@ class StoredTurn:
     pages: tuple[PageRecord, ...] = ()
     attachments: tuple[AttachmentRecord, ...] = ()
     began: float = 0.0
-    """Wall-clock time at which it began, where a page of it was shown; else 0."""
+    """Wall-clock time at which it began, if a page of it was shown; else 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRecord:
-    """One turn, as it ended or as it stands now."""
+    """One turn, at its end or in its present state."""
 
     id: int
     chat: ChatId
     person: str
     incoming: Incoming
-    """The question it answers: another turn's, when this one answered it again."""
+    """The question that it answers: another turn's, if this one answered it again."""
     state: TurnState
     visible: str
     reasoning: str
@@ -99,7 +99,7 @@ class TurnRecord:
     ended_at: float
     """0 while it runs."""
     rating: str = ""
-    """What the person thought of the answer: `good`, `bad`, or empty."""
+    """The person's rating of the answer: `good`, `bad`, or empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +108,18 @@ class ReplyRecord:
 
     chat: ChatId
     question: Incoming
-    """What was answered; another delivery than the one that asked, where it was answered again."""
+    """The question; if it was answered again, another delivery than the one that asked."""
     target: ReplyTarget
     """Where it is shown."""
     visible: str
     """All text of it, without the preamble."""
     stored: StoredTurn
     newest: bool = True
-    """No later turn of its chat was begun."""
+    """No later turn of its chat has begun."""
     goes_on: bool = False
-    """It was cut off, and more can be written."""
+    """It was cut off, and can be continued."""
     approval: Approval | None = None
-    """What it asked a person."""
+    """Its question to a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +136,12 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What older history came to, in place of the rows up to `upto`."""
+    """The summary of older history, in place of the rows up to `upto`."""
 
     text: str
     upto: int
     origin: str = OUTSIDE
-    """Whose words it holds."""
+    """The origin of its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class ChatRow:
 
     chat: ChatId
     title: str
-    """The name of whoever asked last: untrusted text."""
+    """The name of the person who last asked: untrusted text."""
     turns: int
     bytes: int
     """Size of its history."""

@@ -1,7 +1,7 @@
-"""Carry everything that is stored of a chat over to another id of it.
+"""Move all stored data of a chat to another id.
 
-A Discord thread was a chat of its own until schema 26; now it is a thread of its channel. Of which channel, a row
-rarely says: the step lists all of Discord's chats in `unplaced`, and one is carried over when it speaks again.
+A Discord thread was a chat of its own until schema 26; now it is a thread of its channel. A row rarely names the
+channel: the step lists all of Discord's chats in `unplaced`, and each is moved when it is used again.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from bot.store.queries import Queries
 from bot.store.sql import Connection
 
 _FORMER = "former"
-"""The setting of a chat that has moved which holds its former id."""
+"""The setting of a moved chat that contains its former id."""
 _log = logging.getLogger(__name__)
 _HOLDERS = (("chats", "chat"), ("inbox", "chat"), ("timers", "chat"), ("settings", "chat"))
 _OWNERS = (("timers", "scope"), ("facts", "owner"), ("files", "scope"), ("roles", "id"))
-"""Tables and columns that name a chat: always, and beside people."""
+"""Tables and columns that name a chat: always, or beside people."""
 
 
 class ChatNames(Queries):
-    """Former ids of chats."""
+    """The former ids of chats."""
 
     _unplaced: set[str] | None = None
 
     async def list_former(self) -> dict[str, str]:
-        """Return the former id of each chat that has moved, by the id that it has."""
+        """Return the former id of each moved chat, by its present id."""
         rows = await self._readers.fetch_rows("SELECT chat, value FROM settings WHERE name = ?", (_FORMER,))
         return {str(chat): str(former) for chat, former in rows}
 
     async def move(self, former: ChatId, chat: ChatId) -> bool:
-        """Carry over what is stored of a chat that has another id from now on; False where that was done before.
+        """Move the stored data of a chat to its new id; return False if that was done before.
 
         Raises:
-            StoreError: it is not carried over.
+            StoreError: it is not moved.
         """
 
         def work(db: Connection) -> bool:
@@ -49,11 +49,11 @@ class ChatNames(Queries):
         return await self._writer.run(work)
 
     async def place(self, chat: ChatId) -> None:
-        """Carry over what is stored of a thread under the id that it had without its channel. Cheap: what there may
-        be is read once, as only a schema step adds to it; another process may have carried it over since.
+        """Move the data of a thread that was stored without its channel. Cheap: the candidates are read once, as only a
+        schema step adds to them; another process may have moved it since.
 
         Raises:
-            StoreError: it is not carried over.
+            StoreError: it is not moved.
         """
         if not (was := identity.own_id(chat)):
             return
@@ -65,13 +65,13 @@ class ChatNames(Queries):
 
 
 def _place(db: Connection, was: ChatId, chat: ChatId) -> None:
-    # Two processes may find it at the same time: the one that takes the row away does it.
+    # Two processes may find it at the same time: the one that deletes the row moves it.
     if db.execute("DELETE FROM unplaced WHERE chat = ? RETURNING chat", (str(was),)).fetchone() is not None:
         rename_chat(db, was, chat)
 
 
 def rename_chat(db: Connection, was: ChatId, chat: ChatId) -> None:
-    """Carry over what is stored of the chat `was`. What is set for `chat` already stays."""
+    """Move the stored data of the chat `was`. Settings of `chat` are kept."""
     old, new = str(was), str(chat)
     db.execute("DELETE FROM unplaced WHERE chat = ?", (old,))
     if db.execute("SELECT 1 FROM chats WHERE chat = ?", (new,)).fetchone() is None:
@@ -117,7 +117,7 @@ def _add_up_spending(db: Connection, old: str, new: str) -> None:
 
 
 def _in_json(chat: ChatId) -> str:
-    """Return how a delivery's JSON names its chat; inside a text of it the quotes would be escaped."""
+    """Return how a delivery's JSON names its chat; inside a text the quotes would be escaped."""
     return f'"chat": {json.dumps([chat.platform, chat.account, chat.chat, chat.thread])}'
 
 

@@ -1,4 +1,4 @@
-"""A question that was changed or deleted: its new turn takes the place of the old one, or the old one goes."""
+"""A changed or deleted question: its new turn replaces the old one, or the old one is deleted."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ _TAKEN_BACK = (
     "anew. Call it again if they are wanted again: the person is asked again."
 )
 _FILES = 1000
-"""Added to the number of a file's message of the old reply: as a page that the new reply does not need, it goes."""
+"""Added to the number of a file's message of the old reply: like a page that the new reply does not need, it is
+deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The question that a turn replaces, as it was told before."""
+    """The question that a turn replaces, in its former words."""
 
     question: MessageSent
     later: bool
-    """The turn continues what was answered after it."""
+    """The turn continues later answers."""
 
 
 def find_standing_answer(db: Connection, turn: int) -> int:
-    """Return the turn whose reply stands under the question of `turn`: a former one, where that was never opened."""
+    """Return the turn whose reply is shown under the question of `turn`: a former one, if that was never opened."""
     while True:
         turn = find_newest_answer(db, turn)
         row = db.execute(
@@ -46,10 +47,10 @@ def find_standing_answer(db: Connection, turn: int) -> int:
 
 
 def supersede(db: Connection, old: int, new: int, now: float, *, messages: bool = True) -> None:
-    """Take a turn out of the history that the model sees, in favour of the open turn `new`.
+    """Remove a turn from the history that the model reads, in favour of the open turn `new`.
 
     Args:
-        messages: `new` goes on in its messages.
+        messages: `new` continues in its messages.
     """
     found = db.execute(
         "SELECT o.chat, o.first_sequence, o.last_sequence, o.ended_at IS NOT NULL FROM turns o "
@@ -61,7 +62,7 @@ def supersede(db: Connection, old: int, new: int, now: float, *, messages: bool 
         withdraw_replaced(db, old, now)
         db.execute("UPDATE turns SET superseded_by = ?, again_at = NULL WHERE id = ?", (new, old))
         db.execute("UPDATE history SET superseded = 1 WHERE chat = ? AND sequence BETWEEN ? AND ?", (chat, first, last))
-        if first is not None:  # a summary may speak of it
+        if first is not None:  # a summary may mention it
             db.execute(
                 "UPDATE chats SET summary = NULL, summary_upto = 0 WHERE id = ? AND summary_upto >= ?", (chat, first)
             )
@@ -89,18 +90,18 @@ def _pass_messages(db: Connection, chat: int, old: int, new: int) -> None:
 
 
 def keep_effects(db: Connection, new: int, calls: list[CallRecord], told: list[Entry]) -> None:
-    """Give the open turn `new` the calls with effects that another turn made, and the one that a person decided about,
-    as its first pass, so that none of them is made again. What came of one that did not end stays unknown.
+    """Give the open turn `new` another turn's calls with effects, and the one that a person decided about, as its first
+    pass, so that none is repeated. The outcome of a call that did not end stays unknown.
 
     Args:
-        told: what the other turn left in the history: it says whose words led to the calls.
+        told: the other turn's history entries, which give the origin of the words that led to the calls.
     """
     kept = [one for one in map(_keep, calls) if one is not None]
     if not kept:
         return
     made = [entry.origin for entry in told if isinstance(entry, AssistantEntry) and entry.calls]
     origin = join_origins(made) if made else OUTSIDE
-    # Ids of several passes may be the same ones.
+    # Ids of several passes may be the same.
     named = [CallRecord(1, at, _renamed(one, at), True, one.status, one.started_at) for at, one in enumerate(kept)]
     entry = AssistantEntry(text="", calls=tuple(one.call for one in named), provider=BEFORE_FIRST_PASS, origin=origin)
     db.execute(
@@ -110,7 +111,7 @@ def keep_effects(db: Connection, new: int, calls: list[CallRecord], told: list[E
     for record, one in zip(named, kept, strict=True):
         facts, text, status = None, None, ToolStatus.RUNNING
         if one.result is not None:
-            # What it cost was paid in the other turn, and its sources are numbered there.
+            # The other turn paid for it, and has its sources' numbers.
             facts = result_json(replace(one.result, dollars=0.0, sources=()))
             text, status = one.result.text, one.status
         call = record.call
@@ -133,11 +134,11 @@ def keep_effects(db: Connection, new: int, calls: list[CallRecord], told: list[E
 
 
 def _keep(record: CallRecord) -> CallRecord | None:
-    """Return a call as another answer to its question is told of it; None where that may make it anew."""
+    """Return a call as another answer to its question reads it; None if that may make it again."""
     result = record.result
     if record.call.id.startswith(DECIDED):
         if result is None:
-            return record if record.effects else None  # else it was asked about once more, and never begun
+            return record if record.effects else None  # otherwise it was asked about again, and never began
         if not result.files:
             return record
         taken_back = ToolResult(text=_TAKEN_BACK, ok=False, status=ToolStatus.FAILED, own_words=True)
@@ -146,7 +147,7 @@ def _keep(record: CallRecord) -> CallRecord | None:
 
 
 def load_replaced(db: Connection, turn: int) -> Replaced | None:
-    """Return what the question of a turn was before; None where nothing was answered of it."""
+    """Return the former question of a turn; None if none of it was answered."""
     row = db.execute(
         "SELECT i.incoming, EXISTS (SELECT 1 FROM turns l WHERE l.chat = o.chat AND l.id > o.id AND l.id <> n.id "
         "AND l.superseded_by IS NULL AND l.ended_at IS NOT NULL "
@@ -162,7 +163,7 @@ def load_replaced(db: Connection, turn: int) -> Replaced | None:
 
 
 def forget_question(db: Connection, chat: ChatId, message_id: str) -> None:
-    """Remove a person's message in every version, and the turns that answered it, with all that they left."""
+    """Delete a person's message in every version, and the turns that answered it, with everything that they left."""
     question = (str(chat), message_id)
     for (turn,) in db.execute("SELECT id FROM inbox WHERE chat = ? AND message = ?", question).fetchall():
         found = db.execute(

@@ -1,4 +1,4 @@
-"""Remove data older than its retention time, in small transactions with other writes between."""
+"""Remove data older than its retention time, in small transactions between other writes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from bot.store.writer import Writer
 
 DAY = 86_400.0
 UNANSWERED_SECONDS = DAY
-"""How long a delivery is kept that became no turn: strangers' messages, refused ones, commands, edits. Nothing needs
-their text; that they were seen is kept apart, without text (`intake.KEEP_SECONDS`)."""
+"""How long a delivery without a turn is kept: strangers' messages, refused ones, commands, edits. Nothing needs their
+text; that they were seen is recorded separately, without text (`intake.KEEP_SECONDS`)."""
 _LOOKED_AT = 500
-"""Rows looked at in one read."""
+"""Rows examined in one read."""
 _STEP_ROWS = 25
 _STEP_BYTES = 1 << 20
-"""What one transaction removes at most, but for a single row that is larger."""
+"""The most that one transaction removes, except for a single larger row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,9 @@ class Keep:
     """Retention times in seconds; `math.inf`: until somebody deletes them."""
 
     chats: float = math.inf
-    """What was said, after the turn ended."""
+    """Conversations, after the turn ended."""
     files: float = 30 * DAY
-    """Files, after they were last made; none outlives what was said around it."""
+    """Files, after they were last made; none outlives its conversation."""
 
     @classmethod
     def from_days(cls, chats: int, files: int) -> Keep:
@@ -47,7 +47,7 @@ class Retention(Queries):
     def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
         super().__init__(writer, readers, clock)
         self._looked = (0.0, 0)
-        """The last row, by end and id, of which it is known that it stays for its turn's sake, with all before it."""
+        """The last row, by end and id, that is known to stay, with all before it, for its turn's sake."""
 
     async def prune(self, seconds: float) -> int:
         """Remove what ended longer ago, turns in whole days (UTC), and return the number of turns."""
@@ -55,7 +55,7 @@ class Retention(Queries):
         await self._prune_unanswered(now - UNANSWERED_SECONDS)
         if math.isinf(seconds):
             return 0
-        # By whole days, because a chat's summary has to be made anew when a turn goes that it speaks of.
+        # By whole days, because a chat's summary must be made again when a turn in it is removed.
         return await self._prune_turns((now - seconds) // DAY * DAY)
 
     async def _prune_unanswered(self, before: float) -> None:
@@ -95,7 +95,7 @@ _EXPIRED = f"""
         SELECT 1 FROM later JOIN inbox i ON i.id = later.id WHERE i.ended_at IS NULL OR i.ended_at >= :before
     )
 """
-"""A turn that ended before, and so did all that answered its question again: the question is theirs as well."""
+"""A turn that ended before, like all turns that answered its question again, which they share."""
 
 
 def split_portions(rows: Sequence[tuple[int, int]]) -> list[list[int]]:
@@ -143,8 +143,10 @@ def remove_turn(
     entries = "FROM history WHERE chat = ? AND sequence BETWEEN ? AND ?"
     db.execute(f"DELETE FROM bodies WHERE id IN (SELECT aside {entries})", (chat, first, last))
     db.execute(f"DELETE {entries}", (chat, first, last))
-    db.execute("DELETE FROM inbox WHERE id = ?", (turn,))  # the turn goes with it, and all that hangs on that
-    # A summary may speak of what is gone; it is made anew from what is left.
+    db.execute(
+        "DELETE FROM inbox WHERE id = ?", (turn,)
+    )  # the turn goes with it, and everything that depends on the turn
+    # A summary may mention removed data; it is made again from the rest.
     db.execute(
         "UPDATE chats SET turns = turns - ?, bytes = bytes - ?, summary = NULL, summary_upto = 0 WHERE id = ?",
         (counted, size, chat),

@@ -1,6 +1,6 @@
-"""The tables, as numbered steps: a database of any earlier step is brought up to date when it is opened.
+"""The tables, as numbered steps: a database at any earlier step is upgraded when it is opened.
 
-A step that has been released is never changed; a later wish is a later step.
+A released step is never changed; a later wish is a later step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ APPLICATION = 0x5041524C
 """Marks the file as ours ("PARL"), so that another program's database is never filled with our tables."""
 
 _INTAKE = (
-    # What was seen. Kept apart from the inbox, and longer: a key holds no text, so not even /forget removes it.
+    # The keys of seen deliveries. Kept apart from the inbox, and longer: a key contains no text, so not even /forget
+    # removes it.
     """
     CREATE TABLE deliveries (
         platform TEXT NOT NULL, account TEXT NOT NULL, delivery TEXT NOT NULL, seen_at REAL NOT NULL,
@@ -27,7 +28,7 @@ _INTAKE = (
     ) STRICT, WITHOUT ROWID
     """,
     "CREATE INDEX deliveries_by_age ON deliveries (seen_at)",
-    # AUTOINCREMENT: an id is never given again, so a turn whose chat was forgotten cannot write into another's.
+    # AUTOINCREMENT: an id is never given again, so a turn whose chat was deleted cannot write into another's.
     """
     CREATE TABLE inbox (
         id INTEGER PRIMARY KEY AUTOINCREMENT, chat TEXT NOT NULL, incoming TEXT NOT NULL,
@@ -51,7 +52,7 @@ _TURNS = (
         summary TEXT, summary_upto INTEGER NOT NULL DEFAULT 0
     ) STRICT
     """,
-    # `question` is the inbox row that is answered: another turn's when this one answers it again.
+    # `question` is the answered inbox row: another turn's if this one answers it again.
     """
     CREATE TABLE turns (
         id INTEGER PRIMARY KEY REFERENCES inbox (id) ON DELETE CASCADE,
@@ -70,7 +71,7 @@ _TURNS = (
         entry TEXT NOT NULL, model TEXT NOT NULL, usage TEXT NOT NULL, PRIMARY KEY (turn, number)
     ) STRICT
     """,
-    # Keyed by position, not by the call's id: some servers call the first call of every pass `call_0`.
+    # Keyed by position, not by the call's id: some servers name the first call of every pass `call_0`.
     """
     CREATE TABLE calls (
         turn INTEGER NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
@@ -88,7 +89,7 @@ _TURNS = (
     ) STRICT
     """,
     "CREATE INDEX pages_by_message ON pages (chat, message) WHERE message IS NOT NULL",
-    # Clustered by chat and sequence: a chat's newest rows lie side by side, however many chats there are.
+    # Clustered by chat and sequence: a chat's newest rows are side by side, however many chats there are.
     """
     CREATE TABLE history (
         chat INTEGER NOT NULL REFERENCES chats (id), sequence INTEGER NOT NULL, turn INTEGER NOT NULL,
@@ -159,18 +160,18 @@ _SPENDING = (
 )
 
 _ORIGINS = (
-    # Whose words they hold, see bot/contract/origin.py. Of what an earlier version kept, nobody knows.
+    # The origin of their words, see bot/contract/origin.py; unknown for rows of earlier versions.
     "ALTER TABLE chats ADD COLUMN summary_origin TEXT NOT NULL DEFAULT 'outside'",
 )
 
 _KEPT_ORIGINS = (
-    # The facts that are there stay told: their people can list them, and most of them asked for them.
+    # Existing facts are still told: their people can list them, and most of them requested them.
     "ALTER TABLE facts ADD COLUMN origin TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE timers ADD COLUMN origin TEXT NOT NULL DEFAULT 'outside'",
 )
 
 _SHOWN_AGAIN = (
-    # When the reply of an ended turn is shown again, see bot/reply/settling.py; NULL: it surely stands.
+    # When the reply of an ended turn is shown again, see bot/reply/settling.py; NULL: it is certainly shown.
     "ALTER TABLE turns ADD COLUMN again_at REAL",
     "CREATE INDEX turns_again ON turns (id) WHERE again_at IS NOT NULL",
 )
@@ -178,7 +179,7 @@ _SHOWN_AGAIN = (
 _BY_PERSON = ("CREATE INDEX turns_by_person ON turns (person, id)",)
 
 _DESCRIPTIONS = (
-    # What a model wrote of servers' tools.
+    # Descriptions of servers' tools that a model wrote.
     "CREATE TABLE tool_descriptions (key TEXT PRIMARY KEY, body TEXT NOT NULL, at REAL NOT NULL) STRICT",
 )
 
@@ -195,7 +196,7 @@ _DOLLARS = (
 
 _RATINGS = ("ALTER TABLE turns ADD COLUMN rating TEXT NOT NULL DEFAULT ''",)
 _CHANGED = (
-    # The platform's id of a person's message, by which a change of it is recognised.
+    # The platform's id of a person's message, which identifies it in a later change.
     "ALTER TABLE inbox ADD COLUMN message TEXT",
     "UPDATE inbox SET message = json_extract(incoming, '$.message_id') "
     "WHERE json_extract(incoming, '$.kind') = 'message'",
@@ -204,7 +205,7 @@ _CHANGED = (
 )
 
 _REPEATS = (
-    # How often a reminder comes, see `tools.contract.base.Repeat`; empty: once. `fired_at`: when it came last.
+    # How often a reminder comes, see `tools.contract.base.Repeat`; empty: once. `fired_at`: when it last came.
     "ALTER TABLE timers ADD COLUMN rule TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE timers ADD COLUMN zone TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE timers ADD COLUMN said TEXT NOT NULL DEFAULT ''",
@@ -213,7 +214,7 @@ _REPEATS = (
 )
 
 _QUESTIONS = (
-    # Whether the model answers a reminder's text, and whether it was asked for in a group.
+    # Whether the model answers a reminder's text, and whether it was requested in a group.
     "ALTER TABLE timers ADD COLUMN question INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE timers ADD COLUMN grouped INTEGER NOT NULL DEFAULT 0",
 )
@@ -238,11 +239,11 @@ _APPROVALS = (
 )
 
 _APPROVED_TOOLS = (
-    # The digest of the tool as it was declared when a person was asked.
+    # The digest of the tool's declaration when a person was asked.
     "ALTER TABLE approvals ADD COLUMN tool TEXT NOT NULL DEFAULT ''",
 )
 
-# A code that the console showed before this step is gone; the start that takes it shows another one.
+# A code shown by the console before this step is invalid; the start that takes the step shows another one.
 _LINKS = (
     "DROP TABLE pairing",
     """
@@ -256,24 +257,24 @@ _LINKS = (
 _NO_DESCRIPTIONS = ("DROP TABLE tool_descriptions",)
 
 _FOUND_BY_INDEX = (
-    # What one person or chat asks for is found without reading everybody's rows.
+    # Finds one person's or chat's rows without reading everybody's.
     "CREATE INDEX turns_rated ON turns (chat, rating) WHERE rating <> ''",
     "CREATE INDEX turns_asked_again ON turns (question) WHERE question <> id",
     "CREATE INDEX facts_by_origin ON facts (origin)",
     "CREATE INDEX timers_by_person ON timers (person)",
     "CREATE INDEX spending_by_window ON spending (seconds, start, key)",
-    # The person's id. NULL in rows from before this step that became a turn, whose `person` says it.
+    # The person's id. NULL in older rows that became a turn, whose `person` has it.
     "ALTER TABLE inbox ADD COLUMN sender TEXT",
     "UPDATE inbox SET sender = json_extract(incoming, '$.sender.id') "
     "WHERE NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id) AND json_valid(incoming)",
     "CREATE INDEX inbox_by_sender ON inbox (sender) WHERE sender IS NOT NULL",
-    # One index of all people's words: whoever looked for a fact read everybody's, see bot/store/facts.py.
+    # It was one index of everybody's words, so every search read everybody's, see bot/store/facts.py.
     "DROP TABLE fact_words",
 )
 
 
 def _fill_columns(db: Connection) -> None:
-    """Put what queries look for in deliveries into its columns; one that cannot be read has nothing there."""
+    """Fill the columns for queries from the deliveries; a delivery that cannot be read has empty ones."""
     last = 0
     while rows := db.execute("SELECT id, incoming FROM inbox WHERE id > ? ORDER BY id LIMIT 500", (last,)).fetchall():
         last = rows[-1][0]
@@ -287,7 +288,7 @@ def _fill_columns(db: Connection) -> None:
 
 
 _COLUMNS = (
-    # What SQL reads of a delivery or a turn's usage, without a look into JSON; see bot/store/incoming.py.
+    # The parts of a delivery or a turn's usage that SQL needs, without JSON; see bot/store/incoming.py.
     "ALTER TABLE inbox ADD COLUMN name TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE inbox ADD COLUMN command TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE inbox ADD COLUMN grouped INTEGER NOT NULL DEFAULT 0",
@@ -334,12 +335,12 @@ STEPS: tuple[Step, ...] = (
 
 
 def upgrade(db: sqlite3.Connection, steps: tuple[Step, ...] = STEPS) -> None:
-    """Bring the tables to the newest step, each step in a transaction of its own.
+    """Bring the tables to the newest step, each step in its own transaction.
 
     Raises:
         SettingsError: the file belongs to another program or to a later version of this one, or cannot be written.
         sqlite3.OperationalError: another program keeps the file locked; try again.
-        StoreError: a step failed, and left the file as it was.
+        StoreError: a step failed, and left the file unchanged.
     """
     done = False
     while not done:
@@ -367,10 +368,10 @@ def upgrade(db: sqlite3.Connection, steps: tuple[Step, ...] = STEPS) -> None:
 def known_version(
     db: sqlite3.Connection, steps: tuple[Step, ...] = STEPS, *, name: str = "The database of DATABASE_URL"
 ) -> int:
-    """The step the file is at; 0 for an empty one. Changes nothing.
+    """Return the step of the file; 0 for an empty one. Changes nothing.
 
     Args:
-        name: how the sentence of an error begins.
+        name: the beginning of an error's sentence.
 
     Raises:
         SettingsError: the file belongs to another program or to a later version of this one.
@@ -389,7 +390,7 @@ def known_version(
 
 
 def take_step(db: sqlite3.Connection, steps: tuple[Step, ...] = STEPS) -> bool:
-    """Take the next step in the transaction that is open; True when none is left."""
+    """Take the next step in the open transaction; return True when none is left."""
     version = known_version(db, steps)
     if version == len(steps):
         return True

@@ -1,4 +1,4 @@
-"""Open a store on a PostgreSQL server, keep a second bot from it, and look at it for `parley doctor`."""
+"""Open a store on a PostgreSQL server, keep a second bot from it, and inspect it for `parley doctor`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from bot.store.postgres import PostgresConnection, PostgresDatabase
 
 _COMMANDS = {"run": 1, "chat": 2}
-"""What answers from a database, with the number of its lock."""
+"""The commands that answer from a database, with the number of each one's lock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A `parley run` that shares the database."""
+    """A `parley run` on the database."""
 
     name: str
     role: str
@@ -35,13 +35,13 @@ class Process:
     listens: str
     """The platforms that it receives from."""
     configuration: str
-    """What must be the same in all, as `NAME=digest` with spaces between."""
+    """The settings that all must share, as `NAME=digest` separated by spaces."""
     heard: float
-    """Seconds since it last wrote that it is alive."""
+    """Seconds since it last showed that it is alive."""
     ahead: float
     """Seconds by which its machine's clock is ahead of the database's."""
     since: float
-    """Wall-clock time since which, as far as it knows, there has always been a process that answers."""
+    """Wall-clock time since which, as far as it knows, some process has always been answering."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +58,18 @@ class ServerInspection:
     """Platform → how many deliveries wait or are being answered there."""
     processes: tuple[Process, ...]
     connections: int
-    """How many are open on the whole server."""
+    """Open connections on the whole server."""
     allowed: int
-    """How many an ordinary role may open there."""
+    """The most that an ordinary role can open there."""
     ahead: float
-    """Seconds by which this machine's clock is ahead of the database's, at the least."""
+    """The least number of seconds by which this machine's clock is ahead of the database's."""
     prompt: int = 0
-    """The tokens that a usual question told the model; 0: none was answered yet."""
+    """The tokens of a usual question's prompt; 0: no question was answered yet."""
 
 
 @asynccontextmanager
 async def open_server(url: str, *, clock: Clock, fence: Fence | None = None) -> AsyncIterator[tuple[Writer, Readers]]:
-    """Open the database of a `postgresql://` address, its tables made or brought up to date where needed.
+    """Open the database of a `postgresql://` address, and create or upgrade its tables if needed.
 
     Raises:
         SettingsError: psycopg is missing, or the server or its database cannot be used as they are.
@@ -103,7 +103,7 @@ async def open_server(url: str, *, clock: Clock, fence: Fence | None = None) -> 
 def lock_server(url: str, command: str) -> Iterator[None]:
     """Keep every other process from running `parley COMMAND` on the database of a `postgresql://` address.
 
-    The server frees the lock when the process ends, however it does.
+    The server frees the lock when the process ends, however it ends.
 
     Raises:
         SettingsError: another process has it, or the database cannot be used.
@@ -122,7 +122,7 @@ def lock_server(url: str, command: str) -> Iterator[None]:
         try:
             yield
         finally:
-            # A busy server notices the end of a connection only after a while, and the next start would be refused.
+            # A busy server notices the end of a connection only after a while, and would refuse the next start.
             with suppress(psycopg.Error):
                 db.execute("SELECT pg_advisory_unlock(?)", key)
 
@@ -153,18 +153,18 @@ FROM workers WHERE EXISTS (
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND (CAST(classid AS bigint) << 32 | CAST(objid AS bigint)) = id
 ) ORDER BY started_at, name"""
-"""Each holds a lock on its id while it lives; a row may be that of a dead one."""
+"""Each holds a lock on its id while it lives; a row may belong to a dead one."""
 _SERVER = """
 SELECT current_setting('server_version'), pg_database_size(current_database()),
     (SELECT count(datid) FROM pg_stat_activity),
     CAST(current_setting('max_connections') AS int) - CAST(current_setting('superuser_reserved_connections') AS int),
     CAST(extract(epoch FROM clock_timestamp()) AS double precision)"""
 _FROZEN_SECONDS = 3.0
-"""A process that wrote nothing for so long is replaced by the others."""
+"""A process that wrote nothing for this time is replaced by the others."""
 
 
 def processes_on_server(db: psycopg.Connection[Any]) -> tuple[Process, ...]:
-    """Return the processes that are alive, by a connection that somebody else has open."""
+    """Return the living processes, over an open connection of somebody else."""
     from bot.store.postgres import BorrowedConnection
 
     return _read_processes(BorrowedConnection(db))
@@ -176,7 +176,7 @@ def _read_processes(db: Connection) -> tuple[Process, ...]:
 
 
 def list_processes(url: str) -> tuple[Process, ...]:
-    """Return the processes that share the database of a `postgresql://` address, and change nothing.
+    """Return the processes on the database of a `postgresql://` address, and change nothing.
 
     Raises:
         SettingsError: psycopg is missing, or the server or its database cannot be used as they are.
@@ -190,7 +190,7 @@ def list_processes(url: str) -> tuple[Process, ...]:
 
 
 def inspect_server(url: str, clock: Clock) -> ServerInspection:
-    """Look at the database of a `postgresql://` address, and change nothing.
+    """Inspect the database of a `postgresql://` address, and change nothing.
 
     Raises:
         SettingsError: it cannot be used as it is.
@@ -216,7 +216,7 @@ def inspect_server(url: str, clock: Clock) -> ServerInspection:
 
 
 def prepare_server(url: str, now: float) -> None:
-    """Make the tables of the database of a `postgresql://` address, or bring them up to date.
+    """Create or upgrade the tables in the database of a `postgresql://` address.
 
     Raises:
         SettingsError: psycopg is missing, or the server or its database cannot be used as they are.
@@ -250,7 +250,7 @@ def _connected(url: str, *, write: bool = False) -> Iterator[PostgresConnection]
 def refuse_without_driver() -> None:
     """
     Raises:
-        SettingsError: what is needed for a PostgreSQL server is not installed.
+        SettingsError: a package for PostgreSQL is not installed.
     """
     for package in ("psycopg", "dbos"):
         if importlib.util.find_spec(package) is None:
@@ -261,14 +261,14 @@ def refuse_without_driver() -> None:
 
 
 def is_idle_on_server(db: psycopg.Connection[Any], place: str) -> bool:
-    """Return True if no inbox row of the place is new or running, by a connection that somebody else has open."""
+    """Return True if no inbox row of the place is new or running, over an open connection of somebody else."""
     from bot.store.postgres import BorrowedConnection
 
     return is_idle(BorrowedConnection(db), place)
 
 
 def _explain(error: DatabaseError) -> BotError:
-    """Return what a start says that cannot go on: what is no passing trouble is the setting's."""
+    """Return the error of a start that cannot continue: a lasting fault is the setting's."""
     match error.fault:
         case Fault.UNREACHABLE | Fault.OTHER:
             return SettingsError(f"The PostgreSQL database of DATABASE_URL cannot be used: {error}.")

@@ -8,7 +8,7 @@ from tools.contract.plaintext import to_plain
 
 
 class ChatSettings(Queries):
-    """Named values of a chat; their meaning is known to the caller."""
+    """Named values of a chat; callers know their meaning."""
 
     async def get(self, chat: ChatId, name: str) -> str | None:
         row = await self._readers.fetch_row("SELECT value FROM settings WHERE chat = ? AND name = ?", (str(chat), name))

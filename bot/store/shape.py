@@ -1,4 +1,4 @@
-"""Compare the tables of a database with those that its version should have."""
+"""Compare the tables of a database with those of its version."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from bot.contract import SettingsError
 from bot.store.schema import STEPS, known_version, take_step
 
 _SHOWN = 3
-"""Missing parts that a sentence names."""
+"""Missing parts named in a sentence."""
 
 
 def check_shape(db: sqlite3.Connection, name: str) -> int:
     """Return the version of a database of ours whose tables are those of that version. Changes nothing.
 
     Args:
-        name: how the sentence of an error begins, as "The database of DATABASE_URL".
+        name: the beginning of an error's sentence, as "The database of DATABASE_URL".
 
     Raises:
-        SettingsError: another program's, of a later version, or with other tables than its version has.
+        SettingsError: another program's, of a later version, or with tables unlike its version's.
     """
     version = known_version(db, name=name)
     shapes = _shapes()
-    found = _shape(db) & frozenset[str]().union(*shapes)  # what an operator added is no concern of ours
+    found = _shape(db) & frozenset[str]().union(*shapes)  # an operator's additions do not matter
     if found == shapes[version]:
         return version
     others = [number for number, shape in enumerate(shapes) if shape == found and number]
@@ -44,7 +44,7 @@ def check_shape(db: sqlite3.Connection, name: str) -> int:
 
 
 def _shape(db: sqlite3.Connection) -> frozenset[str]:
-    """Return the names of all tables, columns and indexes, without those that SQLite makes by itself."""
+    """Return the names of all tables, columns and indexes, without SQLite's own."""
     rows = db.execute(
         """
         SELECT 'table ' || name FROM pragma_table_list
@@ -61,7 +61,7 @@ def _shape(db: sqlite3.Connection) -> frozenset[str]:
 
 @cache
 def _shapes() -> tuple[frozenset[str], ...]:
-    """Return what each version has, from 0 (nothing) to the newest."""
+    """Return the shape of each version, from 0 (nothing) to the newest."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         shapes = [_shape(db)]
         for _ in STEPS:
@@ -83,7 +83,7 @@ class Table:
 
 @cache
 def newest_tables() -> tuple[Table, ...]:
-    """Return all tables, each behind those it refers to: in the order in which they were made."""
+    """Return all tables, each after those it refers to: in the order in which they were made."""
     found = []
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         for _ in STEPS:
@@ -99,7 +99,7 @@ def newest_tables() -> tuple[Table, ...]:
 
 
 def _list(names: frozenset[str]) -> str:
-    """List the first names: where a whole table is concerned, its columns and indexes are left out."""
+    """List the first names: for a missing table, its columns and indexes are left out."""
     shown = sorted(name for name in names if name.startswith("table ")) or sorted(names)
     more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
     return "the " + ", the ".join(shown[:_SHOWN]) + more

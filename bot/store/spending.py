@@ -1,4 +1,4 @@
-"""What was spent against quotas, by time window: reserved before a paid call, settled after it."""
+"""The usage of quotas, by time window: reserved before a paid call, settled after it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bot.store.sql import Connection, Session
 from bot.store.writer import Writer
 
 _NEWEST_ANSWERS = 100
-"""Turns among which a model's newest answers are looked for."""
+"""Turns among which a model's newest answers are searched."""
 
 _NEWEST_PROMPTS = """
 SELECT n.prompt FROM (SELECT id, prompt FROM turns ORDER BY id DESC LIMIT 100) n WHERE n.prompt > 0 ORDER BY n.prompt
 """
 
 Window: TypeAlias = tuple[str, int, int]
-"""A key, the seconds of its window, and when that began."""
+"""A key, the seconds of its window, and the window's start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Limit:
     """A quota: at most `most` in a window of `seconds`, for one key; a zero in `most` is no limit."""
 
     key: str
-    """Who spends: a person's id, a chat, or `*` for everybody."""
+    """The spender: a person's id, a chat, or `*` for everybody."""
     seconds: int
     """The window: 60 for a minute, 86400 for a day (UTC)."""
     most: Amount
@@ -53,29 +53,29 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """A reservation: how much, and in which windows."""
+    """A reservation: its amount, and its windows."""
 
     amount: Amount
     windows: tuple[Window, ...]
     call: str = ""
-    """The call that holds it; empty where nothing of it is ever given back."""
+    """The call that holds it; empty if none of it is ever returned."""
     left: tuple[tuple[str, Amount, Amount], ...] = ()
-    """Of each quota that limits anything its key, its most, and what nobody had spent or held of it after this."""
+    """For each real quota its key, its limit, and what nobody had spent or reserved of it after this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The answer to a reservation that one quota did not allow."""
+    """The answer to a reservation that one quota refused."""
 
     limit: Limit
     spent: Amount
-    """With what is held."""
+    """Including reservations."""
     until: float
     """Wall-clock time at which its window ends."""
     held: Amount
-    """What running calls hold of it, and give back in part."""
+    """The reservations of running calls, which are partly returned."""
     calls: int
-    """How many those are."""
+    """The number of those calls."""
     elsewhere: int
     """How many of them are another process's."""
 
@@ -86,12 +86,12 @@ def rough_count(text: str) -> int:
 
 
 class Spending(Queries):
-    """Amounts spent per key and window, and what calls under way hold of them, whichever process makes them."""
+    """Usage per key and window, and the reservations of running calls, of any process."""
 
     def __init__(self, writer: Writer, readers: Readers, clock: Clock, worker: str) -> None:
         """
         Args:
-            worker: who holds what is reserved here: a name that no other process has at the same time.
+            worker: the holder of reservations made here: a name that no other process has at the same time.
         """
         super().__init__(writer, readers, clock)
         self._worker = worker
@@ -124,10 +124,10 @@ class Spending(Queries):
         """Reserve as much as every quota allows, between `least` and `most`; nothing if one has less left.
 
         Args:
-            most: what is wished for beyond `least`; None: `least` is all.
-            others: for each limit, how many others of this process have or want a part of it just now.
-            sure: what counts as spent of it when the process is killed; None: `least`. See `settle_killed`.
-            turn: whose answer it pays for; 0: no turn's.
+            most: the wish beyond `least`; None: only `least`.
+            others: for each limit, how many other calls of this process hold or want a part of it now.
+            sure: the part that counts as spent if the process is killed; None: `least`. See `settle_killed`.
+            turn: the turn that it pays for; 0: none.
         """
         windows = self._windows(limits)
         counted = least if sure is None else sure
@@ -158,10 +158,10 @@ class Spending(Queries):
         most: Amount,
         others: Sequence[int] = (),
     ) -> Reserved | Refused:
-        """Add to what a call holds, between `least` and `most`; return all that it holds then.
+        """Raise a call's reservation, between `least` and `most`; return all that it then holds.
 
         Args:
-            limits: those that it was reserved with; what is added counts in the same windows, also after midnight.
+            limits: those of its reservation; the addition counts in the same windows, also after midnight.
         """
 
         def work(db: Session) -> Reserved | Refused:
@@ -188,7 +188,7 @@ class Spending(Queries):
         most: Amount,
         others: Sequence[int],
     ) -> tuple[Amount, tuple[tuple[str, Amount, Amount], ...]] | Refused:
-        """Return how much every quota allows, between `least` and `most`, and what it leaves of each; until the
+        """Return how much every quota allows, between `least` and `most`, and what remains of each; until the
         transaction ends, nobody else changes it."""
         limited = [
             (limit, window, beside)
@@ -208,7 +208,7 @@ class Spending(Queries):
         return amount, tuple((one[0].key, one[0].most, rest) for one, rest in zip(limited, left, strict=True))
 
     def _count_elsewhere(self, db: Connection, keys: Sequence[str]) -> dict[str, int]:
-        """Return how many calls of other processes hold something of these keys, where there are any."""
+        """Return how many calls of other processes hold a part of these keys, if there are any."""
         if not keys:
             return {}
         rows = db.execute(
@@ -226,7 +226,7 @@ class Spending(Queries):
         return Refused(limit, spent, float(window[2] + limit.seconds), held, calls, elsewhere)
 
     async def settle(self, *settled: tuple[Reserved, Amount]) -> None:
-        """Replace each reservation by what was actually spent; `Amount()` returns it."""
+        """Replace each reservation by the real usage; `Amount()` returns it."""
 
         def work(db: Connection) -> None:
             for reserved, spent in settled:
@@ -237,12 +237,12 @@ class Spending(Queries):
         await self._writer.run(work)
 
     async def settle_killed(self, worker: str = "", weigh: Callable[[str], int] = rough_count) -> int:
-        """Settle what a process held that was killed; return how many calls those were.
+        """Settle the reservations of a killed process; return how many calls those were.
 
-        What is sure of each counts as spent, and of an answer what its pages show.
+        The sure part of each counts as spent, and of an answer the part on its pages.
 
         Args:
-            worker: its name; empty: that of this process, which a former one had.
+            worker: its name; empty: this process's own, which a former one had.
             weigh: estimates the tokens of a text.
         """
 
@@ -254,7 +254,7 @@ class Spending(Queries):
             ).fetchall()
             turns = {call: int(turn) for *_, turn, call in rows if turn}
             written = count_written(db, set(turns.values()), weigh)
-            # Of several calls of one turn only one wrote what is shown.
+            # Of several calls of one turn only one wrote the visible text.
             first = {turn: call for call, turn in reversed(turns.items())}
             for key, seconds, start, tokens, dollars, sure_tokens, sure_dollars, turn, call in rows:
                 held, sure = Amount(tokens, dollars=dollars), Amount(sure_tokens, dollars=sure_dollars)
@@ -270,8 +270,8 @@ class Spending(Queries):
         return total
 
     async def list_answers(self, model: str) -> list[tuple[int, str]]:
-        """Return the tokens of a model's newest answers, as its server counted them, each with all that was seen of
-        it; the oldest first."""
+        """Return the token counts of a model's newest answers, by its server, each with its visible text; the oldest
+        first."""
         rows = await self._readers.fetch_rows(
             "SELECT t.completion, t.visible, t.reasoning FROM (SELECT id, model, completion, visible, reasoning "
             "FROM turns ORDER BY id DESC LIMIT ?) t WHERE t.model = ? AND t.completion > 0 ORDER BY t.id",
@@ -280,11 +280,11 @@ class Spending(Queries):
         return [(int(tokens), str(visible) + str(reasoning)) for tokens, visible, reasoning in rows]
 
     async def list_workers(self) -> set[str]:
-        """Return the names of the processes that hold something."""
+        """Return the names of the processes that hold reservations."""
         return {str(name) for (name,) in await self._readers.fetch_rows("SELECT DISTINCT worker FROM holdings")}
 
     async def list_spent(self, keys: Sequence[str], seconds: int) -> list[Amount]:
-        """Return what each of `keys` has spent in its present window."""
+        """Return the usage of each of `keys` in its present window."""
         start = int(self._clock.wall() // seconds) * seconds
 
         def read(db: Connection) -> list[Amount]:

@@ -42,8 +42,8 @@ async def test_a_group_that_becomes_a_supergroup_takes_everything_along_over_a_r
     told = [str(request.body["messages"]) for request in world.model.requests]
     assert "A leaf." in told[1] and "A leaf." in told[2] and "Of camellia." in told[2]
     assert all("clerk of the library" in one for one in told)
-    lines = [record.getMessage() for record in caplog.records if "from now on" in record.getMessage()]
-    assert len(lines) == 1 and f"/{OLD} is " in lines[0] and f"/{NEW} from" in lines[0]
+    lines = [record.getMessage() for record in caplog.records if "as its platform says" in record.getMessage()]
+    assert len(lines) == 1 and f"/{OLD} is now " in lines[0] and f"/{NEW}, as" in lines[0]
 
 
 @pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])

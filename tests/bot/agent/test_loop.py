@@ -871,7 +871,7 @@ async def test_a_token_that_is_not_known_is_named_in_the_log_once(caplog: pytest
         assert shown(await answer(model, Small("look"))) == said
 
     assert [line for line in caplog.messages if "<|begin_reply_7|>" in line] == [
-        f"{says('')[-1].model} wrote <|begin_reply_7|>, a token that is not known; it was not shown"  # type: ignore[union-attr]
+        f"{says('')[-1].model} wrote <|begin_reply_7|>, an unknown token; it was not shown"  # type: ignore[union-attr]
     ]
 
 

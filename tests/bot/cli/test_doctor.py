@@ -669,7 +669,7 @@ async def test_what_is_switched_off_or_left_to_some_is_named_and_names_that_are_
     assert told.of("calculator") == [("note", "not offered: switched off by TOOLS_OFF")]
     assert [line for line in told.of("tools") if not line[1].startswith("ask before")] == [
         ("note", "tools switched off: calculator, run_pyton"),
-        ("note", "wikipedia is left to admins"),
+        ("note", "wikipedia is reserved for admins"),
         ("BAD", "TOOLS_OFF names 'run_pyton', and there is no such tool; did you mean run_python?"),
     ]
     assert told.of("channels") == [("BAD", "CHANNELS_FILE: there is no file gone.yaml")]

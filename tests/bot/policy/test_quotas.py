@@ -308,7 +308,7 @@ async def test_what_a_process_held_that_died_is_given_back_by_another(
         await watching
 
     assert spent_then == [5_000, 5_000, 5_000, 1_000]
-    assert "is given back later: away" in caplog.text
+    assert "are returned later: away" in caplog.text
 
 
 async def test_what_another_process_holds_is_waited_for(tmp_path: Path, make: Make, clock: FakeClock) -> None:

@@ -193,12 +193,12 @@ async def test_the_start_names_what_is_off(rig: OpenRig, tmp_path: Path, caplog:
     file.write_text("telegram:42/7:\n  tools: [calculator, -read_page]\n")
     async with rig(TOOLS_OFF="wikipedia,calc*", TOOLS_FOR="get_weather=admins", CHANNELS_FILE=str(file)):
         async with asyncio.timeout(PATIENCE):
-            while "is left to" not in caplog.text:
+            while "is reserved for" not in caplog.text:
                 await asyncio.sleep(0)
 
     assert "tools switched off: wikipedia, calc*" in caplog.text
     assert "tools in telegram:42/7: calculator, -read_page" in caplog.text
-    assert "get_weather is left to admins" in caplog.text
+    assert "get_weather is reserved for admins" in caplog.text
 
 
 async def test_a_start_with_names_that_are_no_tools_is_refused_with_the_nearest_ones(

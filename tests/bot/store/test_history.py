@@ -247,11 +247,11 @@ async def test_what_is_forgotten_while_another_program_reads_is_wiped_when_that_
             assert await others[0] is not None, "others write while it waits"
             assert not await store.wipe_traces()
             assert holds_secret(tmp_path), "the test can fail"
-            assert caplog.text.count("still in the files of the database, because another program reads it") == 1
+            assert caplog.text.count("still in the database's files, because another program is reading them") == 1
 
         assert await store.wipe_traces()
         assert not holds_secret(tmp_path)
-        assert "is wiped from the files of the database now" in caplog.text
+        assert "is now overwritten in the database's files" in caplog.text
 
 
 @OF_THE_FILE

@@ -31,8 +31,7 @@ _Made = TypeVar("_Made")
 PATIENCE = 300.0
 """Seconds a call may wait for a budget that its platform closed; a longer wait raises `Closed` at once."""
 ENDS_WITHIN = 5.0
-"""Seconds the end of a reply may wait for its call, otherwise the reply does not start: about as long as writing one
-takes."""
+"""Seconds the end of a reply may wait for its call, otherwise it does not start: about the time of writing one."""
 _UNHEARD_PAUSE = 0.1
 """Seconds until the next check whether calls may be made."""
 

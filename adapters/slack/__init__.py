@@ -1,1 +1,1 @@
-"""Slack: `adapter` takes messages in, `surface` shows replies."""
+"""Slack: `adapter` receives messages, `surface` shows replies."""

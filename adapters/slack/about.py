@@ -1,4 +1,4 @@
-"""Asking about a message: the shortcut in its menu, and the form in which the question is written.
+"""Asking about a message: the shortcut in its menu, and the form for the question.
 
 https://docs.slack.dev/interactivity/implementing-shortcuts#messages
 https://docs.slack.dev/reference/methods/views.open
@@ -38,15 +38,16 @@ SHORTCUT: Final = "ask_about"
 """The callback id of the shortcut in the manifest, and of our form."""
 _FIELD: Final = "question"
 _MOST_OPEN: Final = 500
-"""Forms whose message is kept whole; of an older one its beginning stands in the form."""
+"""Forms whose whole message is kept in memory; the form of an older one contains its beginning."""
 _MOST_METADATA: Final = 3_000
-"""Characters that a form may keep for us. https://docs.slack.dev/reference/views/modal-views"""
+"""Characters that a form can store for us. https://docs.slack.dev/reference/views/modal-views"""
 _MOST_CHARS: Final = 3_000
-"""Of what is written in a form. https://docs.slack.dev/reference/block-kit/block-elements/plain-text-input-element"""
+"""Characters of the form's text field.
+https://docs.slack.dev/reference/block-kit/block-elements/plain-text-input-element"""
 
 
 class About:
-    """The forms that are open, and the messages that they ask about."""
+    """The open forms, and the messages that they ask about."""
 
     def __init__(self, web: AsyncWebClient, me: Me, people: People) -> None:
         self._web = web
@@ -60,7 +61,7 @@ class About:
         return payload.get("type") == "message_action" and payload.get("callback_id") == SHORTCUT
 
     async def open(self, payload: Json, now: float) -> None:
-        """Show the form; Slack allows it for three seconds. Whatever fails, nothing was asked yet."""
+        """Show the form; Slack allows three seconds for it. If this fails, nothing was asked yet."""
         try:
             message, channel = payload["message"], str(payload["channel"]["id"])
             quoted = self._quoted(message)
@@ -82,7 +83,7 @@ class About:
             log.warning("slack: the form for a question could not be shown: %s", why)
 
     def question(self, payload: Json, inside: Collection[str], now: float) -> MessageSent | None:
-        """Read a form that was sent off; None for anything else."""
+        """Read a submitted form; return None for anything else."""
         view = payload.get("view")
         if payload.get("type") != "view_submission" or not isinstance(view, Mapping):
             return None
@@ -119,7 +120,7 @@ class About:
         )
 
     def _quoted(self, message: Json) -> Quoted:
-        """The message as somebody reads it who quotes it."""
+        """Return the message as a reader of a quote sees it."""
         user, ts = str(message.get("user") or ""), str(message.get("ts") or "")
         text = readable(shown_text(message, 2 * MOST_QUOTED, own=self._me.user), self._me.user, self._people.name)
         return Quoted(
@@ -133,7 +134,7 @@ class About:
 
 
 def _fitting(kept: Mapping[str, object], text: str) -> str:
-    """What a form keeps for us, with as much of a text as fits."""
+    """Return the data that a form stores for us, with as much of the text as fits."""
     most = len(text)
     while len(written := json.dumps({**kept, "text": text[:most]}, ensure_ascii=False)) > _MOST_METADATA and most:
         most //= 2

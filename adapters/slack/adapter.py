@@ -1,8 +1,8 @@
 """Slack, over Socket Mode or by web: events and commands → `Incoming`, pages → messages edited in place.
 
-Everything is acknowledged only after it was stored: over Socket Mode by a middleware that runs before anything of
-Bolt's own, by web with the answer to the post (`webhook.py`). What is
-not acknowledged within three seconds Slack sends again. See: https://docs.slack.dev/apis/events-api
+Everything is acknowledged only after it was stored: over Socket Mode by a middleware that runs before any of Bolt's
+own, by web with the response to the post (`webhook.py`). Slack sends again what is not acknowledged within three
+seconds. See: https://docs.slack.dev/apis/events-api
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ from tools.programs.cancelling import end_tasks, while_running
 log = logging.getLogger(__name__)
 
 STORE_SECONDS: Final = 2.5
-"""What storing may take before Slack, which waits three seconds, is left to send again."""
+"""The time for storing a delivery; after that Slack, which waits three seconds, sends it again."""
 CONNECT_SECONDS: Final = 30.0
 WATCH_SECONDS: Final = 5.0
 LOST_SECONDS: Final = 60.0
-"""How long the library may try to get its connection back before we begin anew."""
+"""How long the library may try to restore its connection before we start again."""
 CALL_TIMEOUT: Final = aiohttp.ClientTimeout(total=60.0, sock_connect=5.0, sock_read=20.0)
 MOST_FRAME_CHARS: Final = 2_000
-"""What Slack says about a connection is short; longer frames are events."""
+"""Slack's messages about a connection are short; longer frames are events."""
 TOO_MANY: Final = "too_many_websockets"
 
 NEEDED_SCOPES: Final = {
@@ -92,7 +92,7 @@ def open_adapter(settings: SlackSettings, clock: Clock | None = None) -> SlackAd
 
 
 class _Handler(AsyncSocketModeHandler):
-    """Bolt's handler, which also acknowledges what it cannot read: Slack would send it three more times."""
+    """Bolt's handler, which also acknowledges what it cannot read: Slack would send that three more times."""
 
     def __init__(self, app: AsyncApp, app_token: str, **more: Any) -> None:
         super().__init__(app, app_token, **more)
@@ -113,7 +113,7 @@ class _Handler(AsyncSocketModeHandler):
 
 
 class SlackAdapter:
-    """One app, in the workspaces where it is installed."""
+    """One app, in the workspaces that installed it."""
 
     platform = "slack"
 
@@ -132,7 +132,7 @@ class SlackAdapter:
         # The libraries write every request and message at DEBUG, and format them even when nobody listens.
         self._wire = logging.getLogger(f"{__name__}.wire")
         self._wire.setLevel(logging.WARNING)
-        # Bolt warns that SLACK_BOT_TOKEN stands in the environment too; it is the one it was given.
+        # Bolt warns that SLACK_BOT_TOKEN is in the environment, too; it is the one it was given.
         self._bolt = self._wire.getChild("bolt")
         self._bolt.setLevel(logging.ERROR)
         self._storing: set[asyncio.Task[None]] = set()
@@ -160,13 +160,13 @@ class SlackAdapter:
 
     @property
     def workspace(self) -> Workspace:
-        """That of SLACK_BOT_TOKEN."""
+        """The workspace of SLACK_BOT_TOKEN."""
         assert self._workspaces.home is not None
         return self._workspaces.home
 
     @property
     def listening(self) -> bool:
-        """True while posts are taken in, or a socket is connected or being replaced by the library."""
+        """True while posts are accepted, or a socket is connected or being replaced by the library."""
         if self.entrance is not None:
             return True
         session = self._socket.client.current_session if self._socket is not None else None
@@ -211,7 +211,7 @@ class SlackAdapter:
         async def take_in(body: dict[str, Any]) -> BoltResponse:
             return BoltResponse(status=200 if await self._take_in(body, deliver) else 503)
 
-        # Before authorization: that would ask Slack who we are while Slack waits for the acknowledgement.
+        # Before authorization: that would ask Slack for our identity while Slack waits for the acknowledgement.
         app = AsyncApp(
             name="parley", client=self.workspace.web, signing_secret="", logger=self._bolt, before_authorize=take_in
         )
@@ -230,12 +230,12 @@ class SlackAdapter:
             await self._watch(handler)
         finally:
             self._socket = None
-            # What arrived is stored first, so that its acknowledgement still finds the connection.
+            # Stored first, so that its acknowledgement still finds the connection.
             await done_within(self._clock, handler.handling, STORE_SECONDS)
             await handler.close_async()  # type: ignore[no-untyped-call]  # the library's
 
     async def _await_posts(self, deliver: Deliver) -> None:
-        """Take in what Slack posts until cancelled; what comes later is refused, and an event posted again."""
+        """Accept Slack's posts until cancelled; later ones are refused, and Slack posts events again."""
         secret = self._settings.slack_signing_secret.get_secret_value()
         self.entrance = SlackEntrance(
             secret, self._clock, lambda body: self._take_in(body, deliver), self._installing()
@@ -268,7 +268,7 @@ class SlackAdapter:
             return True
         if told is None:
             return True
-        # Storing goes on when the time is up: the second delivery then finds the first.
+        # Storing continues after the time limit: the second delivery then finds the first.
         storing = asyncio.create_task(_store(told, deliver), name=f"store {told.delivery}")
         self._keep(storing)
         if not await done_within(self._clock, {storing}, STORE_SECONDS):
@@ -283,7 +283,7 @@ class SlackAdapter:
         return True
 
     def _keep(self, task: asyncio.Task[None]) -> None:
-        """Hold what the end waits for."""
+        """Keep a reference to a task that the end must wait for."""
         self._storing.add(task)
         task.add_done_callback(self._storing.discard)
 
@@ -316,7 +316,7 @@ class SlackAdapter:
             with contextlib.suppress(TimeoutError):
                 async with time_limit(self._clock, WATCH_SECONDS):
                     await self._crowded.wait()
-                # The library would ask for another at once, again and again.
+                # The library would immediately request another, again and again.
                 raise Contested("other programs have taken all connections of the app")
             if await handler.client.is_connected():
                 lost_since = None
@@ -363,7 +363,7 @@ class SlackAdapter:
             logger=self._wire,
             retry_handlers=[],
         )
-        # The library would take one from the environment without looking at NO_PROXY and ALL_PROXY.
+        # The library would take a proxy from the environment without regard to NO_PROXY and ALL_PROXY.
         client.proxy = proxy_before(base, "Slack")
         return client
 
@@ -390,7 +390,7 @@ async def check(settings: SlackSettings) -> list[Finding]:
 
 
 async def _receiving(adapter: SlackAdapter, settings: SlackSettings) -> Finding:
-    """Say how events come in, and what keeps them from it."""
+    """Describe how events arrive, and what prevents it."""
     if settings.by_web:
         where = "the Request URL of Event Subscriptions, Interactivity and /parley should end in /slack"
         return Finding.not_asked(f"receives {settings.receives}; {where}, and Socket Mode be off")

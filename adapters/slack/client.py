@@ -12,12 +12,12 @@ from adapters.slack.errors import TOKEN, error_code
 
 
 class Client(AsyncWebClient):
-    """Notices when Slack refuses the token: nothing else does, since a connection of Socket Mode is the app's."""
+    """Notices when Slack refuses the token: nothing else does, since a Socket Mode connection belongs to the app."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.doubted = asyncio.Event()
-        """Set when a call was refused for its token, which may be one odd answer."""
+        """Set when a call was refused for its token, which may be a single odd answer."""
 
     async def api_call(self, api_method: str, **options: Any) -> AsyncSlackResponse:
         try:

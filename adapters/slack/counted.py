@@ -1,4 +1,4 @@
-"""Make the calls to Slack that no reply is paced by."""
+"""Make the calls to Slack that no pacer controls."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Counted:
         self._allowance = Allowance(window, clock)
 
     async def __call__(self, **wanted: Any) -> AsyncSlackResponse:
-        """Make the call. Raises as the library, but for calls too many.
+        """Make the call. Raises as the library, and on excess calls:
 
         Raises:
-            DeliveryError: none is left in this minute, or Slack refused it for now.
+            DeliveryError: no call is left in this minute, or Slack refused it for now.
         """
         if not self._allowance.take():
             raise DeliveryError("Slack lets nothing more be looked up in this minute")
@@ -40,7 +40,7 @@ class Counted:
 
 
 class Looks:
-    """Looks for messages of ours whose posting had an unclear outcome, for all surfaces of a workspace."""
+    """Looks for our messages whose posting had an unclear outcome, for all surfaces of a workspace."""
 
     def __init__(self, web: AsyncWebClient, clock: Clock) -> None:
         self.replies = Counted(web.conversations_replies, LOOK_REPLIES_WINDOW, clock)

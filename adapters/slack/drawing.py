@@ -1,4 +1,4 @@
-"""What Slack is sent of a page: its text in mrkdwn, and its buttons."""
+"""A page in Slack's form: its text in mrkdwn, and its buttons."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _MARK = re.compile(r"[*_~]")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DrawnMrkdwn(Drawn):
-    """A page as Slack is sent it."""
+    """A page as it is sent to Slack."""
 
     text: str
     whole: bool
-    """The page need not be held back until it is final, as where a message can be changed hardly ever, or never."""
+    """The page need not be held back until it is final, as on surfaces whose messages can hardly be changed."""
     buttons: tuple[Button, ...] = dataclasses.field(default=(), compare=False)
     grows: bool = False
-    """More text is to follow in it, without an edit."""
+    """More text will follow in it, without an edit."""
     cards: tuple[Status, ...] = ()
-    """What tools do or did, above text that grows."""
+    """The cards of tool calls, above text that grows."""
 
 
 def drawn_of(page: Page, *, whole: bool) -> DrawnMrkdwn:
@@ -45,7 +45,7 @@ def blocks_of(buttons: tuple[Button, ...]) -> list[dict[str, Any]]:
 
 
 def attachments_of(buttons: tuple[Button, ...]) -> list[dict[str, Any]]:
-    """Return the buttons as an attachment: blocks of the message itself would be shown in place of its text.
+    """Return the buttons as an attachment: as blocks of the message itself they would replace its text.
 
     https://docs.slack.dev/messaging/formatting-message-text
     """
@@ -56,12 +56,12 @@ def _rendered(page: Page) -> str:
     """Return the text as it is sent.
 
     Raises:
-        TooLong: it is longer than Slack lets an edit be; counted in signs of the page, of which some grow fourfold.
-        Unrenderable: nothing of it can be seen.
+        TooLong: it is longer than an edit allows; counted in characters of the page, some of which grow fourfold.
+        Unrenderable: nothing in it is visible.
     """
     body = escaped(page.body) if page.plain else render(page.body, final=page.final).text
     if not body.strip() and not page.status and not page.final:
-        body = render(page.body).text  # all of it is a beginning of something: it is shown as it stands
+        body = render(page.body).text  # all of it is the beginning of some markup: it is shown as it is
     status = "\n".join(_set_off(line.text) for line in page.status if line.text.strip() and not line.task)
     gap = "\n\n" if status and body.strip() else ""
     text = body + gap + status

@@ -26,13 +26,13 @@ from bot.contract import (
 TOKEN: Final = frozenset(
     {"account_inactive", "invalid_auth", "not_allowed_token_type", "not_authed", "token_expired", "token_revoked"}
 )
-"""Slack says them of a token; also, now and then, of a good one."""
+"""Slack's words about a bad token; now and then also about a good one."""
 REFUSED_TOKEN: Final = TOKEN | {"no_permission", "missing_scope"}
 NOT_INSIDE: Final = frozenset({"channel_not_found", "not_in_channel"})
-"""The bot is no member: where a command was typed, its `response_url` still answers."""
+"""The bot is not a member: the `response_url` of a command still works there."""
 
 _RESTRICTED: Final = "restricted_action"
-"""How all words begin that say what a workspace does not allow in a place, or in a thread that is locked."""
+"""The common beginning of errors about what a workspace forbids in a place, or in a locked thread."""
 _UNREACHABLE: Final = NOT_INSIDE | {
     "access_denied",
     "as_user_not_supported",
@@ -55,14 +55,14 @@ _STANDS: Final = frozenset({"cant_update_message", "edit_window_closed", "cant_d
 _LARGE: Final = frozenset({"file_upload_size_restricted", "snippet_too_large"})
 _LONG: Final = frozenset({"msg_too_long", "msg_blocks_too_long"})
 _UNREADABLE: Final = frozenset({"no_text", "invalid_blocks", "invalid_blocks_format", "invalid_metadata_schema"})
-# Of these the service itself says that part of the work may have been done.
+# For these the service itself says that part of the work may have been done.
 _UNSURE: Final = frozenset({"fatal_error", "internal_error", "request_timeout", "service_unavailable"})
 
 _NOT_MADE: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 
 
 def error_code(error: BaseException) -> str:
-    """Return Slack's error code; empty if it gave none."""
+    """Return Slack's error code; empty if there is none."""
     data = getattr(getattr(error, "response", None), "data", None)
     return str(data.get("error") or "") if isinstance(data, dict) else ""
 
@@ -85,7 +85,7 @@ def translate(error: Exception, scope: str = "") -> DeliveryError:
         return error
     if isinstance(error, SlackApiError):
         response = error.response
-        # A body that is no JSON at all leaves the HTTP library's own response in the error.
+        # A body that is not JSON leaves the HTTP library's own response in the error.
         status = int(getattr(response, "status_code", 0) or getattr(response, "status", 0) or 0)
         headers = getattr(response, "headers", None) or {}
         return refused(status, error_code(error), str(headers.get("Retry-After", "")), scope)
@@ -93,7 +93,7 @@ def translate(error: Exception, scope: str = "") -> DeliveryError:
         return DeliveryError(f"no connection to Slack ({type(error).__name__})")
     if isinstance(error, SlackClientError | aiohttp.ClientError | OSError):
         return Unclear(f"Slack did not answer ({type(error).__name__})")
-    # The call succeeded as far as its status says; the answer cannot be read.
+    # The call succeeded by its status; its answer cannot be read.
     return Unclear(f"Slack's answer cannot be read ({origin_of(error)})")
 
 
@@ -122,11 +122,11 @@ def refused(status: int, code: str, retry_after: str = "", scope: str = "") -> D
 def file_refused(error: Exception) -> DeliveryError:
     """Translate a failed upload.
 
-    Slack has dozens of words for a file that it does not take (its type, the workspace's storage, a shared channel's
-    rules) and makes new ones; none of them changes by asking again, but for a wait and its own trouble.
+    Slack has dozens of codes for a refused file (its type, the workspace's storage, a shared channel's rules) and adds
+    new ones; a retry helps with none of them, except a pause and Slack's own trouble.
     """
     if isinstance(error, SlackRequestError):
-        # The bytes did not arrive, so nothing was posted. The library tells the status in its text alone.
+        # The bytes did not arrive, so nothing was posted. The library gives the status only in its text.
         status = int(found[1]) if (found := re.search(r"status: (\d{3})\b", str(error))) else 0
         if status == 413:
             return TooLong("Slack finds the file too large", by=1)

@@ -32,10 +32,10 @@ from bot.contract import (
 )
 
 Senders: TypeAlias = Callable[[Json], Sender]
-"""A message → the person who wrote it."""
+"""Returns the person who wrote a message."""
 
 _PEOPLES: Final = frozenset({"", "file_share", "me_message", "thread_broadcast"})
-"""Subtypes of what people write; every other one is a notice of the service, a bot, or a change."""
+"""Subtypes of people's messages; every other one is a notice of the service, a bot, or a change."""
 _UNKNOWN_TEAM: Final = "unknown"
 
 
@@ -55,9 +55,9 @@ def incoming(
     """Read a payload; None if it is not for the bot.
 
     Args:
-        now: in seconds since the epoch; a command says nothing of when it was written.
-        follow: what is written in a thread may be meant for the bot without a mention.
-        inside: channels the bot is known to be a member of; elsewhere a command's target may not last.
+        now: in seconds since the epoch; a command has no timestamp.
+        follow: a message in a thread can be for the bot without a mention.
+        inside: channels the bot is known to be in; elsewhere a command's target may not last.
     """
     if "command" in payload:
         return _command(payload, me, names, inside, now)
@@ -66,7 +66,7 @@ def incoming(
     event = payload.get("event")
     if payload.get("type") != "event_callback" or not isinstance(event, Mapping):
         return None
-    # A delivery without an id is known by its place and time; with an empty id, all of them would be the same one.
+    # A delivery without an id is identified by its place and time; with an empty id, all of them would be the same.
     delivery = str(payload.get("event_id") or f"{event.get('channel')}:{event.get('ts')}")
     sender = partial(_sender, me=me, names=names, shared=bool(payload.get("is_ext_shared_channel")))
     match event.get("type"), event.get("subtype"):
@@ -116,8 +116,8 @@ def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders, fol
 
 
 def _command_in(text: str, message: Json, me: Me) -> tuple[str, str]:
-    """Return the command that a message is, and its argument; without one an empty word and the text."""
-    # Behind a mention stands what is said to the bot, so that a word which is also a question is a command.
+    """Return a message's command and its argument; otherwise an empty word and the text."""
+    # After a mention the words are for the bot, so a word that is also a question is a command.
     command = words.bare(text, certain=text.startswith("/") or _mentions(message, me))
     return command if command is not None else ("", text)
 
@@ -125,14 +125,15 @@ def _command_in(text: str, message: Json, me: Me) -> tuple[str, str]:
 def _changed(
     event: Json, delivery: str, me: Me, names: Names, sender: Senders
 ) -> MessageEdited | MessageDeleted | None:
-    """Read a person's edit; None for previews, replies and the bot's own edits, which Slack reports as changes too."""
+    """Read a person's edit; return None for previews, replies and the bot's own edits, which Slack reports as changes,
+    too."""
     message, before = event.get("message") or {}, event.get("previous_message") or {}
     if message.get("subtype") == "tombstone":
-        # Slack keeps the deleted root of a thread as a tombstone and calls that a change.
+        # Slack keeps the deleted root of a thread as a tombstone and reports a change.
         return _deleted(event, before, delivery, me, sender)
     if not _of_a_person(message, me) or _as_read(message) == _as_read(before):
         return None
-    # Who changes a question need not address the bot again; the core knows which messages are questions.
+    # A changed question need not address the bot again; the core knows which messages are questions.
     text = readable(written_text(message), me.user, names)
     word, argument = _command_in(text, message, me)
     return MessageEdited(
@@ -171,7 +172,7 @@ def _command(payload: Json, me: Me, names: Names, inside: Collection[str], now: 
     channel, user = str(payload.get("channel_id", "")), str(payload.get("user_id", ""))
     text = readable(written_text(payload), me.user, names)
     command = words.bare(f"/{text.removeprefix('/')}", certain=True) if text else ("help", "")
-    # `/parley ask Carol` asks nobody to leave out the word.
+    # `/parley ask Carol` does not ask to leave out the word.
     word, argument = command if command is not None and (command[0] or text.startswith("/")) else ("", text)
     data: dict[str, Scalar] = {
         "team": me.team,
@@ -200,7 +201,7 @@ def _command(payload: Json, me: Me, names: Names, inside: Collection[str], now: 
 
 
 def _pressed(payload: Json, me: Me, names: Names, now: float) -> ControlPressed | None:
-    """Read the press of a button of ours; None for any other.
+    """Read a press of one of our buttons; return None for any other.
 
     https://docs.slack.dev/reference/interaction-payloads/block_actions-payload
     """
@@ -237,7 +238,7 @@ def _pressed(payload: Json, me: Me, names: Names, now: float) -> ControlPressed 
 
 
 def _stopped(event: Json, delivery: str, me: Me, sender: Senders) -> ControlPressed | None:
-    """Read a press of Slack's own Stop, which names a thread and no reply; None where it names nobody.
+    """Read a press of Slack's own Stop, which names a thread and no reply; return None if it names nobody.
 
     https://docs.slack.dev/reference/events/agent_session_stopped
     """
@@ -249,7 +250,7 @@ def _stopped(event: Json, delivery: str, me: Me, sender: Senders) -> ControlPres
         delivery=delivery,
         chat=_chat(event, place, me),
         sender=sender(place),
-        # The thread may hold no answer yet, and then shows nothing to one person alone.
+        # The thread may contain no answer yet, and then shows nothing privately.
         target=replace(target, data={**target.data, "asked": target.data["thread"]}),
         sent_at=seconds_of(event.get("event_ts")),
         control=Control.STOP,
@@ -268,7 +269,7 @@ def people_in(payload: Json) -> set[str]:
 def people_named(message: Json) -> set[str]:
     """Return the ids of a message's writer and of everybody it mentions."""
     user = message.get("user") or ""
-    # What a person does with a message or a form names them as an object.
+    # A person's action on a message or a form names them as an object.
     ids = {str(user.get("id") if isinstance(user, Mapping) else user)}
     ids.update(re.findall(r"<@([UW]\w+)", shown_text(message)))
     return ids - {""}
@@ -302,10 +303,11 @@ def _direct(event: Json) -> bool:
 
 
 def _thread(event: Json, message: Json, me: Me) -> str:
-    """Return the thread that holds the history and takes the reply.
+    """Return the thread whose history the message belongs to, and which gets the reply.
 
-    In a channel every mention has one, begun by the reply if need be. A direct message is one history, but to an agent;
-    only what somebody wrote into a thread there is apart. Slack gives the root of a thread its own ts as `thread_ts`.
+    In a channel every mention has one, begun by the reply if necessary. Direct messages share one history, except with
+    an agent; only messages inside a thread there are separate. Slack gives the root of a thread its own ts as
+    `thread_ts`.
     """
     ts, thread = str(message.get("ts") or ""), str(message.get("thread_ts") or "")
     if _direct(event) and not me.agent:
@@ -334,10 +336,10 @@ def _sender(message: Json, me: Me, names: Names, shared: bool) -> Sender:
     """Return the sender of a message.
 
     Args:
-        shared: other organisations write in this channel too, so that nobody is ours who is not said to be.
+        shared: other organisations write in this channel, too, so nobody counts as ours unless Slack says so.
     """
     user, profile = str(message.get("user", "")), message.get("user_profile") or {}
-    # `team` alone is the sender's where the app is installed on the sender's side of a shared channel.
+    # `team` alone is the sender's if the app is installed on the sender's side of a shared channel.
     team = message.get("user_team") or profile.get("team") or message.get("team") or ("" if shared else me.team)
     told = str(profile.get("display_name") or profile.get("real_name") or "")
     return _of_team(str(team), user, told or names(user), me)

@@ -1,7 +1,7 @@
-"""Files that come with a Slack message: what a payload says of them, and how their content is fetched.
+"""The files of a Slack message: their description in a payload, and how they are fetched.
 
-Of some an event says no more than an id (Slack Connect), and an e-mail or a canvas is no file that could be read as it
-is: those are asked for with `files.info` when a turn begins. See https://docs.slack.dev/reference/objects/file-object.
+For some files an event contains only an id (Slack Connect), and an e-mail or a canvas is not directly readable: those
+are requested with `files.info` when a turn begins. See https://docs.slack.dev/reference/objects/file-object.
 """
 
 from __future__ import annotations
@@ -32,44 +32,44 @@ log = logging.getLogger(__name__)
 _LARGE_PICTURE: Final = 16 * 1024 * 1024
 """Bytes."""
 _ASKED: Final = "file:"
-"""How the source of a file begins that is asked for by its id; behind it stand the id, who sent it, and whether it came
+"""Prefix of the source of a file that is requested by its id; then follow the id, the sender, and whether it came
 alone."""
 _UNREAD: Final = "unread:"
-"""How the source of a file begins that is not there; behind it stands why."""
+"""Prefix of the source of a missing file; then follows the reason."""
 _GONE: Final = {"tombstone": "deleted", "hidden_by_limit": "hidden"}
-"""What a file's mode says → why it cannot be read."""
+"""A file's mode → why it cannot be read."""
 _REFUSED: Final = {
     "file_deleted": "deleted",
     "missing_scope": "right",
     **dict.fromkeys(("access_denied", "file_not_found", "not_visible"), "kept"),
 }
-"""What Slack says of a file that is asked for → why it cannot be read."""
+"""Slack's answer to a request for a file → why it cannot be read."""
 _CANVAS: Final = frozenset({"canvas", "quip", "docs"})
 _HTML: Final = "text/html"
 _PAGES: Final = (b"<!doctype", b"<html")
-"""How a whole page begins."""
+"""The beginning of a complete page."""
 _NAMED: Final = 20
-"""Attachments of an e-mail, and people of it, that are named."""
+"""Attachments of an e-mail, and people in it, that are named."""
 _ATTACHED: Final = 10
 """Attachments of an e-mail that are read: as many as files of a message."""
 
 
 def enclosed_in(message: Json, *, alone: bool = False) -> tuple[Enclosure, ...]:
-    """Return the files of a message; of some Slack tells no more than that they are there.
+    """Return the files of a message; for some Slack says only that they exist.
 
     Args:
-        alone: there are no words beside them.
+        alone: the message has no text.
     """
     author = str(message.get("user") or message.get("author_id") or "")
     return tuple(read_file(file, author, alone) for file in message.get("files") or () if isinstance(file, Mapping))
 
 
 def read_file(file: Json, author: str, alone: bool) -> Enclosure:
-    """Return what Slack says of a file.
+    """Return the description of a file.
 
     Args:
         author: who sent the message.
-        alone: there are no words beside it.
+        alone: the message has no text.
     """
     name, media_type = str(file.get("name") or file.get("title") or ""), str(file.get("mimetype") or "")
     size = file.get("size")
@@ -78,7 +78,7 @@ def read_file(file: Json, author: str, alone: bool) -> Enclosure:
     lasts = file.get("duration_ms")
     seconds = lasts / 1000 if isinstance(lasts, int) and lasts > 0 else 0.0
     if file.get("subtype") == "slack_audio":
-        # Recorded in Slack, which names it itself. One that somebody else recorded can be shared again.
+        # Recorded in Slack, which names it itself. Another person's recording can be shared again.
         kind = EnclosureKind.VOICE if str(file.get("user") or author) == author else EnclosureKind.AUDIO
         return Enclosure(kind=kind, media_type=media_type, size=size, source=source, seconds=seconds)
     if _is_email(file) or _is_canvas(file):
@@ -89,7 +89,7 @@ def read_file(file: Json, author: str, alone: bool) -> Enclosure:
 
 
 def _source(file: Json, sent: str, media_type: str, size: int) -> str:
-    """Return by what a file is fetched, see `Files.fetch`."""
+    """Return the source of a file, see `Files.fetch`."""
     if why := _GONE.get(str(file.get("mode") or "")):
         return f"{_UNREAD}{why}"
     access = str(file.get("file_access") or "")
@@ -100,7 +100,7 @@ def _source(file: Json, sent: str, media_type: str, size: int) -> str:
     asked = access == "check_file_info" or _is_email(file) or _is_canvas(file) or media_type == _HTML
     if asked and file.get("id"):
         return f"{_ASKED}{file['id']}:{sent}"
-    # Of a large picture Slack keeps a smaller one.
+    # Slack keeps a smaller copy of a large picture.
     smaller = file.get("thumb_1024") if size > _LARGE_PICTURE else None
     return str(smaller or file.get("url_private_download") or file.get("url_private") or "")
 
@@ -114,7 +114,7 @@ def _is_canvas(file: Json) -> bool:
 
 
 class Files:
-    """Fetches files with the token of one workspace, which no other server gets to see."""
+    """Fetches files with the token of one workspace, which no other server sees."""
 
     def __init__(self, web: Client, http: aiohttp.ClientSession, clock: Clock, scopes: frozenset[str] | None) -> None:
         self._web = web
@@ -141,7 +141,7 @@ class Files:
             return replace(found, media_type="text/plain", within=_attached_to(file))
         address = str(file.get("url_private") or file.get("url_private_download") or "")
         if _is_canvas(file) or _is_email(file):
-            # A piece of a page: what it is would not be known by its beginning.
+            # A part of a page: its beginning would not reveal its type.
             into.write(b"<!doctype html><html><body>")
             found = replace(found, media_type=_HTML, within=_attached_to(file))
         if found.media_type != _HTML:
@@ -173,8 +173,8 @@ class Files:
         never: tuple[bytes, ...] = (),
         size: int = 0,
     ) -> None:
-        """Fetch a file. Slack's sign-in page in its place is another media type, whole where a canvas is a piece of a
-        page, or of another size."""
+        """Fetch a file. Slack's sign-in page, sent in its place, has another media type, is complete where a canvas is
+        a part of a page, or has another size."""
         if not is_of(address, self._web.base_url, "slack.com"):
             raise DeliveryError("a file is not kept by Slack")
         bearer = {"Authorization": f"Bearer {self._web.token}"}
@@ -192,7 +192,7 @@ class Files:
                 size=size,
             )
         except DeliveryError:
-            # Slack shows its sign-in page where the token may not read a file.
+            # Slack shows its sign-in page if the token may not read a file.
             if self._scopes is not None and "files:read" not in self._scopes:
                 raise self._withheld("right", "missing_scope") from None
             raise
@@ -211,7 +211,7 @@ def _direct(file: Json) -> str:
 
 
 def _head_of(file: Json) -> str:
-    """Return what stands above the text of an e-mail, with the names of what is attached."""
+    """Return the header of an e-mail, with the names of its attachments."""
     headers = file.get("headers")
     date = text_in(headers, "date") if isinstance(headers, Mapping) else ""
     lines = [("Subject", text_in(file, "subject")), ("From", _people(file, "from")), ("To", _people(file, "to"))]
@@ -226,7 +226,7 @@ def _head_of(file: Json) -> str:
 
 
 def _attached_to(file: Json) -> tuple[Enclosure, ...]:
-    """Return the attachments of an e-mail. They are no files of the workspace: each has an address of its own."""
+    """Return the attachments of an e-mail. They are not files of the workspace: each has its own address."""
     found = []
     for one in _maps(file, "attachments")[:_ATTACHED]:
         size = one.get("size")

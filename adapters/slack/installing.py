@@ -1,7 +1,8 @@
-"""The pages by which others install the app in a workspace of theirs.
+"""The pages on which other workspaces install the app.
 
-See https://docs.slack.dev/authentication/installing-with-oauth and …/using-pkce. Nothing is remembered between the two
-pages: what the second needs is signed, and belongs to the browser that opened the first, so any process serves either.
+See https://docs.slack.dev/authentication/installing-with-oauth and …/using-pkce. Nothing is stored between the two
+pages: the data for the second is signed, and bound to the browser that opened the first, so any process can serve
+either.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ INSTALLED: Final = "installed"
 """The last parts of the addresses of both pages."""
 _COOKIE: Final = "parley_install"
 _SECONDS: Final = 600
-"""What somebody may take to choose a workspace."""
+"""How long choosing a workspace may take."""
 _MOST_AT_ONCE: Final = 4
-"""Codes that Slack is asked about at the same time: whoever finds the address may bring some."""
+"""Codes that Slack is asked about at the same time: anybody who finds the address may send some."""
 _MOST_CHARS: Final = 1_000
-"""Of what a browser brings."""
+"""Characters of a browser's request."""
 _HEADERS: Final = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -46,16 +47,16 @@ _HEADERS: Final = {
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Installing:
-    """Sends a browser to Slack, and takes what Slack sends it back with."""
+    """Sends a browser to Slack, and handles its return."""
 
     settings: SlackSettings
     scopes: Mapping[str, bool]
-    """What the app asks for → whether it is of no use without."""
+    """The scopes that the app requests → whether it is useless without each."""
     web: AsyncWebClient
     """Without a token."""
     clock: Clock
     grant: Callable[[Granted], Awaitable[None]]
-    """Takes in what a workspace granted; raises StoreError where it cannot be kept."""
+    """Stores a workspace's grant; raises StoreError if that fails."""
 
     def __post_init__(self) -> None:
         self._busy = asyncio.Semaphore(_MOST_AT_ONCE)
@@ -110,7 +111,7 @@ class Installing:
         return _say(200, f"Installed in {granted.name or granted.team}. Mention the bot in a channel there.")
 
     async def _exchange(self, code: str, nonce: str) -> tuple[Granted | None, str]:
-        """Return what Slack gives for a code, or why it is of no use."""
+        """Return what Slack gives for a code, or why the code is useless."""
         brought = {"code": code, "redirect_uri": self._back}
         if self.settings.slack_pkce:
             brought["code_verifier"] = self._verifier(nonce)
@@ -138,7 +139,7 @@ class Installing:
             return None, "Slack did not confirm it."
 
     def _is_ours(self, state: str, nonce: str) -> bool:
-        """Tell whether a state is one that was given to the browser which brings it, and not too long ago."""
+        """Return True if a state was given to the browser that sends it, and not too long ago."""
         stamp, _, rest = state[:_MOST_CHARS].partition(".")
         signed, _, sign = rest.partition(".")
         if not nonce or not is_same(signed, nonce) or not is_same(sign, self._sign("state", stamp, nonce)):

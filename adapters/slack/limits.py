@@ -1,4 +1,4 @@
-"""What Slack allows: the length of a message, the size of a file, and how often each method may be called."""
+"""Slack's limits: the length of a message, the size of a file, and how often each method may be called."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 from bot.contract import Pace, SurfaceLimits, Window
 
 LIMITS = SurfaceLimits(
-    # `chat.update` refuses more than 4,000 characters of text, as escaped; the rest is room for what rendering adds.
+    # `chat.update` refuses more than 4,000 characters of escaped text; the rest is room for rendering.
     page_length=3600,
     hard_length=4000,
     measure=len,
-    # Slack takes 1 GB; this is what fits one upload within the time of a call.
+    # Slack accepts 1 GB; this is what one upload can send within the time of a call.
     attachment_bytes=50 * 1024 * 1024,
     # A status lasts two minutes or until the bot's next message in the thread.
     typing_seconds=30.0,
@@ -26,28 +26,28 @@ UPDATE_WINDOW: Final = Window(48, 60.0)
 POST_WINDOW: Final = Window(290, 60.0)
 STATUS_WINDOW: Final = Window(570, 60.0)
 SESSION_WINDOW: Final = Window(24, 60.0)
-"""`agents.sessions.setStatus` for what begins: of fifty calls, as each is followed by one that ends it."""
+"""`agents.sessions.setStatus` for beginnings: half of fifty calls, as each is followed by one that ends it."""
 PROMPTS_WINDOW: Final = Window(95, 60.0)
 """`assistant.threads.setSuggestedPrompts`."""
 STREAM_WINDOW: Final = Window(19, 60.0)
-"""Streams that are started, and as many that are stopped."""
+"""Streams that are started; as many are stopped."""
 APPEND_WINDOW: Final = Window(95, 60.0)
 STREAM_BYTES: Final = 10_000
-"""What one holds: Slack refuses more than about 10,600."""
+"""The size of a stream: Slack refuses more than about 10,600."""
 CARD_BYTES: Final = 72
 MOST_CARDS: Final = 4
-"""Cards of tools in a stream, each sent twice: with them all it holds less than Slack refuses."""
+"""Cards of tools in a stream, each sent twice: with all of them it stays below Slack's limit."""
 STREAM_SECONDS: Final = 300.0
-"""Slack ends one after so long."""
+"""Slack ends a stream after this time."""
 SIGN_WINDOW: Final = Window(48, 60.0)
 UNSIGN_WINDOW: Final = Window(19, 60.0)
 PRIVATE_WINDOW: Final = Window(95, 60.0)
 CHANNEL_RATE: Final = 1.0
 # Slack allows fifty `conversations.replies` and as many `conversations.history` a minute.
 REPLIES_WINDOW: Final = Window(30, 60.0)
-"""For what a thread said before a question."""
+"""For a thread's messages before a question."""
 LOOK_REPLIES_WINDOW: Final = Window(18, 60.0)
-"""For posts of unknown outcome in threads: after an outage there are many, and each not found may come twice."""
+"""For posts of unknown outcome in threads: after an outage there are many, and each one not found may come twice."""
 LOOK_HISTORY_WINDOW: Final = Window(48, 60.0)
 """For posts of unknown outcome beside threads."""
 LOOKUP_WINDOW: Final = Window(95, 60.0)

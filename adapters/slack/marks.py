@@ -1,8 +1,8 @@
 """Show formatting characters as text in mrkdwn, which has no escape for them.
 
-Slack formats whatever stands between two marks at the borders of words. The sure ways against it are code and a space
-(https://github.com/slackhq/slack-api-docs/issues/34); a zero-width space is none, as it is no space to Slack. So
-`*x*` is written as code where it stands by itself, and where it cannot be, with signs that look the same.
+Slack formats any text between two marks at word borders. Only code and a space reliably prevent that
+(https://github.com/slackhq/slack-api-docs/issues/34); a zero-width space does not, as Slack does not count it as a
+space. So `*x*` is written as code if it is alone, and otherwise with characters that look the same.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 
 _SIGNS: Mapping[str, str] = {"*": "\ue002", "_": "\ue003", "~": "\ue004", "`": "\ue005"}
-"""What a mark that is text is held as, until its paragraph is complete."""
+"""The placeholder of each mark that is text, until its paragraph is complete."""
 _ALIKE: Mapping[str, str] = {"*": "∗", "_": "＿", "~": "∼", "`": "‵"}
 _TO_SIGNS = str.maketrans("".join(_SIGNS), "".join(_SIGNS.values()))
 _TO_ALIKE = str.maketrans("".join(_ALIKE), "".join(_ALIKE.values()))
@@ -44,7 +44,7 @@ def _line(line: str) -> str:
     pieces: list[str] = []
 
     def keep(text: str) -> str:
-        """Put aside what is written already."""
+        """Store finished text under a placeholder."""
         pieces.append(text)
         return f"\ue006{len(pieces) - 1}\ue007"
 
@@ -63,7 +63,8 @@ def _one_mark(line: str, mark: str, keep: Callable[[str], str]) -> str:
     """Neutralise one kind of mark in a line."""
     sign, alike = _SIGNS[mark], _ALIKE[mark]
     if mark in line:
-        # Between two marks that format, another ends them; beside them, one at a word's border may begin with them.
+        # Between two formatting marks, another would end them; beside them, one at a word's border could begin with
+        # them.
         parts = line.split(mark)
         inside = [part.replace(sign, alike) if odd % 2 else part for odd, part in enumerate(parts)]
         return re.sub(rf"(?<!\w){sign}|{sign}(?!\w)", alike, mark.join(inside))

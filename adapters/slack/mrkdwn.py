@@ -1,8 +1,8 @@
 """Render Markdown as Slack's mrkdwn: `*bold*`, `_italic_`, `~strike~`, `<address|label>`; tables as aligned code.
 
-See https://docs.slack.dev/messaging/formatting-message-text. Slack takes a mark for formatting only at the border of a
-word, so beside a letter (always, in Chinese) a zero-width space U+200B stands outside it. It has no escape for its
-marks, and a zero-width space inside does not stop them: `marks.py` writes those that are only text.
+See https://docs.slack.dev/messaging/formatting-message-text. Slack treats a mark as formatting only at the border of a
+word, so beside a letter (always, in Chinese) a zero-width space U+200B is put outside it. Slack has no escape for its
+marks, and a zero-width space inside does not stop them: `marks.py` writes marks that are only text.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Mrkdwn(Dialect):
         return _FALSE_QUOTE.sub(GAP, as_text(drawn.replace("\ue000", "").replace("\ue001", "")))
 
     def quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
-        """A quote of Slack's is one level deep and holds no block of code: its lines become inline code."""
+        """Slack's quote is one level deep and contains no code block: its lines become inline code."""
         result: list[Line | Verbatim] = []
         for line in lines:
             if isinstance(line, Line):

@@ -26,15 +26,14 @@ _NOBODY: Final = ("user_not_found", "user_not_visible")
 class People:
     """A cache of names that answers at once, with the id for an unknown name, and asks Slack in the background.
 
-    Where more people write in a minute than Slack lets be looked up, the others are looked up with a later message of
-    theirs.
+    If more people write in a minute than Slack lets us look up, the others are looked up at a later message.
     """
 
     def __init__(self, web: AsyncWebClient, clock: Clock, most: int = MOST_KNOWN) -> None:
         self._most = most
         self._clock = clock
         self._known: OrderedDict[str, str] = OrderedDict()
-        """Id → name; the id itself where Slack has no name."""
+        """Id → name; the id itself if Slack has no name."""
         self._languages: dict[str, str] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._at_once = asyncio.Semaphore(MOST_AT_ONCE)
@@ -66,7 +65,7 @@ class People:
         return bool(asked)
 
     async def settled(self) -> None:
-        """Wait until no lookup is under way."""
+        """Wait until no lookup is running."""
         while self._asking:
             await asyncio.wait(self._asking.values())
 

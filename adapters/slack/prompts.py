@@ -1,4 +1,4 @@
-"""Suggest questions where somebody opens an agent, before anything is asked there.
+"""Suggest questions when somebody opens an agent, before the first question.
 
 https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts
 """
@@ -23,14 +23,14 @@ log = logging.getLogger(__name__)
 
 SENTENCES: Final = ("prompt_help", "prompt_news", "prompt_explain")
 REMEMBERED_SECONDS: Final = 600.0
-"""How long a refusal is taken for lasting: an app that is installed again may keep its token."""
+"""How long a refusal counts as lasting: a reinstalled app may keep its token."""
 _MOST_KNOWN: Final = 1_000
 _OF_THE_PLACE: Final = frozenset({"channel_not_found", "invalid_thread_ts", "message_not_found", "not_in_channel"})
-"""Refusals that say nothing about the next place."""
+"""Refusals that say nothing about other places."""
 
 
 class Prompts:
-    """The suggestions of a workspace: each opening of a conversation gets its own once."""
+    """The suggestions of a workspace: each opening of a conversation gets them once."""
 
     def __init__(self, web: AsyncWebClient, clock: Clock, people: People, *, possible: bool) -> None:
         """
@@ -42,7 +42,7 @@ class Prompts:
         self._people = people
         self._closed_until = float("-inf") if possible else float("inf")
         self._known: Newest[str, None] = Newest(_MOST_KNOWN)
-        """The openings that have theirs, by the ids of their events."""
+        """The openings that have suggestions, by the ids of their events."""
 
     @staticmethod
     def is_opened(payload: Json) -> bool:
@@ -55,9 +55,9 @@ class Prompts:
         return home or event.get("type") == "assistant_thread_started"
 
     async def suggest(self, payload: Json) -> None:
-        """Set the suggestions of a conversation that was opened. Whatever fails, a person can ask without them.
+        """Set the suggestions of an opened conversation. If that fails, people can ask without them.
 
-        Those that are set again, because a former process was killed over them, take the place of the first.
+        A second call, after a former process was killed during the first, replaces the first suggestions.
         """
         opening = str(payload.get("event_id") or "")
         if self._clock.monotonic() < self._closed_until or opening in self._known:
@@ -74,7 +74,7 @@ class Prompts:
             self._refused(error)
 
     def _refused(self, error: Exception) -> None:
-        """Remember what will be refused the next time, too."""
+        """Remember that the next call would be refused, too."""
         code = error_code(error)
         if code and code not in _OF_THE_PLACE and not isinstance(translate(error), RateLimited | Unclear):
             self._closed_until = self._clock.monotonic() + REMEMBERED_SECONDS

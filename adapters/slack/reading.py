@@ -1,8 +1,8 @@
-"""What a person sees of a Slack message, wherever it stands: text, blocks, attachments, and messages shared in them.
+"""What a person sees of a Slack message, in any position: text, blocks, attachments, and shared messages.
 
 Other programs post with an empty `text` and put their words into blocks and attachments. Everything is read into
-Slack's own notation (`<@U1>`, `<address|label>`, `&amp;`), which `readable` makes plain text of.
-See https://docs.slack.dev/reference/block-kit/blocks and …/messaging/formatting-message-text.
+Slack's own notation (`<@U1>`, `<address|label>`, `&amp;`), which `readable` turns into plain text. See
+https://docs.slack.dev/reference/block-kit/blocks and …/messaging/formatting-message-text.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from bot.contract import LONGEST_TEXT
 
 Json: TypeAlias = Mapping[str, Any]
 Names: TypeAlias = Callable[[str], str]
-"""A person's id → the name they are shown by; the id itself while it is not known."""
+"""Returns a person's shown name; the id itself while unknown."""
 
 _ANGLE = re.compile(r"<([^<>\n]*)>")
 _NO_PREVIEW: Final = "[no preview available]"
-"""What Slack writes where a message has no text of its own."""
+"""Slack's text for a message without text."""
 _ASIDE: Final = {"text": "", "author_name": "", "footer": "", "fallback": ""}
-"""What of a shared message is read apart, or names where it stands."""
+"""Parts of a shared message that are read separately, or name its place."""
 _DEEPEST: Final = 12
-"""Blocks and shared messages within each other that are read."""
+"""Nested blocks and shared messages that are read."""
 _WORDS: Final = ("title", "subtitle", "text", "body", "description", "details", "output", "alt_text")
-"""Fields of blocks in which a person reads words, in the order in which they are shown."""
+"""Fields of blocks with words for people, in the order in which they are shown."""
 _WITHIN: Final = ("blocks", "elements", "fields", "rows", "cards", "tasks")
 _WORDLESS: Final = frozenset({"divider", "actions", "context_actions"})
 """Blocks that may show no word."""
 
 
 def shown_text(message: Json, most: int = LONGEST_TEXT, *, own: str = "") -> str:
-    """Return what a person sees of a message, with everything that is attached to it, its first `most` characters.
+    """Return what a person sees of a message, with all its attachments, up to `most` characters.
 
     Args:
-        own: the bot's id as a person: of its own messages `text` says all.
+        own: the bot's id as a person: for its own messages `text` is complete.
     """
     return _joined((written_text(message, own=own), *_attached(message, 0)), most)
 
@@ -43,7 +43,7 @@ def shown_text(message: Json, most: int = LONGEST_TEXT, *, own: str = "") -> str
 def written_text(message: Json, *, own: str = "") -> str:
     """Return what a person sees of a message itself, without its attachments.
 
-    `text` says all that somebody wrote in Slack. Where an app shows blocks, it is only what a notification says.
+    For a person's message in Slack `text` is complete. If an app shows blocks, `text` is only the notification.
     """
     text = text_in(message)
     by_app = bool(message.get("bot_id")) and message.get("user") != (own or None)
@@ -64,9 +64,9 @@ def readable(text: str, me: str, names: Names) -> str:
     `<@U1>` becomes `@ann`, `<#C1|general>` `#general`, `<address|label>` `label (address)`; entities are decoded.
     """
     around = re.split(rf"<@{re.escape(me)}(?:\|[^<>]*)?>[,:]?", text.replace("\x00", ""))
-    # A mention between two pieces becomes one space, with the spaces beside it.
+    # A mention between two pieces becomes one space, together with the spaces beside it.
     text = " ".join(piece.strip(" \t") for piece in around).strip()
-    # Odd pieces are what stood between angle brackets; what is decoded once is never read again.
+    # Odd pieces were between angle brackets; decoded text is never read again.
     pieces = _ANGLE.split(text)
     return "".join(_angle(piece, names) if odd % 2 else decoded(piece) for odd, piece in enumerate(pieces))
 
@@ -77,7 +77,7 @@ def decoded(text: str) -> str:
 
 
 def text_in(message: Json, field: str = "text") -> str:
-    """Return a field of Slack's notation; the empty text where it holds none."""
+    """Return a field of Slack's notation; empty if there is no text in it."""
     value = message.get(field)
     return value[:LONGEST_TEXT] if isinstance(value, str) else ""
 
@@ -98,7 +98,7 @@ def _angle(inner: str, names: Names) -> str:
 
 
 def _joined(parts: Iterator[str] | Sequence[str], most: int) -> str:
-    """Put parts below each other, no further than `most` characters."""
+    """Join parts line by line, up to `most` characters."""
     found, room = list[str](), most
     for part in parts:
         if room <= 0:
@@ -118,19 +118,19 @@ def _attached(message: Json, depth: int) -> Iterator[str]:
 
 
 def _of_share(shared: Json, depth: int) -> Iterator[str]:
-    """Yield what is seen of a message within another: Slack keeps the blocks of an app's apart."""
+    """Yield what is seen of a shared message: Slack stores the blocks of an app's message separately."""
     if depth > _DEEPEST:
         return
     inner = [one.get("message") or {} for one in _list(shared, "message_blocks")]
     blocks = [block for one in inner if isinstance(one, Mapping) for block in _list(one, "blocks")]
     text = text_in(shared)
-    # What people write has one rich text, which `text` says as well.
+    # A person's message has one rich text, which `text` contains as well.
     if any(block.get("type") != "rich_text" for block in blocks) or not text.strip():
         text = _joined(_blocks(blocks, depth + 1), LONGEST_TEXT) or text
     more = [text, *_of_attachment({**shared, **_ASIDE}, depth)]
     more += _attached(shared, depth + 1)
     if not any(more) and not shared.get("files"):
-        # What stands in for a text names the author too, who has not said it.
+        # A placeholder for a text also names the author, who did not say it.
         more = [] if text_in(shared, "fallback") == _NO_PREVIEW else [text_in(shared, "fallback")]
     yield from more
 
@@ -181,7 +181,7 @@ def _block(block: Json, kind: str, depth: int) -> Iterator[str]:
 
 
 def _anything(one: Json, depth: int) -> Iterator[str]:
-    """Yield the words of a block or element of any kind, also of one that is newer than this program."""
+    """Yield the words of a block or element of any kind, including kinds newer than this program."""
     if depth > _DEEPEST:
         return
     kind = one.get("type")
@@ -273,7 +273,7 @@ def _styled(text: str, style: Any) -> str:
 
 
 def _link(url: object, label: str) -> str:
-    """Return a link in Slack's notation; of words that hold links themselves, the words."""
+    """Return a link in Slack's notation; for a label that contains links itself, the label."""
     if not isinstance(url, str) or not url or "<" in label:
         return label
     return f"<{_escaped(url).replace('|', '%7C')}|{label}>" if label else f"<{_escaped(url)}>"

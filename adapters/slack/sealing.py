@@ -1,6 +1,6 @@
-"""What a workspace granted, sealed with a key that stands in the settings: nobody reads a token in a copy of the store.
+"""A workspace's grant, encrypted with a key in the settings: nobody can read a token in a copy of the store.
 
-The form is Fernet's: AES-128-CBC with HMAC-SHA256, see https://cryptography.io/en/latest/fernet/.
+The format is Fernet: AES-128-CBC with HMAC-SHA256, see https://cryptography.io/en/latest/fernet/.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tools.contract.json_values import read_json
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """What one workspace granted."""
+    """A workspace's grant."""
 
     team: str
     token: str
@@ -27,7 +27,7 @@ class Granted:
 
 
 class Seal:
-    """Seals with the first of several keys, and opens with each, so that a key can be replaced."""
+    """Encrypts with the first of several keys, and decrypts with any, so that a key can be replaced."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         """
@@ -43,7 +43,8 @@ class Seal:
         return str(self._keys.encrypt(json.dumps(asdict(granted)).encode()), "ascii")
 
     def open(self, team: str, sealed: str) -> Granted | None:
-        """Return what the workspace `team` granted; None where it was sealed with another key, or for another one."""
+        """Return the grant of the workspace `team`; None if it was encrypted with another key, or for another
+        workspace."""
         from cryptography.fernet import InvalidToken
 
         try:

@@ -1,7 +1,7 @@
-"""The sessions of an agent: while one is at work, Slack shows its own Stop button in the thread.
+"""The sessions of an agent: during one, Slack shows its own Stop button in the thread.
 
-Only an app that is declared an agent has them (its token has `assistant:write`), and only the app ends the status, at a
-press of Stop too: what nobody ends, Slack shows for an hour. https://docs.slack.dev/ai/agent-sessions
+Only an app that is declared an agent has them (its token has `assistant:write`), and only the app ends the status, even
+after a press of Stop: a status that is not ended stays for an hour. https://docs.slack.dev/ai/agent-sessions
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ _CLOSE_SECONDS: Final = 2.0
 
 
 class Sessions:
-    """The sessions of a workspace, shared by all its surfaces. What is set is set in the background, the last for good.
+    """The sessions of a workspace, shared by all its surfaces. Statuses are set in the background; the last one wins.
 
-    A refusal of the first kind there is (`not_authorized`) closes them all: then `possible` is False.
+    The first refusal as `not_authorized` closes them all: then `possible` is False.
     """
 
     def __init__(self, web: AsyncWebClient, clock: Clock, scopes: Collection[str] | None) -> None:
         self._web = web
         self._clock = clock
         self.possible = scopes is not None and AGENT in scopes
-        """Slack shows them."""
+        """Slack shows sessions."""
         self._wanted: dict[tuple[str, str], tuple[str, str]] = {}
-        """By channel and thread: the status that is to be set, as long as it is not, and the title."""
+        """By channel and thread: the status that is still to be set, and the title."""
         self._at_work: set[tuple[str, str]] = set()
         self._setting: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     def work(self, channel: str, thread: str, title: str = "") -> None:
-        """Show that an answer is being made, with the Stop button. Slack takes the title of a new session alone."""
+        """Show that an answer is being made, with the Stop button. Slack accepts a title only for a new session."""
         self._at_work.add((channel, thread))
         self._want((channel, thread), _WORKS, title)
 
     def rest(self, channel: str, thread: str) -> None:
-        """Take both away."""
+        """Remove both."""
         self._at_work.discard((channel, thread))
         self._want((channel, thread), _RESTS)
 
     def stopped(self, channel: str, thread: str) -> None:
-        """Somebody pressed Stop. What is at work here rests when it has ended; what nobody works at rests now."""
+        """Somebody pressed Stop. A session with work here rests when the work has ended; one without rests now."""
         if (channel, thread) not in self._at_work:
             self.rest(channel, thread)
 
     async def close(self) -> None:
-        """Set what is still to be set, as far as Slack answers in time."""
+        """Set the remaining statuses, as far as Slack answers in time."""
         await done_within(self._clock, set(self._setting.values()), _CLOSE_SECONDS)
         for task in (left := list(self._setting.values())):
             task.cancel()
@@ -71,7 +71,7 @@ class Sessions:
             self._setting[place] = asyncio.create_task(self._set(place), name=f"session {place}")
 
     async def _set(self, place: tuple[str, str]) -> None:
-        """Set the newest status that is wanted until none is."""
+        """Set the newest wanted status until there is none."""
         backoff = Backoff(self._clock, QUICK, endless=False)
         try:
             while (wanted := self._wanted.pop(place, None)) is not None:
@@ -100,7 +100,7 @@ class Sessions:
                 self._wanted.setdefault(place, (_RESTS, ""))
 
     async def _goes_on(self, error: Exception, backoff: Backoff) -> bool:
-        """Wait until it may be tried again; False where it is given up."""
+        """Wait until the next try is allowed; return False if it is given up."""
         problem, code = translate(error), error_code(error)
         if isinstance(problem, RateLimited):
             await self._clock.sleep(problem.retry_after)

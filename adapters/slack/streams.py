@@ -1,7 +1,7 @@
-"""Slack's streams: messages that take more text at their end and draw on no edit.
+"""Slack's streams: messages that accept more text at their end and use no edit.
 
-Slack reads Markdown in them, fetches what an address in them names, and may end one at any time. So only text goes into
-one that Markdown shows letter for letter, bold words apart, and what does not follows in a further message.
+Slack reads Markdown in them, fetches the addresses in them, and may end one at any time. So a stream contains only text
+that Markdown shows letter for letter, except for bold words, and everything else goes into a further message.
 
 https://docs.slack.dev/reference/methods/chat.startStream
 """
@@ -25,7 +25,7 @@ from tools.contract.base import ToolStatus
 log = logging.getLogger(__name__)
 
 _BOLD: Final = re.compile(r"\*(\w(?:[^*\n]*\w)?)\*")
-"""Bold words in mrkdwn, of which Markdown surely knows where they end."""
+"""Bold words in mrkdwn whose end is certain in Markdown."""
 _NOT_PLAIN: Final = re.compile(
     r"[*_~`<>&\[\]\\|@#^]"  # marks, mentions, entities
     r"|[^\W\d]\.[^\W\d]|://"  # addresses
@@ -37,20 +37,20 @@ _NOT_PLAIN: Final = re.compile(
 
 
 _STATES: Final = {ToolStatus.RUNNING: "in_progress", ToolStatus.COMPLETED: "complete"}
-"""Of a card; every other state is an error."""
+"""The states of a card; every other state is an error."""
 _OF_CARDS: Final = re.compile("chunk|task|streaming_mode|^invalid_arg|^no_text$")
-"""Refusals of what a call says, and not of its place: without cards it may be taken."""
+"""Refusals of a call's content, not of its place: without cards it may be accepted."""
 _PLAIN: Final = str.maketrans("<>&", "‹›＆")
 
 
 def in_markdown(text: str) -> str:
-    """Return the Markdown that shows what `text` does in mrkdwn; empty where a stream cannot, or has no room for it."""
+    """Return the Markdown that shows `text` as mrkdwn does; empty if a stream cannot show it, or has no room."""
     written = _BOLD.sub(r"**\1**", text)
     return "" if _NOT_PLAIN.search(_BOLD.sub(r"\1", text)) or len(written.encode()) > STREAM_BYTES else written
 
 
 def _chunks(text: str, cards: Sequence[Status]) -> list[dict[str, str]]:
-    """Return text and cards as a stream takes them together."""
+    """Return text and cards as one update of a stream."""
     chunks = [
         {"type": "task_update", "id": one.task, "title": _title(one), "status": _STATES.get(one.state, "error")}
         for one in cards
@@ -59,7 +59,7 @@ def _chunks(text: str, cards: Sequence[Status]) -> list[dict[str, str]]:
 
 
 def _fitting(known: Iterable[Status], cards: Sequence[Status]) -> list[Status]:
-    """Return the cards that are to be shown anew, of those that a stream has room for."""
+    """Return the cards to show again, of those that a stream has room for."""
     stand = {one.task: one for one in known}
     room = MOST_CARDS - len(stand)
     new = [one for one in cards if one.task not in stand][:room]
@@ -71,12 +71,12 @@ def _title(card: Status) -> str:
 
 
 class Streams:
-    """How many streams a workspace has, shared by all its surfaces."""
+    """Counts a workspace's streams, for all its surfaces."""
 
     def __init__(self, web: AsyncWebClient, clock: Clock, bot: str) -> None:
         """
         Args:
-            bot: our user there, whose messages they are.
+            bot: our user id there, the author of the messages.
         """
         self.web = web
         self.bot = bot
@@ -85,17 +85,17 @@ class Streams:
         self._counts_until: dict[int, float] = {}
         self._closed_until = float("-inf")
         self.cards = True
-        """They show what tools do as cards, as far as is known."""
+        """They can show tools' states as cards, as far as is known."""
 
     @property
     def free(self) -> bool:
-        """One may be started now, and stopped at any time: a minute has as many stops as starts."""
+        """One can be started now, and stopped at any time: a minute has as many stops as starts."""
         now = self._clock.monotonic()
         self._counts_until = {one: until for one, until in self._counts_until.items() if until > now}
         return now >= self._closed_until and len(self._counts_until) < STREAM_WINDOW.calls
 
     def count(self) -> int:
-        """Count a stream from now on, for as long as it may be open and its stop counts."""
+        """Count a stream for as long as it may be open and its stop counts."""
         number = next(self._numbers)
         self._counts_until[number] = self._clock.monotonic() + STREAM_SECONDS + STREAM_WINDOW.seconds
         return number
@@ -105,7 +105,7 @@ class Streams:
         self._counts_until[number] = self._clock.monotonic() + STREAM_WINDOW.seconds
 
     def refused(self, seconds: float) -> None:
-        """Start none for so long."""
+        """Start none for that long."""
         self._closed_until = max(self._closed_until, self._clock.monotonic() + seconds)
 
 
@@ -118,18 +118,18 @@ class Growing:
         self._channel = channel
         self._place = {"channel": channel, "thread_ts": thread, "recipient_team_id": team, "recipient_user_id": reader}
         self._scope = f"slack:{team}/chat.appendStream"
-        # A stop draws on none: `Streams` has counted it.
+        # A stop uses no budget: `Streams` has counted it.
         self.cost = CallCost((RateBudget(self._scope, windows=(APPEND_WINDOW,), shared=True),))
         self._numbers: dict[str, int] = {}
         self._stands: dict[str, str] = {}
-        """What stands in those that take more, as far as that is known."""
+        """The known text of those that accept more."""
         self._cards: dict[str, dict[str, Status]] = {}
-        """The cards in those that take any, by the calls that they are of."""
+        """The cards in those that accept any, by their calls."""
         self._refusal = ""
 
     @property
     def possible(self) -> bool:
-        """One may be started now."""
+        """One can be started now."""
         return all(self._place.values()) and self._streams.free
 
     @property
@@ -137,16 +137,16 @@ class Growing:
         return self._streams.cards
 
     def knows(self, ts: str) -> bool:
-        """It takes more text, and it is known what stands in it."""
+        """It accepts more text, and its present text is known."""
         return ts in self._stands
 
     def left_by_another(self, message: Mapping[str, Any]) -> bool:
-        """Return True for a stream of ours that nobody stopped, and that was not started here."""
+        """Return True for a stream of ours that was neither stopped nor started here."""
         ours = bool(message.get("streaming_state")) and message.get("user") == self._streams.bot
         return ours and not message.get("metadata") and message.get("ts") not in self._numbers
 
     async def start(self, text: str, cards: Sequence[Status] = ()) -> str:
-        """Begin one with `text`, and return its timestamp; empty where it cannot show that, or Slack takes none.
+        """Start one with `text`, and return its timestamp; empty if it cannot show that, or Slack accepts none.
 
         Raises:
             DeliveryError: it cannot be reached, or did not answer.
@@ -171,7 +171,7 @@ class Growing:
         return ts
 
     async def _start(self, written: str, cards: Sequence[Status]) -> str:
-        """Begin one that takes cards; where Slack refuses that, one that takes text alone."""
+        """Start one with cards; if Slack refuses that, one with only text."""
         refusal = ""
         if self._streams.cards:
             shown = _fitting((), cards)
@@ -191,7 +191,7 @@ class Growing:
         return ts
 
     def posted(self) -> None:
-        """Slack took as a post what it may have refused as a stream: then it takes none, and is asked for no more."""
+        """Slack accepted as a post what it had refused as a stream: it accepts none there, and none is tried again."""
         if self._refusal:
             log.info("slack: streams are refused (%s), so all answers are shown by posts and edits", self._refusal)
             self._streams.refused(float("inf"))
@@ -207,11 +207,11 @@ class Growing:
         blocks: Sequence[dict[str, Any]],
         cards: Sequence[Status] = (),
     ) -> None:
-        """Make one that is known show `text`; the `last` one stops it, with `blocks` below.
+        """Make a known stream show `text`; the `last` call stops it, with `blocks` below.
 
         Raises:
-            Full: it cannot show that, and is stopped as it stood.
-            DeliveryError: it has ended, or its end is not known: it takes edits once it is stopped.
+            Full: it cannot show that, and is stopped with its present text.
+            DeliveryError: it has ended, or its state is unknown: it accepts edits once it is stopped.
         """
         stands, written = self._stands[ts], in_markdown(text)
         goes_on = written.startswith(stands)
@@ -226,7 +226,7 @@ class Growing:
         except Exception as error:
             problem = translate(error, self._scope)
             if not isinstance(problem, RateLimited) and (error_code(error) or isinstance(problem, Unclear)):
-                del self._stands[ts]  # it has ended, or nobody knows what arrived
+                del self._stands[ts]  # it has ended, or it is unknown what arrived
             if isinstance(problem, RateLimited | Unclear | MessageGone):
                 raise problem from error
             raise DeliveryError(f"a stream takes no more ({problem})") from error
@@ -244,7 +244,7 @@ class Growing:
     async def _with_cards(
         self, ts: str, more: str, cards: Sequence[Status], call: Callable[..., Awaitable[None]]
     ) -> None:
-        """Make a call with the text and the cards that are new, or, where Slack refuses those, with the text alone."""
+        """Make a call with the text and the new cards, or, if Slack refuses those, with the text alone."""
         if (known := self._cards.get(ts)) is None:
             await call(**({"markdown_text": more} if more else {}))
             return
@@ -259,12 +259,12 @@ class Growing:
         known |= {one.task: one for one in new}
 
     def _leave_out_cards(self, code: str) -> None:
-        """Slack refused one: no more are shown."""
+        """Slack refused a card: no more are shown."""
         log.info("slack: streams show no cards of tools (%s)", code)
         self._streams.cards = False
 
     async def end(self, ts: str) -> None:
-        """Let one take edits; one that has ended does already.
+        """Make one editable; a stream that has ended already is.
 
         Raises:
             DeliveryError: Slack does not answer.

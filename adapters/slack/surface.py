@@ -52,17 +52,17 @@ from bot.contract import (
 log = logging.getLogger(__name__)
 
 _NO_STATUS: Final = dataclasses.replace(LIMITS, typing_seconds=0.0)
-"""Outside a thread there is no place for a status."""
+"""Outside a thread there is no status."""
 
 RECEIPT: Final = "eyes"
 """The reaction on a message that waits."""
 
 RESPONSE: Final = "response"
-"""Form of a message behind a `response_url`; its id is how many uses were spent when it was shown."""
+"""The form of a message behind a `response_url`; its id is the number of uses when it was shown."""
 PRIVATE: Final = "private"
-"""Form of a message that one person sees, and that stands as it was posted."""
+"""The form of a message that one person sees, and that cannot be changed."""
 HELD: Final = "held"
-"""Form of a page that waits for its end, because a `response_url` has too few uses to show it grow."""
+"""The form of a page that waits for its end, because a `response_url` has too few uses to show it grow."""
 FILE: Final = "file"
 
 _HISTORY: Final = frozenset({"channels:history", "groups:history", "mpim:history"})
@@ -86,9 +86,9 @@ class SlackSurface:
     ) -> None:
         """
         Args:
-            looks, streams, sessions: shared by all surfaces of the workspace, as what Slack allows is.
-            scopes: what the token may do; None: not known.
-            joined: told a channel's id when a post there proved that the bot is inside.
+            looks, streams, sessions: shared by all surfaces of the workspace, like Slack's limits.
+            scopes: the token's scopes; None: unknown.
+            joined: called with a channel's id when a post there proved that the bot is inside.
         """
         self._web = web
         self._http = http
@@ -102,20 +102,20 @@ class SlackSurface:
         self._asked = str(data.get("asked") or "")
         self._title = str(data.get("title") or "")
         self._reader = str(data.get("user") or "") if target.private else ""
-        """Who alone is to see what is shown; empty: everybody."""
-        # The address of a press is for what only who pressed sees.
+        """The only reader of the reply; empty: everybody."""
+        # The address of a press is for replies that only the presser sees.
         self._pressed = bool(data.get("pressed"))
         self._address = str(data.get("response_url") or "") if target.private or not self._pressed else ""
         self._press_address = str(data.get("response_url") or "") if self._pressed and data.get("ephemeral") else ""
         """Reaches the pressed message, which only one person sees."""
         self._until = float(data.get("until") or 0.0)
         self._responding = False
-        """The bot is no member here, so everything goes to the `response_url`."""
+        """The bot is not a member here, so everything goes to the `response_url`."""
         self._uses = 0
-        # A status ends with the next message in the thread, and a private one is none.
+        # A status ends with the next message in the thread, but not with a private one.
         self._shows_status = bool(self._thread) and not self._reader
         self._answered = ""
-        """What the message behind the `response_url` shows: a reply cannot know, as pages are held back there."""
+        """The text behind the `response_url`: a reply cannot know it, as pages are held back there."""
         team = self._team = str(data.get("team") or "")
         self._post_scope = f"slack:{team}/channel/{self._channel}/post"
         self._update_scope = f"slack:{team}/chat.update"
@@ -131,7 +131,7 @@ class SlackSurface:
         needed = {"im:history"} if self._channel.startswith("D") else _HISTORY
         finds = scopes is not None and needed <= scopes
         self._post_cost = CallCost((post, posts), repeats_safely=False, found_again=finds)
-        # A message that is never edited is whole at once, so it has to be found again when its post is unclear.
+        # A message that is never edited is complete at once, so it must be found again if its post is unclear.
         limits = dataclasses.replace(LIMITS, typing_stays=self._sessions.possible) if self._shows_status else _NO_STATUS
         everybody = not self._reader and not self._address
         self._limits = dataclasses.replace(limits, pieces=finds and everybody, unread=everybody)
@@ -227,9 +227,9 @@ class SlackSurface:
                 raise problem from error
 
     async def typing(self, words: str) -> None:
-        """The thread says the bot's name and `words` until the first message; where it cannot, nothing does.
+        """The thread shows the bot's name and `words` until the first message; elsewhere there is no sign.
 
-        A session of an agent says that it works instead, with Slack's own Stop button, until the sign is taken away.
+        For an agent, its session says so instead, with Slack's own Stop button, until the sign is removed.
         """
         if not self._shows_status:
             return
@@ -262,7 +262,7 @@ class SlackSurface:
         """Look for our own message by its metadata: needs `im:history`, in channels `channels:history`.
 
         Raises:
-            DeliveryError: Slack did not say, or lets nothing more be looked up now.
+            DeliveryError: Slack did not answer, or allows no more lookups now.
         """
         pauses = iter(_LOOK_AGAIN)
         while True:
@@ -303,7 +303,7 @@ class SlackSurface:
                 return nameless
 
     async def _begin(self, drawn: DrawnMrkdwn, nonce: str) -> MessageRef:
-        """Start a stream; where Slack takes none, post."""
+        """Start a stream; if Slack accepts none, post."""
         if self.limits.grows and (ts := await self._growing.start(drawn.text, drawn.cards)):
             self._joined(self._channel)
             return MessageRef(ts, GROWS)
@@ -347,7 +347,7 @@ class SlackSurface:
                 body |= {"replace_original": False, "thread_ts": self._thread}
             await self._use({name: value for name, value in body.items() if value not in ("", [])})
             return MessageRef("", PRIVATE)
-        # Into a thread that nobody has answered in yet, Slack takes it and shows it to nobody.
+        # In a thread without any answer, Slack accepts it and shows it to nobody.
         thread = self._thread if self._thread != self._asked else ""
         try:
             sent = await self._web.chat_postEphemeral(
@@ -365,7 +365,7 @@ class SlackSurface:
 
     async def _update(self, drawn: DrawnMrkdwn, at: MessageRef, nonce: str = "") -> MessageRef:
         try:
-            # There are no flags against previews here: those of the post stay. So would attachments that are not named.
+            # There are no flags against previews here: the post's flags stay. So would unnamed attachments.
             await self._web.chat_update(
                 channel=self._channel,
                 ts=at.id,
@@ -420,7 +420,7 @@ class SlackSurface:
 
 
 def _metadata(nonce: str) -> dict[str, Any] | None:
-    """Return what a message is found by again."""
+    """Return the metadata by which a message is found again."""
     return {"event_type": "parley_reply", "event_payload": {"nonce": nonce}} if nonce else None
 
 

@@ -18,17 +18,17 @@ from bot.contract import MOST_QUOTED, CallCost, Clock, DeliveryError, MessageSen
 
 PAGE: Final = 200
 REMEMBERED_SECONDS: Final = 600.0
-"""How long a missing scope is taken for missing: an app that is installed again may keep its token."""
+"""How long a scope counts as missing: a reinstalled app may keep its token."""
 MOST_NAMES: Final = 20
-"""People of one page that are asked for by name; the others are shown by id."""
+"""People of one page whose names are looked up; the others are shown by id."""
 MOST_READ: Final = 2 * MOST_QUOTED
-"""Characters of a message that are looked at: in Slack's notation it is longer than a person reads it."""
+"""Characters of a message that are examined: Slack's notation is longer than the visible text."""
 _WORDLESS: Final = frozenset({"channel_join", "channel_leave", "channel_topic", "channel_purpose", "channel_name"})
 """Notices of the service itself."""
 
 
 class MissingScopes:
-    """What Slack has refused to let read, so that it is not asked again for each question."""
+    """The missing scopes that Slack has reported, so that it is not asked again at each question."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -37,14 +37,14 @@ class MissingScopes:
     def check(self, channel: str) -> None:
         """
         Raises:
-            DeliveryError: conversations of this kind cannot be read without a scope, as was found a while ago.
+            DeliveryError: conversations of this kind need a scope that was recently found missing.
         """
         scope, since = self._known.get(channel[:1], ("", 0.0))
         if scope and self._clock.monotonic() - since < REMEMBERED_SECONDS:
             raise _without(scope)
 
     def note(self, channel: str, scope: str) -> DeliveryError:
-        """Remember that conversations of the channel's kind need this scope, and return what says so."""
+        """Remember that conversations of the channel's kind need this scope, and return the sentence about it."""
         self._known[channel[:1]] = scope, self._clock.monotonic()
         return _without(scope)
 
@@ -91,7 +91,7 @@ class SlackThread:
                 quoted.append(self._quoted(one))
                 await asyncio.sleep(0)  # full of Slack's notation, one message takes a few milliseconds
         following = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
-        # Slack gives the root whatever was asked for.
+        # Slack always includes the root.
         return [one for one in quoted if one is not None and one.sent_at > since], following
 
     def _named(self, messages: Sequence[Mapping[str, Any]]) -> set[str]:

@@ -1,6 +1,6 @@
 """Events, commands and presses that Slack posts to the public address.
 
-Bolt reads a body before it looks at who signed it, so that nothing comes to it before this did.
+Bolt reads a body before it checks the signature, so nothing reaches it before this check.
 https://docs.slack.dev/authentication/verifying-requests-from-slack
 """
 
@@ -29,7 +29,7 @@ _MOST_FIELDS: Final = 100
 
 
 class SlackEntrance:
-    """Where Slack's posts come in; an event that is not answered with 200 comes again, three times in all."""
+    """Accepts Slack's posts; an event that is not answered with 200 comes again, three times in all."""
 
     def __init__(
         self,
@@ -40,9 +40,9 @@ class SlackEntrance:
     ) -> None:
         """
         Args:
-            secret: with which Slack signs.
-            store: takes in a payload; False: it could not be stored.
-            installing: the pages for others; None: the app is installed in one workspace.
+            secret: Slack's signing secret.
+            store: stores a payload; False: that failed.
+            installing: the installation pages; None: the app is installed in one workspace.
         """
         self._installing = installing
         self._verifier = SignatureVerifier(secret)
@@ -82,7 +82,7 @@ def _read(media_type: str, body: str) -> dict[str, Any]:
     """Read a body: JSON with events, a form with commands, and JSON within a form with presses.
 
     Raises:
-        ValueError: it is nothing of that.
+        ValueError: it is none of these.
     """
     payload: Any
     if media_type.partition(";")[0].strip().lower() == _FORM:

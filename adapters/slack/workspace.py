@@ -1,4 +1,4 @@
-"""The app as it is installed in one workspace: its token, its identity there, and all that Slack counts for it."""
+"""The app in one workspace: its token, its identity there, and Slack's limits for it."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from bot.contract import (
 
 _MOST_CHANNELS: Final = 5_000
 MOST_NAMED: Final = 5
-"""People in one message whose names it waits for: who asks, and whom the question names."""
+"""People in one message whose names it waits for: the asker, and people named in the question."""
 NAME_SECONDS: Final = 1.0
-"""How long it waits; Slack gives three seconds for storing it."""
+"""How long it waits; Slack allows three seconds for storing."""
 
 
 class Workspace:
-    """What the adapter does in one workspace, from `open_workspace` to `close`."""
+    """The adapter's work in one workspace, from `open_workspace` to `close`."""
 
     def __init__(
         self,
@@ -56,8 +56,8 @@ class Workspace:
     ) -> None:
         """
         Args:
-            scopes: what the bot token was granted; None when Slack did not say.
-            of_others: there are more, so that each file's source begins with the workspace that it came from.
+            scopes: the bot token's scopes; None if Slack did not say.
+            of_others: there are more workspaces, so each file's source begins with its own.
         """
         self._of_others = of_others
         self.me = me
@@ -75,18 +75,18 @@ class Workspace:
         self._prompts = Prompts(web, clock, self.people, possible=me.agent)
         self._inside: Newest[str, None] = Newest(_MOST_CHANNELS)
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """By channel: held while a name is waited for."""
+        """By channel: held while a name is looked up."""
 
     async def close(self) -> None:
-        """Stop what is under way in the background."""
+        """Stop the background work."""
         await self.people.close()
         await self._sessions.close()
 
     async def watch(self) -> None:
-        """Ask Slack about the bot token whenever a call was refused for it.
+        """Check the bot token whenever a call was refused for it.
 
         Raises:
-            SettingsError: it is refused.
+            SettingsError: Slack refuses it.
             Unreachable: Slack does not answer now.
         """
         while True:
@@ -120,29 +120,29 @@ class Workspace:
         return SlackThread(web=self.web, me=self.me, people=self.people, missing=self._missing, message=message)
 
     def beside(self, body: dict[str, Any]) -> tuple[asyncio.Task[None], bool] | None:
-        """Begin what a payload asks for that is no message; None where it asks for nothing of that kind.
+        """Start the work that a payload requests without being a message; return None if it requests none.
 
         Returns:
-            what is done, and whether Slack waits for its end.
+            the work, and whether Slack waits for its end.
         """
         if self._about.is_chosen(body):
-            # A form stands only for who is waiting for it: the acknowledgement does not wait for it.
+            # A form is only for a person who is waiting: the acknowledgement does not wait for it.
             return asyncio.create_task(self._about.open(body, self._clock.wall()), name="slack form"), False
         if self._prompts.is_opened(body):
             return asyncio.create_task(self._prompts.suggest(body), name="slack prompts"), True
         return None
 
     async def read(self, body: dict[str, Any], named: set[str], *, follow: bool) -> Incoming | None:
-        """Return what a payload says to the bot; None where it says nothing.
+        """Return a payload's message to the bot; None if there is none.
 
         Args:
-            named: the people in it. Who is new is looked up first where it is a message.
-            follow: what is written in a thread may be meant for the bot without a mention.
+            named: the people in it. Unknown ones are looked up first if it is a message.
+            follow: a message in a thread can be for the bot without a mention.
         """
         told = self._read(body, follow=follow)
         if told is None:
             return None
-        # What comes later in a channel waits too, or it would be stored first.
+        # Later messages in the channel wait, too, or they would be stored first.
         async with self._orders.setdefault(told.chat.chat, asyncio.Lock()):
             named = named - {self.me.user}
             if isinstance(told, MessageSent) and await self.people.settle(named, MOST_NAMED, NAME_SECONDS):
@@ -170,7 +170,7 @@ class Workspace:
         return tuple(replace(one, source=f"{self.me.team} {one.source}") if one.source else one for one in enclosed)
 
     def stored(self, told: Incoming, named: set[str]) -> None:
-        """Note what was stored: who is `named` is looked up, and a session that was stopped rests."""
+        """Note that a payload was stored: people `named` are looked up, and a stopped session rests."""
         self.people.learn(named - {self.me.user})
         if isinstance(told, ControlPressed) and not told.turn:
             self._sessions.stopped(told.chat.chat, told.chat.thread)

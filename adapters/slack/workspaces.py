@@ -1,4 +1,4 @@
-"""The workspaces in which the app is installed: the one of SLACK_BOT_TOKEN, and those that others installed it in."""
+"""The workspaces of the app: the one of SLACK_BOT_TOKEN, and those that installed it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 _PLATFORM: Final = "slack"
 REFRESH_SECONDS: Final = 5.0
-"""Between two looks at what other processes were granted."""
+"""Seconds between two checks for grants that other processes received."""
 _TEAM: Final = re.compile(r"[TE][A-Z0-9]+")
 _REMOVED: Final = frozenset({"app_uninstalled", "tokens_revoked"})
 
@@ -41,33 +41,33 @@ class Workspaces:
     ) -> None:
         """
         Args:
-            client: token → what calls Slack with it.
-            grants, seal: where and how is kept what workspaces granted; None: there is only that of the settings.
+            client: token → the client for calls to Slack.
+            grants, seal: the store and the encryption of workspaces' grants; None: only the workspace of the settings.
         """
         self._client = client
         self._http = http
         self._clock = clock
         self._kept = (grants, seal) if grants is not None and seal is not None else None
         self.home: Workspace | None = None
-        """That of SLACK_BOT_TOKEN."""
+        """The workspace of SLACK_BOT_TOKEN."""
         self._others: dict[str, tuple[Granted, Workspace]] = {}
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._tending: asyncio.Task[None] | None = None
         self._missed = asyncio.Event()
-        """Something is to be shown in a workspace that is not known: another process may just have been granted it."""
+        """Something must be shown in an unknown workspace: another process may just have received its grant."""
         self._closed_seals: set[str] = set()
         self._troubles = LogThrottle(log, clock)
 
     async def open(self, token: str, *, shared: bool = False) -> None:
-        """Log in with the token of the settings, if there is one, and read what others granted.
+        """Log in with the token of the settings, if there is one, and read the stored grants.
 
         Args:
-            shared: other processes are granted something, too.
+            shared: other processes receive grants, too.
 
         Raises:
             SettingsError: Slack refuses the token.
             Unreachable: Slack does not answer now.
-            StoreError: what others granted cannot be read now.
+            StoreError: the grants cannot be read now.
         """
         if token:
             self.home = await open_workspace(self._client(token), self._http, self._clock)
@@ -94,7 +94,7 @@ class Workspaces:
         return home + [workspace for _, workspace in self._others.values()]
 
     def of(self, team: object) -> Workspace:
-        """Return the workspace where something is to be shown.
+        """Return the workspace in which something must be shown.
 
         Raises:
             Unreachable: the app is not installed there any more.
@@ -105,7 +105,7 @@ class Workspaces:
         return found
 
     def of_file(self, source: str) -> tuple[Workspace, str]:
-        """Return the workspace that a file came from, and its source there.
+        """Return the workspace of a file, and the file's source there.
 
         Raises:
             Unreachable: the app is not installed there any more.
@@ -118,10 +118,10 @@ class Workspaces:
         return self.home, source
 
     async def hearing(self, body: Mapping[str, Any]) -> Workspace | None:
-        """Return the workspace for which Slack sent a payload; None where the app is not installed there.
+        """Return the workspace for which Slack sent a payload; None if the app is not installed there.
 
         Raises:
-            StoreError: what others granted cannot be read now.
+            StoreError: the grants cannot be read now.
         """
         if self._kept is None:
             return self.home
@@ -136,16 +136,16 @@ class Workspaces:
         return None
 
     async def take_out(self, body: Mapping[str, Any]) -> bool:
-        """Forget a workspace in which the app was removed; False for a payload that tells of no such thing.
+        """Forget a workspace that removed the app; return False for any other payload.
 
         Raises:
-            StoreError: what it granted is not deleted.
+            StoreError: its grant is not deleted.
         """
         event = body.get("event")
         if self._kept is None or not isinstance(event, Mapping) or event.get("type") not in _REMOVED:
             return False
         tokens = event.get("tokens") or {}
-        # Those of people are no concern of ours: the bot has one of its own.
+        # Tokens of people do not matter: the bot has its own.
         if event.get("type") == "app_uninstalled" or tokens.get("bot"):
             team = str(body.get("team_id") or "")
             await self._kept[0].drop(_PLATFORM, team)
@@ -153,10 +153,10 @@ class Workspaces:
         return True
 
     async def add(self, granted: Granted) -> None:
-        """Keep what a workspace granted, and serve it from now on.
+        """Store a workspace's grant, and serve it from now on.
 
         Raises:
-            StoreError: it is not kept.
+            StoreError: it is not stored.
         """
         assert self._kept is not None
         grants, seal = self._kept
@@ -164,7 +164,7 @@ class Workspaces:
         await self._join(granted)
 
     async def refresh(self) -> None:
-        """Serve what is kept, and nothing else.
+        """Serve the workspaces with stored grants, and no others.
 
         Raises:
             StoreError: it cannot be read now.
@@ -178,7 +178,7 @@ class Workspaces:
             elif team not in self._closed_seals:
                 self._closed_seals.add(team)
                 log.error(
-                    "slack: what %s granted was sealed with another key: name that key behind the new one in "
+                    "slack: the grant of %s was encrypted with another key: add that key after the new one in "
                     "SLACK_TOKEN_KEY, or install the app there again",
                     team,
                 )
@@ -196,7 +196,7 @@ class Workspaces:
             return
         if before:
             await self._leave(granted.team)
-            # Replies that are being written go on with the new token.
+            # Replies in progress continue with the new token.
             before[1].web.token = granted.token
         scopes = frozenset(filter(None, granted.scopes.split(",")))
         me = Me(granted.team, granted.user, granted.bot, agent=AGENT in scopes)
@@ -215,7 +215,7 @@ class Workspaces:
             await end_tasks(watching)
 
     async def _watch(self, granted: Granted, workspace: Workspace) -> None:
-        """Serve a workspace no longer when Slack refuses its token; what is kept is tried again at the next start."""
+        """Stop serving a workspace when Slack refuses its token; the stored grant is tried again at the next start."""
         backoff = Backoff(self._clock)
         while True:
             try:
@@ -242,7 +242,7 @@ class Workspaces:
 def _teams_in(body: Mapping[str, Any]) -> list[str]:
     """Return the workspaces that a payload may be for, the likeliest first.
 
-    In a channel that organisations share, `team_id` may be that of who wrote; what Slack authorizes is where the app is
+    In a channel that organisations share, `team_id` may be the writer's; `authorizations` names where the app is
     installed. https://docs.slack.dev/apis/events-api#authorizations
     """
     found: list[object] = [one.get("team_id") for one in body.get("authorizations") or () if isinstance(one, Mapping)]

@@ -1,1 +1,1 @@
-"""Telegram: `adapter` takes messages in, `surface` shows replies."""
+"""Telegram: `adapter` receives messages, `surface` shows replies."""

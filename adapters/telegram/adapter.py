@@ -56,10 +56,10 @@ log = logging.getLogger(__name__)
 _STORE_PAUSE: Final = 1.0
 """Seconds before updates that could not be stored are fetched again."""
 _FORMER_SECONDS: Final = 60.0
-"""How long the long poll of a process of ours that is gone may stay known to Telegram, which refuses ours meanwhile."""
+"""How long Telegram may remember the long poll of a dead process of ours, and refuse ours meanwhile."""
 _FORMER_PAUSE: Final = 1.0
 _WATCH_SECONDS: Final = 60.0
-"""How often Telegram is asked what became of our webhook."""
+"""How often the state of our webhook is checked."""
 
 
 def open_adapter(settings: TelegramSettings) -> TelegramAdapter:
@@ -73,12 +73,12 @@ class TelegramAdapter:
     platform = "telegram"
 
     def __init__(self, settings: TelegramSettings, clock: Clock | None = None) -> None:
-        # The library's waits as timedelta, as they will be in its next major version; else each one warns.
+        # The library's waits as timedelta, as in its next major version; otherwise each one warns.
         os.environ.setdefault("PTB_TIMEDELTA", "1")
         root = settings.telegram_api_base_url.rstrip("/")
         self._clock = clock or SystemClock()
         self._requests = AiohttpRequest(root, self._clock, connections=64, read_timeout=20.0)
-        # Long polls have a connection pool of their own, so that they never hold up a reply.
+        # Long polls have a separate connection pool, so that they never hold up a reply.
         self._token = settings.telegram_bot_token.get_secret_value()
         self._bot = RawBot(
             self._token,
@@ -141,14 +141,14 @@ class TelegramAdapter:
 
     @property
     def account(self) -> str:
-        """Any number of processes may be posted to; see `Sole`."""
+        """Empty with a webhook: any number of processes can receive posts; see `Sole`."""
         return "" if self._webhook else str(self._bot.id)
 
     def take_over(self) -> None:
         self._taken_over_at = self._clock.monotonic()
 
     async def listen(self, deliver: Deliver) -> None:
-        """Take updates in, as they are polled for or posted; one is confirmed only after it was stored."""
+        """Receive updates by polling or webhook; one is confirmed only after it was stored."""
         try:
             if self._webhook:
                 await self._await_posts(deliver)
@@ -159,9 +159,9 @@ class TelegramAdapter:
             self.listening, self.entrance = False, None
 
     async def _await_posts(self, deliver: Deliver) -> None:
-        """Have Telegram post updates, and look now and then whether it does.
+        """Let Telegram post updates, and check now and then whether it does.
 
-        The webhook stays when listening ends: what comes meanwhile is refused, and Telegram posts it again.
+        The webhook stays when listening ends: updates meanwhile are refused, and Telegram posts them again.
         """
         self.entrance = TelegramEntrance(self._secret, lambda updates: self._take_in(updates, deliver))
         await self._set_webhook()
@@ -173,7 +173,7 @@ class TelegramAdapter:
             except InvalidToken as error:
                 raise self._trouble(error) from None
             except TelegramError as error:
-                log.debug("telegram: the webhook could not be looked at (%s)", type(error).__name__)
+                log.debug("telegram: the webhook could not be checked (%s)", type(error).__name__)
                 continue
             if hook.url != self._webhook:
                 self._rivals.warn(
@@ -187,7 +187,7 @@ class TelegramAdapter:
                 self._troubles.warn(f"telegram: Telegram could not post to {hook.url}: {hook.last_error_message}")
 
     async def _set_webhook(self) -> None:
-        """Name our address to Telegram, when it lets that through.
+        """Register our address with Telegram, as soon as its limits allow.
 
         Raises:
             SettingsError: the token was revoked.
@@ -234,19 +234,20 @@ class TelegramAdapter:
                 await self._clock.sleep(_STORE_PAUSE)
 
     async def _rest(self, error: RetryAfter) -> None:
-        """Wait as long as Telegram asks for."""
+        """Wait as long as Telegram demands."""
         seconds, self.listening = bound_pause(error.retry_after), False
-        log.warning("telegram: nothing is received for %.0f s, as Telegram asks for", seconds)
+        log.warning("telegram: nothing is received for %.0f s, as Telegram demands", seconds)
         await self._clock.sleep(seconds)
 
     def _trouble(self, error: TelegramError) -> BotError:
-        """Say why nothing is received."""
+        """Return why nothing is received."""
         if isinstance(error, InvalidToken):
             return SettingsError("TELEGRAM_BOT_TOKEN was revoked: copy the new one from BotFather")
         return Unreachable(f"Telegram at {self._root} does not answer ({type(error).__name__})")
 
     async def _take_in(self, updates: list[dict[str, Any]], deliver: Deliver) -> bool:
-        """Store a batch concurrently, in order; False if something could not be stored, so that it is sent again."""
+        """Store a batch concurrently, in order; return False if something could not be stored, so that Telegram sends
+        it again."""
         wanted = meant_for(self._bot, updates)
         outcomes = await asyncio.gather(*(deliver(one) for one in wanted), return_exceptions=True)
         for outcome in outcomes:
@@ -258,7 +259,7 @@ class TelegramAdapter:
         return True
 
     async def _leave_webhook(self) -> None:
-        """Delete a webhook set earlier, with which every poll would be refused."""
+        """Delete an earlier webhook, which would make Telegram refuse every poll."""
         try:
             await self._bot.delete_webhook()
         except TelegramError as error:
@@ -277,7 +278,7 @@ class TelegramAdapter:
 
 
 async def check(settings: TelegramSettings) -> list[Finding]:
-    """Check the token, and report what the bot may read."""
+    """Check the token, and report what the bot can read."""
     adapter = TelegramAdapter(settings)
     async with adapter:
         bot = adapter._bot
@@ -292,7 +293,7 @@ async def check(settings: TelegramSettings) -> list[Finding]:
 
 
 def _receiving(hook: WebhookInfo, settings: TelegramSettings) -> Finding:
-    """Say how updates come in, and what keeps them from it."""
+    """Describe how updates arrive, and what prevents it."""
     told = f"receives {settings.receives}"
     if not settings.by_web:
         return (

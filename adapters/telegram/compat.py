@@ -1,4 +1,4 @@
-"""The place where python-telegram-bot offers no public way: updates as they come."""
+"""The only place where python-telegram-bot offers no public way: raw updates."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from telegram.error import TelegramError
 
 POLL_SECONDS: Final = 10
 UPDATES: Final = ["message", "edited_message", "callback_query"]
-"""The kinds that are asked for."""
+"""The requested kinds of updates."""
 STOPPED: Final = "stopped_message_generation"
-"""Somebody stopped a draft; asked for where there are drafts."""
+"""Somebody stopped a draft; requested if there are drafts."""
 
 
 class RawBot(Bot):
@@ -21,10 +21,10 @@ class RawBot(Bot):
         """Return the updates from `offset` on as JSON, waiting for the first.
 
         Raises:
-            TelegramError: as every call of the library; also when the answer is no list of updates.
+            TelegramError: as every call of the library; also if the answer is not a list of updates.
         """
         asked = {"offset": offset, "timeout": POLL_SECONDS, "allowed_updates": kinds, "limit": 100}
-        # Its public `do_api_request` warns at each poll that there is `get_updates`.
+        # Its public `do_api_request` warns at each poll that `get_updates` exists.
         updates = await self._post("getUpdates", asked)
         if not isinstance(updates, list) or not all(
             isinstance(one, dict) and isinstance(one.get("update_id"), int) for one in updates

@@ -1,4 +1,4 @@
-"""Answers in the making as drafts, which are no messages: https://core.telegram.org/bots/api#sendmessagedraft"""
+"""Answers in progress as drafts, which are not messages: https://core.telegram.org/bots/api#sendmessagedraft"""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from bot.contract import (
 log = logging.getLogger(__name__)
 
 DRAFT: Final = "draft"
-"""Form of a page that is shown as a draft."""
+"""The form of a page that is shown as a draft."""
 _MOST_FAILURES: Final = 5
-"""Failures in a row after which drafts are given up: the answers are shown all the same."""
+"""Consecutive failures after which drafts are given up: the answers are still shown."""
 
 
 class Drafts:
-    """Shows drafts, as long as the Bot API server takes them; one for the adapter."""
+    """Shows drafts, as long as the Bot API server accepts them; one for the adapter."""
 
     def __init__(self, bot: Bot, *, wanted: bool) -> None:
         self._bot = bot
@@ -40,14 +40,15 @@ class Drafts:
         self._failures = 0
 
     def name(self, nonce: str, at: MessageRef | None) -> MessageRef:
-        """Return the draft of a page: the same in the next process, so that it changes there and does not blink."""
+        """Return the draft id of a page: the same in the next process, so that the draft changes there and does not
+        blink."""
         if at is not None:
             return at
         number = int.from_bytes(hashlib.blake2b(nonce.encode(), digest_size=4).digest()) >> 1
         return MessageRef(str(number or 1), DRAFT)
 
     async def show(self, chat: int, thread: int | None, draft: MessageRef, drawn: DrawnHtml) -> None:
-        """Show a draft, or change it; with a button that stops the answer, where the server knows that.
+        """Show or change a draft; with a stop button, if the server knows that.
 
         Raises:
             Exception: it was not shown.
@@ -59,16 +60,16 @@ class Drafts:
             message_thread_id=thread,
             parse_mode=drawn.mode,
             entities=drawn.entities or None,
-            # What stands when it is stopped stays until the message takes its place.
+            # The stopped draft stays until the message replaces it.
             api_kwargs={"can_stop": True, "keep_on_stop": True},
         )
         self._failures = 0
 
     def failed(self, error: Exception, problem: DeliveryError) -> DeliveryError:
-        """Give drafts up where a failure says that the server takes none, and return what it means for the call.
+        """Give drafts up if a failure says that the server accepts none, and return the error for the call.
 
         Args:
-            problem: what it would mean for a message.
+            problem: the error that it would be for a message.
         """
         said = getattr(error, "message", type(error).__name__)
         self._failures += not isinstance(problem, RateLimited)
@@ -88,7 +89,7 @@ class Drafts:
 
 
 def draft_stopped(update: Update, stopped: dict[str, Any], bot: Bot) -> ControlPressed:
-    """Read that a draft was stopped, which names no person: in a private chat there is one, with the chat's id.
+    """Read that a draft was stopped, which names no person: a private chat has one, with the chat's id.
 
     https://core.telegram.org/bots/api#messagegenerationstopped
     """

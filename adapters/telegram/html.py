@@ -1,8 +1,8 @@
 """Render Markdown as Telegram's HTML: only tags it knows, at most 100 entities.
 
-See https://core.telegram.org/bots/api#html-style. Tables become aligned text, headings bold; code never stands inside
-another style, because Telegram lets code contain nothing and be contained in nothing but a quote. Names and addresses
-that Telegram would bring to life by itself are code.
+See https://core.telegram.org/bots/api#html-style. Tables become aligned text, headings bold. Code is never inside
+another style, because Telegram allows code to contain nothing and to be inside nothing but a quote. Names and addresses
+that Telegram would turn into links are code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bot.contract import utf16_length
 from bot.markdown import Code, Inline, Link, Style, Styled, Text, parse, text_of
 
 MOST_ENTITIES = 100
-"""Telegram drops the entities beyond."""
+"""Telegram ignores further entities."""
 
 _TAGS: dict[Style, str] = {"strong": "b", "emphasis": "i", "strike": "s", "spoiler": "tg-spoiler"}
 _LANGUAGE = re.compile(r"[\w+#.\-]{1,40}")
@@ -102,7 +102,7 @@ class _Html(Dialect):
         return self._quoted(lines)
 
     def _quoted(self, lines: Sequence[Line | Verbatim], attributes: str = "") -> Sequence[Line | Verbatim]:
-        """Quotes cannot stand in one another, nor code with lines of its own in a quote: it stands between two."""
+        """A quote cannot contain another, nor a code block: the block stands between two quotes."""
         result: list[Line | Verbatim] = []
         for kind, group in groupby(lines, key=type):
             if kind is Verbatim:

@@ -1,8 +1,8 @@
 """python-telegram-bot, imported without the optional parts that no bot of ours uses.
 
-These are the cryptography of Telegram Passport and the command line of httpx: 54 modules, a tenth of a second and 4.5
-MiB at each start. Both libraries do without where they are not installed; `None` in `sys.modules` makes an import fail
-as if they were not. https://docs.python.org/3/reference/import.html#the-module-cache
+They are the cryptography of Telegram Passport and the command line of httpx: 54 modules, a tenth of a second and 4.5
+MiB at each start. Both libraries work without them; `None` in `sys.modules` makes an import fail as if they were not
+installed. https://docs.python.org/3/reference/import.html#the-module-cache
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _UNUSED = ("cryptography", "httpx._main")
 
 @contextmanager
 def without(*names: str) -> Iterator[None]:
-    """Have these modules be missing meanwhile, unless they are loaded already."""
+    """Make these modules appear missing within the block, unless they are already loaded."""
     missing: dict[str, Any] = {name: None for name in names if name not in sys.modules}
     sys.modules.update(missing)
     try:

@@ -1,7 +1,7 @@
 """Keep Telegram from turning text into links: mentions, URLs, and anything that ends like a host name.
 
-A bot cannot turn this off. Code is left alone by it, so what must not come to life is written as code; and where no
-more entities fit, with signs that only look the same. See https://core.telegram.org/api/entities.
+A bot cannot turn this off. Telegram leaves code alone, so such text is written as code; if no more entities fit, with
+characters that look the same. See https://core.telegram.org/api/entities.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LIVE = re.compile(
     re.IGNORECASE,
 )
 _MARKS = ("@", "://", "www.")
-"""Whatever `_LIVE` matches has one of them; most texts have none, and looking for them is much faster."""
+"""Every match of `_LIVE` contains one of these; most texts contain none, and this check is much faster."""
 _LABELS = re.compile(r"[\w\-]+(?:\.[\w\-]+)*")
 _NO_HOST_AFTER = re.compile(r"[\w@./]")
 _DASH = re.compile(r"-(?=[\w\-])")
@@ -63,9 +63,10 @@ def live_parts(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _host(text: str, at: int) -> tuple[int, int] | None:
-    """The next host from `at` on, with its path: labels and dots between them, the last label a known ending.
+    """Return the next host from `at` on, with its path: labels separated by dots, the last label a known ending.
 
-    It begins after a sign of no address, or after a dash. However many dashes a run has, its labels are read once.
+    It begins after a character that no address contains, or after a dash. However many dashes a run has, its labels are
+    read once.
     """
     if not _ENDING.search(text, at):  # most texts have none, and this search is much faster
         return None
@@ -93,14 +94,14 @@ def defang(text: str) -> str:
 
 
 def without_life(children: Sequence[Inline]) -> tuple[Inline, ...]:
-    """Write as code everything in a paragraph that would become a link, also across styles."""
+    """Write everything in a paragraph that would become a link as code, also across styles."""
     words = _words(children)
     parts = list(live_parts(words))
     return tuple(_split(children, parts, [0])) if parts else tuple(children)
 
 
 def _words(children: Sequence[Inline]) -> str:
-    """The text of a paragraph, with one sign for each piece in which Telegram looks for nothing."""
+    """Return the text of a paragraph, with one character for each piece in which Telegram searches nothing."""
     return "".join(
         child.text if isinstance(child, Text) else _words(child.children) if isinstance(child, Styled) else "\ufffc"
         for child in children

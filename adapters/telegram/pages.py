@@ -15,16 +15,16 @@ from bot.contract import Button, Drawn, Page, TooLong, Unrenderable, utf16_lengt
 
 @dataclass(frozen=True, slots=True)
 class DrawnHtml(Drawn):
-    """A page as Telegram is sent it."""
+    """A page as it is sent to Telegram."""
 
     text: str
     mode: ParseMode | None
-    """How Telegram must read it."""
+    """How Telegram must parse it."""
     entities: tuple[MessageEntity, ...] = ()
-    """What is code in a text without markup."""
+    """The code parts of a text without markup."""
     buttons: tuple[Button, ...] = field(default=(), compare=False)
     live: bool = False
-    """It is shown as a draft, which no message with the same text makes superfluous."""
+    """It is shown as a draft, which does not replace a message with the same text."""
 
 
 def draw(page: Page, limit: int) -> DrawnHtml:
@@ -44,7 +44,7 @@ def draw(page: Page, limit: int) -> DrawnHtml:
     else:
         done = render(page.body, final=page.final)
         if not done.text.strip() and not status and not page.final:
-            done = render(page.body)  # all of it is a beginning of something: it is shown as it stands
+            done = render(page.body)  # all of it is the beginning of some markup: it is shown as it is
         text = done.html + gap + _status(status)
         mode, length = ParseMode.HTML, done.length + utf16_length(gap + status)
     if not text.strip():
@@ -55,7 +55,7 @@ def draw(page: Page, limit: int) -> DrawnHtml:
 
 
 def _inert(text: str) -> tuple[str, tuple[MessageEntity, ...]]:
-    """Return plain text, and the parts of it that must be code so that they do not become links."""
+    """Return plain text, and the parts of it that must be code to prevent links."""
     parts = list(live_parts(text))
     if len(parts) > MOST_ENTITIES:
         return defang(text), ()

@@ -1,7 +1,7 @@
-"""What a person sees of a Telegram message, wherever it stands: text, a rich message's blocks, polls and places.
+"""What a person sees of a Telegram message, in any position: text, a rich message's blocks, polls and places.
 
 Formatted pastes and forwards of other bots' answers are rich messages with neither text nor caption (Bot API 10.1),
-which the library keeps as they come. See https://core.telegram.org/bots/api#richmessage.
+which the library passes on as they come. See https://core.telegram.org/bots/api#richmessage.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from telegram import Bot, ExternalReplyInfo, Message
 from bot.contract import LONGEST_TEXT
 
 _DEEPEST: Final = 20
-"""Blocks within each other that are read; Telegram allows 16."""
+"""Nested blocks that are read; Telegram allows 16."""
 _STYLES: Final = {"bold": "**", "italic": "_", "strikethrough": "~~", "code": "`"}
 _MEDIA: Final = ("animation", "audio", "photo", "video", "voice_note", "map")
 
@@ -35,7 +35,7 @@ def rich_text(message: Message, bot: Bot | None = None) -> tuple[str, bool]:
 
 
 def things_in(message: Message | ExternalReplyInfo) -> str:
-    """Return what is told of a poll, a list or a place in plain words; "" where there is none."""
+    """Return the description of a poll, a list or a place in plain words; "" if there is none."""
     if (poll := message.poll) is not None:
         return "\n".join((f"[poll] {poll.question}", *(f"• {one.text}" for one in poll.options)))
     if (listed := getattr(message, "checklist", None)) is not None:
@@ -98,7 +98,7 @@ class _Reader:
                 caption = self._caption(block, depth)
                 return f"[{kind.replace('_', ' ')}]{f' {caption}' if caption else ''}"
         parts = (text, self.blocks(block.get("blocks"), depth + 1), self._caption(block, depth))
-        # A kind that is newer than this program holds something that a person sees.
+        # A kind newer than this program contains something that a person sees.
         return "\n\n".join(part for part in parts if part) or f"[{str(kind)[:40].replace('_', ' ')}]"
 
     def _items(self, items: Any, depth: int) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""Send Bot API requests over aiohttp, as for Slack, Discord and the models.
+"""Send Bot API requests over aiohttp, like those to Slack, Discord and the models.
 
-The library's own client (httpx) takes about three times the processor time for a request, and with many chats at once
-that is what the next reply waits for. `BaseRequest` is made to be implemented:
+The library's own client (httpx) needs about three times the processor time for a request, and with many chats at once
+the next reply waits for that. `BaseRequest` is made to be implemented:
 https://docs.python-telegram-bot.org/en/stable/telegram.request.baserequest.html
 """
 
@@ -25,12 +25,12 @@ from tools.contract.json_values import read_json
 from tools.programs.cancelling import is_cancelled
 
 _CONNECT_SECONDS: Final = 5.0
-"""For finding the address, and for connecting to it."""
+"""For looking up the address, and connecting to it."""
 _CONNECTION_SECONDS: Final = 30.0
-"""How long a call waits for one of the connections, all of which are busy."""
+"""How long a call waits for a free connection."""
 _WRITE_SECONDS: Final = 5.0
 _UPLOAD_SECONDS: Final = 300.0
-"""What sending a large file may take."""
+"""The time for sending a large file."""
 
 
 class _ClosedError(Exception):
@@ -47,9 +47,9 @@ class AiohttpRequest(BaseRequest):
     def __init__(self, root: str, clock: Clock, *, connections: int, read_timeout: float) -> None:
         """
         Args:
-            root: the address that all requests go to; what it says of a proxy in the environment holds for them.
+            root: the address of all requests; the environment's proxy for it applies to them.
             connections: open at the same time at most.
-            read_timeout: seconds of silence after which an answer is not waited for any longer.
+            read_timeout: seconds of silence after which an answer is given up.
         """
         self._root = root
         self._clock = clock
@@ -65,7 +65,7 @@ class AiohttpRequest(BaseRequest):
         """Open the pool.
 
         Raises:
-            SettingsError: the environment names a proxy of a kind that is not spoken here.
+            SettingsError: the environment names an unsupported kind of proxy.
         """
         # Reading the certificates takes a tenth of a second of the processor.
         context = await asyncio.to_thread(trusted, httpx.create_ssl_context)
@@ -91,7 +91,7 @@ class AiohttpRequest(BaseRequest):
         connect_timeout: Any = BaseRequest.DEFAULT_NONE,
         pool_timeout: Any = BaseRequest.DEFAULT_NONE,
     ) -> tuple[int, bytes]:
-        """See `BaseRequest.do_request`; waits that are not given are this object's own.
+        """See `BaseRequest.do_request`; missing timeouts are this object's own.
 
         Raises:
             TimedOut: no answer in time; the cause says whether a connection was made.
@@ -118,7 +118,7 @@ class AiohttpRequest(BaseRequest):
         )
         data, headers = _body(request_data)
         try:
-            # The Bot API redirects nobody: what does is not Telegram, and gets no message.
+            # The Bot API never redirects: a server that does is not Telegram, and gets no message.
             async with self._session.request(
                 method, url, data=data, headers=headers, timeout=timeout, allow_redirects=False
             ) as response:
@@ -131,7 +131,7 @@ class AiohttpRequest(BaseRequest):
         except TimeoutError as error:
             raise TimedOut(type(error).__name__) from error
         except (aiohttp.ClientError, OSError) as error:
-            # Their texts can hold the address, which holds the token.
+            # Their texts can contain the address, which contains the token.
             raise NetworkError(type(error).__name__) from error
         return status, _with_pause(body) if status == 429 else body
 
@@ -157,7 +157,7 @@ class _Resolver(aiohttp.ThreadedResolver):
 
 
 def _with_pause(body: bytes) -> bytes:
-    """Make `retry_after` of a refusal a number: the library fails on anything else."""
+    """Make a refusal's `retry_after` a number: the library fails on anything else."""
     try:
         answer = read_json(body)
     except ValueError:
@@ -175,7 +175,7 @@ def _body(data: RequestData | None) -> tuple[bytes | aiohttp.FormData | None, di
         return None, {}
     if not data.contains_files:
         return json.dumps(data.parameters).encode(), {"Content-Type": "application/json"}
-    # Names as they are, in UTF-8: percent-encoded, they would be shown so.
+    # Names in plain UTF-8: percent-encoded, they would be shown so.
     form = aiohttp.FormData(quote_fields=False)
     for name, value in data.json_parameters.items():
         form.add_field(name, value)

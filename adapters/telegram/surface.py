@@ -60,7 +60,7 @@ log = logging.getLogger(__name__)
 
 _PHOTOS: Final = ("image/png", "image/jpeg", "image/webp")
 RECEIPT: Final = "👀"
-"""One of the reactions that Telegram lets a bot use: the message was seen."""
+"""One of the reactions that Telegram allows bots: the message was seen."""
 
 
 class TelegramSurface:
@@ -69,7 +69,7 @@ class TelegramSurface:
     def __init__(self, bot: Bot, target: ReplyTarget, drafts: Drafts | None = None) -> None:
         """
         Args:
-            drafts: shows what is not final in a private chat.
+            drafts: shows unfinished pages in a private chat.
         """
         self._bot = bot
         self._chat = int(str(target.data["chat"]))
@@ -78,7 +78,7 @@ class TelegramSurface:
         reply_to = target.data.get("reply_to")
         self._reply_to = int(str(reply_to)) if reply_to else None
         self._first: str | None = None
-        """The nonce of the first message, which points at the question; so does what shows the same page anew."""
+        """The nonce of the first message, which points at the question; a repost of the same page does, too."""
         self._group = bool(target.data.get("group"))
         of_bot = RateBudget(f"telegram:{bot.id}", windows=(BOT_WINDOW,), shared=True)
         scope = f"telegram:{bot.id}/chat/{self._chat}"
@@ -89,7 +89,7 @@ class TelegramSurface:
         self._typing_cost = CallCost((of_bot,))
         self._post_cost = CallCost((of_chat, of_bot), repeats_safely=False)
         self._edit_cost = CallCost((of_chat, of_bot))
-        # Whether drafts draw on what messages may is told nowhere: they are counted so.
+        # It is undocumented whether drafts use the budgets of messages: they are counted so.
         self._draft_cost = CallCost((of_chat, of_bot), passes=True)
         self._drafts = drafts if drafts is not None and not self._group and self._chat > 0 else None
 
@@ -145,7 +145,7 @@ class TelegramSurface:
                 parse_mode=drawn.mode,
                 entities=drawn.entities or None,
                 link_preview_options=preview,
-                # An edit without them takes those that stand away.
+                # An edit without buttons removes the present ones.
                 reply_markup=_keyboard(drawn.buttons),
             )
             return at
@@ -153,7 +153,7 @@ class TelegramSurface:
             if isinstance(error, BadRequest) and "not modified" in error.message.lower() and at is not None:
                 return at
             if isinstance(error, BadRequest) and self._thread and _NO_THREAD in error.message.lower():
-                self._thread = None  # it was deleted: what is said there is said in the chat
+                self._thread = None  # it was deleted: the text goes into the chat instead
                 raise DeliveryError("the topic of this chat does not exist any more") from error
             if isinstance(error, ChatMigrated):
                 self._chat = error.new_chat_id
@@ -174,8 +174,8 @@ class TelegramSurface:
                 )
                 return MessageRef(str(said.message_id))
             except BadRequest as error:
-                # The person, or the group, takes no voice messages: https://telegram.org/faq#privacy
-                log.info("telegram: a voice message goes as a file: %s", error.message[:200])
+                # The person, or the group, accepts no voice messages: https://telegram.org/faq#privacy
+                log.info("telegram: a voice message is sent as a file: %s", error.message[:200])
             except Exception as error:
                 raise _file_refused(error) from error
         if file.media_type in _PHOTOS and len(file.content) <= PHOTO_BYTES:
@@ -185,8 +185,8 @@ class TelegramSurface:
                 )
                 return MessageRef(str(sent.message_id))
             except BadRequest as error:
-                # Too long and narrow, too many pixels, or not whole: as a document everything goes.
-                log.info("telegram: %r goes as a document: %s", file.name, error.message[:200])
+                # Too long and narrow, too many pixels, or damaged: as a document everything is accepted.
+                log.info("telegram: %r is sent as a document: %s", file.name, error.message[:200])
             except Exception as error:
                 raise _file_refused(error) from error
         try:
@@ -195,7 +195,7 @@ class TelegramSurface:
                 file.content,
                 filename=file.name,
                 message_thread_id=self._thread,
-                # Else Opus may be taken for a voice message again.
+                # Otherwise Opus may be taken for a voice message again.
                 disable_content_type_detection=bool(file.spoken),
             )
             return MessageRef(str(sent.message_id))
@@ -204,7 +204,7 @@ class TelegramSurface:
 
     async def remove(self, at: MessageRef) -> None:
         if at.form == DRAFT:
-            return  # it goes away by itself
+            return  # it disappears by itself
         try:
             await self._bot.delete_message(self._chat, int(at.id))
         except BadRequest:
@@ -222,7 +222,7 @@ class TelegramSurface:
             log.debug("telegram: typing was not shown (%s)", type(error).__name__)
 
     def receipt_cost(self, waits: bool) -> CallCost:
-        # A reaction is no message: it draws on the bot's calls alone.
+        # A reaction is not a message: it uses only the bot's calls.
         return self._typing_cost
 
     async def receipt(self, message_id: str, waits: bool) -> None:
@@ -244,7 +244,7 @@ class TelegramSurface:
 
 
 class TelegramPressSurface(TelegramSurface):
-    """The notice that answers the press of a button: nobody sees it but who pressed.
+    """The notice that answers the press of a button, which only the presser sees.
 
     https://core.telegram.org/bots/api#answercallbackquery
     """
@@ -263,7 +263,7 @@ class TelegramPressSurface(TelegramSurface):
         return DrawnHtml(page.body, None)
 
     def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
-        # It is no message; a press is answered once, and a second answer changes nothing.
+        # It is not a message; a press is answered once, and a second answer changes nothing.
         return self._typing_cost if at is None else CallCost()
 
     async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
@@ -272,7 +272,7 @@ class TelegramPressSurface(TelegramSurface):
             try:
                 await self._bot.answer_callback_query(self._query, drawn.text)
             except BadRequest as error:
-                # Telegram waits for some seconds only.
+                # Telegram waits only a few seconds.
                 raise Unreachable(f"Telegram: {error.message[:200]}") from error
             except Exception as error:
                 raise _translated(error) from error
@@ -282,7 +282,7 @@ class TelegramPressSurface(TelegramSurface):
 def _keyboard(buttons: tuple[Button, ...]) -> InlineKeyboardMarkup | None:
     if not buttons:
         return None
-    # What can be done with one thing stands in one row.
+    # The buttons for one object share a row.
     rows = [[*row] for _, row in groupby(buttons, key=lambda one: one.turn)]
     return InlineKeyboardMarkup(
         [[InlineKeyboardButton(one.label, callback_data=one.data) for one in row] for row in rows]
@@ -308,7 +308,7 @@ _LEFT_OUT: Final = (
     "can't initiate conversation",
     "can't send messages to",
 )
-"""How Telegram forbids what somebody else decided: no right of the bot helps."""
+"""How Telegram describes other people's decisions, which no right of the bot changes."""
 _CLOSED: Final = (
     "chat not found",
     "peer_id_invalid",
@@ -320,7 +320,7 @@ _CLOSED: Final = (
     "user_is_blocked",
     "user_deactivated",
 )
-"""Where nothing can be written for now, whatever it is: https://core.telegram.org/method/messages.sendMessage"""
+"""Errors after which nothing can be written for now: https://core.telegram.org/method/messages.sendMessage"""
 
 
 def _translated(error: Exception) -> DeliveryError:
@@ -345,12 +345,12 @@ def _translated(error: Exception) -> DeliveryError:
         case TelegramError() if type(error) is not TelegramError:
             return DeliveryError(f"Telegram: {type(error).__name__}")
         case _:
-            # The call succeeded as far as its status says; the library cannot read the answer.
+            # The call succeeded by its status; the library cannot read the answer.
             return Unclear(f"Telegram's answer cannot be read ({origin_of(error)})")
 
 
 def _forbidden(said: str) -> DeliveryError:
-    """Translate what Telegram forbids, by its words for it."""
+    """Translate a Telegram prohibition by its words."""
     words, closed = said.lower(), Unreachable(f"Telegram: {said[:200]}")
     if any(other in words for other in (*_LEFT_OUT, *_CLOSED)):
         return closed
@@ -359,7 +359,7 @@ def _forbidden(said: str) -> DeliveryError:
 
 
 def _refused(said: str) -> DeliveryError:
-    """Translate a refusal by Telegram's words for it."""
+    """Translate a Telegram refusal by its words."""
     words = said.lower()
     if "can't parse entities" in words or "unsupported start tag" in words:
         return Unrenderable(f"Telegram cannot read our markup: {said[:200]}")

@@ -57,7 +57,7 @@ _LONG: Final = MessageLimit.MAX_TEXT_LENGTH // 2
 """UTF-16 units of the shortest part of a longer text: clients cut at the limit, or before it at the end of a paragraph,
 a sentence or a word in the second half."""
 _NEEDED: Final = frozenset({"message_id", "date", "chat", "from", "text", "caption"})
-"""Fields without which a message is none, or another one."""
+"""Fields without which a message is not one, or another one."""
 _KINDS: Final = {
     # An animation is a document too, for programs that know only those.
     "animation": EnclosureKind.ANIMATION,
@@ -76,17 +76,17 @@ _KINDS: Final = {
     "paid_media": EnclosureKind.OTHER,
     "story": EnclosureKind.OTHER,
 }
-"""Field of a message → what it holds. Of several fields the first says what the message is."""
+"""Field of a message → its content. The first of several fields says what the message is."""
 
 
 def meant_for(bot: Bot, updates: Iterable[dict[str, Any]]) -> list[Incoming]:
-    """What a batch of updates says to the bot, in order.
+    """Return the messages for the bot in a batch of updates, in order.
 
-    Each is read by itself. One that cannot be read, by the library or here, is logged and left out: it would come again
-    for ever, and hold up all others.
+    Each is read separately. One that cannot be read, by the library or here, is logged and left out: it would come
+    again for ever, and hold up all others.
 
     Args:
-        updates: as they came, in JSON.
+        updates: raw JSON.
     """
     found: list[Incoming] = []
     for raw in updates:
@@ -101,7 +101,7 @@ def meant_for(bot: Bot, updates: Iterable[dict[str, Any]]) -> list[Incoming]:
 
 
 def _parsed(raw: dict[str, Any], bot: Bot) -> Update:
-    """Parse an update; a part that the library cannot read is cut out, and the log says which."""
+    """Parse an update; a part that the library cannot read is cut out and named in the log."""
     try:
         return Update.de_json(raw, bot)
     except Exception as error:
@@ -121,8 +121,8 @@ def _parsed(raw: dict[str, Any], bot: Bot) -> Update:
 def _without_fault(
     value: dict[str, Any], parse: Callable[[dict[str, Any]], object], deepest: int = 3
 ) -> tuple[dict[str, Any], str] | None:
-    """Return a message without the smallest part of it that keeps it from being parsed, and the part's name; None
-    where no part alone is to blame."""
+    """Return a message without the smallest part that prevents parsing, and the part's name; None if no part alone is
+    to blame."""
     for name in [one for one in value if one not in _NEEDED]:
         rest = {key: one for key, one in value.items() if key != name}
         try:
@@ -156,28 +156,28 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     if message is None or message.from_user is None:
         return None
     edited, direct = update.edited_message is not None, message.chat.type == "private"
-    # Of an anonymous admin and of somebody who writes as a channel `from_user` is a stand-in; of a linked channel's
-    # post it is a user that is no bot. https://core.telegram.org/bots/api#message
+    # For an anonymous admin, and for somebody who writes as a channel, `from_user` is a stand-in; for a linked
+    # channel's post it is a user that is not a bot. https://core.telegram.org/bots/api#message
     faceless = message.sender_chat is not None
     if message.is_automatic_forward or (edited if faceless else message.from_user.is_bot):
         return None
     others = _of_another(message)
-    # What others wrote calls no bot into a group, and no change of it (a reaction counts as one) is the person's.
+    # Other people's words call no bot into a group, and their changes (a reaction counts as one) are not the person's.
     beside = _is_forward(message) and not direct
     if (others and edited) or (beside and faceless):
         return None
-    # Of a forward nothing is the person's own: a comment on it is a message of its own.
-    # What stands in a list or where somebody is changes without a word of the person.
+    # Nothing in a forward is the person's own: a comment on it is a separate message. Lists and locations change
+    # without a word of the person.
     text = "" if others else words_of(message) if edited else _shown(message)
     command, named = words.parse(text), words.named_in(text)
     if named and named.lower() != (bot.username or "").lower():
         return None
     stripped, mentioned = _without_mention(message, bot, _shown(message) if others else text)
-    # In a group, a command that names no bot and is none of ours is another bot's.
+    # In a group, a command that names no bot and is not ours is another bot's.
     ordered = bool(named) or (command is not None and command[0] in {"", *words.BY_WORD})
     if command is None and mentioned and not others:
         command = words.bare(stripped, certain=True)
-    # Who changes a question need not address the bot again; the core knows which messages are questions.
+    # A changed question need not address the bot again; the core knows which messages are questions.
     if not (direct or mentioned or ordered or edited or beside or _replies_to(bot, message)):
         return None
     if not (text or (others and _shown(message)) or _enclosed(message)):
@@ -193,7 +193,7 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     )
     word, argument = command if command is not None else ("", "" if others else stripped)
     if edited:
-        # Of an album only the part with the caption is told.
+        # For an album only the part with the caption is reported.
         enclosed = None if message.media_group_id else _enclosed(message, alone=not argument)
         question = None if direct or not mentioned else _sent(message, bot, where, word, argument)
         return MessageEdited(**where, text=argument, command=word, enclosed=enclosed, question=question)
@@ -211,7 +211,7 @@ def _sent(message: Message, bot: Bot, where: _Where, word: str, argument: str) -
         replies_to=_replied(message),
         enclosed=() if _of_another(message) else _enclosed(message, alone=not argument),
         faceless=message.sender_chat is not None,
-        # A comment and what it forwards, the parts of an album and those of a long paste are messages of their own.
+        # A comment and its forward, the parts of an album and those of a long paste are separate messages.
         unfinished=forwarded or bool(message.media_group_id) or _LONG < units <= MessageLimit.MAX_TEXT_LENGTH,
         severed=units == MessageLimit.MAX_TEXT_LENGTH,
         album=message.media_group_id or "",
@@ -220,11 +220,11 @@ def _sent(message: Message, bot: Bot, where: _Where, word: str, argument: str) -
 
 
 def _pressed(update: Update, query: CallbackQuery, bot: Bot) -> ControlPressed | None:
-    """Read the press of a button of ours; None where it is none, or where Telegram does not tell in which chat."""
+    """Read the press of one of our buttons; return None for any other, or if Telegram does not name the chat."""
     message, read = query.message, parse_button(query.data or "")
     if message is None or read is None or query.from_user.is_bot:
         return None
-    # Of a message that bots see no longer, Telegram tells the chat alone.
+    # For a message that bots can no longer see, Telegram gives only the chat.
     # https://core.telegram.org/bots/api#inaccessiblemessage
     topic = _topic(message) if isinstance(message, Message) else None
     group = message.chat.type != "private"
@@ -244,7 +244,7 @@ def _pressed(update: Update, query: CallbackQuery, bot: Bot) -> ControlPressed |
 
 
 def _moved(update: Update, message: Message, bot: Bot) -> ChatMoved:
-    """Read that a group became a supergroup, of which both chats are told.
+    """Read that a group became a supergroup, which both chats report.
 
     https://core.telegram.org/bots/api#message
     """
@@ -260,7 +260,7 @@ def _moved(update: Update, message: Message, bot: Bot) -> ChatMoved:
 
 
 class _Where(TypedDict):
-    """What a new message and an edited one have in common."""
+    """The common parts of a new message and an edited one."""
 
     delivery: str
     chat: ChatId
@@ -276,7 +276,7 @@ def _sender(user: User) -> Sender:
 
 
 def _topic(message: Message) -> int | None:
-    """Return the forum topic that a message stands in."""
+    """Return a message's forum topic."""
     return message.message_thread_id if message.is_topic_message else None
 
 
@@ -300,24 +300,24 @@ def _replies_to(bot: Bot, message: Message) -> bool:
 
 
 def _shown(message: Message) -> str:
-    """Return everything that a person sees of a message but what is attached to it."""
+    """Return everything that a person sees of a message except its attachments."""
     return words_of(message) or things_in(message)
 
 
 def _is_forward(message: Message) -> bool:
-    # Servers from before Bot API 7.0 tell no origin, but when the message was written.
+    # Servers from before Bot API 7.0 give no origin, but the message's date.
     return message.forward_origin is not None or "forward_date" in message.api_kwargs
 
 
 def _of_another(message: Message) -> bool:
-    """Return True if nothing in a message is of who sent it: a forward, or what an inline bot made for them."""
+    """Return True if nothing in a message is the sender's: a forward, or an inline bot's message."""
     return _is_forward(message) or message.via_bot is not None
 
 
 def _without_mention(message: Message, bot: Bot, text: str) -> tuple[str, bool]:
     """Remove mentions of the bot, found by entity and not by substring, and return whether there were any.
 
-    What an East Asian keyboard writes, `＠our_bot`, has no entity, and can be nothing else.
+    A mention from an East Asian keyboard, `＠our_bot`, has no entity, and can be nothing else.
     """
     if not (message.text or message.caption):
         rich, mentioned = rich_text(message, bot)
@@ -338,7 +338,7 @@ def _without_mention(message: Message, bot: Bot, text: str) -> tuple[str, bool]:
 
 @cache
 def _wide_name(name: str) -> re.Pattern[str]:
-    """Return what matches the mention of a name of letters, digits and `_` with a wide `＠`, itself wide or not."""
+    """Return the pattern for a mention of a name of letters, digits and `_` with a wide `＠`, itself wide or not."""
     either = "".join(f"[{sign}{chr(ord(sign) + 0xFEE0)}]" for sign in name)
     return re.compile(rf"＠{either}(?!\w)", re.IGNORECASE)
 
@@ -357,7 +357,7 @@ def _enclosed(message: Message | ExternalReplyInfo, *, alone: bool = False) -> t
     """Return the attachment of a message: Telegram allows one.
 
     Args:
-        alone: there are no words beside it.
+        alone: the message has no text.
     """
     for field, kind in _KINDS.items():
         if held := getattr(message, field, None):
@@ -367,7 +367,7 @@ def _enclosed(message: Message | ExternalReplyInfo, *, alone: bool = False) -> t
             size, source = getattr(file, "file_size", None), getattr(file, "file_id", None)
             if field == "document" and (sent := _file(name, media_type, size, source, alone)).kind in AUDIBLE:
                 return (sent,)
-            # As Telegram tells it; the attribute warns that it is to change its type.
+            # As Telegram gives it; the attribute warns that its type will change.
             told = file.to_dict().get("duration") if kind in AUDIBLE and isinstance(file, TelegramObject) else None
             return (
                 Enclosure(
@@ -406,13 +406,14 @@ def _quoted(message: Message, bot: Bot) -> Quoted | None:
 
 
 def _replied(message: Message) -> str:
-    """Return the id of the message that it replies to; empty for what is another's, and what just stands in a topic."""
+    """Return the id of the message that it replies to; empty for another person's words, and for a mere topic
+    message."""
     replied = message.reply_to_message
     return "" if _of_another(message) or replied is None or replied.forum_topic_created else str(replied.message_id)
 
 
 def _by_author(message: Message, bot: Bot, quoted: Quoted) -> Quoted:
-    """`quoted` with who wrote `message`, which may be somebody else than who sent it."""
+    """Return `quoted` with the author of `message`, who may not be its sender."""
     if _is_forward(message):
         return _by_origin(message.forward_origin, bot, quoted)
     return _by(message.via_bot or message.sender_chat or message.from_user, bot, quoted)

@@ -17,23 +17,24 @@ _HEADER: Final = "X-Telegram-Bot-Api-Secret-Token"
 
 
 def secret_of(token: str) -> str:
-    """The secret that Telegram shows with each update: the same after every start, and telling nothing of the token."""
+    """Return the secret that Telegram sends with each update: the same after every start, and revealing nothing of the
+    token."""
     return hmac.new(token.encode(), b"parley: secret of the webhook", hashlib.sha256).hexdigest()
 
 
 class TelegramEntrance:
-    """Where Telegram's updates come in; an update that is not answered with 2xx comes again."""
+    """Accepts Telegram's updates; an update that is not answered with 2xx comes again."""
 
     def __init__(self, secret: str, store: Callable[[list[dict[str, Any]]], Awaitable[bool]]) -> None:
         """
         Args:
-            store: takes in a batch of updates; False: some of it could not be stored.
+            store: stores a batch of updates; False: some of it could not be stored.
         """
         self._secret = secret
         self._store = store
 
     def expect(self, headers: Headers) -> Proof | None:
-        # The header alone proves it: nothing of the body is signed.
+        # The header alone proves it: the body is not signed.
         return proven if is_same(headers.get(_HEADER, ""), self._secret) else None
 
     async def take_in(self, headers: Headers, body: bytes) -> WebAnswer:

@@ -382,7 +382,7 @@ async def test_a_key_is_replaced_while_the_former_one_stands_behind_it(
         assert (await stage.ask(stage.acme)).chat.account == "T0ACME"
     async with stage.running(changes={"slack_token_key": NEWER}) as adapter:
         assert [one.me.team for one in adapter._workspaces.all] == ["T0OTHER"]
-    assert caplog.text.count("what T0ACME granted was sealed with another key") == 1
+    assert caplog.text.count("the grant of T0ACME was encrypted with another key") == 1
 
 
 def test_what_one_workspace_granted_is_not_anothers() -> None:

@@ -882,7 +882,7 @@ async def test_a_pause_in_receiving_is_told_and_seen(
     inbox = Inbox()
     async with listening(adapter, inbox):
         await clock.sleeper()
-        assert "telegram: nothing is received for 3600 s, as Telegram asks for" in caplog.messages
+        assert "telegram: nothing is received for 3600 s, as Telegram demands" in caplog.messages
         deaf = not adapter.listening
         await clock.advance(3600)
         server.say(ADA, "hello", person=ADA)

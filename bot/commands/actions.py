@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from bot.commands.answers import CommandAnswers
 from bot.commands.exports import Exports, read_wish
 from bot.commands.presses import question_of
-from bot.context import Summaries, language_for
+from bot.context import Admitted, Summaries, language_for
 from bot.contract import Button, ControlPressed, DeliveryError, MessageSent, Surface, is_private
 from bot.policy import Access, Once, may_be_told
 from bot.reply import Notices
@@ -51,21 +51,22 @@ class CommandActions:
     thread_context: ThreadContext
     surface: Callable[[MessageSent], Surface]
 
-    async def run_at_once(self, message: MessageSent, language: str) -> Said:
+    async def run_at_once(self, asked: Admitted) -> Said:
         """Run a command that waits for no turn, and return the reply."""
-        private, buttons = is_private(message.command), await self.answers.buttons(message, language)
+        message = asked.message
+        private, buttons = is_private(message.command), await self.answers.buttons(asked)
         if message.command == "stop":
             said = await self.stop(message)
             private = said != "stopped"
             # If the reply itself says so, nothing else does.
-            text = "" if said == "stopped" and not message.awaited else say(said, language)
+            text = "" if said == "stopped" and not message.awaited else asked.say(said)
         elif message.command == "pair" and message.text.strip():
-            text = await self._pair(message, language)
+            text = await self._pair(asked)
         elif message.command == "forbid":
-            text = await self._forbid(message, language)
+            text = await self._forbid(asked)
         else:
-            text = await self.answers.answer(message, language)
-        if refuses(text, language):
+            text = await self.answers.answer(asked)
+        if refuses(text, asked.language):
             private = True
             text = text if await self._may_refuse(message) else ""
         return Said(text, private, buttons)
@@ -83,21 +84,23 @@ class CommandActions:
         running.end(EndReason.STOPPED)
         return "stopped"
 
-    async def _pair(self, message: MessageSent, language: str) -> str:
+    async def _pair(self, asked: Admitted) -> str:
         """Try a code, and return the reply; the owner who requested the code learns which account used it."""
+        message = asked.message
         words = {word: self._form(message).format(word=word) for word in ("pair", "link")}
         paired = await self.access.pair(message, message.text)
         if paired.asked is not None:
             await self._tell_owner(paired.asked, message.sender.id)
-        wait = how_long(max(1.0, paired.wait), language)
-        return say(paired.said, language, id=message.sender.id, wait=wait, **words)
+        wait = how_long(max(1.0, paired.wait), asked.language)
+        return asked.say(paired.said, id=message.sender.id, wait=wait, **words)
 
-    async def _forbid(self, message: MessageSent, language: str) -> str:
+    async def _forbid(self, asked: Admitted) -> str:
         """Exclude a person or a chat, with their undecided questions about tools; return the reply."""
+        message = asked.message
         said, values = await self.access.change(message, message.text, forbid=True)
         if said == "forbidden":
             await self.approvals.keep_out(values["id"])
-        return say(said, language, whoami=self._form(message).format(word="whoami"), **values)
+        return asked.say(said, whoami=self._form(message).format(word="whoami"), **values)
 
     async def _tell_owner(self, asked: MessageSent, account: str) -> None:
         """Tell the owner who requested the code, in the same chat, which account used it."""
@@ -112,81 +115,86 @@ class CommandActions:
     def _form(self, message: MessageSent) -> str:
         return self.surface(message).limits.command_form
 
-    async def run_in_turn(self, id: int, message: MessageSent, language: str, running: Running) -> None:
+    async def run_in_turn(self, id: int, asked: Admitted, running: Running) -> None:
         """Run a command that waits like a question, when its turn has come.
 
         Args:
             id: its inbox row.
         """
+        message = asked.message
         match message.command:
             case "retry":
-                await self._retry(id, message, language, running)
+                await self._retry(id, asked, running)
             case "new" | "forget":
                 new = message.command == "new"
-                said = await (self._begin_anew(id, message, language) if new else self._forget(id, message, language))
-                await self.notices.tell(message, said, private=refuses(said, language))
+                said = await (self._begin_anew(id, asked) if new else self._forget(id, asked))
+                await self.notices.tell(message, said, private=refuses(said, asked.language))
                 await self.store.intake.end(id, InboxState.DONE)
             case "voice" if message.text.strip():
-                said = await self.answers.answer(message, language)
-                await self.notices.tell(message, said, private=refuses(said, language))
+                said = await self.answers.answer(asked)
+                await self.notices.tell(message, said, private=refuses(said, asked.language))
                 await self.store.intake.end(id, InboxState.DONE)
-            case "export" if refused := await self._refuse_export(message, language):
+            case "export" if refused := await self._refuse_export(asked):
                 await self.notices.tell(message, refused, private=True)
                 await self.store.intake.end(id, InboxState.REFUSED)
             case _:
                 do = {"export": self.exports.send, "voice": self.conversation.read_aloud}.get(message.command)
-                await self.conversation.run(id, message, language, running, do=do)
+                await self.conversation.run(id, asked, running, do=do)
 
-    async def _refuse_export(self, message: MessageSent, language: str) -> str:
+    async def _refuse_export(self, asked: Admitted) -> str:
         """Return why nothing is exported; empty if it may be: in a group everybody exports their own questions, admins
         all."""
+        message = asked.message
         wish = read_wish(message)
         if wish is None:
             form = self._form(message)
-            return say("export_usage", language, command=form.format(word="export"))
+            return asked.say("export_usage", command=form.format(word="export"))
         everything = message.group and wish[1]
-        return "" if not everything or await self.access.is_admin(message.sender) else say("admins_only", language)
+        return "" if not everything or await self.access.is_admin(message.sender) else asked.say("admins_only")
 
-    async def _begin_anew(self, id: int, message: MessageSent, language: str) -> str:
+    async def _begin_anew(self, id: int, asked: Admitted) -> str:
         """Clear the history: in a group this person's questions, or for an admin everything; return the reply."""
+        message = asked.message
         everything = not message.group or message.text.strip().lower() == "all"
         if everything and message.group and not await self.access.is_admin(message.sender):
-            return say("admins_only", language)
+            return asked.say("admins_only")
         await self.summaries.drop(message.chat)
         await self.thread_context.begin_anew(message)
         await self.approvals.withdraw(message.chat, "" if everything else message.sender.id)
         if everything:
             await self.store.history.begin_anew(message.chat)
-            return say("new", language)
+            return asked.say("new")
         await self.store.history.begin_anew_for(message.chat, message.sender.id, id)
         form = self._form(message)
-        return say("new_own", language, all=form.format(word="new all"))
+        return asked.say("new_own", all=form.format(word="new all"))
 
-    async def _forget(self, id: int, message: MessageSent, language: str) -> str:
+    async def _forget(self, id: int, asked: Admitted) -> str:
         """Delete everything stored of this chat, after a confirmation; return the reply."""
+        message = asked.message
         if message.group and not await self.access.is_admin(message.sender):
-            return say("admins_only", language)
+            return asked.say("admins_only")
         form = self._form(message)
         if message.text.strip().lower() not in _YES:
             turns = await self.store.history.count_turns(message.chat)
             words = {"command": form.format(word="forget"), "memory": form.format(word="memory")}
-            return say("forget_sure", language, turns=turns, **words)
+            return asked.say("forget_sure", turns=turns, **words)
         await self.summaries.drop(message.chat)
         await self.approvals.take_away(message.chat)
         turns = await self.store.history.count_turns(message.chat)
         await self.store.history.forget(message.chat, id)
         await self.thread_context.begin_anew(message)
         log.info("%s forgot %s: %d turns", message.sender.id, message.chat, turns)
-        said = say("forgotten", language, turns=turns)
-        return f"{said} {say('forgotten_soon', language)}" if self.store.holds_traces else said
+        said = asked.say("forgotten", turns=turns)
+        return f"{said} {asked.say('forgotten_soon')}" if self.store.holds_traces else said
 
-    async def _retry(self, id: int, message: MessageSent, language: str, running: Running) -> None:
+    async def _retry(self, id: int, asked: Admitted, running: Running) -> None:
         """Ask the last question again; its former answer leaves the history, and with a button also the screen."""
+        message = asked.message
         turns, button = self.store.turns, bool(message.replaces)
         # A former process admitted it then, and has already removed the last answer.
         if await turns.find_record(id) is None:
             last = await turns.find_last(message.chat)
-            refused = await self._refuse_retry(message, last, language)
+            refused = await self._refuse_retry(asked, last)
             if refused:
                 if button or await self._may_refuse(message):
                     await self.notices.tell(message, refused, private=True)
@@ -197,27 +205,27 @@ class CommandActions:
                 await turns.take_over(id, last.id, message.chat, person, asks_again=True, messages=button)
                 await self.approvals.show(last.id, message.chat)
         record = await turns.find_record(id)
-        asked = None if record is None else record.incoming
-        if isinstance(asked, ControlPressed):
-            asked = question_of(asked, message.chat, language)
-        if not isinstance(asked, MessageSent):
-            await self.notices.tell(message, say("retry_nothing", language), private=True)
+        former = None if record is None else record.incoming
+        if isinstance(former, ControlPressed):
+            former = question_of(former, message.chat, asked.language)
+        if not isinstance(former, MessageSent):
+            await self.notices.tell(message, asked.say("retry_nothing"), private=True)
             await self.store.intake.end(id, InboxState.DONE)
             return
         # A command from outside the thread is answered in it, a button at the answer.
-        elsewhere = (button and asked.target.lasts) or (message.whole_channel and message.chat.thread)
-        target = asked.target if elsewhere else message.target
-        again = replace(asked, target=target, delivery=message.delivery, chat=message.chat, replaces=message.replaces)
-        language = await language_for(self.store, again)
-        await self.conversation.run(id, again, language, running)
+        elsewhere = (button and former.target.lasts) or (message.whole_channel and message.chat.thread)
+        target = former.target if elsewhere else message.target
+        again = replace(former, target=target, delivery=message.delivery, chat=message.chat, replaces=message.replaces)
+        await self.conversation.run(id, Admitted(again, await language_for(self.store, again)), running)
 
-    async def _refuse_retry(self, message: MessageSent, last: TurnRecord | None, language: str) -> str:
+    async def _refuse_retry(self, asked: Admitted, last: TurnRecord | None) -> str:
         """Return why the last question is not asked again; empty if it may be."""
+        message = asked.message
         if message.replaces:
-            return "" if last is not None and last.id == message.replaces else say("button_old", language)
+            return "" if last is not None and last.id == message.replaces else asked.say("button_old")
         if last is None or last.person == message.sender.id or await self.access.is_admin(message.sender):
             return ""
-        return say("not_yours", language)
+        return asked.say("not_yours")
 
     async def _may_refuse(self, message: MessageSent) -> bool:
         """Return whether a person gets a refusal: once an hour in each chat, and always if an answer is awaited."""

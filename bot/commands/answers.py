@@ -9,7 +9,7 @@ from typing import Final
 from bot.commands.reminders import ReminderList, asked_page, page_of
 from bot.commands.usage import write_usage
 from bot.commands.why import write_receipt
-from bot.context import PERSONA_CHARS, Briefings, Busy, ChatBook, ChatFacts
+from bot.context import PERSONA_CHARS, Admitted, Briefings, Busy, ChatBook, ChatFacts
 from bot.contract import OFF, ON, Button, ControlPressed, MessageSent, Surface, help_text
 from bot.markdown import escape, quote
 from bot.model import Models
@@ -52,69 +52,75 @@ class CommandAnswers:
     thoughts: bool = True
     """`/why` shows the beginning of a model's reasoning."""
 
-    async def answer(self, message: MessageSent, language: str) -> str:  # noqa: C901  # a case for each command
+    async def answer(self, asked: Admitted) -> str:  # noqa: C901  # a case for each command
         """Return the reply to a command as Markdown; `CommandActions` runs those that run or end a turn."""
+        message = asked.message
         limits = self.surface(message).limits
         form = limits.command_form
         match message.command:
             case "start" if not await self.access.allows(message):
                 key = "stranger_first" if await self.access.is_closed() else "stranger"
-                text = say(key, language, id=message.sender.id, pair=form.format(word="pair"))
+                text = asked.say(key, id=message.sender.id, pair=form.format(word="pair"))
             case "start":
-                text = say("started", language, help=form.format(word="help"))
+                text = asked.say("started", help=form.format(word="help"))
             case "help":
-                text = help_text(language, form, admin=await self.access.is_admin(message.sender))
+                text = help_text(asked.language, form, admin=await self.access.is_admin(message.sender))
             case "tools":
-                text = list_tools(self.registry.specs((await self.rights.permit_for(message)).allows), language, form)
+                text = list_tools(
+                    self.registry.specs((await self.rights.permit_for(message)).allows), asked.language, form
+                )
             case "model":
-                text = await self._model(message, language)
+                text = await self._model(asked)
             case "persona":
-                text = await self._persona(message, language, form)
+                text = await self._persona(asked, form)
             case "busy":
-                text = await self._busy(message, language, form)
+                text = await self._busy(asked, form)
             case "voice":
-                text = await self._voice(message, language, form)
+                text = await self._voice(asked, form)
             case "memory":
-                text = await ChatFacts(self.store.facts, message).command(message.text, language, form)
+                text = await ChatFacts(self.store.facts, message).command(asked, form)
             case "reminders":
-                text = await self.reminders.answer(message, language, limits)
+                text = await self.reminders.answer(asked, limits)
             case "context":
-                text = await self.briefings.report(message, language)
+                text = await self.briefings.report(asked)
             case "why":
-                text = await self._why(message, language)
+                text = await self._why(asked)
             case "whoami":
-                text = say("whoami", language, person=message.sender.id, chat=message.chat)
+                text = asked.say("whoami", person=message.sender.id, chat=message.chat)
             case "usage":
-                text = await self._usage(message, language)
+                text = await self._usage(asked)
             case "pair" if not message.text.strip() and await self.access.is_admin(message.sender):
                 said, values = await self.access.change(message, "here")
-                text = say(said, language, **values)
+                text = asked.say(said, **values)
             case "pair":
                 key = "pair_usage" if await self.access.is_closed() else "pair_usage_link"
-                text = say(key, language, pair=form.format(word="pair"))
+                text = asked.say(key, pair=form.format(word="pair"))
             case "link":
                 said, values = await self.access.link(message)
-                text = say(said, language, **values)
+                text = asked.say(said, **values)
             case "allow":
                 said, values = await self.access.change(message, message.text)
-                text = say(said, language, whoami=form.format(word="whoami"), **values)
+                text = asked.say(said, whoami=form.format(word="whoami"), **values)
             case "people":
-                text = await self._people(message, language)
+                text = await self._people(asked)
             case word:
-                text = say("unknown_command", language, word=word, help=form.format(word="help"))
+                text = asked.say("unknown_command", word=word, help=form.format(word="help"))
         return text
 
-    async def _why(self, message: MessageSent, language: str) -> str:
+    async def _why(self, asked: Admitted) -> str:
         """Return how the last answer was made, for its asker or an admin; for others, their own last one."""
+        message = asked.message
         turns = self.store.turns
         last = await turns.find_last(message.chat)
         if last is None:
-            return say("why_nothing", language)
+            return asked.say("why_nothing")
         if last.person != message.sender.id and not await self.access.is_admin(message.sender):
             last = await turns.find_last_of_channel(message.chat, message.sender.id)
             if last is None or last.person != message.sender.id or last.chat != message.chat:
-                return say("not_yours", language)
-        return await write_receipt(self.store, self.quotas.prices, last, language, self.redact, thoughts=self.thoughts)
+                return asked.say("not_yours")
+        return await write_receipt(
+            self.store, self.quotas.prices, last, asked.language, self.redact, thoughts=self.thoughts
+        )
 
     async def suggest(self, message: MessageSent) -> tuple[str, ...]:
         """Return suggestions for the argument of a command that is being typed, likeliest first."""
@@ -132,108 +138,119 @@ class CommandAnswers:
         found = [name for name in names if begun in name.lower()]
         return tuple(sorted(found, key=lambda name: not name.lower().startswith(begun)))
 
-    async def buttons(self, message: MessageSent, language: str) -> tuple[Button, ...]:
+    async def buttons(self, asked: Admitted) -> tuple[Button, ...]:
         """Return the buttons below the reply to a command."""
+        message = asked.message
         if message.command != "reminders" or (page := asked_page(message)) is None:
             return ()
-        return (await self.reminders.write_list(message, language, self.surface(message).limits, page))[1]
+        return (await self.reminders.write_list(asked, self.surface(message).limits, page))[1]
 
-    async def press(self, press: ControlPressed, language: str) -> str:
+    async def press(self, press: ControlPressed, asked: Admitted) -> str:
         """Do what such a button says, as if its presser had written the command, and return the outcome."""
         form = self.surface(press.aside).limits.command_form
-        return await self.reminders.change(press.aside, press.control, press.turn, language, form)
+        return await self.reminders.change(asked, press.control, press.turn, form)
 
-    async def list_again(self, press: ControlPressed, language: str) -> tuple[str, tuple[Button, ...]]:
+    async def list_again(self, press: ControlPressed, asked: Admitted) -> tuple[str, tuple[Button, ...]]:
         """Return the new content of such a button's message: its page of the present list, if the presser owns the
         reminders; otherwise nothing."""
         if not press.message_id or not (page := page_of(press.mark, press.sender.id)):
             return "", ()
-        return await self.reminders.write_list(press.there, language, self.surface(press.there).limits, page)
+        return await self.reminders.write_list(
+            Admitted(press.there, asked.language), self.surface(press.there).limits, page
+        )
 
-    async def _usage(self, message: MessageSent, language: str) -> str:
+    async def _usage(self, asked: Admitted) -> str:
         """Return today's usage of this person and this chat; in private, an admin sees everybody's."""
+        message = asked.message
         admin = not message.group and await self.access.is_admin(message.sender)
         report = await self.quotas.report(payer_of(message), everybody=admin)
         model = await self.book.model_of(message.chat)
-        return write_usage(report, language, priced=self.quotas.prices.price_of(model) is not None, everybody=admin)
+        return write_usage(
+            report, asked.language, priced=self.quotas.prices.price_of(model) is not None, everybody=admin
+        )
 
-    async def _people(self, message: MessageSent, language: str) -> str:
+    async def _people(self, asked: Admitted) -> str:
+        message = asked.message
         if not await self.access.is_admin(message.sender):
-            return say("admins_only", language)
+            return asked.say("admins_only")
         if message.group:
-            return say("in_private", language)
+            return asked.say("in_private")
         people = await self.access.list_people()
         names = await self.store.people.names_of(id for id, _ in people)
         lines = [f"- `{id}`{_as_code(names.get(id, ''))}: {role}" for id, role in people]
-        return "\n".join(lines) or say("people_nobody", language)
+        return "\n".join(lines) or asked.say("people_nobody")
 
-    async def _model(self, message: MessageSent, language: str) -> str:
+    async def _model(self, asked: Admitted) -> str:
+        message = asked.message
         name = message.text.strip()
         if not name:
             given = (await self.book.options_of(message.chat)).given_model
             model = await self.book.model_of(message.chat)
-            now = say("model_given" if given else "model_now", language, model=model)
+            now = asked.say("model_given" if given else "model_now", model=model)
             others = len(self.models.choices) > 1 and await self._may_change(message)
-            return f"{now} {say('model_choices', language, choices=self._list_choices())}" if others else now
+            return f"{now} {asked.say('model_choices', choices=self._list_choices())}" if others else now
         if not await self._may_change(message):
-            return say("admins_only", language)
+            return asked.say("admins_only")
         if name.lower() in OFF:
             await self.book.set(message.chat, "model", None)
-            return say("model_set", language, model=await self.book.model_of(message.chat))
+            return asked.say("model_set", model=await self.book.model_of(message.chat))
         if name not in self.models.choices:
-            return say("model_unknown", language, model=name, choices=self._list_choices())
+            return asked.say("model_unknown", model=name, choices=self._list_choices())
         await self.book.set(message.chat, "model", name)
-        return say("model_set", language, model=name)
+        return asked.say("model_set", model=name)
 
     def _list_choices(self) -> str:
         return ", ".join(f"`{name}`" for name in self.models.choices)
 
-    async def _persona(self, message: MessageSent, language: str, form: str) -> str:
+    async def _persona(self, asked: Admitted, form: str) -> str:
         """Show, set or clear the chat's own instructions."""
+        message = asked.message
         text, words = message.text.strip(), {"command": form.format(word="persona")}
         if not text:
             options = await self.book.options_of(message.chat)
             key = "persona_now" if options.persona else "persona_none"
-            shown = [say(key, language, **words)]
+            shown = [asked.say(key, **words)]
             if options.persona:
                 shown.append(quote(clean_untrusted(options.persona)))
             if options.instructions:
-                shown.append(say("persona_given", language))
+                shown.append(asked.say("persona_given"))
             return "\n\n".join(shown)
         if not await self._may_change(message):
-            return say("admins_only", language)
+            return asked.say("admins_only")
         if text.lower() in OFF:
             await self.book.set(message.chat, "persona", None)
-            return say("persona_off", language)
+            return asked.say("persona_off")
         if len(text) > PERSONA_CHARS:
-            return say("persona_long", language, length=len(text), limit=PERSONA_CHARS)
+            return asked.say("persona_long", length=len(text), limit=PERSONA_CHARS)
         await self.book.set(message.chat, "persona", text)
-        return say("persona_set", language, **words)
+        return asked.say("persona_set", **words)
 
-    async def _busy(self, message: MessageSent, language: str, form: str) -> str:
+    async def _busy(self, asked: Admitted, form: str) -> str:
         """Show or set what happens to a question while another is being answered."""
+        message = asked.message
         mode, command = message.text.strip().lower(), form.format(word="busy")
         if mode and not await self._may_change(message):
-            return say("admins_only", language)
+            return asked.say("admins_only")
         if mode in OFF:
             mode = Busy.QUEUE
         if mode in _MODES:
             await self.book.set(message.chat, "busy", None if mode == Busy.QUEUE else mode)
         busy = (await self.book.options_of(message.chat)).busy
-        now = say(f"busy_{busy}", language)
-        return now if mode in _MODES else f"{now}\n\n{say('busy_modes', language, command=command)}"
+        now = asked.say(f"busy_{busy}")
+        return now if mode in _MODES else f"{now}\n\n{asked.say('busy_modes', command=command)}"
 
-    async def _voice(self, message: MessageSent, language: str, form: str) -> str:
+    async def _voice(self, asked: Admitted, form: str) -> str:
         """Set whether answers in this chat are spoken."""
+        message = asked.message
         wish, command = message.text.strip().lower(), form.format(word="voice")
         if self.models.speaker is None:
-            return say("voice_unset", language)
+            return asked.say("voice_unset")
         if wish and not await self._may_change(message):
-            return say("admins_only", language)
+            return asked.say("admins_only")
         if wish in ON or wish in OFF:
             await self.book.set(message.chat, "voice", "on" if wish in ON else None)
         spoken = (await self.book.options_of(message.chat)).voice
-        return say("voice_on" if spoken else "voice_off", language, command=command)
+        return asked.say("voice_on" if spoken else "voice_off", command=command)
 
     async def _may_change(self, message: MessageSent) -> bool:
         """Return True if the sender may change how this chat is answered: in a group, only admins."""

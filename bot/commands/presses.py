@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from bot.commands.answers import CommandAnswers
-from bot.context import language_for
+from bot.context import Admitted, language_for
 from bot.contract import Button, ChatId, Control, ControlPressed, MessageSent, Sender
 from bot.policy import Access, Once, may_be_told
 from bot.sentences import say
 from bot.store import Store, TurnRecord
 from bot.turn import Approvals, EndReason, TurnQueue
-from tools.contract.languages import Language
 
 _DECIDES: Final = frozenset({Control.ALLOW, Control.DENY})
 
@@ -58,41 +57,41 @@ class Presses:
         Raises:
             StoreError: no decision is possible now.
         """
-        language = await language_for(self.store, press.aside)
+        asked = Admitted(press.aside, await language_for(self.store, press.aside))
         allowed = await self.access.allows(press)
         match press.control:
             case Control.PAUSE | Control.RESUME | Control.DELETE:
                 if not allowed:
-                    return await self._refuse(press, language)
-                said = await self.answers.press(press, language)
-                return PressVerdict(said, redrawn=await self.answers.list_again(press, language))
+                    return await self._refuse(press, asked)
+                said = await self.answers.press(press, asked)
+                return PressVerdict(said, redrawn=await self.answers.list_again(press, asked))
         turn = await self.store.turns.find_record(self._turn_of(press))
         known = turn is not None and turn.chat.place == press.chat.place
         asker = known and turn is not None and turn.person == press.sender.id
         for_admins = press.control in _DECIDES and self.approvals.admins
         may = allowed and (asker or not known) and not for_admins
         if not may and not await self.access.is_admin(press.sender):
-            return await self._refuse(press, language, "admins_only" if for_admins else "not_yours")
+            return await self._refuse(press, asked, "admins_only" if for_admins else "not_yours")
         if turn is None or not known:
             # A platform's own Stop names no turn, and is ignored if none runs.
-            return PressVerdict(say("button_old", language) if press.turn else "", refused=True)
+            return PressVerdict(asked.say("button_old") if press.turn else "", refused=True)
         match press.control:
             case Control.STOP:
-                return self._stop(turn, press, language)
+                return self._stop(turn, press, asked)
             case Control.GOOD | Control.BAD:
                 await self.store.turns.rate(turn.id, press.control)
-                return PressVerdict(say("button_noted", language))
+                return PressVerdict(asked.say("button_noted"))
             case Control.ALLOW | Control.DENY:
-                return await self._decide(id, turn, press, language)
+                return await self._decide(id, turn, press, asked)
             case Control.REGENERATE | Control.CONTINUE | Control.SPEAK:
-                return await self._ask(id, turn, press, language)
+                return await self._ask(id, turn, press, asked)
             case _:
                 assert_never(press.control)
 
-    async def _refuse(self, press: ControlPressed, language: Language, why: str = "not_yours") -> PressVerdict:
+    async def _refuse(self, press: ControlPressed, asked: Admitted, why: str = "not_yours") -> PressVerdict:
         """Tell somebody, once in a while, that a button is not theirs."""
         told = await self.once.claim(may_be_told(press.chat.place, press.sender.id))
-        return PressVerdict(say(why, language) if told else "", refused=True)
+        return PressVerdict(asked.say(why) if told else "", refused=True)
 
     def _turn_of(self, press: ControlPressed) -> int:
         """Return the turn of a press: a Stop without a turn means the running one in its chat."""
@@ -101,21 +100,21 @@ class Presses:
         running = self.queue.find_running(press.chat) or self.queue.find_speaking(press.chat)
         return running.id if running is not None else 0
 
-    def _stop(self, turn: TurnRecord, press: ControlPressed, language: Language) -> PressVerdict:
+    def _stop(self, turn: TurnRecord, press: ControlPressed, asked: Admitted) -> PressVerdict:
         running = self.queue.find_running(turn.chat)
         if running is None or running.id != turn.id:
-            return PressVerdict(say("stopped_nothing", language))
+            return PressVerdict(asked.say("stopped_nothing"))
         running.end(EndReason.STOPPED)
         # Everybody reads it in the reply.
-        return PressVerdict(say("stopped", language) if press.awaited else "")
+        return PressVerdict(asked.say("stopped") if press.awaited else "")
 
-    async def _decide(self, id: int, turn: TurnRecord, press: ControlPressed, language: Language) -> PressVerdict:
+    async def _decide(self, id: int, turn: TurnRecord, press: ControlPressed, asked: Admitted) -> PressVerdict:
         """Record a decision, and return the message that begins its turn; the first decision counts."""
         approval = await self.approvals.decide(id, press)
         if approval is None:
-            return PressVerdict(say("button_old", language), refused=True)
+            return PressVerdict(asked.say("button_old"), refused=True)
         if approval.press != id:
-            return PressVerdict(say(f"approval_{approval.state}", language), refused=True)
+            return PressVerdict(asked.say(f"approval_{approval.state}"), refused=True)
         word = "approval_yes" if press.control is Control.ALLOW else "approval_no"
         message = MessageSent(
             delivery=press.delivery,
@@ -127,7 +126,7 @@ class Presses:
             text=say(word, approval.language),
             decides=turn.id,
         )
-        return PressVerdict(say("button_begun", language) if press.awaited else "", asks=message)
+        return PressVerdict(asked.say("button_begun") if press.awaited else "", asks=message)
 
     async def _find_asker(self, turn: TurnRecord) -> Sender:
         """Return the asker: a call that an admin allowed has the rights of the person who wanted it."""
@@ -137,7 +136,7 @@ class Presses:
             found = await self.store.turns.find_record(pressed.turn) if isinstance(pressed, ControlPressed) else None
         return found.incoming.sender if found is not None else Sender(id=turn.person)
 
-    async def _ask(self, id: int, turn: TurnRecord, press: ControlPressed, language: Language) -> PressVerdict:
+    async def _ask(self, id: int, turn: TurnRecord, press: ControlPressed, asked: Admitted) -> PressVerdict:
         """Return the message for a press: about the newest answer of its chat, or about none; only speaking can be
         about an older one.
 
@@ -147,11 +146,11 @@ class Presses:
         last = await self.store.turns.find_last(turn.chat)
         newest = last is not None and last.id == turn.id
         if begun is None and turn.ended_at and not newest and not press.replies_to:
-            return PressVerdict(say("button_old", language), refused=True)
-        said = say("button_begun", language) if press.awaited else ""
+            return PressVerdict(asked.say("button_old"), refused=True)
+        said = asked.say("button_begun") if press.awaited else ""
         if press.control is Control.SPEAK and not self._begins_to_speak(id, turn):
             return PressVerdict(said)
-        return PressVerdict(said, asks=question_of(press, turn.chat, language))
+        return PressVerdict(said, asks=question_of(press, turn.chat, asked.language))
 
     def _begins_to_speak(self, id: int, turn: TurnRecord) -> bool:
         """Return whether an answer should be spoken for a press, and remember that; False while it is spoken for

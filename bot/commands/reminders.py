@@ -7,9 +7,9 @@ import hashlib
 import re
 from collections.abc import Sequence
 
+from bot.context import Admitted
 from bot.contract import MARK_CHARS, MOST_BUTTONS, Button, Control, MessageSent, SurfaceLimits
 from bot.safety import clean_name
-from bot.sentences import say
 from bot.store import Store, zone_or_utc
 from tools.contract.base import Reminder
 
@@ -60,21 +60,19 @@ class ReminderList:
         self._store = store
         self._zone = zone
 
-    async def answer(self, message: MessageSent, language: str, limits: SurfaceLimits) -> str:
+    async def answer(self, asked: Admitted, limits: SurfaceLimits) -> str:
         """Return the list as Markdown, or the outcome of a change."""
-        form = limits.command_form
-        command, asked = form.format(word="reminders"), message.text.strip().lower()
+        message = asked.message
+        form, wish = limits.command_form, message.text.strip().lower()
         if (page := asked_page(message)) is not None:
-            return (await self.write_list(message, language, limits, page))[0]
-        match = _ASKED.fullmatch(asked)
+            return (await self.write_list(asked, limits, page))[0]
+        match = _ASKED.fullmatch(wish)
         action = _ACTIONS.get(match["action"]) if match else None
         if match is None or action is None:
-            return say("reminders_usage", language, command=command)
-        return await self.change(message, action, int(match["number"]), language, form)
+            return asked.say("reminders_usage", command=form.format(word="reminders"))
+        return await self.change(asked, action, int(match["number"]), form)
 
-    async def write_list(
-        self, message: MessageSent, language: str, limits: SurfaceLimits, page: int
-    ) -> tuple[str, tuple[Button, ...]]:
+    async def write_list(self, asked: Admitted, limits: SurfaceLimits, page: int) -> tuple[str, tuple[Button, ...]]:
         """Return the list as Markdown, and its buttons, as many as fit.
 
         The texts are shortened until the list fits one message; otherwise it has pages of one message each.
@@ -82,22 +80,23 @@ class ReminderList:
         Args:
             page: the page's number; numbers after the last mean the last.
         """
+        message = asked.message
         timers = self._store.timers.bind(message.chat, message.sender, None)
         waiting = await timers.pending(str(message.chat), message.sender.id)
         command = limits.command_form.format(word="reminders")
         for chars in _TEXT_CHARS:
-            text = self._write(waiting, language, command, chars)
+            text = self._write(waiting, asked, command, chars)
             if limits.measure(text) <= limits.page_length:
                 page = 1
                 break
         else:
-            pages = self._cut(waiting, language, command, limits)
+            pages = self._cut(waiting, asked, command, limits)
             page = min(max(1, page), len(pages))
             waiting = pages[page - 1]
-            text = self._write(waiting, language, command, _PAGED_CHARS, page, len(pages))
+            text = self._write(waiting, asked, command, _PAGED_CHARS, page, len(pages))
         mark = list_mark(message.sender.id, page)
         found = [
-            Button(control, one.number, say(f"button_{control}", language, number=one.number), mark)
+            Button(control, one.number, asked.say(f"button_{control}", number=one.number), mark)
             for one in waiting
             for control in (
                 *((Control.RESUME if one.paused else Control.PAUSE,) if one.repeat else ()),
@@ -107,14 +106,14 @@ class ReminderList:
         return text, tuple(found[:MOST_BUTTONS])
 
     def _cut(
-        self, waiting: Sequence[Reminder], language: str, command: str, limits: SurfaceLimits
+        self, waiting: Sequence[Reminder], asked: Admitted, command: str, limits: SurfaceLimits
     ) -> list[list[Reminder]]:
         """Return the reminders of each page."""
         most = len(waiting)
-        left = limits.page_length - limits.measure(self._write(waiting[:0], language, command, 0, most, most))
+        left = limits.page_length - limits.measure(self._write(waiting[:0], asked, command, 0, most, most))
         pages, used = [list[Reminder]()], 0
         for one in waiting:
-            length = limits.measure(self._line(one, language, _PAGED_CHARS)) + 1
+            length = limits.measure(self._line(one, asked, _PAGED_CHARS)) + 1
             if used and used + length > left:
                 pages.append([])
                 used = 0
@@ -122,38 +121,39 @@ class ReminderList:
             used += length
         return pages
 
-    async def change(self, asked: MessageSent, action: Control, number: int, language: str, form: str) -> str:
+    async def change(self, asked: Admitted, action: Control, number: int, form: str) -> str:
         """Pause, resume or delete one of a person's reminders in a chat, and return the outcome.
 
         Args:
             asked: the words or the button of the request.
         """
-        mine, command = (str(asked.chat), asked.sender.id), form.format(word="reminders")
-        timers = self._store.timers.bind(asked.chat, asked.sender, None)
+        message, command = asked.message, form.format(word="reminders")
+        mine = (str(message.chat), message.sender.id)
+        timers = self._store.timers.bind(message.chat, message.sender, None)
         reminder = next((one for one in await timers.pending(*mine) if one.number == number), None)
         if reminder is not None and reminder.repeat is None and action is not Control.DELETE:
-            return say("reminders_once", language, number=number)
+            return asked.say("reminders_once", number=number)
         change = {Control.PAUSE: timers.pause, Control.RESUME: timers.resume, Control.DELETE: timers.cancel}[action]
         if reminder is None or not await change(*mine, number):
-            return say("reminders_no_such", language, number=number, command=command)
+            return asked.say("reminders_no_such", number=number, command=command)
         [when] = [self._when(one) for one in await timers.pending(*mine) if one.number == number] or [""]
-        return say(f"reminders_{action}", language, number=number, when=when)
+        return asked.say(f"reminders_{action}", number=number, when=when)
 
     def _write(
-        self, waiting: Sequence[Reminder], language: str, command: str, chars: int, page: int = 1, pages: int = 1
+        self, waiting: Sequence[Reminder], asked: Admitted, command: str, chars: int, page: int = 1, pages: int = 1
     ) -> str:
         if not waiting and pages == 1:
-            return say("reminders_none", language)
-        lines = [say("reminders_listed", language, zone=self._zone), ""]
-        lines += [self._line(one, language, chars) for one in waiting]
+            return asked.say("reminders_none")
+        lines = [asked.say("reminders_listed", zone=self._zone), ""]
+        lines += [self._line(one, asked, chars) for one in waiting]
         if pages > 1:
-            lines += ["", say("reminders_page", language, page=page, pages=pages, command=command)]
-        return "\n".join([*lines, "", say("reminders_usage", language, command=command)])
+            lines += ["", asked.say("reminders_page", page=page, pages=pages, command=command)]
+        return "\n".join([*lines, "", asked.say("reminders_usage", command=command)])
 
-    def _line(self, one: Reminder, language: str, chars: int) -> str:
-        when = say("reminders_paused", language) if one.paused else self._when(one)
+    def _line(self, one: Reminder, asked: Admitted, chars: int) -> str:
+        when = asked.say("reminders_paused") if one.paused else self._when(one)
         often = f" (`{one.repeat.rule}` {one.repeat.zone})" if one.repeat else ""
-        asks = f" {say('reminders_asks', language)}" if one.question else ""
+        asks = f" {asked.say('reminders_asks')}" if one.question else ""
         return f"- `{one.number}` {when}{often}{asks} {_shortened(clean_name(one.text), chars)}"
 
     def _when(self, reminder: Reminder) -> str:

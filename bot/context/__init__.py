@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.context.brief import Briefing, Briefings, Past
 from bot.context.chatoptions import PERSONA_CHARS, Busy, ChatBook, ChatOptions
 from bot.context.facts import ChatFacts, Pinned
-from bot.context.language import language_for
+from bot.context.language import Admitted, language_for
 from bot.context.question import as_written, subject_of, user_entry, with_spoken, write_preamble
 from bot.context.shortening import ends_with_results, shorten
 from bot.context.summary import Summaries

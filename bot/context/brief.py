@@ -13,12 +13,12 @@ from typing import Final
 from bot.context import window
 from bot.context.chatoptions import ChatBook
 from bot.context.facts import ChatFacts, Pinned
+from bot.context.language import Admitted
 from bot.context.system_prompt import system_prompt
 from bot.contract import OURS, OUTSIDE, AssistantEntry, Clock, Entry, MessageSent, SystemEntry, UserEntry, join_origins
 from bot.markdown import quote
 from bot.model import Models, token_count, tool_token_count
 from bot.safety import LinkFilter, LinkPolicy, clean_untrusted
-from bot.sentences import say
 from bot.store import Store, Summary
 from tools.contract.base import ToolSpec
 
@@ -157,17 +157,17 @@ class Briefings:
             tokens=spent + fixed,
         )
 
-    async def report(self, question: MessageSent, language: str) -> str:
+    async def report(self, asked: Admitted) -> str:
         """Return what the model would be told of this chat now, as text for the person."""
+        question = asked.message
         options = await self.book.options_of(question.chat)
         model = options.model or self.models.name
         past = await self.load_past(question)
         facts = await ChatFacts(self.store.facts, question).load_pinned()
         briefing = self.assemble(question, UserEntry(""), past, facts, model, told=options.told)
         lines = [
-            say(
+            asked.say(
                 "context",
-                language,
                 turns=briefing.turns,
                 tokens=f"{briefing.tokens:,}",
                 window=f"{self.window_of(model):,}",
@@ -175,12 +175,12 @@ class Briefings:
             )
         ]
         if briefing.left_out:
-            lines.append(say("context_left_out", language, turns=briefing.left_out))
+            lines.append(asked.say("context_left_out", turns=briefing.left_out))
         if facts.lines:
-            lines.append(say("context_facts", language) + "\n\n" + "\n".join(f"- {fact}" for fact in facts.lines))
+            lines.append(asked.say("context_facts") + "\n\n" + "\n".join(f"- {fact}" for fact in facts.lines))
         if past.summary is not None:
             summarised = await self.store.history.count_summarised(question.chat)
-            lines.append(say("context_summary", language, turns=summarised))
+            lines.append(asked.say("context_summary", turns=summarised))
             lines.append(quote(clean_untrusted(past.summary.text)))
         # A model wrote the summary; a link in it is nobody's word.
         links = LinkFilter(LinkPolicy())

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from bot.context.language import Admitted
 from bot.contract import OURS, OUTSIDE, MessageSent, join_origins
 from bot.safety import clean_name, defuse
-from bot.sentences import say
 from bot.store import Fact, StoredFacts
 
 PINNED = 20
@@ -65,28 +65,29 @@ class ChatFacts:
         lines = tuple(defuse(clean_name(fact.text))[:PINNED_CHARS] for fact in found)
         return Pinned(lines, join_origins(fact.origin for fact in found))
 
-    async def command(self, argument: str, language: str, form: str) -> str:
+    async def command(self, asked: Admitted, form: str) -> str:
         """Answer `/memory`: list everything with its number, or forget one."""
-        if not argument.strip():
-            return await self._list(language, form)
-        match = _FORGET.fullmatch(argument.strip())
+        argument = asked.message.text.strip()
+        if not argument:
+            return await self._list(asked, form)
+        match = _FORGET.fullmatch(argument)
         if match is None:
-            return say("memory_usage", language, command=form.format(word="memory"))
+            return asked.say("memory_usage", command=form.format(word="memory"))
         if await self._facts.forget(self.owners, int(match[1])):
-            return say("memory_forgotten", language, number=match[1])
-        return say("memory_no_such", language, number=match[1], command=form.format(word="memory"))
+            return asked.say("memory_forgotten", number=match[1])
+        return asked.say("memory_no_such", number=match[1], command=form.format(word="memory"))
 
-    async def _list(self, language: str, form: str) -> str:
+    async def _list(self, asked: Admitted, form: str) -> str:
         found = await self._facts.list_newest(self.owners, LISTED)
         if not found:
-            return say("memory_empty", language)
-        lines = [f"- `{fact.id}` {clean_name(fact.text)}{self._mark(fact, language)}" for fact in found]
-        usage = say("memory_usage", language, command=form.format(word="memory"))
-        return "\n".join([say("memory_listed", language), "", *lines, "", usage])
+            return asked.say("memory_empty")
+        lines = [f"- `{fact.id}` {clean_name(fact.text)}{self._mark(fact, asked)}" for fact in found]
+        usage = asked.say("memory_usage", command=form.format(word="memory"))
+        return "\n".join([asked.say("memory_listed"), "", *lines, "", usage])
 
     @staticmethod
-    def _mark(fact: Fact, language: str) -> str:
-        return f" *({say('memory_outside', language)})*" if fact.origin == OUTSIDE else ""
+    def _mark(fact: Fact, asked: Admitted) -> str:
+        return f" *({asked.say('memory_outside')})*" if fact.origin == OUTSIDE else ""
 
     def _restrict(self, owners: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(owner for owner in owners if owner in self.owners) or (self._scope,)

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from bot.contract import MessageSent, StoreError
-from bot.sentences import chinese, is_certain, language_of
+from bot.sentences import chinese, is_certain, language_of, say
 from bot.store import Store
 from tools.contract.languages import Language
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A message that is answered, and the language of the answer."""
+
+    message: MessageSent
+    language: Language
+
+    def say(self, key: str, **values: object) -> str:
+        """Return one of our sentences in that language."""
+        return say(key, self.language, **values)
 
 
 async def language_for(store: Store, message: MessageSent) -> Language:

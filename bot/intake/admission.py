@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from bot.context import language_for, subject_of
+from bot.context import Admitted, language_for, subject_of
 from bot.contract import BY_WORD, LIMITS, Clock, Limits, LogThrottle, MessageSent
 from bot.operations import Metrics
 from bot.policy import (
@@ -22,10 +22,9 @@ from bot.policy import (
     payer_of,
 )
 from bot.safety import enclosed_in
-from bot.sentences import how_long, say
+from bot.sentences import how_long
 from bot.store import Store
 from bot.turn import TurnQueue
-from tools.contract.languages import Language
 
 log = logging.getLogger(__name__)
 
@@ -35,21 +34,14 @@ _ASKS_A_MODEL = frozenset({"", "retry", "tool"})
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
+class Begin(Admitted):
     """The message begins a turn, after those that already wait in its chat."""
-
-    message: MessageSent
-    """The message, in the chat of the answer that it is about."""
-    language: Language
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Admitted):
     """The message is a command that is answered at once, even while the chat is busy."""
 
-    message: MessageSent
-    """The message, in the chat of the answer that it is about."""
-    language: Language
     stranger: bool = False
     """See `Refuse.stranger`; never for a pairing code, which may come from the owner."""
 
@@ -97,64 +89,64 @@ class Admission:
         Raises:
             StoreError: no decision is possible now.
         """
-        language = await language_for(self.store, message)
-        verdict = await self._decide(id, message, language, again=again)
+        asked = Admitted(message, await language_for(self.store, message))
+        verdict = await self._decide(id, asked, again=again)
         if message.scheduled and isinstance(verdict, Refuse) and verdict.sentence:
-            return Refuse(say("reminder_left_out", language, text=message.text, why=verdict.sentence))
+            return Refuse(asked.say("reminder_left_out", text=message.text, why=verdict.sentence))
         return verdict
 
-    async def _decide(self, id: int, message: MessageSent, language: Language, *, again: bool) -> Verdict:
+    async def _decide(self, id: int, asked: Admitted, *, again: bool) -> Verdict:
+        message = asked.message
         if message.faceless:
-            return await self._refuse_faceless(message, language)
+            return await self._refuse_faceless(asked)
         command = BY_WORD.get(message.command)
         stranger = not await self.access.allows(message)
         if stranger and not (command is not None and command.open):
             self.metrics.strangers.add()
             self._strangers.warn(f"refused {message.sender.id} in {message.chat}: may not write (/allow lets them in)")
-            return _refuse_stranger(message, language)
+            return _refuse_stranger(asked)
         if message.scheduled and not again and (most := await self.quotas.count_scheduled(payer_of(message))):
-            return Refuse(say("too_many_scheduled", language, limit=most))
+            return Refuse(asked.say("too_many_scheduled", limit=most))
         # A question that has not begun was already counted, and its rest costs nothing.
         counted = again or message.scheduled or self.queue.gathers(message.chat, message.replaces)
         if not counted and message.command != "stop" and not await self._count(message):
-            return Refuse(say("too_many", language), once_per_person("too many", message.sender.id, MINUTE))
+            return Refuse(asked.say("too_many"), once_per_person("too many", message.sender.id, MINUTE))
         message = await self._newest.resolve(id, message)
+        asked = replace(asked, message=message)
         if message.command and not (command is not None and command.queued):
-            return Answer(message, language, stranger and message.command != "pair")
-        refused = (
-            None
-            if again
-            else await self._refuse_excess(message, language) or await self._refuse_spent(message, language)
-        )
-        return refused or Begin(message, language)
+            return Answer(message, asked.language, stranger and message.command != "pair")
+        refused = None if again else await self._refuse_excess(asked) or await self._refuse_spent(asked)
+        return refused or Begin(message, asked.language)
 
-    async def _refuse_faceless(self, message: MessageSent, language: Language) -> Refuse:
+    async def _refuse_faceless(self, asked: Admitted) -> Refuse:
         """Ask somebody who writes as a chat to write as a person: rarely, since the chat may be a program's."""
+        message = asked.message
         if await self.access.is_shut(message.chat):
             return Refuse("")
-        return Refuse(say("faceless", language), once_per_hour("faceless", message.chat), stranger=True)
+        return Refuse(asked.say("faceless"), once_per_hour("faceless", message.chat), stranger=True)
 
     async def _count(self, message: MessageSent) -> bool:
         count = self.quotas.count_question if message.command in _ASKS_A_MODEL else self.quotas.count_command
         return await count(payer_of(message))
 
-    async def _refuse_excess(self, message: MessageSent, language: Language) -> Refuse | None:
+    async def _refuse_excess(self, asked: Admitted) -> Refuse | None:
         """Refuse a message that is too long, empty, or one too many in the queue."""
+        message = asked.message
         most, sentence = self.limits, ""
         if len(message.text) > most.question_chars:
-            sentence = say("too_big", language, length=len(message.text), limit=most.question_chars)
+            sentence = asked.say("too_big", length=len(message.text), limit=most.question_chars)
         elif not message.command and not subject_of(message).strip() and not enclosed_in(message):
-            sentence = say("empty_question", language)
+            sentence = asked.say("empty_question")
         elif not message.command and message.replaces and self.queue.holds(message.chat, message.replaces):
             return None  # it replaces one that was admitted
         elif message.scheduled:
             return None  # nobody could write it again; as many as may come in a day can wait
         elif self.queue.count_waiting(message.chat) >= MOST_WAITING_IN_CHAT:
-            sentence = say("queue_full_chat", language)
+            sentence = asked.say("queue_full_chat")
         elif 0 < most.waiting_per_person <= self.queue.count_waiting(
             message.chat, message.sender.id
         ) or 0 < most.turns_per_person <= await self._count_elsewhere(message):
-            sentence = say("queue_full_person", language)
+            sentence = asked.say("queue_full_person")
         if not sentence:
             return None
         return Refuse(sentence, None if message.awaited else once_in_chat(message.chat, sentence))
@@ -166,24 +158,24 @@ class Admission:
         here, person = self.queue.find_running(message.chat), message.sender.id
         return self.queue.count_of(person) - (here is not None and here.person == person)
 
-    async def _refuse_spent(self, message: MessageSent, language: Language) -> Refuse | None:
+    async def _refuse_spent(self, asked: Admitted) -> Refuse | None:
         """Refuse a question if nothing is left for today."""
+        message = asked.message
         payer = payer_of(message)
         spent = await self.quotas.find_exhausted(payer) if message.command in _ASKS_A_MODEL else None
         if spent is None:
             return None
-        wait = how_long(max(1.0, spent.until - self.clock.wall()), language)
-        return Refuse(
-            say(f"spent_{spent.whose}", language, wait=wait), once_per_window(spent.whose, spent.until, payer)
-        )
+        wait = how_long(max(1.0, spent.until - self.clock.wall()), asked.language)
+        return Refuse(asked.say(f"spent_{spent.whose}", wait=wait), once_per_window(spent.whose, spent.until, payer))
 
 
-def _refuse_stranger(message: MessageSent, language: Language) -> Refuse:
+def _refuse_stranger(asked: Admitted) -> Refuse:
     """Send a stranger one sentence a day in private; in a group only if they would otherwise be left waiting."""
+    message = asked.message
     if message.group and not message.awaited:
         return Refuse("")
     daily = None if message.awaited else once_per_person("stranger", message.sender.id, DAY)
-    return Refuse(say("stranger", language, id=message.sender.id), daily, stranger=True)
+    return Refuse(asked.say("stranger", id=message.sender.id), daily, stranger=True)
 
 
 _OF_AN_ANSWER: Final = frozenset({"stop", "retry", "why", "export", "voice"})

@@ -15,7 +15,7 @@ from functools import partial
 from typing import assert_never
 
 from bot.commands import CommandActions, Presses
-from bot.context import language_for
+from bot.context import Admitted, language_for
 from bot.contract import (
     Backoff,
     ChatId,
@@ -316,9 +316,9 @@ class Dispatcher:
         # The result of a decision was counted and admitted with its question.
         again = again or (decided.asks is not None and bool(decided.asks.decides))
         match decided.asks and await self.admission.decide(id, decided.asks, again=again):
-            case Begin(meant, language):
+            case Begin() as begins:
                 said = decided.said
-                await self._enqueue(id, meant, language)
+                await self._enqueue(id, begins)
             case Refuse() as refused:
                 said = refused.sentence if await self._may_refuse(refused, press.aside) else ""
                 await self.store.intake.end(id, InboxState.REFUSED)
@@ -365,14 +365,14 @@ class Dispatcher:
                 await self.store.intake.end(id, InboxState.REFUSED)
                 if verdict.sentence and await self._may_refuse(verdict, message):
                     self.notices.soon(message, verdict.sentence, private=True, stranger=verdict.stranger)
-            case Answer(meant, language, stranger):
-                said = await self.actions.run_at_once(meant, language)
+            case Answer(meant, _, stranger):
+                said = await self.actions.run_at_once(verdict)
                 if said.text:
                     self.notices.soon(meant, said.text, private=said.private, buttons=said.buttons, stranger=stranger)
                 # It was answered: its end is stored however long that takes, also while its place is handed over.
                 await complete(self._retry_patiently(meant.chat, lambda: self.store.intake.end(id, InboxState.DONE)))
-            case Begin(meant, language):
-                await self._enqueue(id, meant, language)
+            case Begin():
+                await self._enqueue(id, verdict)
             case _:
                 assert_never(verdict)
 
@@ -380,12 +380,13 @@ class Dispatcher:
         # Asked in any case: the answer to a slash command counts as the one time.
         return refused.once_per is None or await self.once.claim(refused.once_per) or message.awaited
 
-    async def _enqueue(self, id: int, message: MessageSent, language: str) -> None:
+    async def _enqueue(self, id: int, asked: Admitted) -> None:
         """Begin a message's turn after those that wait in its chat; a changed question replaces its former turn.
 
         Raises:
             StoreError: it must be handled again.
         """
+        message = asked.message
         self._parts.note(message)
         asks = not (message.command or message.replaces or message.scheduled or message.decides)
         if asks:
@@ -394,12 +395,12 @@ class Dispatcher:
         # A message that waits there already has its sign; an answer that is requested again ends first.
         replaces = 0 if message.command else message.replaces
         waits = waits and not self.queue.holds(message.chat, replaces)
-        begun = self.signs.show(message, language) if waits and not message.scheduled else lambda: None
+        begun = self.signs.show(asked) if waits and not message.scheduled else lambda: None
 
         async def turn(running: Running) -> None:
             with self.pacer.expecting(message.chat.platform):
                 run = self.actions.run_in_turn if message.command else self.conversation.run
-                await run(id, message, language, running)
+                await run(id, asked, running)
 
         self.queue.put(
             message.chat,

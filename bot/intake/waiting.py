@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 
+from bot.context import Admitted
 from bot.contract import (
     CallCost,
     ChatId,
@@ -27,7 +28,6 @@ from bot.contract import (
 from bot.markdown import escape
 from bot.pacing import Pacer
 from bot.safety import clean_untrusted
-from bot.sentences import say
 from tools.programs.cancelling import Contained
 
 log = logging.getLogger(__name__)
@@ -55,12 +55,13 @@ class WaitingSigns:
         self._lines: dict[asyncio.Task[None], Callable[[], None]] = {}
         """The tasks that keep a line, each with the function that removes it."""
 
-    def show(self, message: MessageSent, language: str) -> Callable[[], None]:
-        """Show soon that `message` waits; call the returned function when its turn begins."""
+    def show(self, asked: Admitted) -> Callable[[], None]:
+        """Show soon that a message waits; call the returned function when its turn begins."""
+        message = asked.message
         begun = asyncio.Event()
         # If the platform itself shows that an answer is coming, that is the receipt.
         if not message.awaited and len(self._tasks) < MOST_AT_ONCE:
-            task = self._start(message.chat, self._keep(message, language, begun))
+            task = self._start(message.chat, self._keep(asked, begun))
             if not message.message_id:
                 self._lines[task] = begun.set
         return begun.set
@@ -108,7 +109,8 @@ class WaitingSigns:
         del self._tasks[task]
         self._lines.pop(task, None)
 
-    async def _keep(self, message: MessageSent, language: str, begun: asyncio.Event) -> None:
+    async def _keep(self, asked: Admitted, begun: asyncio.Event) -> None:
+        message = asked.message
         if message.message_id:
             if await self._sign(message, True, lambda: not begun.is_set()):
                 await begun.wait()
@@ -120,7 +122,7 @@ class WaitingSigns:
         text = clean_untrusted(" ".join(message.text.split()))
         words = escape(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
         surface = self._surface(message)
-        drawn = surface.draw(Page(say("waiting", language, text=words), final=True))
+        drawn = surface.draw(Page(asked.say("waiting", text=words), final=True))
         line: list[MessageRef] = []
 
         async def post() -> None:

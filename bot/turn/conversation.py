@@ -13,7 +13,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 
 from bot.agent import Agent, Failed, Finished, Task, answer_with, policy_for
-from bot.context import Briefings, ChatBook, Summaries
+from bot.context import Admitted, Briefings, ChatBook, Summaries
 from bot.contract import (
     AUDIBLE,
     LIMITS,
@@ -140,25 +140,23 @@ class Conversation:
     async def run(
         self,
         turn: int,
-        question: MessageSent,
-        language: str,
+        asked: Admitted,
         running: Running,
         *,
         do: Callable[[Run], Awaitable[None]] | None = None,
     ) -> None:
-        """Answer `question`. Never raises, except for a cancellation that `running` does not explain: the edge around a
+        """Answer a question. Never raises, except for a cancellation that `running` does not explain: the edge around a
         turn.
 
         Args:
             turn: the inbox row's id.
-            language: the language for the person.
             do: runs a command instead of asking a model.
         """
         if running.came_at:
             self.metrics.queue_wait.observe(self.clock.monotonic() - running.came_at)
         limits = TurnLimits(self.clock.monotonic() + self.turns.turn_seconds)
         ending, came_at = lambda: running.ending, running.came_at
-        run = Run(turn, question, language, ending, limits, came_at, running.at_stage, running.speaks, do)
+        run = Run(turn, asked.message, asked.language, ending, limits, came_at, running.at_stage, running.speaks, do)
         try:
             await self.merging.collect(run)
             await self._try_until_answered(run)

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from bot.commands import CommandActions, Said
+from bot.context import Admitted
 from playground.faults import Fault
 from tests.bot.conftest import OpenRig, Rig
 
@@ -18,8 +19,8 @@ def actions_of(it: Rig) -> CommandActions:
 
 async def test_what_shows_a_persons_own_data_is_for_them_alone_and_help_is_not(rig: OpenRig) -> None:
     async with rig() as it:
-        whoami = await actions_of(it).run_at_once(it.message("/whoami"), "en")
-        tools = await actions_of(it).run_at_once(it.message("/tools"), "en")
+        whoami = await actions_of(it).run_at_once(Admitted(it.message("/whoami"), "en"))
+        tools = await actions_of(it).run_at_once(Admitted(it.message("/tools"), "en"))
 
         assert whoami.private and "telegram:7" in whoami.text
         assert tools.text
@@ -31,7 +32,9 @@ async def test_a_refusal_is_private_and_told_once_an_hour_in_each_chat(rig: Open
         silent = Said("", private=True)
 
         async def forbidden(**more: Any) -> Said:
-            return await actions_of(it).run_at_once(it.message("/model a:b", person=BOB, group=True, **more), "en")
+            return await actions_of(it).run_at_once(
+                Admitted(it.message("/model a:b", person=BOB, group=True, **more), "en")
+            )
 
         assert [await forbidden(), await forbidden()] == [refused, silent]
         assert await forbidden(chat="9") == refused
@@ -47,7 +50,7 @@ async def test_stop_ends_ones_own_answer_and_says_what_came_of_it(rig: OpenRig) 
         await it.deliver(it.message("What is tea?", group=True))
         await held.reached.wait()
         assert await actions.stop(it.message("/stop", person=BOB, group=True)) == "not_yours"
-        assert await actions.run_at_once(stop, "en") == Said("", private=False), "the reply itself says so"
+        assert await actions.run_at_once(Admitted(stop, "en")) == Said("", private=False), "the reply itself says so"
         await it.idle()
 
         assert await actions.stop(stop) == "stopped_nothing"

@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 
 from bot.commands.reminders import list_mark, page_of
+from bot.context import Admitted
 from bot.contract import Button, ChatId, Control, ControlPressed, Page, ReplyTarget, Sender, SurfaceLimits
 from tests.bot.conftest import OpenRig, Rig
 from tools.contract.base import NewReminder, Repeat
@@ -63,7 +64,7 @@ async def test_a_list_fits_one_message_as_long_as_its_texts_can_be_shortened(rig
         message, answers = it.message(""), it.bot.dispatcher.actions.answers
         for number in range(16):
             await remind(it, message.chat, time.time() + 86_400.0, f"{number} " + "Stretch and breathe. " * 20)
-            text, buttons = await answers.reminders.write_list(message, "en", limits, 1)
+            text, buttons = await answers.reminders.write_list(Admitted(message, "en"), limits, 1)
             assert "Page" not in text and len(text) <= 1_850
             assert {one.mark for one in buttons} == {list_mark(ADA, 1)}
             assert f"{number} Stretch" in text
@@ -71,7 +72,7 @@ async def test_a_list_fits_one_message_as_long_as_its_texts_can_be_shortened(rig
             await remind(it, message.chat, time.time() + 86_400.0, "Stretch and breathe. " * 20)
         listed: list[str] = []
         for page in (1, 2, 3):
-            text, buttons = await answers.reminders.write_list(message, "en", limits, page)
+            text, buttons = await answers.reminders.write_list(Admitted(message, "en"), limits, page)
             assert len(text) <= 1_850 and f"Page {min(page, 2)} of 2. Write `/reminders N` for another page." in text
             assert {one.mark for one in buttons} == {list_mark(ADA, min(page, 2))}
             listed += re.findall(r"^- `(\d+)`", text, re.M) if page < 3 else ()

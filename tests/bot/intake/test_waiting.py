@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from bot.context import Admitted
 from bot.contract import (
     CallCost,
     ChatId,
@@ -99,7 +100,7 @@ def message(id: str = "5.1", *, command: bool = False, awaited: bool = False, te
 async def test_a_message_is_marked_while_it_waits_and_no_longer(
     signs: WaitingSigns, surface: Watched, clock: FakeClock
 ) -> None:
-    begun = signs.show(message(), "en")
+    begun = signs.show(Admitted(message(), "en"))
     await clock.settle()
     before = list(surface.done)
 
@@ -112,7 +113,7 @@ async def test_a_message_is_marked_while_it_waits_and_no_longer(
 async def test_a_command_that_nobody_else_sees_gets_a_line_that_names_it_and_goes(
     signs: WaitingSigns, surface: Watched, clock: FakeClock
 ) -> None:
-    begun = signs.show(message("", command=True, text="why is *this*  " + "so " * 100), "en")
+    begun = signs.show(Admitted(message("", command=True, text="why is *this*  " + "so " * 100), "en"))
     await clock.settle()
     begun()
     await clock.advance(2.0)
@@ -128,7 +129,7 @@ async def test_a_line_goes_with_its_process_and_a_sign_is_left_to_the_next(
     """The next process shows a line of its own, and knows nothing of this one."""
     elsewhere = replace(message("", command=True), chat=ChatId("slack", "T", "D"))
     for one in (message("", command=True), message("5.1"), elsewhere):
-        signs.show(one, "en")
+        signs.show(Admitted(one, "en"))
         await clock.advance(1.0)
     assert [what for what, _ in surface.done] == ["line", "sign", "line"]
 
@@ -143,7 +144,7 @@ async def test_a_line_that_cannot_go_at_once_keeps_no_process(
     signs: WaitingSigns, surface: Watched, pacer: Pacer, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.intake.waiting.MOMENT", 0.01)
-    signs.show(message("", command=True), "en")
+    signs.show(Admitted(message("", command=True), "en"))
     await clock.settle()
     while pacer.take(POSTS):
         pass
@@ -157,7 +158,7 @@ async def test_a_line_that_cannot_go_at_once_keeps_no_process(
 async def test_what_has_no_place_for_a_sign_gets_none(
     signs: WaitingSigns, surface: Watched, clock: FakeClock, quiet: MessageSent
 ) -> None:
-    begun = signs.show(quiet, "en")
+    begun = signs.show(Admitted(quiet, "en"))
     await clock.settle()
     begun()
     await clock.settle()
@@ -170,7 +171,7 @@ async def test_a_platform_without_signs_is_not_asked_for_one(
 ) -> None:
     surface.signs = None
 
-    signs.show(message(), "en")
+    signs.show(Admitted(message(), "en"))
     signs.take_away(message())
     await clock.settle()
 
@@ -193,7 +194,7 @@ async def test_a_sign_waits_for_calls_that_nobody_needs_and_is_not_shown_where_t
 ) -> None:
     for cost in (SIGNS, POSTS):
         assert pacer.take(cost, Purpose.FINAL)
-    begun = signs.show(message("" if command else "5.1", command=command), "en")
+    begun = signs.show(Admitted(message("" if command else "5.1", command=command), "en"))
     await clock.settle()
     before = list(surface.done)
 
@@ -209,7 +210,7 @@ async def test_a_sign_is_shown_as_soon_as_a_call_is_free(
     signs: WaitingSigns, surface: Watched, pacer: Pacer, clock: FakeClock
 ) -> None:
     assert pacer.take(SIGNS, Purpose.FINAL)
-    signs.show(message(), "en")
+    signs.show(Admitted(message(), "en"))
     await clock.settle()
     before = list(surface.done)
     pacer.answered(SIGNS)
@@ -223,7 +224,7 @@ async def test_nothing_is_called_where_the_platform_closed_the_chat(
     signs: WaitingSigns, surface: Watched, pacer: Pacer, clock: FakeClock
 ) -> None:
     pacer.refused(POSTS, "", 30.0)
-    signs.show(message(), "en")
+    signs.show(Admitted(message(), "en"))
     await clock.advance(29.0)
     before = list(surface.done)
 
@@ -250,7 +251,7 @@ async def test_a_failure_costs_the_sign_and_nothing_else(
     surface.fails = [Unreachable("blocked"), ZeroDivisionError()]
 
     for number in range(3):
-        signs.show(message(str(number)), "en")
+        signs.show(Admitted(message(str(number)), "en"))
         await clock.advance(2.0)
 
     assert [id for _, id in surface.done] == ["0", "1", "2"]
@@ -263,7 +264,7 @@ async def test_beyond_so_many_signs_who_waits_waits_without_one(
     pacer.refused(POSTS, "", 30.0)
 
     for number in range(MOST_AT_ONCE + 5):
-        signs.show(message(str(number)), "en")
+        signs.show(Admitted(message(str(number)), "en"))
     signs.take_away(message())
 
     assert len([task for task in asyncio.all_tasks() if task.get_name() == "receipt"]) == MOST_AT_ONCE

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 import pytest
 
 from bot.agent import Agent, Event, Task
+from bot.context import Admitted
 from bot.contract.clock import Backoff
 from bot.contract.errors import StoreError, TooLong, Unreachable
 from bot.contract.messages import Enclosure, EnclosureKind, MessageSent, Quoted
@@ -45,7 +46,7 @@ class Turn:
         self.running = Running(self.id, self.message.sender.id)
 
     def begin(self) -> asyncio.Task[None]:
-        work = self.rig.bot.conversation.run(self.id, self.message, "en", self.running)
+        work = self.rig.bot.conversation.run(self.id, Admitted(self.message, "en"), self.running)
         self.tasks.append(asyncio.create_task(work))
         return self.tasks[-1]
 

@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 import pytest
 
-from bot.context import write_preamble
+from bot.context import Admitted, write_preamble
 from bot.contract import Enclosure, EnclosureKind, MessageSent, Quoted
 from bot.store import InboxState
 from bot.turn.queue import Running
@@ -89,6 +89,6 @@ async def test_for_a_turn_that_has_ended_or_is_given_up_nothing_is_fetched_or_pa
             await it.bot.store.turns.begin(turn, question.chat, question.sender.id)
         if not attempts:
             await it.bot.store.intake.end(turn, InboxState.STOPPED)
-        await it.bot.conversation.run(turn, question, "en", Running(turn, question.sender.id))
+        await it.bot.conversation.run(turn, Admitted(question, "en"), Running(turn, question.sender.id))
 
         assert fetched == [] and it.model.requests == [] and len(it.shown()) == bool(attempts)

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
+from playground.facts import not_meant
+from playground.pictures import measured
 from playground.screen import Screen, Shown
-from playground.windows import NAME, Window
+from playground.windows import Window
 
 Json: TypeAlias = dict[str, Any]
 _THINKING = "<em>Parley is thinking…</em>"
@@ -20,6 +22,10 @@ _MOST_NOTES = 100
 def view(window: Window, message: Shown) -> Json:
     """A message as the page draws it."""
     place, thread = window.locate(message)
+    author, name = window.who(message.author)
+    facts = window.facts(message)
+    reacted: Json = facts.pop("reactions", {})
+    mention = next((one.mention for one in window.places if one.id == place), "")
     last = message.versions[-1] if message.versions else None
     body = _THINKING if last is None else last.html or html.escape(last.text).replace("\n", "<br>")
     at = message.versions[0].at if message.versions else window.screen.now()
@@ -29,22 +35,30 @@ def view(window: Window, message: Shown) -> Json:
         "thread": thread,
         "id": message.id,
         "chat": message.chat,
-        "author": "bot" if message.author == "bot" else "you",
-        "name": "Parley" if message.author == "bot" else NAME,
+        "author": author,
+        "name": name,
         "html": body,
         "edits": max(0, len(message.versions) - 1),
         "live": message.live,
         "deleted": message.deleted,
         "ephemeral": message.ephemeral,
-        "buttons": message.buttons,
-        "files": [
-            {"name": name, "media": media.partition(";")[0], "size": len(content)}
-            for name, media, content in message.files
-        ],
+        "files": [_file(*file) for file in message.files],
         "replyTo": message.reply_to,
         "written": "" if message.author == "bot" else window.written(message),
         "at": time.time() - (window.screen.now() - at),
+        "note": not_meant(message, mention, thread, window.screen.get(message.chat, message.reply_to)),
+        **facts,
+        "reactions": [
+            {"sign": sign, "people": [window.who(id)[0] for id in people]} for sign, people in reacted.items()
+        ],
     }
+
+
+def _file(name: str, media: str, content: bytes) -> Json:
+    told: Json = {"name": name, "media": media.partition(";")[0], "size": len(content)}
+    if size := measured(content):
+        told["width"], told["height"] = size
+    return told
 
 
 class Viewer:

@@ -16,6 +16,7 @@ from playground import choices
 from playground.child import BOT, Child
 from playground.choices import NO_QUOTAS, PAID, SCRIPTED, Choice
 from playground.discord import DiscordServer
+from playground.facts import PEOPLE, SIGNS
 from playground.feed import Feed, Json
 from playground.loopback import Loopback
 from playground.model import ModelServer, texts
@@ -163,13 +164,16 @@ class Playground:
                 "offers": window.offers,
                 "recording": window.recording,
                 "mostBytes": window.most_bytes,
+                "workspace": window.workspace,
                 "places": [
-                    {"id": place.id, "name": place.name, "mention": bool(place.mention)} for place in window.places
+                    {"id": place.id, "name": place.name, "kind": place.kind, "mention": bool(place.mention)}
+                    for place in window.places
                 ],
             }
             for window in self.windows.values()
         ]
-        return {"run": self._run, "windows": windows, "state": self._state()}
+        told = {"run": self._run, "windows": windows, "people": PEOPLE, "signs": list(SIGNS)}
+        return {**told, "state": self._state()}
 
     def _state(self) -> Json:
         state = self.child.state

@@ -12,16 +12,13 @@ from typing import Any
 from aiohttp import BodyPartReader, MultipartReader, web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from playground.facts import PEOPLE, SIGNS, YOU
 from playground.feed import Feed, Json
 from playground.screen import Shown
 from playground.windows import Impossible, Sent, Window
 
 _FOLDER = Path(__file__).resolve().parent / "page"
-_FILES = {
-    "/": ("index.html", "text/html"),
-    "/page.css": ("page.css", "text/css"),
-    "/page.js": ("page.js", "text/javascript"),
-}
+_KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; media-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -67,10 +64,16 @@ class Website:
         self._feed = feed
         self._start = start
         self._connected = connected
-        own: dict[str, Act] = {"say": self._say, "press": self._press, "edit": self._edit, "delete": self._delete}
+        own: dict[str, Act] = {
+            "say": self._say,
+            "press": self._press,
+            "edit": self._edit,
+            "delete": self._delete,
+            "react": self._react,
+        }
         self._acts = {**own, **acts}
         self.app = web.Application(middlewares=[_guard], client_max_size=4 * _LONGEST_TEXT)
-        for path in _FILES:
+        for path in ("/", *(f"/{name}" for name in _files_of(_FOLDER))):
             self.app.router.add_get(path, self._file)
         self.app.router.add_get("/events", self._events)
         self.app.router.add_get("/files/{platform}/{chat}/{id}/{number}", self._attachment)
@@ -78,8 +81,8 @@ class Website:
         self.app.router.add_post("/send", self._send)
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
-        name, media = _FILES[request.path]
-        return web.Response(text=(_FOLDER / name).read_text(encoding="utf-8"), content_type=media, headers=_HEADERS)
+        file = _FOLDER / (request.path.removeprefix("/") or "index.html")
+        return web.Response(text=file.read_text(encoding="utf-8"), content_type=_KINDS[file.suffix], headers=_HEADERS)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """Everything that stands, then everything that changes, as server-sent events."""
@@ -143,7 +146,10 @@ class Website:
         thread, reply_to = str(body.get("thread") or ""), ""
         if body.get("id") and "reply" in window.offers:
             reply_to = _standing(window, body).id
-        window.say(place.id, text, thread, reply_to, files)
+        author = str(body.get("author") or YOU)
+        if author not in PEOPLE:
+            raise Impossible("there is nobody of that name")
+        window.say(place.id, text, thread, reply_to, files, author)
 
     def _edit(self, body: Mapping[str, Any]) -> None:
         window = self._window(body)
@@ -154,6 +160,12 @@ class Website:
     def _delete(self, body: Mapping[str, Any]) -> None:
         window = self._window(body)
         window.delete(_own(window, body))
+
+    def _react(self, body: Mapping[str, Any]) -> None:
+        window, sign = self._window(body), str(body["sign"])
+        if sign not in SIGNS:
+            raise Impossible("that sign is not offered here")
+        window.react(_standing(window, body), sign)
 
     def _press(self, body: Mapping[str, Any]) -> None:
         self._window(body).press(str(body["chat"]), str(body["id"]), str(body["button"]))
@@ -183,6 +195,12 @@ class Website:
             content_type=media.partition(";")[0] if shown else "application/octet-stream",
             headers=headers,
         )
+
+
+def _files_of(folder: Path) -> list[str]:
+    """The files of the page, as the paths a browser asks for."""
+    found = [path for path in folder.rglob("*") if path.suffix in _KINDS and path.is_file()]
+    return sorted(path.relative_to(folder).as_posix() for path in found)
 
 
 async def _done(work: Awaitable[None]) -> web.StreamResponse:

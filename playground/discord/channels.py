@@ -224,6 +224,8 @@ class Channels:
         if not who:
             del said.reactions[emoji]
         state.screen.notice(place.id, f"{person.name} {'reacted' if what == 'ADD' else 'took back'} {emoji}")
+        if shown := state.screen.get(place.id, said.id):
+            state.screen.changed(shown)
         body: Json = {
             "user_id": person.id,
             "channel_id": place.id,

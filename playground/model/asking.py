@@ -52,21 +52,53 @@ _ZONES = {
 _FUNCTIONS = re.compile(r"\b(sin|cos|tan|exp|sqrt|log|pi)\b")
 _DRAWABLE = re.compile(r"(?:\s|\d|[.x+*/()-]|\b(?:sin|cos|tan|exp|sqrt|log|pi)\b)+")
 _PLOT = """import math
+import struct
+import zlib
 
-points = [(n + 0.5) / 20 for n in range(-100, 100)]
+points = [(n + 0.5) / 20 for n in range(-200, 200)]
 values = [{function} for x in points]
 try:
     import matplotlib.pyplot as plt
 except ImportError:
+    # Without matplotlib: a picture of 480 x 300 dots, written as PNG by hand.
+    width, height = 480, 300
+    rows = [bytearray(b"\\xff" * 3 * width) for _ in range(height)]
     low, high = min(values), max(values)
-    for x, value in list(zip(points, values))[::10]:
-        print(f"{x:6.2f} " + "#" * round(40 * (value - low) / (high - low or 1)))
+
+    def dot(across, down, colour):
+        if 0 <= across < width and 0 <= down < height:
+            rows[down][3 * across : 3 * across + 3] = colour
+
+    def level(value):
+        return round((height - 41) * (high - value) / ((high - low) or 1)) + 20
+
+    for across in range(20, width - 20):
+        dot(across, level(min(max(0, low), high)), b"\\x9a\\xa4\\xaf")
+    for down in range(20, height - 20):
+        dot(width // 2, down, b"\\x9a\\xa4\\xaf")
+    before = level(values[0])
+    for n, value in enumerate(values):
+        across, down = 20 + round(n * (width - 40) / len(values)), level(value)
+        for between in range(min(before, down), max(before, down) + 1):
+            for thick in (0, 1):
+                dot(across + thick, between, b"\\x69\\x41\\xc6")
+                dot(across, between + thick, b"\\x69\\x41\\xc6")
+        before = down
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    with open("plot.png", "wb") as picture:
+        picture.write(b"\\x89PNG\\r\\n\\x1a\\n")
+        picture.write(chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)))
+        picture.write(chunk(b"IDAT", zlib.compress(b"".join(b"\\x00" + bytes(row) for row in rows))))
+        picture.write(chunk(b"IEND", b""))
 else:
     plt.plot(points, values)
     plt.grid(True)
     plt.title("{title}");
 """
-"""A drawing where matplotlib is there, and one of letters where it is not."""
+"""A drawing by matplotlib where that is there, and by hand where it is not."""
 
 
 def _plot(said: re.Match[str]) -> Body:

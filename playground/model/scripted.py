@@ -151,12 +151,12 @@ def _answer(talk: _Talk) -> Reply:
     if _GREETING.match(question):
         return _say(texts.GREETING[language])
     if _HELP.match(question):
-        return _signed(texts.HELP, language)
+        return _worded(texts.HELP, language)
     if _BEFORE.search(question):
         return _remember(talk)
     if _WHO.search(question):
         name = _name_in(talk.earlier)
-        return _signed(texts.NAMED, language, name=name) if name else _signed(texts.NAMELESS, language)
+        return _worded(texts.NAMED, language, name=name) if name else _worded(texts.NAMELESS, language)
     if _BREAK.search(question):
         text = texts.BREAK[language]
         # Behind a word, as servers send whole ones.
@@ -166,18 +166,18 @@ def _answer(talk: _Talk) -> Reply:
     if calls and talk.may_call:
         return Reply(calls=calls)
     if _LONG.search(question):
-        return Reply(texts.long_answer())
+        return Reply(texts.long_answer(language))
     if _CODE.match(question):
-        return _signed(texts.CODE, language)
+        return _worded(texts.CODE, language)
     if wanted:
-        return _signed(texts.UNARMED, language, tool=wanted[0][0])
+        return _worded(texts.UNARMED, language, tool=wanted[0][0])
     name = _name_in((question,))
     if name:
-        return _signed(texts.NOTED, language, name=name)
+        return _worded(texts.NOTED, language, name=name)
     if talk.sent:
-        return _signed(texts.SENT, language, sent=_short(talk.sent))
+        return _worded(texts.SENT, language, sent=_short(talk.sent))
     template = texts.THOUGHT if _THINK.search(question) else texts.ECHO
-    return _signed(template, language, question=_short(question))
+    return _worded(template, language, question=_short(question))
 
 
 def _go_on(messages: Sequence[Body]) -> Reply | None:
@@ -193,11 +193,11 @@ def _say(text: str) -> Reply:
     return Reply(text)
 
 
-def _signed(template: dict[str, str], language: str, **values: str) -> Reply:
+def _worded(template: dict[str, str], language: str, **values: str) -> Reply:
     text = template[language]
     for key, value in values.items():
         text = text.replace("{" + key + "}", value)
-    return Reply(f"{text}\n\n{texts.SIGNATURE[language]}")
+    return Reply(text)
 
 
 def _short(text: str) -> str:
@@ -215,9 +215,9 @@ def _name_in(said: Sequence[str]) -> str:
 
 def _remember(talk: _Talk) -> Reply:
     if not talk.earlier:
-        return _signed(texts.SILENT, talk.language)
+        return _worded(texts.SILENT, talk.language)
     said = "\n".join(f"{number}. {_short(text)}" for number, text in enumerate(talk.earlier[-10:], 1))
-    return _signed({talk.language: f"{texts.SAID[talk.language]}\n\n{said}"}, talk.language)
+    return _worded({talk.language: f"{texts.SAID[talk.language]}\n\n{said}"}, talk.language)
 
 
 def _answer_results(talk: _Talk) -> Reply:
@@ -234,7 +234,6 @@ def _answer_results(talk: _Talk) -> Reply:
     if sources:
         lines = [f"{number}. [{title}]({url})" for number, (title, url) in enumerate(sources, 1)]
         parts.append("\n".join([f"**{texts.SOURCES[language]}**", "", *lines]))
-    parts.append(texts.SIGNATURE[language])
     return Reply("\n\n".join(parts))
 
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-SIGNATURE = {
-    "en": "*(Scripted model: canned words, no AI.)*",
-    "zh": "*（脚本模型：预先写好的话，没有 AI。）*",
-}
-"""Under every short answer, so that nobody takes the scripted model for an AI."""
+from playground.model import chinese
 
 GREETING = {
     "en": "Hello! I am the playground's **scripted model**: no AI, no account, no key. Everything around me is real. "
@@ -21,7 +17,7 @@ HELP = {
 - `what is 17 * 23 + 4?`: the calculator
 - `what time is it in Tokyo?`: the clock
 - `plot sin(x) + x/3` or `run python print(2**100)`: code in a sandbox, and its picture
-- `draw a red fox`: an image (one colour: no AI paints it)
+- `draw a red fox`: an image (a script paints it, no AI)
 - `weather in Oslo`, `wikipedia Ada Lovelace`, `papers about suspension bridges`, `price of PEPE`: canned services
 - `remind me in 10 seconds to stretch`
 - `remember that I like green tea`, then `what do you remember about me?`
@@ -37,7 +33,7 @@ HELP = {
 - `17 * 23 + 4 等于多少？`：计算器
 - `东京现在几点？`：时钟
 - `画函数 sin(x) + x/3` 或 `运行代码：print(2**100)`：在沙箱里运行代码，并画出图来
-- `画一只红狐狸`：一张图片（只有一种颜色，没有 AI 作画）
+- `画一只红狐狸`：一张图片（由脚本画成，没有 AI）
 - `北京天气`、`维基百科：长城`、`关于悬索桥的论文`、`PEPE 的价格`：预先准备好的服务
 - `10秒后提醒我站起来`
 - `记住我喜欢绿茶`，再问 `你记得我什么？`
@@ -407,9 +403,10 @@ has to close what it opened, and the next has to open it again.
 """
 
 
-def long_answer() -> str:
-    """About 3,000 tokens of Markdown: headings, fences in several languages, tables, emoji and Chinese.
+def long_answer(language: str = "en") -> str:
+    """Markdown longer than a message: headings, fences in several languages, tables, quotes and lists.
 
-    The same text every time. It begins with a heading, and its last line begins with `**The end.**`.
+    The same text every time. It begins with a heading, and its last line begins with `**The end.**`, or `**完。**`. The
+    English one has about 3,000 tokens.
     """
-    return _LONG.strip()
+    return {"en": _LONG, "zh": chinese.LONG}[language].strip()

@@ -78,6 +78,7 @@ class ConversationMethods:
             raise Refused("already_reacted")
         message.reactions[name] = [*users, self._workspace.bot_user_id]
         self._workspace.screen.notice(message.channel, f"reaction::{name}:")
+        self._workspace.show_again(message)
         return {}
 
     def unreact(self, sent: Arguments) -> Json:
@@ -88,6 +89,7 @@ class ConversationMethods:
         if not users:
             del message.reactions[name]
         self._workspace.screen.notice(message.channel, f"reaction removed::{name}:")
+        self._workspace.show_again(message)
         return {}
 
     def _reaction(self, sent: Arguments) -> tuple[Message, str, list[str]]:

@@ -144,11 +144,11 @@ class PeopleSide:
         return self.events.command(name, text, place.id, person, url)
 
     def press(self, channel: str, ts: str, button: str, person: str = SOMEBODY) -> Delivery:
-        """Press a button, found by its label or its `action_id`. Raises KeyError when there is none."""
+        """Press a button, found by its label, its `action_id`, or that and its value. Raises KeyError for none."""
         message = self.workspace.messages[channel, ts]
         self.person(person)
         for label, _, action in pressable(blocks_of(message.blocks, message.attachments)):
-            if button in (label, action["action_id"]):
+            if button in (label, action["action_id"], f"{action['action_id']} {action['value']}"):
                 url = self._responses.give(channel, person, message)
                 return self.events.press(message, action, person, url)
         raise KeyError(button)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -249,7 +248,7 @@ class Workspace:
                 chat=message.channel,
                 author="bot" if message.author == self.bot_user_id else message.author,
                 thread=message.thread_ts,
-                versions=[Version(self.now(), drawn.text, _in_html(cards) + drawn.html, message.text)],
+                versions=[Version(self.now(), drawn.text, drawn.html, message.text)],
                 live=message.stream is not None,
                 ephemeral=bool(message.only_for),
                 files=[(file.name, file.media_type, file.content) for file in message.files],
@@ -274,9 +273,14 @@ class Workspace:
         drawn = self._draw(message, fetch=fetch)
         shown.buttons, shown.cards = drawn.buttons, _cards(message)
         shown.live = message.stream is not None and not message.stream.over
-        self.screen.edit(shown, drawn.text, html=_in_html(shown.cards) + drawn.html, markup=message.text)
+        self.screen.edit(shown, drawn.text, html=drawn.html, markup=message.text)
         if tell:
             self._tell("changed", message, before)
+
+    def show_again(self, message: Message) -> None:
+        """Tell who looks that something beside a message's text is different now."""
+        if shown := self.screen.get(message.channel, message.ts):
+            self.screen.changed(shown)
 
     def delete(self, message: Message) -> None:
         before = self.travel(message)
@@ -438,10 +442,6 @@ def _cards(message: Message) -> list[str]:
     """What stands above the text of a stream: its plan, and a card for each task."""
     stream = message.stream
     return [stream.plan] * bool(stream.plan) + [_task_line(t) for t in stream.tasks.values()] if stream else []
-
-
-def _in_html(cards: list[str]) -> str:
-    return "".join(f'<p class="card">{html.escape(card)}</p>' for card in cards)
 
 
 def _task_line(task: Json) -> str:

@@ -165,4 +165,5 @@ async def set_message_reaction(world: World, arguments: Arguments) -> bool:
     world.reactions[chat.id, message.id] = wanted
     signs = "".join(str(reaction.get("emoji", "")) for reaction in wanted)
     world.screen.notice(str(chat.id), f"reaction {signs}".strip())
+    world.screen.changed(message.shown)
     return True

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import time
+from collections.abc import Callable
 from typing import NoReturn
 from urllib.parse import urlsplit
 
@@ -31,6 +32,8 @@ class Updates:
         self.webhook: Json = {}
         """`url`, `secret_token` and the rest, while one is set."""
         self._retry_seconds = retry_seconds
+        self.taken: Callable[[Json], None] = lambda update: None
+        """Hears of each update that was confirmed by an offset."""
         self._again: list[Json] = []
         self._next = 100_000_001
         self._poll: asyncio.Future[str] | None = None
@@ -107,7 +110,7 @@ class Updates:
             for update_id in list(self.waiting)[:offset]:
                 del self.waiting[update_id]
         for update_id in [one for one in self.waiting if one < offset]:
-            del self.waiting[update_id]
+            self.taken(self.waiting.pop(update_id))
 
     def _interrupt(self, text: str) -> None:
         if self._poll is not None and not self._poll.done():

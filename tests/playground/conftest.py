@@ -128,7 +128,7 @@ async def opened(browser: str, url: str) -> AsyncIterator[Tab]:
                 for domain in ("Page", "Runtime", "Log"):
                     await tab.send(f"{domain}.enable")
                 await tab.send("Page.navigate", url=url)
-                await tab.until("document.querySelectorAll('.window').length === 3")
+                await tab.until("document.querySelectorAll('.pane').length === 3")
                 yield tab
         finally:
             await whole.send("Target.disposeBrowserContext", browserContextId=profile)
@@ -136,4 +136,4 @@ async def opened(browser: str, url: str) -> AsyncIterator[Tab]:
 
 def texts(window: str) -> str:
     """JavaScript for the bodies of a window's messages."""
-    return f"[...document.querySelectorAll('[data-name={window}] .body')].map((body) => body.innerText)"
+    return f"[...document.querySelectorAll('[data-skin={window}] .body')].map((body) => body.innerText)"

@@ -30,18 +30,17 @@ async def test_a_person_writes_with_the_keyboard_alone_and_sees_the_reply_grow(
                 return (await answer.json())["result"]
 
         await call("sendChatAction", action="typing")
-        await tab.until("document.querySelector('[data-name=telegram] .sign').textContent.includes('typing')")
+        await tab.until("document.querySelector('[data-skin=telegram] .under').textContent.includes('typing')")
         sent = await call("sendMessage", text="<b>First</b>")
         await tab.until(f"{texts('telegram')}[1] === 'First'")
         code = '<b>First</b> and <pre><code class="language-python">a &lt; b</code></pre>'
         await call("editMessageText", message_id=sent["message_id"], text=code)
-        await tab.until("document.querySelector('[data-name=telegram] pre code.language-python')")
+        await tab.until("document.querySelector('[data-skin=telegram] pre code.language-python')")
 
     assert len(chat.messages) == 2
-    assert await tab.value("document.querySelector('[data-name=telegram] [data-author=bot] .edits').textContent") == (
-        "edited 1×"
-    )
-    assert await tab.value("document.querySelector('[data-name=telegram] textarea').value") == ""
+    edited = "document.querySelector('[data-skin=telegram] [data-who=bot] .meta .edited').textContent"
+    assert await tab.value(edited) == "edited"
+    assert await tab.value("document.querySelector('[data-skin=telegram] textarea').value") == ""
     assert tab.errors == []
 
 
@@ -56,36 +55,41 @@ async def test_enter_that_ends_a_chinese_composition_does_not_send(playground: P
     assert [message.text for message in playground.telegram.screen.messages] == ["你好"]
 
 
-async def test_a_slack_thread_is_shown_under_its_message_and_written_in(playground: Playground, tab: Tab) -> None:
-    window = "document.querySelector('[data-name=slack]')"
+async def test_a_slack_thread_opens_at_the_side_and_is_written_in(playground: Playground, tab: Tab) -> None:
+    window = "document.querySelector('[data-skin=slack]')"
     await tab.value(f"{window}.querySelector('textarea').focus()")
     await tab.send("Input.insertText", text="question")
     await tab.press("Enter")
-    await tab.until(f"{window}.querySelector('.message')")
+    await tab.until(f"{window}.querySelector('.msg')")
     first = playground.slack.screen.messages[0]
     assert first.text == "@parley question"
-    await tab.value(f"{window}.querySelector('.answer').click()")
+    await tab.value(f"{window}.querySelector('[data-act=thread]').click()")
     await tab.send("Input.insertText", text="more")
     await tab.press("Enter")
-    await tab.until(f"{window}.querySelector('.replies .message')")
+    await tab.until(f"{window}.querySelectorAll('.thread .msg').length === 2")
 
     assert playground.slack.screen.messages[1].thread == first.id
+    assert await tab.value(f"{window}.querySelectorAll('.chat .msg').length") == 1
+    assert "1 reply" in await tab.value(f"{window}.querySelector('.chat .replies').textContent")
+    await tab.press("Escape")
+    assert await tab.value(f"getComputedStyle({window}.querySelector('.thread')).display") == "none"
+    assert await tab.value("document.activeElement.id") == "field-slack"
     assert tab.errors == []
 
 
 async def test_what_is_written_in_a_thread_far_above_is_in_sight_and_so_is_its_answer(
     playground: Playground, tab: Tab
 ) -> None:
-    window = "document.querySelector('[data-name=slack]')"
-    replies = f"[...{window}.querySelectorAll('.replies .message')]"
-    log = f"{window}.querySelector('.messages').getBoundingClientRect()"
+    window = "document.querySelector('[data-skin=slack]')"
+    replies = f"[...{window}.querySelectorAll('.thread .msg')]"
+    log = f"{window}.querySelector('.thread .log').getBoundingClientRect()"
     slack = playground.slack
     first = slack.say("C0GENERAL", "question")
-    await tab.until(f"{window}.querySelector('.answer')")
-    await tab.value(f"{window}.querySelector('.answer').click()")
+    await tab.until(f"{window}.querySelector('[data-act=thread]')")
+    await tab.value(f"{window}.querySelector('[data-act=thread]').click()")
     for number in range(30):
         slack.say("C0GENERAL", f"something else {number}")
-    await tab.until(f"{window}.querySelectorAll('.message').length === 31")
+    await tab.until(f"{window}.querySelectorAll('.chat .msg').length === 31")
 
     await tab.send("Input.insertText", text="more")
     await tab.press("Enter")
@@ -94,9 +98,9 @@ async def test_what_is_written_in_a_thread_far_above_is_in_sight_and_so_is_its_a
             answer = {"channel": "C0GENERAL", "text": body, "thread_ts": first}
             async with bot.post(f"{slack.base_url}chat.postMessage", json=answer) as posted:
                 assert (await posted.json())["ok"]
-            await tab.until(f"{replies}.length === {number}")
+            await tab.until(f"{replies}.length === {number + 1}")
             end = f"{replies}.at(-1).getBoundingClientRect().bottom"
-            assert await tab.value(f"{log}.top < {end} && {end} <= {log}.bottom + 1"), number
+            await tab.until(f"{log}.top < {end} && {end} <= {log}.bottom + 1")
 
     assert tab.errors == []
 
@@ -122,7 +126,8 @@ async def test_buttons_are_reached_and_named(playground: Playground, tab: Tab) -
     controls = "[...document.querySelectorAll('button, textarea, summary')]"
     assert await tab.value(f"{controls}.filter((one) => !one.textContent.trim() && !one.ariaLabel).length") == 0
     await tab.value("document.querySelector('#kill').click()")
-    await tab.until("document.querySelector('#phase').textContent.includes('kill -9')")
+    await tab.until("document.querySelector('#note').textContent.includes('kill -9')")
+    assert "pid" not in await tab.value("document.body.innerText")
 
     assert tab.errors == []
 
@@ -133,8 +138,12 @@ async def test_a_picture_stands_in_the_chat_without_an_empty_bubble(playground: 
     token = f"{playground.telegram.base_url}/bot{playground.telegram.token}"
     async with aiohttp.ClientSession() as bot, bot.post(f"{token}/sendPhoto", data=form) as answer:
         assert answer.status == 200, await answer.text()
-    message = "document.querySelector('[data-name=telegram] .message')"
+    message = "document.querySelector('[data-skin=telegram] .msg')"
 
-    await tab.until(f"{message}?.querySelector('.files img')?.naturalWidth > 100")
+    await tab.until(f"{message}?.querySelector('.media img')?.naturalWidth > 100")
+    assert await tab.value(f"[{message}.querySelector('img').width, {message}.querySelector('img').height]") == [
+        340,
+        200,
+    ]
     assert await tab.value(f"getComputedStyle({message}.querySelector('.body')).display") == "none"
     assert tab.errors == []

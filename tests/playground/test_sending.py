@@ -140,7 +140,7 @@ def attach(name: str, *files: tuple[str, str, str]) -> str:
         const chosen = new DataTransfer();
         for (const [name, media, text] of {json.dumps(files)})
           chosen.items.add(new File([Uint8Array.from(atob(text), (one) => one.charCodeAt())], name, {{ type: media }}));
-        const input = document.querySelector('[data-name={name}] input[type=file]');
+        const input = document.querySelector('[data-skin={name}] input[type=file]');
         input.files = chosen.files;
         input.dispatchEvent(new Event("change"));
     }})()"""
@@ -154,13 +154,13 @@ def base64(content: bytes) -> str:
 async def test_what_cannot_be_sent_stays_in_the_field_and_hostile_names_do_nothing(
     playground: Playground, tab: Tab
 ) -> None:
-    window = "document.querySelector('[data-name=slack]')"
+    window = "document.querySelector('[data-skin=slack]')"
     await tab.value(attach("slack", (HOSTILE, "text/html", base64(b"<script>"))))
     await tab.until(f"{window}.querySelector('.chips').textContent.includes('onerror')")
     await tab.value(f"{window}.querySelector('textarea').value = 'look'")
-    await tab.value("document.querySelector('[data-name=slack] form').requestSubmit()")
-    await tab.until("!document.querySelector('#problem').hidden || document.querySelector('.files a')")
-    await tab.until(f"{window}.querySelector('.files a')?.textContent.includes('(8 bytes)')")
+    await tab.value("document.querySelector('[data-skin=slack] form').requestSubmit()")
+    await tab.until("!document.querySelector('#problem').hidden || document.querySelector('.media a')")
+    await tab.until(f"{window}.querySelector('.media a')?.textContent.includes('8 bytes')")
     assert await tab.value("document.title") == "Parley playground"
     assert await tab.value(f"{window}.querySelectorAll('img').length") == 0
 
@@ -173,7 +173,7 @@ async def test_what_cannot_be_sent_stays_in_the_field_and_hostile_names_do_nothi
     await tab.value(attach("slack", ("empty.txt", "text/plain", "")))
     await tab.value(f"{window}.querySelector('form').requestSubmit()")
     await tab.until("document.querySelector('#problem').textContent.includes('empty.txt is empty')")
-    kept = f"[...{window}.querySelectorAll('.chips button')].find((one) => one.textContent.includes('empty.txt'))"
+    kept = f"[...{window}.querySelectorAll('.chips button')].find((one) => one.ariaLabel.includes('empty.txt'))"
     await tab.value(f"{kept}.click()")
     await tab.until(f"!{kept}")
     assert tab.errors == [] or all("409" in one for one in tab.errors)
@@ -181,14 +181,14 @@ async def test_what_cannot_be_sent_stays_in_the_field_and_hostile_names_do_nothi
 
 @NEEDS_BROWSER
 async def test_a_voice_message_is_recorded_sent_and_played(playground: Playground, tab: Tab) -> None:
-    window = "document.querySelector('[data-name=telegram]')"
+    window = "document.querySelector('[data-skin=telegram]')"
     record = f"{window}.querySelector('.record')"
-    await tab.until("document.querySelectorAll('.window').length === 3")
+    await tab.until("document.querySelectorAll('.pane').length === 3")
     await tab.value(f"{record}.click()")
     await tab.until(f"{record}.ariaPressed === 'true'")
     await tab.value(f"{record}.click()")
 
-    await tab.until(f"{window}.querySelector('.files audio')?.getAttribute('aria-label').startsWith('voice.')")
+    await tab.until(f"{window}.querySelector('.media audio')?.getAttribute('aria-label').startsWith('voice.')")
     [sent] = [file for message in playground.telegram.screen.messages for file in message.files]
     assert sent[0].startswith("voice.") and sent[2].startswith((b"\x1aE\xdf\xa3", b"OggS"))
     assert await tab.value(f"{record}.ariaPressed") == "false"
@@ -208,19 +208,19 @@ HELD = """
 async def test_what_is_written_and_attached_during_an_upload_is_kept_and_nothing_goes_twice(
     playground: Playground, tab: Tab
 ) -> None:
-    window = "document.querySelector('[data-name=slack]')"
+    window = "document.querySelector('[data-skin=slack]')"
     submit = f"{window}.querySelector('form').requestSubmit()"
     await tab.value(f"(() => {{ {HELD} }})()")
     await tab.value(attach("slack", ("one.txt", "text/plain", base64(b"1"))))
     await tab.value(f"{window}.querySelector('textarea').value = 'look'")
     await tab.value(submit)
-    await tab.until(f"held.length === 1 && {window}.querySelector('[type=submit]').textContent === 'Sending…'")
+    await tab.until(f"held.length === 1 && {window}.querySelector('[type=submit]').dataset.does === 'Sending…'")
     await tab.value(submit)
     await tab.value(attach("slack", ("two.txt", "text/plain", base64(b"2"))))
     await tab.value(f"{window}.querySelector('textarea').value = 'and more'")
     assert await tab.value("held.length") == 1
     await tab.value("held[0].go()")
-    await tab.until(f"{window}.querySelector('[type=submit]').textContent === 'Send'")
+    await tab.until(f"{window}.querySelector('[type=submit]').dataset.does === 'Send'")
 
     assert "two.txt" in str(await tab.value(f"{window}.querySelector('.chips').textContent"))
     assert "one.txt" not in str(await tab.value(f"{window}.querySelector('.chips').textContent"))
@@ -229,7 +229,7 @@ async def test_what_is_written_and_attached_during_an_upload_is_kept_and_nothing
 
 @NEEDS_BROWSER
 async def test_a_recording_that_could_not_be_sent_stays_and_only_one_is_made(playground: Playground, tab: Tab) -> None:
-    window = "document.querySelector('[data-name=telegram]')"
+    window = "document.querySelector('[data-skin=telegram]')"
     record = f"{window}.querySelector('.record')"
     await tab.value(f"(() => {{ {HELD} }})()")
     await tab.value("""(() => {

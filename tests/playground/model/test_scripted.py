@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from playground.model import Reply, asking, texts
+from playground.model.images import png
 from playground.model.scripted import ScriptedModel
 from playground.model.textcalls import FORMATS
 from playground.model.wire import tokens
+from playground.pictures import measured
 from tests.conftest import RawJson, RawObject
 
 PROTOCOL = 'Tools: search_web, calculator, current_time. Write <tool_call>{"name": …, "arguments": {…}}</tool_call>.'
@@ -55,10 +58,11 @@ def ask(*said: str, tools: list[RawObject] | None = TOOLS, **more: RawJson) -> R
         "想一想桥梁",
     ],
 )
-def test_every_short_answer_says_that_it_is_scripted(question: str) -> None:
+def test_no_answer_repeats_that_it_is_scripted_under_its_words(question: str) -> None:
+    """The page says it once, above the chats."""
     reply = ask(question)
 
-    assert "cript" in reply.text or "脚本" in reply.text
+    assert reply.text and "canned words" not in reply.text and "预先写好的话" not in reply.text
     assert not reply.calls
     assert reply.words_per_second == 50
 
@@ -151,9 +155,10 @@ def test_a_question_whose_tool_is_not_there_is_told_which_one_it_would_need() ->
     ],
 )
 @pytest.mark.parametrize("drawn", [True, False])
-def test_a_plot_is_drawn_or_written_in_letters(
-    question: str, function: str, drawn: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_plot_is_drawn_with_matplotlib_and_without(
+    question: str, function: str, drawn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     figure: list[RawJson] = []
     plots = SimpleNamespace(plot=lambda *given: figure.extend(given), grid=bool, title=figure.append)
     # None is how Python notes a module that cannot be imported.
@@ -166,7 +171,8 @@ def test_a_plot_is_drawn_or_written_in_letters(
 
     assert f"values = [{function} for x" in arguments["code"]
     assert bool(figure) == drawn
-    assert ("####" in capsys.readouterr().out) != drawn
+    if not drawn:
+        assert measured((tmp_path / "plot.png").read_bytes()) == (480, 300)
 
 
 def told(question: str, name: str, result: str) -> str:
@@ -178,7 +184,7 @@ def told(question: str, name: str, result: str) -> str:
         {"role": "tool", "tool_call_id": "c1", "content": result},
     ]
     text: str = ScriptedModel()({"model": "scripted", "messages": messages, "tools": EVERYTHING}).text
-    return text.removesuffix(f"\n\n{texts.SIGNATURE['en']}")
+    return text
 
 
 def test_entries_are_cited_by_the_numbers_they_have() -> None:
@@ -296,7 +302,7 @@ def test_asked_to_go_on_it_completes_the_sentence_that_broke_off(word: str) -> N
 def test_the_long_answer_holds_what_may_break_and_never_changes() -> None:
     text = texts.long_answer()
 
-    assert ask("write something long").text == text == ask("写一篇长文").text
+    assert ask("write something long").text == text == ask("a long answer, please").text
     assert 2500 <= tokens(text) <= 3800
     assert text.startswith("# ")
     assert text.splitlines()[-1].startswith("**The end.**")
@@ -330,3 +336,18 @@ ENCLOSED = "(Sent with this message, for you to look at; what is written in it o
 )
 def test_of_what_is_sent_it_says_what_it_was_told(told: str, answered: str) -> None:
     assert answered in ask(told).text
+
+
+def test_a_long_answer_is_in_the_language_it_is_asked_for_in() -> None:
+    english, chinese = ask("long").text, ask("长文").text
+
+    assert "The end." in english and "**完。**" in chinese
+    letters = [letter for letter in chinese if letter.isalpha()]
+    assert sum("\u4e00" <= letter <= "\u9fff" for letter in letters) > 0.6 * len(letters)
+
+
+def test_a_fox_is_a_fox_and_not_one_colour() -> None:
+    fox, square = png("a red fox"), png("a bridge")
+
+    assert (measured(fox), measured(square)) == ((340, 200), (192, 192))
+    assert png("一只红狐狸") == fox and len(fox) > len(square)

@@ -57,9 +57,10 @@ class Holdings:
 
     def _add(self, reserved: Reserved, more: Amount) -> None:
         for key, _, _ in reserved.windows:
-            self._sums[key] = self._sums.get(key, Amount()) + more
-            if not self._calls[key]:
-                del self._sums[key]
+            if self._calls[key]:
+                self._sums[key] = self._sums[key] + more if key in self._sums else more
+            else:
+                self._sums.pop(key, None)
 
     def end(self, reserved: Reserved) -> None:
         """The call ended, and its real usage has replaced its reservation."""

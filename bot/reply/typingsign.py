@@ -57,8 +57,8 @@ class TypingSign:
 
     async def keep(self, wanted: Callable[[], bool]) -> None:
         """Show it repeatedly while it is `wanted`."""
-        cost, post = self._surface.cost(None, None), post_cost(self._surface)
         await self._clock.sleep(TYPING_AFTER)
+        cost, post = self._surface.cost(None, None), post_cost(self._surface)
         while wanted():
             # A platform that accepts no page now accepts no sign either.
             if self._pacer.opens_at(post) <= self._clock.monotonic() and (sign := self._pacer.take(cost, closes=post)):

@@ -106,12 +106,33 @@ def redact_result(result: ToolResult, redact: Redact) -> ToolResult:
 
 
 def _value(value: Json, redact: Redact) -> Json:
+    # Nearly none holds a secret, and to ask that of all its texts at once is much cheaper.
+    told = "\n".join(_texts_in(value))
+    return value if redact(told) == told else _redacted(value, redact)
+
+
+def _texts_in(value: Json) -> list[str]:
+    """Return every text in a JSON value, names included."""
+    texts, left = list[str](), [value]
+    while left:
+        match left.pop():
+            case str() as text:
+                texts.append(text)
+            case list() as items:
+                left += items
+            case dict() as fields:
+                texts += fields
+                left += fields.values()
+    return texts
+
+
+def _redacted(value: Json, redact: Redact) -> Json:
     match value:
         case str():
             return redact(value)
         case list():
-            return [_value(one, redact) for one in value]
+            return [_redacted(one, redact) for one in value]
         case dict():
-            return {redact(name): _value(one, redact) for name, one in value.items()}
+            return {redact(name): _redacted(one, redact) for name, one in value.items()}
         case _:
             return value

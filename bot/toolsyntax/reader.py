@@ -68,7 +68,7 @@ class Reader:
     def hold(self) -> int:
         """Keep everything from here on until `drop`, and say where here is. Holds nest."""
         self._holds += 1
-        return self.offset
+        return self.base + self.pos
 
     def drop(self) -> None:
         """End the latest hold."""

@@ -19,7 +19,7 @@ class PlatformSettings(Settings):
     """Base class of the platforms' settings."""
 
     needs: ClassVar[str] = ""
-    """What is set to use the platform, as somebody is told who has set none."""
+    """The settings to set for the platform, as named to a person who has set none."""
 
     @property
     def configured(self) -> bool:
@@ -28,17 +28,18 @@ class PlatformSettings(Settings):
 
     @property
     def by_web(self) -> bool:
-        """True if the platform posts what people do to our public address."""
+        """True if the platform posts events to our public address."""
         return False
 
     @property
     def receives(self) -> str:
-        """How what people do comes in, for `parley doctor`."""
+        """How events arrive, for `parley doctor`."""
         return ""
 
     @property
     def identity(self) -> str:
-        """Which bot it is, as far as its token tells: the same for a renewed one. Empty if only the platform knows."""
+        """The bot's identity, if its token reveals it: the same for a renewed token. Empty if only the platform
+        knows."""
         return ""
 
     def require(self) -> None:
@@ -88,7 +89,7 @@ class TelegramSettings(PlatformSettings):
             raise SettingsError("TELEGRAM_BOT_TOKEN should look like 123456:ABC-DEF; BotFather shows it")
         if self.by_web and not self.telegram_webhook_url.endswith("/telegram"):
             raise SettingsError(
-                "TELEGRAM_WEBHOOK_URL should end in /telegram, by which the bot knows whose post it is: "
+                "TELEGRAM_WEBHOOK_URL should end in /telegram, by which the bot recognises the platform: "
                 "https://bot.example.org/telegram"
             )
 
@@ -134,17 +135,17 @@ class SlackSettings(PlatformSettings):
 
     @property
     def installable(self) -> bool:
-        """True if others may install the app."""
+        """True if other workspaces can install the app."""
         return bool(self.slack_install_url)
 
     @property
     def token_keys(self) -> list[str]:
-        """The keys that seal tokens, the newest first."""
+        """The keys that encrypt tokens, the newest first."""
         return [key for one in self.slack_token_key.get_secret_value().split(",") if (key := one.strip())]
 
     @property
     def by_web(self) -> bool:
-        # An app with Socket Mode posts nothing.
+        # An app with Socket Mode gets no posts.
         return bool(self.slack_signing_secret.get_secret_value() and not self.slack_app_token.get_secret_value())
 
     @property
@@ -156,7 +157,7 @@ class SlackSettings(PlatformSettings):
         bot, app = self.slack_bot_token.get_secret_value(), self.slack_app_token.get_secret_value()
         if bot.startswith("xapp-") and app.startswith("xoxb-"):
             raise SettingsError(
-                "SLACK_BOT_TOKEN (xoxb-…) and SLACK_APP_TOKEN (xapp-…) hold each other's token: swap them"
+                "SLACK_BOT_TOKEN (xoxb-…) and SLACK_APP_TOKEN (xapp-…) contain each other's token: swap them"
             )
         wrong = []
         needed = [("SLACK_BOT_TOKEN", bot, "xoxb-", "the app's bot token")]
@@ -175,16 +176,16 @@ class SlackSettings(PlatformSettings):
             raise SettingsError(*wrong)
 
     def _lacking(self, app: str) -> list[str]:
-        """Say what is missing or wrong where others are to install the app."""
+        """Return what is missing or wrong for other workspaces to install the app."""
         given = {
             "SLACK_CLIENT_ID": self.slack_client_id,
             "SLACK_CLIENT_SECRET": self.slack_client_secret.get_secret_value(),
             "SLACK_TOKEN_KEY": self.slack_token_key.get_secret_value(),
             "SLACK_SIGNING_SECRET": self.slack_signing_secret.get_secret_value(),
         }
-        wrong = [f"{name} is not set, and others can install the app only with it" for name in given if not given[name]]
+        wrong = [f"{name} is not set; others need it to install the app" for name in given if not given[name]]
         if app:
-            wrong.append("SLACK_APP_TOKEN should be unset where others install the app: what is new comes by web")
+            wrong.append("SLACK_APP_TOKEN should be unset if others install the app: events then arrive by web")
         if not self.slack_install_url.endswith("/slack/install"):
             wrong.append("SLACK_INSTALL_URL should end in /slack/install: https://bot.example.org/slack/install")
         if any(not _SEAL.fullmatch(key) for key in self.token_keys):

@@ -1,4 +1,4 @@
-"""Where settings are written: the file `.env` and the environment, and names there that only look like settings."""
+"""Where settings are written: the file `.env` and the environment; and names there that only look like settings."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tools.contract.credentials import is_random
 from tools.contract.nearness import explain_path_error, suggest
 
 ENCODING: Final = "utf-8-sig"
-"""UTF-8, also with the mark at the beginning that editors on Windows write."""
+"""UTF-8, also with the byte-order mark that editors on Windows write."""
 OURS: Final = frozenset({"PARLEY_ENV_FILE"})
 """Variables that no settings class declares."""
-# Ours, then what other programs and bots call it.
+# Our names, then those of other programs and bots.
 _OTHER_NAMES: Final = """
 MODEL: OPENAI_MODEL OPENAI_MODEL_NAME OPENAI_MODEL_ID OPENAI_CHAT_MODEL CHATGPT_MODEL GPT_MODEL GPT_ENGINE LLM_MODEL \
 MODEL_NAME MODEL_ID CHAT_MODEL MAIN_MODEL DEFAULT_MODEL ANTHROPIC_MODEL GEMINI_MODEL OLLAMA_MODEL DEEPSEEK_MODEL LLM
@@ -66,8 +66,8 @@ OTHERS: Final[Mapping[str, str]] = {
     for ours, _, names in (line.partition(": ") for line in _OTHER_NAMES.strip().splitlines())
     for name in names.split()
 }
-"""What others call it → what it is called here: one name, or several with what tells them apart."""
-# Settings of earlier versions, each with what holds in its place.
+"""Other programs' names → ours: one name, or several with what distinguishes them."""
+# Settings of earlier versions, each with its replacement.
 _GONE: Final = f"""
 MAX_CALLS_PER_PASS: one model call can make {LIMITS.calls_per_pass} tool calls
 TOOL_RESULT_CHARS: the model sees {LIMITS.result_chars} characters of a tool's result
@@ -98,16 +98,16 @@ ADMIN_SHARE: {LIMITS.admin_share:.0%} of TOKENS_PER_DAY and MONEY_PER_DAY is res
 GONE: Final[Mapping[str, str]] = {
     name: now for name, _, now in (line.partition(": ") for line in _GONE.strip().splitlines())
 }
-"""A setting of earlier versions → what holds in its place."""
+"""A setting of earlier versions → its replacement."""
 ENVIRONMENT_ONLY: Final = frozenset(
     {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 )
-"""What we follow in the environment, where every program looks for it, and not in `.env`."""
+"""Variables that we read from the environment, like every program, and not from `.env`."""
 PLAIN: Final = frozenset({"PORT", "TZ", "TIMEZONE"})
-"""Names of one word that are nobody else's in an environment: `HOST` or `DEBUG` may be anybody's."""
+"""Names of one word that nobody else uses in an environment: `HOST` or `DEBUG` may be anybody's."""
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,39}|[a-z_][a-z0-9_]{0,39}")
 _LONG = 12
-"""Letters from which two may be wrong in a name that is meant to be ours."""
+"""Letters from which on a name for ours may have two wrong ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +117,15 @@ class Strays:
     misspelt: tuple[str, ...] = ()
     """A sentence for each variable of the environment whose name is nearly a setting's."""
     renamed: tuple[str, ...] = ()
-    """A sentence for each variable of the environment that other programs use for what a setting of ours says."""
+    """A sentence for each variable of the environment by which other programs call one of our settings."""
     gone: tuple[str, ...] = ()
     """A sentence for each setting of earlier versions that is still set."""
     foreign: str = ""
-    """One sentence about the names in `.env` that are another program's; empty where there is none."""
+    """One sentence about the names in `.env` that are another program's; empty if there are none."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """All that is to be said, the more important first."""
+        """All sentences, the more important first."""
         return (*self.misspelt, *self.renamed, *self.gone, *((self.foreign,) if self.foreign else ()))
 
 
@@ -133,7 +133,7 @@ def env_file() -> Path | None:
     """The `.env` to read: `PARLEY_ENV_FILE` names another, and set but empty it means none.
 
     Raises:
-        SettingsError: what is named is not there or is no file, or it cannot be used; see `names_in`.
+        SettingsError: the named file does not exist or is not a file, or it cannot be used; see `names_in`.
     """
     named = os.environ.get("PARLEY_ENV_FILE")
     path = Path(".env" if named is None else named)
@@ -176,7 +176,7 @@ def names_in(file: Path) -> list[str]:
         if binding.error or (
             name is not None and (binding.value is None or not _VARIABLE.fullmatch(name) or is_random(name))
         ):
-            # It may be a key that stands alone, or one that was pasted over two lines: it is not shown.
+            # It may be a key on a line of its own, or one pasted over two lines: it is not shown.
             line = binding.original.line + binding.original.string.count("\n", 0, _start(binding.original.string))
             raise SettingsError(f"line {line} of {file} sets nothing: each must be NAME=value, or begin with #")
         if name is not None:
@@ -185,12 +185,11 @@ def names_in(file: Path) -> list[str]:
 
 
 def strays(file: Path | None, known: Mapping[str, tuple[str, str]]) -> Strays:
-    """The names in `file` and in the environment that are no settings.
+    """Return the names in `file` and in the environment that are not settings.
 
-    A name that is nearly a setting's, or by which other programs call one, is refused in `file`, which is written for
-    this program, and only told where it stands in the environment, which many programs share. Nothing is said of
-    another program's name where ours is set as well. Other names in `file` are another program's: one `.env` often
-    serves several.
+    A name that is nearly a setting's, or another program's name for one, is refused in `file`, which is written for
+    this program, and only logged if it is in the environment, which many programs share. Another program's name is
+    accepted if ours is set as well. Other names in `file` are another program's: one `.env` often serves several.
 
     Args:
         known: our settings, each with its default and description.
@@ -208,9 +207,9 @@ def strays(file: Path | None, known: Mapping[str, tuple[str, str]]) -> Strays:
         if name.upper() in ENVIRONMENT_ONLY and name.upper() not in {one.upper() for one in os.environ}:
             refused.append(f"{name} in {file} has no effect: this program reads it from the environment alone")
         elif ours := _ours(name, told_here):
-            refused.append(f"{name} in {file} is no setting of this program, which calls it {ours}")
+            refused.append(f"{name} in {file} is not a setting of this program, which calls it {ours}")
         elif near := nearest(name, settings):
-            refused.append(f"{name} in {file} is no setting of this program; did you mean {near}?")
+            refused.append(f"{name} in {file} is not a setting of this program; did you mean {near}?")
         else:
             foreign.append(name)
     if refused:
@@ -220,8 +219,8 @@ def strays(file: Path | None, known: Mapping[str, tuple[str, str]]) -> Strays:
         ours = _ours(name, told_here) if "_" in name or name in PLAIN else ""
         if ours and text not in ("", known.get(ours, ("", ""))[0]):
             called = ours.removesuffix(" in the environment")
-            renamed.append(f"{name} in the environment is no setting of this program, which calls it {called}")
-        # A name of one word is nearly everything.
+            renamed.append(f"{name} in the environment is not a setting of this program, which calls it {called}")
+        # A name of one word is close to everything.
         elif (
             "_" in name
             and not OTHERS.get(name.upper())
@@ -229,32 +228,32 @@ def strays(file: Path | None, known: Mapping[str, tuple[str, str]]) -> Strays:
             and name.upper() not in settings
             and (near := nearest(name, settings))
         ):
-            misspelt.append(f"{name} in the environment is no setting of this program; did you mean {near}?")
+            misspelt.append(f"{name} in the environment is not a setting of this program; did you mean {near}?")
     named = ", ".join(dict.fromkeys(foreign))
-    told = f"passed over in {file}: {named} (no settings of this program; .env.example lists all)" if foreign else ""
+    told = f"ignored in {file}: {named} (not settings of this program; .env.example lists all)" if foreign else ""
     return Strays(tuple(misspelt), tuple(renamed), tuple(_name_gone(file, written)), told)
 
 
 def _name_gone(file: Path | None, written: Iterable[str]) -> list[str]:
-    """Say of each setting of earlier versions that is still set what holds in its place."""
+    """Return a sentence for each setting of earlier versions that is still set, with its replacement."""
     where = {name.upper(): "the environment" for name, text in os.environ.items() if text}
     where |= {name.upper(): str(file) for name in written}
     return [f"{name} in {where[name]} has no effect any more: {now}" for name, now in GONE.items() if name in where]
 
 
 def _ours(name: str, told: Collection[str]) -> str:
-    """What we call what other programs call `name`; empty where nobody does, or ours is set as well."""
+    """Return our name for another program's `name`; empty if there is none, or ours is set as well."""
     ours = OTHERS.get(name.upper(), "")
     return "" if any(word in told for word in re.findall(r"[A-Z_]+", ours)) else ours
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The settings that `name` may be meant to be, joined by "or"; empty where it is none of ours.
+    """Return the settings that `name` probably means, joined by "or"; empty if none.
 
-    It is meant to be one where a letter or two are wrong, or one word is missing or too many.
+    It means one if a letter or two are wrong, or one word is missing or too many.
     """
     upper = name.upper()
-    # Neither slip is in the first letter.
+    # Neither mistake is in the first letter.
     settings = sorted(one for one in known if one[:1] == upper[:1])
     distances = {one: _distance(upper, one) for one in settings}
     least = min(distances.values(), default=_FAR)
@@ -266,7 +265,7 @@ _FAR: Final = 9
 
 
 def _distance(name: str, setting: str) -> int:
-    """How many letters are wrong, underscores apart; `_FAR` when it is more than a slip."""
+    """Return how many letters are wrong, ignoring underscores; `_FAR` if there are too many."""
     one, two = name.replace("_", ""), setting.replace("_", "")
     most = 2 if min(len(one), len(two)) >= _LONG else 1
     if abs(len(one) - len(two)) > most or one[:1] != two[:1]:
@@ -285,7 +284,8 @@ def _distance(name: str, setting: str) -> int:
 
 
 def _lacks_a_word(name: str, setting: str) -> bool:
-    """`TELEGRAM_TOKEN` for `TELEGRAM_BOT_TOKEN`, or the other way round; the first and the last word are right."""
+    """Return True for `TELEGRAM_TOKEN` as `TELEGRAM_BOT_TOKEN`, or the reverse; the first and the last word are
+    right."""
     short, long = sorted((name.split("_"), setting.split("_")), key=len)
     if len(long) - len(short) != 1 or len(short) < 2 or (short[0], short[-1]) != (long[0], long[-1]):
         return False
@@ -293,7 +293,7 @@ def _lacks_a_word(name: str, setting: str) -> bool:
 
 
 def texts(file: Path | None) -> Mapping[str, str]:
-    """Every variable of `file` and of the environment, which goes before it; of a file that cannot be read, none."""
+    """Return every variable of `file` and of the environment, which wins; none of an unreadable file."""
     from dotenv import dotenv_values
 
     try:
@@ -306,5 +306,5 @@ def texts(file: Path | None) -> Mapping[str, str]:
 
 
 def _start(text: str) -> int:
-    """Where the line itself begins, after empty lines."""
+    """Return where the line itself begins, after empty lines."""
     return len(text) - len(text.lstrip())

@@ -1,4 +1,4 @@
-"""The proxy before what the core and the platforms reach; `tools.contract.network` reads the environment for all."""
+"""The proxy to the core's and the platforms' servers; `tools.contract.network` reads the environment for all."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["is_direct", "proxy_before", "trusted"]
 
 
 def proxy_before(address: str, whose: str) -> str | None:
-    """The address of the proxy through which `address` is reached; None where it is reached directly.
+    """Return the address of the proxy for `address`; None if it is reached directly.
 
     Args:
-        whose: who is reached there, for the error.
+        whose: the name of the service, for the error.
 
     Raises:
         SettingsError: the environment names a proxy that cannot be used.

@@ -41,14 +41,14 @@ def _each(check: Callable[[str], str]) -> BeforeValidator:
 
 
 def _host(text: str) -> str:
-    """A host, or `*.host` for all under it, as it is sent; `*` for every one."""
+    """Return a host, or `*.host` for all hosts under it, in the form that is sent; `*` for every host."""
     wild, name = ("*.", text[2:]) if text.startswith("*.") else ("", text)
     try:
         sent = name.lower().encode("idna").decode()
     except UnicodeError:
         sent = ""
     if not _HOST.fullmatch(sent) and text != "*":
-        raise ValueError(f"{text!r} is no host: write example.org, or *.example.org for all under it")
+        raise ValueError(f"{text!r} is not a host: write example.org, or *.example.org for all hosts under it")
     return text if text == "*" else wild + sent
 
 
@@ -63,20 +63,20 @@ def _tool_rights(value: object) -> object:
         if not sign or not name or not listed:
             raise ValueError(f"{part[:80]!r} must be written tool=who,who, as run_python=telegram:123,admins")
         if name in found:
-            raise ValueError(f"{name[:60]!r} stands in it twice: name everybody behind one =")
+            raise ValueError(f"{name[:60]!r} occurs twice: list everybody after one =")
         admins = identity.ADMINS
         found[name] = tuple(admins if one.lower() == admins else identity.anything(one) for one in listed)
     return tuple(found.items())
 
 
 def _zone(name: str) -> str:
-    from tools.times.zones import checked_name  # only who names one needs it
+    from tools.times.zones import checked_name  # needed only for a named zone
 
     return checked_name(name.strip())
 
 
 def _public(text: str) -> str:
-    """A public address as others are told it, without a slash at its end."""
+    """Return a public address as others use it, without a slash at its end."""
     address = checked_address(text).rstrip("/")
     parts = urlsplit(address)
     if parts.username is not None or parts.query or parts.fragment or not _PATH.fullmatch(parts.path):
@@ -85,7 +85,7 @@ def _public(text: str) -> str:
 
 
 PublicAddress = Annotated[str, AfterValidator(_public)]
-"""Where others reach us: `https://host/path`, without a slash at its end."""
+"""Our public address: `https://host/path`, without a slash at its end."""
 Zone = Annotated[str, AfterValidator(_zone)]
 """A time zone by its IANA name."""
 Ids = Annotated[tuple[str, ...], NoDecode, _each(identity.person)]
@@ -99,7 +99,7 @@ Roles = Annotated[tuple[str, ...], NoDecode, _each(identity.role)]
 Hosts = Annotated[tuple[str, ...], NoDecode, _each(_host)]
 """Hosts, written `example.org,*.example.org`."""
 ToolRights = Annotated[tuple[tuple[str, tuple[str, ...]], ...], NoDecode, BeforeValidator(_tool_rights)]
-"""Tools with whom they are left to, written `run_python=telegram:123,discord:role/456;github__*=admins`."""
+"""Reserved tools with their users, written `run_python=telegram:123,discord:role/456;github__*=admins`."""
 Untrusted: TypeAlias = Literal["refuse", "ask_tools", "ask"]
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
 """A list written `a,b,c`."""
@@ -355,7 +355,7 @@ class CoreSettings(
     AddressSettings,
     ModelSettings,
 ):
-    """What the core needs to know."""
+    """The settings of the core."""
 
 
 S = TypeVar("S", bound=BaseSettings)
@@ -374,7 +374,7 @@ def read(kind: type[S], file: Path | None = None) -> S:
 
 
 def refuse_account(setting: str, address: str) -> None:
-    """Raises SettingsError when an address holds what would be sent in the token's place, or in the way of it."""
+    """Raise SettingsError if an address contains something that would replace the token, or break the request."""
     try:
         parts = urlsplit(address)
         wrong = parts.username is not None or bool(parts.query)
@@ -385,7 +385,7 @@ def refuse_account(setting: str, address: str) -> None:
 
 
 def variables(kinds: Iterable[type[BaseSettings]]) -> dict[str, tuple[str, str]]:
-    """Every variable of these classes: name → (default as written in `.env`, description)."""
+    """Return every variable of these classes: name → (default as written in `.env`, description)."""
     table: dict[str, tuple[str, str]] = {}
     for kind in kinds:
         for name, field in kind.model_fields.items():
@@ -394,7 +394,7 @@ def variables(kinds: Iterable[type[BaseSettings]]) -> dict[str, tuple[str, str]]
 
 
 def mirrors(kinds: Iterable[type[BaseSettings]]) -> dict[str, str]:
-    """The addresses of these classes that only a mirror or a test changes: name → default."""
+    """Return the addresses of these classes that only a mirror or a test changes: name → default."""
     return {
         name.upper(): field.default
         for kind in kinds
@@ -404,9 +404,10 @@ def mirrors(kinds: Iterable[type[BaseSettings]]) -> dict[str, str]:
 
 
 def secrets_of(kinds: Iterable[type[BaseSettings]], file: Path | None = None) -> dict[str, str]:
-    """What must never leave the program: the values of secret settings, passwords and keys in addresses → where it is.
+    """Return the secrets that must never leave the program, from secret settings, and passwords and keys in addresses →
+    their setting.
 
-    Read before anything is checked, so that no sentence about a malformed setting shows one.
+    It runs before any check, so that no sentence about a malformed setting shows a secret.
     """
     written = texts(file)
     found: dict[str, str] = {}

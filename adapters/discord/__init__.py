@@ -1,1 +1,1 @@
-"""Discord: `adapter` takes messages in, `surface` shows replies."""
+"""Discord: `adapter` receives messages, `surface` shows replies."""

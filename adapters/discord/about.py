@@ -1,4 +1,4 @@
-"""Asking about a message: its entry in the menu of every message, and the form in which the question is written.
+"""Asking about a message: its entry in the menu of every message, and the form for the question.
 
 https://docs.discord.com/developers/interactions/application-commands#message-commands
 https://docs.discord.com/developers/components/reference#text-input
@@ -20,12 +20,12 @@ from bot.sentences import say
 log = logging.getLogger(__name__)
 
 _FORM: Final = "about:"
-"""What the custom id of a form begins with; the message's id follows."""
+"""Prefix of a form's custom id; the message's id follows."""
 _FORM_SECONDS: Final = 900.0
 _MOST_OPEN: Final = 500
-"""Forms whose message is kept; the message of an older one is looked up where the bot may read it."""
+"""Forms whose message is kept in memory; the message of an older one is fetched, if the bot may read it."""
 _MOST_CHARS: Final = 4_000
-"""Of what is written in a form."""
+"""Characters of the form's text field."""
 
 
 def is_about(interaction: discord.Interaction[Any]) -> bool:
@@ -36,13 +36,13 @@ def is_about(interaction: discord.Interaction[Any]) -> bool:
 
 
 class About:
-    """The forms that are open, and the messages that they ask about."""
+    """The open forms, and the messages that they ask about."""
 
     def __init__(self) -> None:
         self._messages: Newest[str, Quoted] = Newest(_MOST_OPEN)
 
     async def open(self, interaction: discord.Interaction[Any], bot: int) -> None:
-        """Show the form; Discord waits three seconds for it. Whatever fails, Discord tells who chose the entry.
+        """Show the form; Discord waits three seconds for it. If that fails, Discord tells the person.
 
         Args:
             bot: the bot's own id.
@@ -57,13 +57,13 @@ class About:
             log.warning("discord: the form for a question could not be shown: %s", origin_of(error))
 
     def question(self, interaction: discord.Interaction[Any]) -> MessageSent | None:
-        """Read a form that was sent off; None for any other interaction."""
+        """Read a submitted form; return None for any other interaction."""
         data = cast(Mapping[str, Any], interaction.data or {})
         form, _, id = str(data.get("custom_id")).partition(":")
         if interaction.type is not discord.InteractionType.modal_submit or f"{form}:" != _FORM:
             return None
         text = "\n".join(_values(data.get("components") or ()))[:LONGEST_TEXT].strip()
-        # Without its words the core looks a message up by its id.
+        # Without its text the core fetches a message by its id.
         about = self._messages.get(id) or Quoted(text="", message_id=id)
         return asked(interaction, text or say("about_default", interaction.locale.value), quoted=about)
 
@@ -82,7 +82,7 @@ def _form(id: str, language: str) -> discord.ui.Modal:
 
 
 def _values(components: Any) -> Iterator[str]:
-    """What was written into the fields of a form, whatever they are laid out in."""
+    """Return the values of a form's fields, in any layout."""
     for one in components:
         if "value" in one:
             yield str(one["value"])

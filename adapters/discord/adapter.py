@@ -1,9 +1,8 @@
 """Discord: gateway events and commands, also by web → `Incoming`, pages → messages edited in place.
 
-`shards.py` keeps the connections, each a client of `client.py`. What arrives is read in `events.py` and stored by
-`intake.py`; `webhook.py` has what is posted, `about.py` the form for a question about a message, `surface.py` what is
-shown, `commands.py` the list of commands.
-Facts about the API: https://discord.com/developers/docs.
+`shards.py` keeps the connections, each a client of `client.py`. Arrivals are read in `events.py` and stored by
+`intake.py`; `webhook.py` receives posts, `about.py` has the form for a question about a message, `surface.py` shows
+replies, `commands.py` lists the commands. Facts about the API: https://discord.com/developers/docs.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ _PERMISSIONS: Final = discord.Permissions(
     embed_links=True,
     create_public_threads=True,
 )
-"""What the invitation asks for; docs/discord.md shows the same number."""
+"""The permissions in the invitation; docs/discord.md shows the same number."""
 _TOKEN_REFUSED: Final = "DISCORD_BOT_TOKEN is refused by Discord: copy it again from the developer portal, page Bot"
 _GATEWAY_TOKEN_REFUSED: Final = 4004
 
@@ -77,8 +76,8 @@ def open_adapter(settings: DiscordSettings) -> DiscordAdapter:
 class DiscordAdapter:
     """One bot account.
 
-    With another `DISCORD_API_BASE_URL` the library is pointed there for the whole process, since it keeps its
-    addresses in two class attributes: two adapters with different addresses do not fit into one process.
+    With another `DISCORD_API_BASE_URL` the library is redirected for the whole process, since it keeps its addresses in
+    two class attributes: two adapters with different addresses do not fit into one process.
     """
 
     platform = "discord"
@@ -111,7 +110,7 @@ class DiscordAdapter:
     async def __aenter__(self) -> DiscordAdapter:
         compat.use_api(self._base)
         compat.read_endless_polls()
-        # A client that was closed cannot be opened again.
+        # A closed client cannot be reopened.
         self._client = Client(self._threads, self._identifying, self._forwards, proxy_before(self._base, "Discord"))
         self._registered = False
         await self._login(self._client)
@@ -180,15 +179,15 @@ class DiscordAdapter:
 
     @property
     def account(self) -> str:
-        """All shards are kept by one process; see `Sole`."""
+        """All shards are in one process; see `Sole`."""
         return str(self._client.user.id) if self._client.user is not None else ""
 
     def take_over(self) -> None:
-        """Do nothing: the gateway greets a new session whatever became of the one before."""
+        """Do nothing: the gateway accepts a new session whatever happened to the previous one."""
 
     @property
     def session(self) -> str:
-        """The sessions of all shards, in JSON, as of a moment at which everything that had come was stored."""
+        """The sessions of all shards, in JSON, at a moment when every arrival was stored."""
         if self._intake is None or not self._intake.busy:
             self._session = json.dumps(self._gateway.sessions) if self._gateway.sessions else ""
         return self._session
@@ -203,7 +202,7 @@ class DiscordAdapter:
         catching_up = asyncio.create_task(missed, name="discord catches up")
         try:
             await self._find_gateway()
-            # From here on there is a client that reads what is posted.
+            # From here on there is a client that reads posts.
             self.entrance = self._posts
             await self._gateway.run(self._client, intake, self.suggest)
         except discord.PrivilegedIntentsRequired as error:
@@ -219,7 +218,7 @@ class DiscordAdapter:
         except Unreachable:
             raise
         except Exception as error:
-            # Of a library that meets what it did not expect, too: the next connection begins afresh.
+            # Also after errors that the library did not expect: the next connection starts afresh.
             raise Unreachable(f"Discord's gateway does not answer ({origin_of(error)})") from error
         finally:
             self.entrance = None
@@ -278,7 +277,7 @@ async def check(settings: DiscordSettings) -> list[Finding]:
 
 
 async def _connections(client: Client) -> list[Finding]:
-    """Say how many connections the bot will keep; nothing where it is one, as for most."""
+    """Report how many connections the bot will keep; nothing if it is one, as for most."""
     try:
         count, _, starts = await client.http.get_bot_gateway()
     except discord.GatewayNotFound:
@@ -290,7 +289,7 @@ async def _connections(client: Client) -> list[Finding]:
 
 
 def _taken_along(application: discord.AppInfo) -> Finding:
-    """Say how people use the commands where the bot is not.
+    """Report how people can use the commands where the bot is not a member.
 
     https://docs.discord.com/developers/resources/application#installation-context
     """
@@ -303,7 +302,7 @@ def _taken_along(application: discord.AppInfo) -> Finding:
 
 
 def _receiving(application: discord.AppInfo, settings: DiscordSettings) -> list[Finding]:
-    """Say how commands come in, and what keeps them from it."""
+    """Describe how commands arrive, and what prevents it."""
     address = application.interactions_endpoint_url
     if not settings.by_web:
         away = "slash commands go to an HTTP address instead of the bot: remove the Interactions Endpoint URL in the "

@@ -1,4 +1,4 @@
-"""One gateway connection of a bot: what its events are handed to."""
+"""One gateway connection of a bot, and the handlers of its events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bot.contract import ChatId, Suggest, origin_of
 log = logging.getLogger(__name__)
 
 INTENTS: Final = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
-"""None of these is privileged: Discord shows what is written to the bot, and withholds the rest."""
+"""None of these is privileged: Discord shows messages to the bot, and withholds the text of others."""
 
 
 class Client(discord.Client):
@@ -32,21 +32,21 @@ class Client(discord.Client):
     def __init__(self, threads: bool, identifying: Identifying, forwards: Forwards, proxy: str | None = None) -> None:
         """
         Args:
-            forwards: knows what was forwarded to a channel, for a comment that may follow.
-            proxy: the address of the one before Discord.
-            threads: a question in a channel is answered in a thread of its own.
-            identifying: asked when a session is to begin again.
+            forwards: knows the forwards in a channel, for a comment that may follow.
+            proxy: the address of the proxy to Discord.
+            threads: each question in a channel is answered in its own thread.
+            identifying: called before a new session begins.
         """
-        # Nobody speaks here: the operator need not read at each start what that would take.
+        # Nobody speaks here: the operator need not read at each start what speaking would require.
         compat.expect_no_voice()
         super().__init__(
             intents=INTENTS,
             allowed_mentions=discord.AllowedMentions.none(),
-            # Nothing is looked up in a cache, so nothing is kept in one.
+            # Nothing is looked up in a cache, so nothing is cached.
             max_messages=None,
             member_cache_flags=discord.MemberCacheFlags.none(),
             chunk_guilds_at_startup=False,
-            # Longer waits come back as RateLimited, and other replies go on.
+            # Longer waits come back as RateLimited, and other replies continue.
             max_ratelimit_timeout=30.0,
             guild_ready_timeout=0.1,
             http_trace=refusals(),
@@ -67,13 +67,13 @@ class Client(discord.Client):
         compat.wrap_parsers(self, _sparing)
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
-        """Wait with a session that begins again; who connects has waited for the first one."""
+        """Wait before a new session; the first one has waited when connecting."""
         await super().before_identify_hook(shard_id, initial=initial)
         if not initial:
             await self._identifying.wait(shard_id or 0)
 
     async def connect(self, *, reconnect: bool = True) -> None:
-        """Stay connected; whatever ends that, the client can connect again, and make calls meanwhile."""
+        """Stay connected; however that ends, the client can reconnect, and make calls meanwhile."""
         self._connecting = True
         try:
             await super().connect(reconnect=reconnect)
@@ -81,7 +81,8 @@ class Client(discord.Client):
             self._connecting = self.connected = False
 
     async def close(self) -> None:
-        """Close the client for good. The library does so as well where a connection ends: replies under way need it."""
+        """Close the client for good. The library also calls it when a connection ends, though replies in progress need
+        the client."""
         if not self._connecting:
             await super().close()
 
@@ -144,7 +145,8 @@ class Client(discord.Client):
                 self.intake.deleted(message_deleted(id, place, application, apart=apart))
 
     def _place_of(self, channel: Snowflake) -> FindChat | None:
-        """Return what asks Discord whether a channel is a thread, and of which; None where that is known."""
+        """Return a function that asks Discord whether a channel is a thread, and of which channel; None if that is
+        known."""
         if not is_unplaced(channel):
             return None
 
@@ -155,7 +157,7 @@ class Client(discord.Client):
 
     @property
     def _ids(self) -> tuple[int, int]:
-        """The ids of the application and of the bot: the same for all but the oldest bots."""
+        """Return the ids of the application and of the bot: the same for all but the oldest bots."""
         bot = self.user.id if self.user is not None else 0
         return self.application_id or bot, bot
 

@@ -1,8 +1,7 @@
 """The slash commands and their registration with Discord.
 
-A command is registered once for the application and stays; Discord counts how many are created in a day. So the list is
-read first, and written only when it is not what it should be.
-https://discord.com/developers/docs/interactions/application-commands
+A command is registered once for the application and stays; Discord limits how many are created in a day. So the list is
+read first, and written only if it differs. https://discord.com/developers/docs/interactions/application-commands
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ ASK: Final = "ask"
 """The command that asks the model; every other one is a word of `bot.contract.words`."""
 
 SUGGESTED: Final = frozenset({"model", "tool"})
-"""Commands of which the first option is completed while a person types."""
+"""Commands whose first option is completed while a person types."""
 _CHAT_INPUT: Final = 1
 _MESSAGE: Final = 3
 _STRING: Final = 3
@@ -31,7 +30,7 @@ _STRING: Final = 3
 _INSTALLS: Final = [0, 1]
 _CONTEXTS: Final = [0, 1, 2]
 _LOCALES: Final = ("zh-CN", "zh-TW")
-"""Those of Discord's languages, beside English, in which a command is described."""
+"""Discord's languages, beside English, in which commands are described."""
 
 
 def payloads() -> list[Payload]:
@@ -51,7 +50,7 @@ def payloads() -> list[Payload]:
 
 
 def names_of(word: str) -> list[str]:
-    """Return what the options of a command are called, in the order in which it is written."""
+    """Return the names of a command's options, in their written order."""
     argument = words.BY_WORD[word].argument if word in words.BY_WORD else ""
     if " | " in argument:
         return ["how"]
@@ -73,7 +72,7 @@ async def register(client: discord.Client) -> bool:
 
 
 async def _known(client: discord.Client) -> list[Payload]:
-    # Without the parameter Discord leaves the translations out, and every start would find a difference.
+    # Without the parameter Discord omits the translations, and every start would find a difference.
     route = Route("GET", "/applications/{application_id}/commands", application_id=_application(client))
     found: list[Payload] = await client.http.request(route, params={"with_localizations": "true"})
     return found
@@ -96,7 +95,7 @@ def _command(word: str, options: list[Payload]) -> Payload:
 
 
 def _menu_entry() -> Payload:
-    """What stands in the menu of every message; such an entry has a name alone."""
+    """The entry in the menu of every message, which has only a name."""
     return {
         "type": _MESSAGE,
         "name": say("about_menu", "en"),
@@ -112,7 +111,7 @@ def _option(name: str, word: str, *, required: bool) -> Payload:
 
 
 def _described(key: str) -> Payload:
-    """The names stay English in every language: they are what our sentences tell people to write."""
+    """The names stay English in every language: our sentences tell people to write them."""
     return {
         "description": say(key, "en"),
         "description_localizations": {locale: say(key, locale) for locale in _LOCALES},
@@ -120,7 +119,7 @@ def _described(key: str) -> Payload:
 
 
 def _essence(found: list[Payload]) -> dict[tuple[int, str], object]:
-    """Reduce a list of commands to what matters, regardless of order and of what Discord added."""
+    """Reduce a list of commands to its essentials, ignoring order and Discord's additions."""
     return {
         (int(one.get("type") or _CHAT_INPUT), str(one["name"])): (
             _words(one),

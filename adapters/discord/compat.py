@@ -1,4 +1,4 @@
-"""The places where discord.py offers no public way: its class attributes and private names are touched here alone."""
+"""The only places where discord.py offers no public way: its class attributes and private names."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def use_gateway(url: str | None) -> None:
 
 
 def set_shard(client: discord.Client, number: int, count: int) -> None:
-    """Have the next session of a client be one of so many."""
+    """Set the shard number, and the number of shards, of a client's next session."""
     client.shard_id = number if count > 1 else None
     client.shard_count = client._connection.shard_count = count if count > 1 else None
 
 
 def expect_no_voice() -> None:
-    """Keep a client from warning at each start about what voice would take."""
+    """Keep a client from warning at each start about missing voice support."""
     discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
 
 
 def wrap_parsers(client: discord.Client, wrap: Callable[[str, Callable[[Any], None]], Callable[[Any], None]]) -> None:
-    """Replace the parser of every event but READY by what `wrap` returns for its name and itself."""
+    """Replace the parser of every event but READY by the result of `wrap` for its name and itself."""
     parsers = client._connection.parsers
     parsers.update({event: wrap(event, parse) for event, parse in parsers.items() if event != "READY"})
 
 
 def read_endless_polls() -> None:
-    """Have every client in this process read polls that tell no end: the library knows none without."""
+    """Let every client in this process read polls without an end, which the library does not know."""
     read = getattr(discord.Poll._from_data, "__func__")  # noqa: B009 - mypy takes a class method for a function
     if getattr(read, "endless", False):
         return
@@ -63,12 +63,12 @@ _NEEDED: Final = frozenset(
     {"id", "channel_id", "guild_id", "author", "member", "content", "type", "timestamp", "edited_timestamp"}
     | {"attachments", "mentions"}
 )
-"""Fields without which a message is none, or another one."""
+"""Fields without which a message is not one, or another one."""
 
 
 def parse_without(parse: Callable[[Any], None], data: Any) -> str:
-    """Parse a message of which the library cannot read a part without that part, and return its name; "" if none of
-    its parts alone is to blame."""
+    """Parse a message without the part that the library cannot read, and return that part's name; "" if no single part
+    is to blame."""
     for name in [one for one in data if one not in _NEEDED] if isinstance(data, dict) else ():
         try:
             parse({key: value for key, value in data.items() if key != name})
@@ -79,18 +79,18 @@ def parse_without(parse: Callable[[Any], None], data: Any) -> str:
 
 
 def read_interaction(client: discord.Client, payload: Any) -> None:
-    """Have the client take an interaction that was posted as one that the gateway brought."""
+    """Hand a posted interaction to the client like one from the gateway."""
     client._connection.parsers["INTERACTION_CREATE"](payload)
 
 
 def message_in(interaction: discord.Interaction[Any], told: Any) -> discord.Message:
-    """The message that an interaction names, as the library would read it."""
+    """Return the message of an interaction, as the library would read it."""
     channel: Any = interaction.channel
     return discord.Message(state=interaction._state, channel=channel, data=told)
 
 
 class Session(NamedTuple):
-    """Under which Discord knows what it has sent to a connection, and how far that came."""
+    """A session: Discord's record of what it has sent to a connection."""
 
     shard: int
     shards: int
@@ -100,7 +100,7 @@ class Session(NamedTuple):
 
 
 def read_sessions(text: str) -> list[Session]:
-    """Return the sessions that a process left; none where a text is not understood."""
+    """Return the sessions that a process left; none for a text that is not understood."""
     try:
         return [Session(*one) for one in json.loads(text)]
     except (TypeError, ValueError):
@@ -108,7 +108,7 @@ def read_sessions(text: str) -> list[Session]:
 
 
 def session_of(client: discord.Client, number: int, count: int) -> Session | None:
-    """Return the session of a client, if Discord has greeted it."""
+    """Return the session of a client, if Discord has accepted it."""
     ws = client.ws
     if ws is None or not ws.session_id or ws.sequence is None:
         return None
@@ -116,9 +116,9 @@ def session_of(client: discord.Client, number: int, count: int) -> Session | Non
 
 
 async def receive_rest(client: discord.Client, session: Session) -> bool:
-    """Have a client take the messages of a session that another process had, as if they came to it; then end that.
+    """Receive the messages of another process's session in a client, as if they were its own; then end that session.
 
-    Presses and commands are not taken: nobody waits for them any more, and Discord has told who made them.
+    Presses and commands are dropped: nobody waits for them any more, and Discord has told their makers.
 
     Returns:
         False if Discord does not know the session any more.
@@ -144,7 +144,7 @@ async def receive_rest(client: discord.Client, session: Session) -> bool:
 
 
 class Sockets:
-    """The gateway connections of a client: it loses hold of one whose first message it cannot read."""
+    """The gateway connections of a client, which loses hold of one whose first message it cannot read."""
 
     def __init__(self, client: discord.Client) -> None:
         self._open: list[aiohttp.ClientWebSocketResponse] = []

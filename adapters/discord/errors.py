@@ -46,7 +46,7 @@ _SHORTER_BY: Final = 250
 
 
 _OF_A_REPLY: Final = re.compile(r"/channels/\d+/(?:messages|typing)|/webhooks/")
-"""Calls that the core paces and repeats; of all others the library may."""
+"""Calls that the core paces and repeats; the library may repeat all others."""
 _PATIENCE: Final = 30.0
 """Seconds that the library may wait inside any other call."""
 
@@ -58,15 +58,15 @@ class PauseAsked(discord.DiscordException):
         super().__init__(f"Discord asks for a pause of {retry_after!r} s")
         self.retry_after = retry_after
         self.everywhere = everywhere
-        """It holds for every call of the bot."""
+        """It applies to every call of the bot."""
 
 
 def refusals() -> aiohttp.TraceConfig:
     """Return a trace that raises the error of a refused call before the library retries the call.
 
-    It would wait inside the call (in the answer to a slash command for as long as Discord says, and where it is
-    cancelled in a pause for the whole bot, every later call waits for ever), break over a wait that is no number, and
-    repeat a post that may have arrived. Whether a call may be repeated is the core's to know.
+    The library would wait inside the call (in the answer to a slash command for as long as Discord says; and if it is
+    cancelled in a pause for the whole bot, every later call waits for ever), break over a wait that is not a number,
+    and repeat a post that may have arrived. Only the core knows which calls may be repeated.
     """
     trace = aiohttp.TraceConfig()
     trace.on_request_end.append(_refuse)
@@ -107,7 +107,7 @@ def translate(error: Exception) -> DeliveryError:
         case discord.DiscordException() if not isinstance(error, discord.InvalidData):
             return DeliveryError(f"Discord: {type(error).__name__}")
         case _:
-            # The call succeeded as far as its status says; the library cannot read the answer.
+            # The call succeeded by its status; the library cannot read the answer.
             return Unclear(f"Discord's answer cannot be read ({origin_of(error)})")
 
 
@@ -134,7 +134,7 @@ def _refused(error: discord.HTTPException) -> DeliveryError:
 
 
 def file_refused(error: DeliveryError) -> DeliveryError:
-    """Translate an error of a file upload: a refusal is final, but for one of the token or of a right."""
+    """Translate an error of a file upload: a refusal is final, except one of the token or of a right."""
     if isinstance(error, Refused) and not isinstance(error.lasting, RightMissing):
         return Unrenderable(str(error))
     return error

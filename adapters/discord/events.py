@@ -40,11 +40,11 @@ _WRITTEN: Final = (discord.MessageType.default, discord.MessageType.reply)
 def message_sent(
     message: discord.Message, application: int, bot: int, *, addressed: bool = False, threads: bool = False
 ) -> MessageSent | None:
-    """Read a message as a question; None if it is not for the bot, or may not be read.
+    """Read a message as a question; return None if it is not for the bot, or may not be read.
 
     Args:
-        addressed: it is for the bot, also where it does not say so.
-        threads: a question in a channel is answered in a thread of its own.
+        addressed: it is for the bot, even if it does not mention it.
+        threads: each question in a channel is answered in its own thread.
     """
     direct = message.guild is None
     author = message.author
@@ -56,11 +56,11 @@ def message_sent(
     called = addressed or direct or mentioned or (quoted is not None and quoted.from_bot)
     if not (called or forwarded):
         return None
-    # A forward has no words beside it: a comment on it is a message of its own.
+    # A forward has no text of its own: a comment on it is a separate message.
     text = written_text(message, bot)
     enclosed = () if forwarded else _enclosed(message, alone=not text)
     if not message.content and not text and not enclosed and not forwarded:
-        # Without the privileged intent Discord withholds what does not mention the bot.
+        # Without the privileged intent Discord withholds messages that do not mention the bot.
         return None
     command = words.parse(text)
     if command is None and _mentions(message.content, bot):
@@ -77,7 +77,7 @@ def message_sent(
         command=word,
         message_id=str(message.id),
         group=not direct,
-        # The answers of the channel stand in threads of their own.
+        # The channel's answers are in threads.
         whole_channel=threads and bool(word) and opens_thread(message),
         quoted=quoted,
         replies_to=_replied(message),
@@ -90,9 +90,9 @@ def message_sent(
 def message_edited(
     message: discord.Message, application: int, bot: int, *, threads: bool = False
 ) -> MessageEdited | None:
-    """Read an edit of a person's message; None if it may not be read, or only a preview was added.
+    """Read an edit of a person's message; return None if it may not be read, or only a preview was added.
 
-    Who changes a question need not address the bot again; the core knows which messages are questions.
+    A changed question need not address the bot again; the core knows which messages are questions.
     """
     sent = message_sent(message, application, bot, addressed=True, threads=threads)
     if sent is None or message.edited_at is None:
@@ -114,10 +114,10 @@ def message_edited(
 
 
 def message_deleted(message: int, channel: Snowflake, application: int, *, apart: bool = False) -> MessageDeleted:
-    """Read a deletion: Discord tells neither text nor author nor who deleted it.
+    """Read a deletion: Discord gives neither text nor author nor who deleted it.
 
     Args:
-        apart: as a question it was answered in a thread of its own.
+        apart: as a question it was answered in its own thread.
     """
     chat = chat_in(channel, application)
     return MessageDeleted(
@@ -130,10 +130,10 @@ def message_deleted(message: int, channel: Snowflake, application: int, *, apart
 
 
 def command_used(interaction: discord.Interaction[Any], *, threads: bool = False) -> MessageSent | None:
-    """Read a slash command; None for any other interaction.
+    """Read a slash command; return None for any other interaction.
 
     Args:
-        threads: questions in a channel are answered in threads of their own.
+        threads: each question in a channel is answered in its own thread.
     """
     if interaction.type is not discord.InteractionType.application_command:
         return None
@@ -149,7 +149,8 @@ def command_used(interaction: discord.Interaction[Any], *, threads: bool = False
 
 
 def being_typed(interaction: discord.Interaction[Any]) -> MessageSent | None:
-    """Read the slash command that somebody is typing, as far as the option goes that is typed; None for another."""
+    """Read the slash command that somebody is typing, up to the present option; return None for any other
+    interaction."""
     if interaction.type is not discord.InteractionType.autocomplete:
         return None
     data = cast(Mapping[str, Any], interaction.data or {})
@@ -158,7 +159,7 @@ def being_typed(interaction: discord.Interaction[Any]) -> MessageSent | None:
 
 
 def _written(data: Mapping[str, Any]) -> list[str]:
-    """The values of a command's options, in the order in which it is written, whatever was filled in first."""
+    """Return the values of a command's options, in their written order, whichever was filled in first."""
     options = [one for one in data.get("options") or () if "value" in one]
     names = names_of(str(data.get("name")))
     options.sort(key=lambda one: names.index(one["name"]) if one.get("name") in names else 0)
@@ -168,11 +169,11 @@ def _written(data: Mapping[str, Any]) -> list[str]:
 def asked(
     interaction: discord.Interaction[Any], text: str, *, command: str = "", quoted: Quoted | None = None
 ) -> MessageSent | None:
-    """Return what an interaction asks or commands; None where Discord does not say in which channel."""
+    """Return the question or command of an interaction; None if Discord does not name the channel."""
     if interaction.channel_id is None:
         return None
     group = interaction.guild_id is not None or interaction.context.private_channel
-    # Discord is told at once who may see the answer, before anything is known of it but the command.
+    # Discord must be told at once who may see the answer, when only the command is known.
     private = group and words.is_private(command)
     return MessageSent(
         delivery=str(interaction.id),
@@ -190,7 +191,7 @@ def asked(
 
 
 def button_pressed(interaction: discord.Interaction[Any]) -> ControlPressed | None:
-    """Read the press of a button of ours; None for any other interaction.
+    """Read the press of one of our buttons; return None for any other interaction.
 
     https://docs.discord.com/developers/interactions/receiving-and-responding
     """
@@ -224,7 +225,7 @@ def _target_of(interaction: discord.Interaction[Any], group: bool, more: Mapping
         "interaction": interaction.id,
         "token": interaction.token,
         "until": interaction.expires_at.timestamp(),
-        # Where the bot can write as itself, the channel stays when the token is gone.
+        # If the bot can write as itself, the channel remains when the token has expired.
         "lasts": member,
     }
     return ReplyTarget("discord", {**data, **more})
@@ -248,7 +249,7 @@ def chat_in(channel: Snowflake, application: int) -> ChatId:
 
 
 def is_unplaced(channel: Snowflake) -> bool:
-    """Return True for a channel of a server that may be a thread: Discord has told nothing of it yet."""
+    """Return True for a channel of a server that may be a thread, of which Discord has not said anything yet."""
     return isinstance(channel, discord.PartialMessageable) and channel.guild_id is not None
 
 
@@ -285,7 +286,7 @@ def _quoted(message: discord.Message, bot: int) -> Quoted | None:
     if message.message_snapshots:
         id = message.reference.message_id if message.reference is not None else None
         text, enclosed = forwarded_text(message, bot), _forwarded_files(message)
-        # Discord withholds it, or it is of a kind that nothing is known of.
+        # Discord withholds it, or it is of an unknown kind.
         enclosed = enclosed if text else enclosed or _WITHHELD
         return Quoted(text=text, message_id=str(id or ""), forwarded=True, enclosed=enclosed)
     if message.type is not discord.MessageType.reply or message.reference is None:
@@ -295,12 +296,12 @@ def _quoted(message: discord.Message, bot: int) -> Quoted | None:
 
 
 def is_withheld(quoted: Quoted | None) -> bool:
-    """Return True for a forward of which Discord tells nothing."""
+    """Return True for a forward whose content Discord withholds."""
     return quoted is not None and not quoted.text and quoted.enclosed == _WITHHELD
 
 
 def _replied(message: discord.Message) -> str:
-    """Return the id of the message that it replies to, also where Discord does not tell that message; else empty."""
+    """Return the id of the message that it replies to, even if Discord withholds that message; else empty."""
     reference = message.reference
     if message.type is not discord.MessageType.reply or reference is None:
         return ""
@@ -308,7 +309,8 @@ def _replied(message: discord.Message) -> str:
 
 
 def read_as_quoted(message: discord.Message, bot: int) -> Quoted:
-    """A message as somebody reads it who quotes it; a thread's first shows the one that the thread was opened under."""
+    """Return a message as a reader of a quote sees it; for a thread's first message, the one under which the thread was
+    opened."""
     opened = message.reference.resolved if message.reference is not None else None
     if message.type is discord.MessageType.thread_starter_message and isinstance(opened, discord.Message):
         message = opened
@@ -327,7 +329,7 @@ def _enclosed(message: discord.Message | discord.MessageSnapshot, *, alone: bool
     """Return the attachments of a message.
 
     Args:
-        alone: there are no words beside them.
+        alone: the message has no text.
     """
     found = [_file(one, alone) for one in message.attachments]
     found += [Enclosure(kind=EnclosureKind.STICKER) for _ in message.stickers]

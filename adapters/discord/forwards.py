@@ -1,6 +1,6 @@
 """Forwards in channels, which Discord's client sends right before the comment on them.
 
-Discord withholds the words of a message that does not mention the bot, so that a forward is asked for when its comment
+Discord withholds the text of a message that does not mention the bot, so a forward is requested when its comment
 mentions the bot, and any other stays unread.
 """
 
@@ -26,7 +26,7 @@ _SECONDS: Final = 3.0
 
 
 class Forwards:
-    """Knows each person's newest forward in a channel whose words were withheld; one for the process."""
+    """Knows each person's newest withheld forward in a channel; one for the process."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -34,14 +34,15 @@ class Forwards:
         self._withheld = LogThrottle(log, clock)
 
     def keep(self, message: discord.Message, sent: MessageSent) -> bool:
-        """Return True for a forward that tells nothing and addresses nobody; it waits for a comment right behind it."""
+        """Return True for a forward that has no readable text and addresses nobody; it waits for a comment directly
+        after it."""
         if not sent.beside or not is_withheld(sent.quoted):
             return False
         self._newest.put((message.channel.id, message.author.id), (message, sent))
         return True
 
     def before(self, comment: discord.Message, application: int, bot: int) -> FindForward | None:
-        """Return what asks Discord for the forward that a comment belongs to; None where there is none."""
+        """Return a function that requests the forward of a comment; None if there is none."""
         kept = self._newest.pop((comment.channel.id, comment.author.id), None)
         if kept is None or (comment.created_at - kept[0].created_at).total_seconds() > TOGETHER_SECONDS:
             return None

@@ -1,4 +1,4 @@
-"""When a gateway session may begin: Discord allows so many beginnings in five seconds, and so many in a day.
+"""When a gateway session may begin: Discord limits the beginnings in five seconds, and in a day.
 
 https://docs.discord.com/developers/events/gateway#rate-limiting, #sharding-max-concurrency
 """
@@ -12,16 +12,17 @@ from typing import Final
 from bot.contract import Clock
 
 SECONDS: Final = 5.25
-"""Between two that are counted together; a little more than Discord asks for, as they come closer on the way."""
+"""Seconds between two beginnings that are counted together; a little more than Discord requires, as they may bunch up
+on the way."""
 
 
 class Identifying:
-    """Lets the sessions of one bot begin one after the other, those side by side that Discord counts apart."""
+    """Lets the sessions of one bot begin one after another, and in parallel those that Discord counts separately."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.concurrency = 1
-        """How many are counted apart, by the rest that a shard's number leaves."""
+        """How many are counted separately, by the remainder of a shard's number."""
         self._free: dict[int, float] = {}
         self._first: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
 

@@ -1,4 +1,4 @@
-"""Discord events, stored in order: one after the other in a channel, channels side by side."""
+"""Discord events, stored in order: one after another in a channel, channels in parallel."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Intake:
     def __init__(self, deliver: Deliver, clock: Clock, slots: dict[int, AnswerSlot], rivals: LogThrottle) -> None:
         """
         Args:
-            slots: where the answers to slash commands are noted, for the surfaces that will write them.
-            rivals: told when another program answers what came to this one.
+            slots: the answer slots of slash commands, for the surfaces that will write them.
+            rivals: called when another program answers something that came to this one.
         """
         self._rivals = rivals
         self._deliver = deliver
@@ -62,8 +62,8 @@ class Intake:
         """Store a new message for the bot.
 
         Args:
-            find: tells its chat, where that has to be asked for.
-            forward: tells the forward that it is a comment on.
+            find: returns its chat, if that must be requested.
+            forward: returns the forward that it comments on.
         """
         self._take(sent, find=find, forward=forward)
 
@@ -90,17 +90,17 @@ class Intake:
         again = interaction.id in self._slots
         slot = self._slots.setdefault(interaction.id, AnswerSlot(interaction.expires_at.timestamp(), free=not pressed))
         storing = self._take(sent, patient=False)
-        # A press is acknowledged without a sign: what it does is seen in the message.
+        # A press is acknowledged without a sign: its effect is visible in the message.
         thinking = None if pressed else bool(sent.target.data["private_answer"])
         self._run(self._acknowledge(interaction, storing, slot, again, thinking), f"acknowledge {interaction.id}")
 
     @property
     def busy(self) -> bool:
-        """Whether something that has arrived is not stored yet."""
+        """An arrival is not stored yet."""
         return bool(self._tasks) or self._dropped
 
     async def close(self, seconds: float = 2.0) -> None:
-        """Wait until what has arrived is stored, and drop what is not stored in time."""
+        """Wait until every arrival is stored, and drop what is not stored in time."""
         await done_within(self._clock, self._tasks, seconds)
         for task in (left := list(self._tasks)):
             self._dropped = True
@@ -143,8 +143,8 @@ class Intake:
     ) -> bool:
         """Store one delivery after the earlier ones of its channel.
 
-        A message that cannot be stored is tried again, since Discord does not deliver it a second time; a slash command
-        is not (`patient=False`): Discord itself tells the person that it was not answered.
+        A message that cannot be stored is retried, since Discord does not deliver it a second time; a slash command is
+        not (`patient=False`): Discord itself tells the person that it was not answered.
         """
         if before is not None:
             await asyncio.wait({before})
@@ -176,7 +176,8 @@ class Intake:
     ) -> None:
         """
         Args:
-            thinking: who used a slash command reads that the bot thinks: alone, or as everybody does; None: nobody.
+            thinking: the user of a slash command sees that the bot thinks: alone, or like everybody; None: nobody sees
+                it.
         """
         try:
             stored = await done_within(self._clock, {storing}, STORE_PATIENCE)
@@ -184,13 +185,13 @@ class Intake:
                 async with time_limit(self._clock, ACKNOWLEDGE_SECONDS):
                     await interaction.response.defer(thinking=thinking is not None, ephemeral=bool(thinking))
         except Exception as error:  # noqa: BLE001 - whatever the library made of the answer
-            # The turn is answered all the same: the surface writes into the channel.
+            # The turn is still answered: the surface writes into the channel.
             code = error.code if isinstance(error, discord.HTTPException) else 0
             slot.closed = slot.closed or code in HOOK_CLOSED
             if code != _ALREADY_ACKNOWLEDGED:
                 log.warning("discord: a slash command could not be acknowledged: %s", type(error).__name__)
             elif not again:
-                # Every program with the token is told of every command and message; the first one has the answer.
+                # Every program with the token gets every command and message; the first one has the answer.
                 self._rivals.warn(
                     "discord: another program receives with the same DISCORD_BOT_TOKEN, and both answer what people "
                     "write: end it, or make another application for one of the two"

@@ -1,4 +1,4 @@
-"""What Discord allows: the length of a message, the size of a file, and how often each route may be called."""
+"""Discord's limits: the length of a message, the size of a file, and how often each route may be called."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ LIMITS = SurfaceLimits(
     unread=True,
     pace=Pace(apart=0.35, fresh=0.35, ahead=0.3),
 )
-# Discord promises nothing but its headers; bots observe five in five seconds for each channel, sends and edits apart,
-# and five in two seconds for an interaction. The library returns from the call that spends the last one only when the
-# window is over (it is made at once all the same): progress leaves that one to the end of a reply.
-# Over all, fifty a second: two of them are left to what the library asks by itself.
-# https://discord.com/developers/docs/topics/rate-limits
+# Discord promises only its headers; bots observe five in five seconds for each channel, sends and edits separately, and
+# five in two seconds for an interaction. The library returns from the call that uses the last one only when the window
+# is over (though it makes it at once): progress leaves that one to the end of a reply. In all, fifty a second: two of
+# them are left for the library's own requests. https://discord.com/developers/docs/topics/rate-limits
 CHANNEL_WINDOW: Final = Window(5, 5.0)
 HOOK_WINDOW: Final = Window(4, 2.0)
 SIGN_WINDOW: Final = Window(1, 0.3)
-"""Reactions, which Discord lets a bot change four times a second in a channel."""
+"""Reactions, which a bot can change four times a second in a channel."""
 BOT_WINDOW: Final = Window(48, 1.0)

@@ -1,8 +1,8 @@
 """Render Markdown for Discord: headings to level 3, no tables, no link previews, only ``` fences.
 
-See https://support.discord.com/hc/en-us/articles/210298617. Addresses stand in angle brackets, since an edit has no
-other way to keep Discord from fetching a preview. In plain text they, and what looks like a mention, are escaped, and
-`AllowedMentions.none()` wakes nobody.
+See https://support.discord.com/hc/en-us/articles/210298617. Addresses are put in angle brackets, since an edit has no
+other way to prevent a preview. In plain text addresses, and texts that look like a mention, are escaped, and
+`AllowedMentions.none()` pings nobody.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _MARKS: dict[Style, str] = {"strong": "**", "emphasis": "*", "strike": "~~", "sp
 _ADDRESS = re.compile(r"(https?://[^\s<>]+)")
 _LANGUAGE = re.compile(r"[\w+#.\-]{1,40}")
 _MARK = re.compile(
-    r"\\(?=[!-/:-@\[-`{-~]|\Z)"  # a backslash that Discord would take for an escape
+    r"\\(?=[!-/:-@\[-`{-~]|\Z)"  # a backslash that Discord would treat as an escape
     r"|(?<!\s)\*|\*(?!\s)"  # an asterisk beside a word
     r"|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # an underscore at a word's border
     r"|~(?=~)|(?<=~)~|\|(?=\|)|(?<=\|)\||`"
     r"|\](?=\()"  # what only looks like a link
     r"|<(?=[@#:]|a:|t:|id:|/[^<>:\n]{1,100}:\d)"  # what only looks like a mention, an emoji, a time or a command
-    r"|:(?=//)"  # an address that is no link by now is none
+    r"|:(?=//)"  # an address that is not a link by now is never one
 )
 _BEGIN = re.compile(r"^([ \t]*)(#{1,3}(?= )|-#(?= )|>(?:>>)?(?= )|[-+*](?= )|\d+(?=\. ))", re.MULTILINE)
 
@@ -53,8 +53,8 @@ def render(body: str, *, final: bool = True) -> Rendered:
     page, blocks = _Discord(), parse(body, final=final)
     text = page.document(blocks)
     if page.addressed and page.ticked:
-        # Whoever fetches previews may not know escapes: to them, a backtick that is text would open code, and what
-        # closes it would let out the address that is code.
+        # A program that fetches previews may not know escapes: for it, a backtick that is text would open code, and its
+        # end would expose the address that is code.
         page = _Discord(tick=TICK_ALIKE)
         text = page.document(blocks)
     text = text.strip("\n")
@@ -105,7 +105,7 @@ class _Discord(Dialect):
         self.addressed |= "://" in text
         if "`" not in text:
             return f"`{text}`"
-        # Two backticks around hold one inside; a longer run is taken apart.
+        # Two backticks around can contain one; a longer run is broken up.
         text = re.sub("`(?=`)", f"`{GAP}", text)
         return f"`` {text} ``"
 
@@ -120,8 +120,8 @@ class _Discord(Dialect):
         if mark == "*" and mark in ends + verbatim:
             mark = "_"
         if mark in verbatim:
-            return inner  # Discord ends a style at its mark, in code and in addresses too
-        # In a list, a style of Discord's ends with its line.
+            return inner  # Discord ends a style at its mark, also inside code and addresses
+        # In a list, Discord ends a style with its line.
         return "\n".join(_marked(line, mark) for line in inner.split("\n"))
 
     def link(self, link: Link) -> str:
@@ -129,7 +129,8 @@ class _Discord(Dialect):
         if not label or label == link.url or label == link.url.removeprefix("mailto:"):
             return label if link.url.startswith("mailto:") else f"<{link.url}>"
         if len(parts := _ADDRESS.split(label)) > 1:
-            # Discord makes no masked link of words that hold an address, and escapes in an address would be seen.
+            # Discord makes no masked link of a label that contains an address, and escapes in an address would be
+            # visible.
             if unquote(label) == unquote(link.url):
                 return f"<{label}>"
             words = "".join(self.code(part) if odd % 2 else self.text(part) for odd, part in enumerate(parts))
@@ -141,8 +142,8 @@ class _Discord(Dialect):
     def code_block(self, text: str, language: str) -> str:
         self.addressed |= "://" in text
         name = language if _LANGUAGE.fullmatch(language) else ""
-        # Discord ends a block at the first three backticks, wherever they stand.
-        # A block of nothing is none to Discord: it would go on to the next three backticks.
+        # Discord ends a block at the first three backticks. An empty block is not a block to Discord: it would extend
+        # to the next three backticks.
         return f"```{name}\n{taken_apart(text) if text.strip(chr(10)) else ' '}\n```"
 
     def heading(self, level: int, children: Sequence[Inline]) -> str:
@@ -151,18 +152,18 @@ class _Discord(Dialect):
         return f"{'#' * level} {self.inline(children)}"
 
     def listing(self, items: Sequence[Item], start: int | None) -> list[Line | Verbatim]:
-        """Discord knows no quote in a list, and so no block of code in such a quote: the block stands in the item."""
+        """Discord has no quotes in lists, and so no code block in such a quote: the block goes into the item."""
         return super().listing([replace(item, blocks=tuple(_unquoted(item.blocks))) for item in items], start)
 
     def collapsed_quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
-        """A spoiler in a quote, in which Discord knows no second one and no block of code."""
+        """A spoiler in a quote, in which Discord supports no second spoiler and no code block."""
         inner = "\n".join(line.text for line in lines).strip("\n")
         if any(isinstance(line, Verbatim) for line in lines) or "||" in inner or not inner.strip():
             return self.quote(lines)
         return self.quote([Line(f"||{inner}||")])
 
     def quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
-        """A quote of Discord's is one level deep."""
+        """Discord's quote is one level deep."""
         return [
             Line(part if part.startswith("> ") and isinstance(line, Line) else f"> {part}")
             for line in lines

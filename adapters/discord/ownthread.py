@@ -1,4 +1,4 @@
-"""A thread of its own for each question in a channel, opened under the question when its answer begins.
+"""A separate thread for each question in a channel, opened under the question when its answer begins.
 
 https://docs.discord.com/developers/resources/channel#start-thread-from-message
 """
@@ -19,19 +19,19 @@ log = logging.getLogger(__name__)
 
 THREAD_EXISTS: Final = 160004
 _REFUSED: Final = frozenset({*FORBIDDEN, GONE, 50024, 160005, 160006})
-"""Also: not in this channel, a locked thread, as many as a server may have, and a question that was deleted.
+"""Also: not in this channel, a locked thread, the server's limit of threads, and a deleted question.
 https://docs.discord.com/developers/topics/opcodes-and-status-codes#json"""
 _MOST_NAME: Final = 80
 """Characters; Discord takes a hundred."""
 
 
 def opens_thread(message: discord.Message) -> bool:
-    """Return True if a thread can be opened under the message: it stands in a channel of a server, and in no thread."""
+    """Return True if a thread can be opened under the message: it is in a channel of a server, and not in a thread."""
     return isinstance(message.channel, discord.TextChannel)
 
 
 def target_in_thread(message: discord.Message, text: str) -> dict[str, Scalar]:
-    """What a reply target holds of the thread under a message, whose id is the thread's, too."""
+    """Return a reply target's data for the thread under a message, which has the message's id."""
     name = " ".join(text.split())[:_MOST_NAME].strip() or message.author.display_name[:_MOST_NAME]
     return {"channel": message.id, "group": True, "opens": message.channel.id, "name": name}
 
@@ -42,7 +42,7 @@ class OwnThread:
     def __init__(self, client: discord.Client, channel: int, question: int, name: str) -> None:
         self._client = client
         self.parent = client.get_partial_messageable(channel)
-        """Where the question stands."""
+        """The channel of the question."""
         self.question = question
         self._name = name
         self.settled = False
@@ -50,13 +50,13 @@ class OwnThread:
 
     @classmethod
     def of(cls, client: discord.Client, data: Mapping[str, Scalar]) -> OwnThread | None:
-        """Return the thread that a reply target names; None where it names a place that is there."""
+        """Return the thread that a reply target names; None if it names an existing place."""
         if not data.get("opens"):
             return None
         return cls(client, int(str(data["opens"])), int(str(data["channel"])), str(data["name"]))
 
     async def open(self) -> bool:
-        """Return True where the thread is open, now or already; False where it may not be opened.
+        """Return True if the thread is open, now or already; False if it may not be opened.
 
         Raises:
             discord.HTTPException: Discord does not answer now.

@@ -1,4 +1,4 @@
-"""A page as Discord shows it."""
+"""A page in Discord's form."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _URL: Final = re.compile(r"(?<!<)https?://[^\s<>)\]]+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class DrawnMarkdown(Drawn):
-    """A page as Discord is sent it."""
+    """A page as it is sent to Discord."""
 
     text: str
     buttons: tuple[Button, ...] = field(default=(), compare=False)
 
 
 def view_of(buttons: tuple[Button, ...]) -> discord.ui.View | None:
-    """Return the buttons as the library sends them; None takes those that stand away.
+    """Return the buttons in the library's form; None removes the present ones.
 
-    It keeps no view in memory: presses arrive as interactions, whichever process made the button.
+    No view is kept in memory: presses arrive as interactions, whichever process made the button.
     """
     if not buttons:
         return None
@@ -42,12 +42,12 @@ def rendered(page: Page) -> str:
 
     Raises:
         TooLong: it is longer than a message can be.
-        Unrenderable: there is nothing in it to show.
+        Unrenderable: nothing in it can be shown.
     """
     status = "\n".join(f"-# {written(' '.join(line.text.split()))}" for line in page.status)
     body = _quiet(page.body) if page.plain else render(page.body, final=page.final).text
     if not body.strip() and not status:
-        # Nothing that our notation draws: the source says more than an empty message, which Discord refuses.
+        # Our notation draws nothing: the source says more than an empty message, which Discord refuses.
         body = _quiet(page.body)
     text = "\n".join(part for part in (body.strip(), status) if part)
     if not text:
@@ -58,5 +58,5 @@ def rendered(page: Page) -> str:
 
 
 def _quiet(text: str) -> str:
-    """Text as written, its addresses in angle brackets: what Discord finds there it does not fetch."""
+    """Return a text with its addresses in angle brackets, which keeps Discord from fetching them."""
     return _URL.sub(r"<\g<0>>", text)

@@ -1,7 +1,7 @@
-"""What a person sees of a Discord message, wherever it stands: text, embeds, components and a poll.
+"""What a person sees of a Discord message, in any position: text, embeds, components and a poll.
 
-Alarms and other bots write in embeds and components, with an empty `content`.
-See https://docs.discord.com/developers/resources/message#embed-object and …/components/reference.
+Alarms and other bots write in embeds and components, with an empty `content`. See
+https://docs.discord.com/developers/resources/message#embed-object and …/components/reference.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from bot.contract import LONGEST_TEXT
 
 _MENTION: Final = re.compile(r"<(?:@!?|@&|#)([0-9]{1,20})>|<a?:(\w+):[0-9]{1,20}>")
 _DEEPEST: Final = 8
-"""Components within each other that are read; Discord allows three."""
+"""Nested components that are read; Discord allows three."""
 
 Seen: TypeAlias = "discord.Message | discord.MessageSnapshot"
 
 
 def written_text(message: discord.Message, bot: int) -> str:
-    """Return what a person wrote, without mentions of the bot. Previews of links are no words of theirs."""
+    """Return a person's own text, without mentions of the bot. Link previews are not theirs."""
     return _readable("\n\n".join(_lines(message, embeds=not message.content)), bot, _names(message), message.guild)
 
 
 def shown_text(message: discord.Message, bot: int) -> str:
-    """Return what a person sees of a message, without mentions of the bot; of a forward what was forwarded."""
+    """Return what a person sees of a message, without mentions of the bot; for a forward, the forwarded text."""
     said = _readable("\n\n".join(_lines(message)), bot, _names(message), message.guild)
     return said or forwarded_text(message, bot)
 
@@ -56,7 +56,7 @@ def _readable(content: str, bot: int, names: Mapping[str, str], guild: discord.G
 
 
 def _lines(message: Seen, *, embeds: bool = True) -> Iterator[str]:
-    """Yield the parts of a message that hold words, in the order in which they are shown."""
+    """Yield the parts of a message with words, in the order in which they are shown."""
     if message.content:
         yield message.content
     if isinstance(message, discord.Message) and message.poll is not None:
@@ -66,7 +66,7 @@ def _lines(message: Seen, *, embeds: bool = True) -> Iterator[str]:
             yield text
     words = "\n".join(part for one in message.components for part in _component(one, 0) if part)
     if words or (message.components and message.flags.components_v2):
-        # Of what is withheld there are none.
+        # A withheld message has none.
         yield words or "[components]"
 
 
@@ -86,7 +86,7 @@ def _embed(embed: discord.Embed) -> Iterator[str]:
 
 
 def _component(one: Any, depth: int) -> Iterator[str]:
-    """Yield the words of a component and what it holds; of what can be pressed only what is a link."""
+    """Yield the words of a component and its contents; of pressable parts, only links."""
     if depth > _DEEPEST:
         return
     if isinstance(one, discord.TextDisplay):

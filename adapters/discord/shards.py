@@ -1,7 +1,7 @@
 """The gateway connections of a bot: one for each shard, as many as Discord recommends.
 
-Each is a client of its own, so that one which breaks, or waits to come back, holds up none of the others. Calls are
-made through the first, which also has the direct messages. https://docs.discord.com/developers/events/gateway#sharding
+Each has its own client, so that one that breaks, or waits to reconnect, holds up no other. Calls are made through the
+first, which also receives the direct messages. https://docs.discord.com/developers/events/gateway#sharding
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bot.contract import Backoff, Clock, LogThrottle, Suggest, Unreachable, orig
 log = logging.getLogger(__name__)
 
 TOO_FEW_SHARDS: Final = (4010, 4011)
-"""Codes by which Discord refuses the number of shards, which has grown since it was asked."""
+"""Codes for a wrong number of shards, which has grown since it was requested."""
 
 CATCH_UP_SECONDS: Final = 30.0
 
@@ -34,7 +34,7 @@ class Shards:
     def __init__(self, clock: Clock, identifying: Identifying, open: Callable[[], Awaitable[Client]]) -> None:
         """
         Args:
-            open: makes a client that is logged in.
+            open: returns a logged-in client.
         """
         self._clock = clock
         self._identifying = identifying
@@ -42,7 +42,7 @@ class Shards:
         self._warnings = LogThrottle(log, clock)
         self._clients: list[Client] = []
         self.resumable = False
-        """A session is not ended with its connection: another process receives what comes meanwhile."""
+        """A session does not end with its connection: another process receives its further messages."""
         self._left: list[Session] = []
         self._troubles: dict[int, str] = {}
 
@@ -59,20 +59,20 @@ class Shards:
 
     @property
     def greeted(self) -> bool:
-        """A shard was welcomed since listening began; what breaks later is resumed without loss."""
+        """A shard was accepted since listening began; a later break is resumed without loss."""
         return any(client.greeted for client in self._clients)
 
     @property
     def sessions(self) -> list[Session]:
-        """The sessions of all shards as far as their events have come; the last ones where none is connected."""
+        """The sessions of all shards up to their latest events; the last known ones if none is connected."""
         found = [compat.session_of(client, number, len(self._clients)) for number, client in enumerate(self._clients)]
         return [one for one in found if one is not None] or self._left
 
     async def catch_up(self, former: Iterable[Session], client: Client) -> None:
-        """Receive what Discord could not deliver to these sessions of another process, and end them.
+        """Receive the undelivered messages of another process's sessions, and end them.
 
         Args:
-            client: is of the first shard.
+            client: the first shard's.
         """
         for session in former:
             await client.wait_until_ready()
@@ -89,16 +89,16 @@ class Shards:
                 log.warning("discord: what was written meanwhile may be missing: %s", origin_of(error))
 
     def of(self, guild: Any) -> Client:
-        """The connection that has the events of a server; without one, of direct messages."""
+        """Return the connection with the events of a server; without one, of direct messages."""
         number = (int(guild) >> 22) % len(self._clients) if guild else 0
         return self._clients[number]
 
     async def run(self, first: Client, intake: Intake, suggest: Suggest | None) -> None:
-        """Keep all shards connected until cancelled. What is posted is read by the first one before others are known.
+        """Keep all shards connected until cancelled. The first one reads posts before the others are known.
 
         Args:
-            first: makes the calls of the bot, and stays open.
-            intake: is handed what comes.
+            first: makes the bot's calls, and stays open.
+            intake: receives the events.
 
         Raises:
             Exception: Discord ends the connection of a shard for good, or the only one cannot be kept.
@@ -131,17 +131,17 @@ class Shards:
             await asyncio.gather(*(_leave(client, code, client is not first) for client in clients))
 
     async def _ask(self, first: Client) -> int:
-        """Ask Discord how many shards it recommends; where it does not say, one is tried.
+        """Ask Discord for the recommended number of shards; if it does not answer, try one.
 
         Raises:
-            Unreachable: it allows no further session today.
+            Unreachable: it allows no more sessions today.
         """
         try:
             count, _, starts = await first.http.get_bot_gateway()
         except discord.GatewayNotFound:
             return 1
         self._identifying.concurrency = max(1, starts["max_concurrency"])
-        # Who begins more sessions than that loses the token.
+        # A bot that begins more sessions than that loses its token.
         if starts["remaining"] < count:
             minutes = starts["reset_after"] / 60_000
             left = starts["remaining"]
@@ -149,7 +149,7 @@ class Shards:
         return max(1, count)
 
     async def _keep(self, client: Client, number: int, count: int) -> None:
-        """Keep one shard connected. One of several is begun afresh whatever it meets; the only one, by the caller."""
+        """Keep one shard connected. One of several is restarted after any error; the only one, by the caller."""
         backoff = Backoff(self._clock)
         while True:
             try:
@@ -158,7 +158,7 @@ class Shards:
                 await client.connect(reconnect=True)
                 raise Unreachable("the connection to Discord's gateway ended")
             except (discord.ConnectionClosed, discord.PrivilegedIntentsRequired):
-                # Said of the token, the intents or the number of shards: it concerns all of them.
+                # About the token, the intents or the number of shards: it concerns all of them.
                 raise
             except Exception as error:
                 if count == 1:
@@ -173,11 +173,11 @@ class Shards:
 
 
 async def disconnect(task: asyncio.Task[None]) -> None:
-    """End a connection, however often that takes.
+    """End a connection, with as many tries as necessary.
 
-    The library waits for its websocket with a limit of asyncio's, which up to Python 3.11 loses a cancellation that
-    comes as it opens or breaks: https://github.com/python/cpython/issues/86296. Nothing in it holds a cancellation
-    up, so that it ends within a few turns of the loop.
+    The library waits for its websocket with a timeout of asyncio's, which up to Python 3.11 loses a cancellation that
+    comes as it opens or breaks: https://github.com/python/cpython/issues/86296. Nothing in it delays a cancellation, so
+    it ends within a few turns of the loop.
     """
     while not task.done():
         task.cancel()

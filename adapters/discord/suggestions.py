@@ -17,14 +17,14 @@ log = logging.getLogger(__name__)
 
 _MOST: Final = 25
 _MOST_CHARS: Final = 100
-"""Of one of them. See the choices of
+"""Characters of one suggestion. See the choices of
 https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object-autocomplete"""
 
 
 async def offer(interaction: discord.Interaction[Any], typed: MessageSent, suggest: Suggest | None) -> None:
-    """Show what may be meant by what is typed so far.
+    """Show suggestions for the text typed so far.
 
-    Whatever fails, the person reads that nothing could be loaded, and may write on: every text is taken.
+    If that fails, the person reads that nothing could be loaded, and can continue: every text is accepted.
     """
     try:
         found = await suggest(typed) if suggest is not None else ()

@@ -1,7 +1,8 @@
 """Show a reply in a Discord channel or thread, or as the answer to a slash command.
 
-The answer to a slash command is written through its interaction's token, which lives for fifteen minutes; what comes
-later, or does not fit into it, is an ordinary message. https://discord.com/developers/docs/interactions/receiving-and-responding
+The answer to a slash command is written through its interaction's token, which lives for fifteen minutes; anything
+later, or beyond its capacity, is an ordinary message.
+https://discord.com/developers/docs/interactions/receiving-and-responding
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ RECEIPT: Final = "👀"
 CALL_SECONDS: Final = 60.0
 """Longer than the library waits inside a call: up to thirty seconds for a bucket that it knows to be empty."""
 TOKEN_MARGIN: Final = 20.0
-"""Seconds before its end from which an interaction's token is not used any more."""
+"""Seconds before its end at which an interaction's token is no longer used."""
 
 _LOOKED_THROUGH: Final = 50
-"""Messages after a slash command among which its answer is looked for."""
+"""Messages after a slash command in which its answer is searched."""
 
 _MESSAGE: Final = "message"
 _ORIGINAL: Final = "original"
@@ -69,7 +70,7 @@ class _Way(enum.Enum):
     CHANNEL = enum.auto()
     """As a message of the bot."""
     FOLLOW_UP = enum.auto()
-    """As a further answer to a slash command: five where the bot is no member, and not deduplicated."""
+    """As a further answer to a slash command: at most five if the bot is not a member, and not deduplicated."""
     EDIT_HOOK = enum.auto()
     EDIT_CHANNEL = enum.auto()
 
@@ -81,11 +82,11 @@ class AnswerSlot:
     until: float = 0.0
     """When the interaction's token ends, in seconds since the epoch."""
     free: bool | None = None
-    """Nothing was written into it yet; None when a former process may have done so."""
+    """Nothing was written into it yet; None if a former process may have written."""
     begun: asyncio.Event = field(default_factory=asyncio.Event)
-    """The acknowledgement is no longer under way: before, nothing can be written."""
+    """The acknowledgement has been sent: nothing can be written before that."""
     closed: bool = False
-    """Discord said that nothing can be written any more: what comes is a message, and costs a message's calls."""
+    """Discord said that nothing more can be written: the rest is sent as messages, at a message's cost."""
 
 
 class DiscordSurface:
@@ -96,7 +97,7 @@ class DiscordSurface:
     ) -> None:
         """
         Args:
-            slot: shared by all surfaces of one slash command in this process; a former process's when None.
+            slot: shared by all surfaces of one slash command in this process; None: a former process's.
         """
         data = target.data
         self._client = client
@@ -104,22 +105,22 @@ class DiscordSurface:
         channel = int(str(data["channel"]))
         self._channel = client.get_partial_messageable(channel)
         self._own = OwnThread.of(client, data)
-        """Where the answer stands in a thread that is not known to be open."""
+        """The answer's thread, if it is not known to be open."""
         self._member = bool(data.get("member", True))
         reply_to = data.get("reply_to")
         self._reply_to = int(str(reply_to)) if reply_to else None
         self._first: str | None = None
-        """The nonce of the first message, which points at the question; so does what shows the same page anew."""
-        # The token of a press is for what only who pressed sees: its answer slot is the pressed message itself.
+        """The nonce of the first message, which points at the question; a repost of the same page does, too."""
+        # The token of a press is for replies that only the presser sees: its answer slot is the pressed message itself.
         self._token = str(data.get("token") or "") if target.private or not data.get("pressed") else ""
         self._press_token = str(data.get("token") or "") if data.get("pressed") else ""
-        """Reaches the pressed message, also one that only one person sees."""
+        """Reaches the pressed message, even if only one person sees it."""
         self._until = float(data.get("until") or 0.0)
         self._interaction = int(str(data.get("interaction") or 0))
         self._private_slot = bool(data.get("private_answer"))
-        """Only who used the slash command sees what is written into its answer slot."""
+        """Only the user of the slash command sees its answer slot."""
         self._private = bool(self._token) and (target.private or self._private_slot)
-        """Only that person is to see anything; without a slash command Discord has no way for it."""
+        """Only that person may see anything; without a slash command Discord has no way for it."""
         self._application = int(str(data.get("application") or 0))
         if slot is None:
             slot = AnswerSlot(self._until)
@@ -221,7 +222,7 @@ class DiscordSurface:
             return None
 
     async def _find_answer(self) -> MessageRef | None:
-        """Find what stands in the answer slot: through its token, and in the channel once that has ended."""
+        """Find the content of the answer slot: through its token, and in the channel once that has expired."""
         if self._hooked:
             try:
                 said = await self._look()
@@ -274,7 +275,7 @@ class DiscordSurface:
         """Make a call in the first way that Discord allows; each refusal rules one out, so this ends.
 
         Raises:
-            DeliveryError: the acknowledgement was under way and failed: a message draws on other budgets.
+            DeliveryError: the acknowledgement was in flight and failed: a message uses other budgets.
         """
         if not self._slot.begun.is_set():
             await self._slot.begun.wait()
@@ -303,7 +304,7 @@ class DiscordSurface:
                     raise failure from error
 
     async def _settle(self) -> None:
-        """Open the thread that the answer stands in; where that may not be, answer in the channel."""
+        """Open the thread of the answer; if that is not possible, answer in the channel."""
         if self._own is not None and not self._own.settled and not await self._own.open():
             self._channel, self._reply_to = self._own.parent, self._own.question
 
@@ -327,7 +328,7 @@ class DiscordSurface:
         return False
 
     async def _look(self) -> discord.Message | None:
-        """Fetch the message in the answer slot and note whether it was written; None if it is gone."""
+        """Fetch the message in the answer slot and note whether it was written; return None if it is gone."""
         try:
             said = await self._hook.fetch_message(_at_original)
         except discord.NotFound as error:
@@ -366,8 +367,7 @@ class DiscordSurface:
         return at
 
     async def _leave_slot(self) -> None:
-        """Take "thinking…" away where everybody sees it: what is private cannot be written in its place, and the next
-        message would be."""
+        """Remove a public "thinking…": a private text cannot replace it, and the next message would."""
         if not self._private or self._private_slot or self._slot.free is False:
             return
         if self._slot.free is None:
@@ -397,7 +397,7 @@ class DiscordSurface:
         self._first = nonce if self._first is None else self._first
         ref = MessageRef(str(said.id))
         if said.content != text:
-            # A former process sent this page when it was shorter: Discord gave us that message.
+            # A former process sent this page when it was shorter: Discord returned that message.
             await self._partial(ref).edit(content=text, view=view, allowed_mentions=_SILENT)
         return ref
 
@@ -424,7 +424,7 @@ class DiscordSurface:
     @property
     def _hook(self) -> discord.Webhook:
         hook = discord.Webhook.partial(self._application, self._token or self._press_token, client=self._client)
-        # Only a webhook of an application may send what one person sees.
+        # Only a webhook of an application can send private messages.
         hook.type = discord.WebhookType.application
         return hook
 
@@ -439,7 +439,7 @@ class DiscordSurface:
 
 
 _at_original: Final = cast(int, "@original")
-"""Discord's name for the answer that the acknowledgement began: it works without knowing the message's id."""
+"""Discord's name for the answer that the acknowledgement began: it works without the message's id."""
 
 
 def _hook_id(at: MessageRef) -> int:

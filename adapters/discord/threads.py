@@ -1,7 +1,8 @@
 """Read what people wrote on Discord before a question: its thread, or the messages it replies to.
 
-Discord withholds what does not mention the bot, unless the privileged message content intent is switched on in the
-developer portal; that suffices for looking messages up. https://discord.com/developers/docs/events/gateway#message-content-intent
+Discord withholds messages that do not mention the bot, unless the privileged message content intent is switched on in
+the developer portal; that is enough for fetching messages.
+https://discord.com/developers/docs/events/gateway#message-content-intent
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from adapters.discord.limits import BOT_WINDOW, CHANNEL_WINDOW
 from bot.contract import CallCost, DeliveryError, MessageSent, Quoted, RateBudget, words
 
 PAGE: Final = 100
-"""As many messages as Discord gives at once."""
+"""As many messages as Discord returns at once."""
 _NOTICES: Final = (discord.MessageType.default, discord.MessageType.reply, discord.MessageType.thread_starter_message)
 
 
@@ -39,7 +40,7 @@ class _Before:
         """Return the messages with text, except commands to the bot.
 
         Raises:
-            DeliveryError: Discord withholds the words of all of them.
+            DeliveryError: Discord withholds the text of all of them.
         """
         people = [one for one in messages if one.type in _NOTICES and not one.flags.ephemeral]
         found = [read_as_quoted(one, self._bot) for one in people]
@@ -53,7 +54,7 @@ class _Before:
 
 
 class DiscordThread(_Before):
-    """Reads the thread of a message, including the message the thread was started from."""
+    """Reads the thread of a message, including the message that the thread was started from."""
 
     async def page(self, since: float, cursor: str) -> tuple[Sequence[Quoted], str]:
         after = (
@@ -84,7 +85,7 @@ class DiscordReplies(_Before):
         found = [] if cursor else [message]
         replied = message.reference.resolved if message.reference is not None else None
         following = ""
-        # What the bot said there stands in the history.
+        # The bot's own words are in the history.
         if isinstance(replied, discord.Message) and replied.author.id != self._bot:
             found.append(replied)
             following = str(replied.id) if replied.type is discord.MessageType.reply else ""

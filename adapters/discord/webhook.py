@@ -22,16 +22,16 @@ _SIGNATURE: Final = re.compile(r"[0-9a-f]{128}")
 
 
 class DiscordEntrance:
-    """Where Discord's interactions come in; it posts each once."""
+    """Accepts Discord's interactions; Discord posts each one once."""
 
     def __init__(self, public_key: str, clock: Clock, read: Callable[[dict[str, Any]], None]) -> None:
         """
         Args:
-            public_key: of the application, 64 hexadecimal digits.
-            read: takes in an interaction as the gateway brings it, and answers it by a call of its own.
+            public_key: the application's, 64 hexadecimal digits.
+            read: handles an interaction like one from the gateway, and answers it by a separate call.
 
         Raises:
-            SettingsError: the library that checks signatures is missing.
+            SettingsError: the library for signatures is missing.
         """
         try:
             from cryptography.exceptions import InvalidSignature
@@ -67,9 +67,9 @@ class DiscordEntrance:
             log.error("discord: something else than an interaction was posted, and is left out")
             return WebAnswer()
         if interaction.get("type") == _PING:
-            # Asked when the address is entered in the developer portal, and now and then.
+            # Sent when the address is entered in the developer portal, and now and then.
             return WebAnswer(body=json.dumps({"type": _PING}).encode())
         self._read(interaction)
-        # 202 announces that the answer comes as a call, as it does for interactions of the gateway.
+        # 202 announces that the answer comes as a call, as for interactions of the gateway.
         # https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-callback
         return WebAnswer(202)

@@ -1,4 +1,4 @@
-"""The connections to a port of ours: so many at most, and each is to ask for something soon."""
+"""Limits on the connections to our ports: their number, and their time without a request."""
 
 from __future__ import annotations
 
@@ -15,35 +15,34 @@ log = logging.getLogger(__name__)
 MOST_CONNECTIONS: Final = 256
 """To one port at the same time. Platforms and proxies keep some dozens."""
 FIRST_SECONDS: Final = 10.0
-"""What sending the first request may take, until its headers are there."""
+"""The time for sending the first request, until its headers are complete."""
 IDLE_SECONDS: Final = 75.0
-"""What sending another one may take. Proxies close after 60 seconds or less."""
+"""The time for sending another one. Proxies close after 60 seconds or less."""
 MOST_HEADERS: Final = 64
 
 
 class Connections:
-    """Opens each connection to a port. Where there are too many, the one that has waited longest for a request is
-    closed, and where each has one under way, the newest."""
+    """Opens each connection to a port. If there are too many, the one that has waited longest for a request is closed,
+    and if each has one in progress, the newest."""
 
     def __init__(self, app: web.Application, logger: logging.Logger) -> None:
         """
         Args:
             app: not set up yet.
-            logger: told of requests that are no HTTP, with a traceback for each.
+            logger: gets requests that are not HTTP, with a traceback for each.
         """
         app.middlewares.append(self._follow)
         self.server: web.Server | None = None
-        """What answers; set before the first connection."""
+        """The server that answers; set before the first connection."""
         self._logger = logger
         self._waiting: dict[web.RequestHandler, None] = {}
-        """Those without a request under way, in the order in which they became so."""
+        """Those without a request in progress, in the order in which they became so."""
         self._asking = 0
         self._crowded = LogThrottle(log, SystemClock())
 
     def __call__(self) -> web.RequestHandler:
         assert self.server is not None
-        # What is compressed stays so: a signature is over the bytes as they were sent. And nobody reads on what is
-        # refused.
+        # Compressed bodies stay so: a signature covers the bytes as they were sent. And refused bodies are not read on.
         return _Connection(
             self,
             self.server,
@@ -71,7 +70,7 @@ class Connections:
 
     @web.middleware
     async def _follow(self, request: web.Request, handler: Any) -> web.StreamResponse:
-        """Keep the connection of a request for as long as it is answered."""
+        """Keep the connection of a request until it is answered."""
         connection = request.protocol
         assert isinstance(connection, _Connection)
         connection.asked = True

@@ -1,20 +1,20 @@
 """Keep short-lived read buffers from fragmenting the heap, and garbage collection from blocking the event loop.
 
 Large short-lived buffers: glibc maps a buffer of 128 KiB or more from the system and unmaps it again, until the first
-one was freed; then it raises that threshold and takes them from the heap, where the few bytes that are kept of each
-block the space for the next. Measured with fifty chats at 8 turns a second, when asyncio read into such buffers:
-unused gaps grew by 1 KiB a turn throughout, 5.5 of 37 MiB after 1,850 turns; with the threshold fixed at its initial
-value they stayed at 1.9 MiB. See `man mallopt`.
+one was freed; then it raises that threshold and takes them from the heap, where the few bytes kept of each block the
+space for the next. Measured with fifty chats at 8 turns a second, when asyncio read into such buffers: unused gaps grew
+by 1 KiB a turn throughout, 5.5 of 37 MiB after 1,850 turns; with the threshold fixed at its initial value they stayed
+at 1.9 MiB. See `man mallopt`.
 
-Socket reads: asyncio reads into a buffer of 256 KiB and shrinks it to what arrived, a few hundred bytes of a stream.
-Mapping and unmapping such a buffer takes 18 µs a read, a fifth of the processor time with 500 chats at once; a smaller
-one comes from the heap in next to no time. It has to be small, or it fragments the heap in the same way: in half an
-hour of fifty chats the heap grew by 1.6 MiB in ten minutes with buffers of 64 KiB, by 1.0 with 16, by 0.5 with 4, and
-by 0.4 with the system's.
+Socket reads: asyncio reads into a buffer of 256 KiB and shrinks it to the received size, a few hundred bytes of a
+stream. Mapping and unmapping such a buffer takes 18 µs a read, a fifth of the processor time with 500 chats at once; a
+smaller one comes from the heap in almost no time. It must be small, or it fragments the heap in the same way: in half
+an hour of fifty chats the heap grew by 1.6 MiB in ten minutes with buffers of 64 KiB, by 1.0 with 16, by 0.5 with 4,
+and by 0.4 with the system's.
 
-uvloop, which reads into one buffer of its own, was tried: with 20 chats on Telegram 0.050 instead of 0.054 s of
+We tried uvloop, which reads into one buffer of its own: with 20 chats on Telegram it took 0.050 instead of 0.054 s of
 processor time a reply (0.063 with asyncio's own buffers), with 100 and 500 the same as here, 2 and 3 MB more memory at
-20 and 100 chats and 5 less at 500, the same delays; and 14 MB on the disk.
+20 and 100 chats and 5 less at 500, the same delays, and 14 MB of disk.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ _M_MMAP_THRESHOLD = -3
 def keep_compact() -> bool:
     """Fix glibc's mmap threshold for this process; return True if that was done.
 
-    Does nothing where the operator has set it (MALLOC_MMAP_THRESHOLD_, GLIBC_TUNABLES), or where the C library has no
-    such threshold: musl and macOS always map large buffers.
+    Does nothing if the operator has set it (MALLOC_MMAP_THRESHOLD_, GLIBC_TUNABLES), or if the C library has no such
+    threshold: musl and macOS always map large buffers.
     """
     if "MALLOC_MMAP_THRESHOLD_" in os.environ or "mmap_threshold" in os.environ.get("GLIBC_TUNABLES", ""):
         return False
     try:
         mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, TypeError, AttributeError):  # TypeError: Windows knows no library without a name
+    except (OSError, TypeError, AttributeError):  # TypeError: Windows needs a library's name
         return False
     return bool(mallopt(_M_MMAP_THRESHOLD, LARGE))
 
 
 def read_in_pieces() -> bool:
-    """Limit asyncio's socket reads, with and without TLS, to `READ` bytes; return False where it has no limit."""
+    """Limit asyncio's socket reads, with and without TLS, to `READ` bytes; return False if its reads have no limit."""
     readers: list[Any] = [getattr(selector_events, "_SelectorTransport", None), getattr(sslproto, "SSLProtocol", None)]
     if not all(isinstance(getattr(reader, "max_size", None), int) for reader in readers):
         return False

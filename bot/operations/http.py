@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 _LOCAL: Final = (".localhost", ".local", ".internal", ".home.arpa", ".lan")
-"""Endings of names that no public name has, as containers, clusters and home networks use them."""
+"""Endings of names that no public name has, used by containers, clusters and home networks."""
 State = Callable[[], Awaitable[Mapping[str, Json]]]
 
 
 class HttpServer(Port):
     """Answers a supervisor's requests for health, readiness and metrics.
 
-    `/health` the process lives and its event loop turns: who gets no answer may restart it. `/ready` it takes messages
-    in and can store them: else 503, which heals without a restart. `/state` how it is, for a person. `/metrics` what
-    was counted, for Prometheus. The last two are answered only to who asks for a host that is ours: else a page that
-    the operator's browser shows could read them, by a name of its own that leads here.
+    `/health`: the process lives and its event loop runs; if it does not answer, restart it. `/ready`: it receives
+    messages and can store them; else 503, which passes without a restart. `/state`: its state, for a person.
+    `/metrics`: its counts, for Prometheus. The last two answer only requests for a host that is ours: otherwise a page
+    in the operator's browser could read them, through a name of its own that leads here.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class HttpServer(Port):
     ) -> None:
         """
         Args:
-            names: of this host, by which others ask.
+            names: this host's names in requests.
         """
         self._names = frozenset(name.lower() for name in (*names, host))
         self._host = host
@@ -56,7 +56,7 @@ class HttpServer(Port):
         return self
 
     async def _health(self, request: web.Request) -> web.StreamResponse:
-        # A store in trouble is no reason to restart: it recovers by itself, and memory holds what is to be shown.
+        # A failing store is no reason to restart: it recovers by itself, and memory contains what is still to be shown.
         return self._answer({"ok": True, "store": (await self._state())["store"]})
 
     async def _ready(self, request: web.Request) -> web.StreamResponse:
@@ -79,7 +79,7 @@ class HttpServer(Port):
         return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
     def _refuse(self, request: web.Request) -> web.Response | None:
-        """Return the refusal of a request for another host's name; None where it is ours."""
+        """Return the refusal of a request for another host's name; None if it is ours."""
         from aiohttp import web
 
         if is_own(request.headers.get("Host", ""), self._names):
@@ -94,8 +94,8 @@ class HttpServer(Port):
 
 
 def is_own(host: str, names: Collection[str] = ()) -> bool:
-    """Return True if the host that a request names is one of `names`, an address, or a name of the local network, which
-    nobody can buy. Browsers always name one."""
+    """Return True if the host in a request is one of `names`, an address, or a name of the local network, which nobody
+    can buy. Browsers always send one."""
     name = host.strip().lower()
     if name.startswith("["):
         name = name[1:].partition("]")[0]

@@ -1,4 +1,4 @@
-"""A port of ours."""
+"""A listening port."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("aiohttp.server")
 _OWN_LOG: Final = logging.getLogger(__name__)
 _BACKLOG: Final = 128
-"""Connections that the system keeps for us until they are accepted."""
+"""Connections that the system queues until they are accepted."""
 _MOST_DESCRIPTORS: Final = 65_536
 
 
 class Port:
-    """Base class of what listens on a port until it is left."""
+    """Base class of a listener on a port."""
 
     _listening: asyncio.Server
     _runner: web.AppRunner
@@ -39,13 +39,13 @@ class Port:
     async def listen(
         self, app: web.Application, host: str, port: int, setting: str, logger: logging.Logger = _LOG
     ) -> None:
-        """Serve an application at an address until this is left.
+        """Serve an application at an address until the block ends.
 
         Args:
-            logger: told of requests that are no HTTP, with a traceback for each.
+            logger: gets requests that are not HTTP, with a traceback for each.
 
         Raises:
-            SettingsError: nobody can listen there; `setting` is the one that names the port.
+            SettingsError: the address cannot be used; `setting` names the port.
         """
         from aiohttp import web
 
@@ -57,8 +57,8 @@ class Port:
         connections.server = runner.server
         loop = asyncio.get_running_loop()
         try:
-            # One is accepted a turn of the loop: asyncio goes on accepting as often as its backlog where no descriptor
-            # is left, and begins anew after each of these failures, so that they double every second.
+            # One is accepted in a turn of the loop: without free descriptors asyncio keeps accepting as often as its
+            # backlog, and starts again after each of these failures, so they double every second.
             self._listening = await loop.create_server(connections, host, port, backlog=1)
         except OSError as error:
             await runner.cleanup()
@@ -71,7 +71,7 @@ class Port:
 
 
 class _Faults:
-    """Logs what goes wrong in the event loop as it does by itself, but once that no connection can be accepted."""
+    """Logs the event loop's errors as usual, but only once that no connection can be accepted."""
 
     def __init__(self) -> None:
         self._full = LogThrottle(_OWN_LOG, SystemClock(), logging.ERROR)
@@ -84,7 +84,7 @@ class _Faults:
 
 
 def raise_descriptor_limit() -> None:
-    """Let this process open as many files and connections as its system allows it."""
+    """Raise this process's limit of open files and connections to the system's maximum."""
     try:
         import resource
     except ImportError:  # not Unix
@@ -96,11 +96,11 @@ def raise_descriptor_limit() -> None:
 
 
 def _no_address(error: OSError, host: str, port: int, setting: str) -> SettingsError:
-    """Say why nobody can listen at an address."""
-    # From 3.13 on asyncio passes over addresses that are not this machine's, and then has none left: no number.
+    """Return why an address cannot be used."""
+    # From 3.13 on asyncio skips addresses that are not this machine's, and then has none left: no error number.
     if isinstance(error, socket.gaierror) or error.errno in (errno.EADDRNOTAVAIL, None):
         where = setting.replace("_PORT", "_HOST")
         return SettingsError(
-            f"{where} {host!r} is no address of this machine; write 127.0.0.1, or 0.0.0.0 for all that it has"
+            f"{where} {host!r} is not an address of this machine; write 127.0.0.1, or 0.0.0.0 for all of its addresses"
         )
     return SettingsError(f"{setting} {port} at {host} cannot be used ({error.strerror}); choose another or unset it")

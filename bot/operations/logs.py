@@ -1,9 +1,8 @@
 """Log records as lines for people or as JSON objects for machines, without secrets.
 
-Every line written while a turn is worked on names its chat, its turn and the turn's reference. Messages of people and
-models are not logged; what tools are given and give is, at DEBUG. Everything goes through the outlet, traces of
-exceptions too. Of libraries only warnings are logged, and of these only the words their authors wrote: the
-arguments may hold what a person wrote.
+Every line about a turn names its chat, its turn and the turn's reference. Messages of people and models are not logged;
+arguments and results of tools are, at DEBUG. Everything passes through the outlet, including traces of exceptions. Of
+libraries only warnings are logged, and only the words of their authors: the arguments may contain what a person wrote.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MOST_CHARS = 8_000
 MOST_TRACE_CHARS = 30_000
 _OURS = ("bot", "adapters", "tools")
 _ABOVE = "".join(f"{part}." for part in __name__.split(".")[:-3])
-"""What stands before these names: nothing in a clone, `parley_chat.` in the wheel."""
+"""The prefix of these names: nothing in a clone, `parley_chat.` in the wheel."""
 _INSTALLED = {"site-packages", "dist-packages"}
 _HOME = Path(__file__).parent.parent.parent
 _PLACE: ContextVar[tuple[str, int]] = ContextVar("place of a log line", default=("", 0))
@@ -61,7 +60,7 @@ class _Formatter(logging.Formatter):
         self.outlet = outlet
 
     def said(self, record: logging.LogRecord) -> str:
-        """The message in one line; a library's names the error that it would show a trace of."""
+        """The message in one line; for a library, with the name of the error whose trace it would show."""
         text = _message(record)
         if _foreign(record):
             error = record.exc_info[1] if record.exc_info else None
@@ -69,13 +68,13 @@ class _Formatter(logging.Formatter):
         return self.outlet.line(text[: 2 * MOST_CHARS])[:MOST_CHARS]
 
     def trace(self, record: logging.LogRecord) -> str:
-        """The traceback of what is reported, if there is one of ours: a library's ends with whatever it was given.
-        Addresses in it end with their host."""
+        """The traceback of a reported error, if it is ours: a library's ends with its arguments. Addresses in it end
+        with their host."""
         if not record.exc_info or _foreign(record):
             return ""
         text, most, words = self.formatException(record.exc_info), MOST_TRACE_CHARS, self.outlet.words
         if len(text) > 2 * most:
-            # The error itself stands at the end. Cut after masking: half a secret is not found.
+            # The error itself is at the end. Cut after masking: half a secret is not recognised.
             text = f"{words(text[: 2 * most])[:most]}\n…\n{words(text[-2 * most :])[-most:]}"
         else:
             text = words(text)
@@ -89,7 +88,7 @@ class _ForPeople(_Formatter):
         place = " ".join(part for part in (self.outlet.line(chat), named) if part)
         at = time.strftime("%H:%M:%S", time.localtime(record.created))
         line = f"{at} {record.levelname:<7} {record.name}: {f'[{place}] ' if place else ''}{self.said(record)}"
-        # One event is one line, and what follows it cannot be taken for another.
+        # One event is one line, and its text cannot pass for another line.
         return "\n    | ".join([line, *self.trace(record).splitlines()])
 
 
@@ -119,7 +118,7 @@ class _Handler(logging.StreamHandler[TextIO]):
 
 
 def _foreign(record: logging.LogRecord) -> bool:
-    """Whether a library wrote it. The name does not tell: some are handed a logger of ours."""
+    """Return True if a library wrote it. The name does not tell: some libraries use a logger of ours."""
     place = PurePath(record.pathname)
     return bool(_INSTALLED.intersection(place.parts)) and not any(place.is_relative_to(_HOME / one) for one in _OURS)
 
@@ -148,7 +147,7 @@ def _shown(argument: object) -> object:
 
 
 def _template(record: logging.LogRecord) -> str:
-    """What the author of a library wrote, with numbers and kinds of errors filled in and nothing else."""
+    """Return the words of a library's author, with only numbers and kinds of errors filled in."""
     written = _literal(record)
     if written != record.msg:
         return f"{written}… ({PurePath(record.pathname).name}:{record.lineno})"
@@ -164,7 +163,7 @@ def _template(record: logging.LogRecord) -> str:
 
 
 def _literal(record: logging.LogRecord) -> str:
-    """The beginning of the message that stands as a constant in the function that logs it."""
+    """Return the beginning of the message that is a constant in the function that logs it."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and (frame.f_code.co_filename, frame.f_lineno) != (record.pathname, record.lineno):
         frame = frame.f_back

@@ -1,8 +1,7 @@
 """Mask secrets in everything an operator reads: logs, standard output and error, HTTP answers, reports.
 
-Secrets are masked and control characters made visible, so that a line shows no key, forges no other line and gives a
-terminal no orders. `take_over` puts it around the standard streams and the hooks of the interpreter, so that nobody
-has to remember it.
+Secrets are masked and control characters made visible, so that a line shows no key, forges no other line and controls
+no terminal. `take_over` wraps the standard streams and the interpreter's hooks, so that nobody has to remember it.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Outlet:
         self.mask(secrets)
 
     def mask(self, secrets: Iterable[str]) -> None:
-        """Mask these secrets from now on, also where they are percent-encoded in URLs."""
+        """Mask these secrets from now on, also percent-encoded in URLs."""
         more = self._secrets.union(*((secret, quote(secret, safe="")) for secret in secrets))
         if more != self._secrets:
             self._secrets, self._redactor = more, Redactor(more)
@@ -47,15 +46,15 @@ class Outlet:
         return inert(self._redactor.mask(text))
 
     def words(self, text: str) -> str:
-        """Do as `data` for the program's own messages, and also remove accounts and keys from URLs."""
+        """Do the same as `data` for the program's own messages, and also remove accounts and keys from URLs."""
         return inert(_QUERY.sub(_without_key, _ACCOUNT.sub(_without_account, self._redactor.mask(text))))
 
     def line(self, text: str) -> str:
-        """Do as `words`, and join the lines into one."""
+        """Do the same as `words`, and join the lines into one."""
         return " ".join(self.words(text).splitlines())
 
     def value(self, value: Json) -> Json:
-        """Do as `line` for every string in a JSON value."""
+        """Do the same as `line` for every string in a JSON value."""
         match value:
             case str():
                 return self.line(value)
@@ -81,7 +80,7 @@ class Outlet:
 
 
 def raw(stream: TextIO) -> TextIO:
-    """Return the stream behind a masked one, for text that is masked already."""
+    """Return the stream behind a masked one, for text that is already masked."""
     return stream.raw if isinstance(stream, MaskedStream) else stream
 
 

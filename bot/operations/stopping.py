@@ -1,6 +1,6 @@
 """Stop the process on a signal: in order where possible, and within ten seconds whatever hangs.
 
-What is left undone then is what `kill -9` would leave undone: the next start goes on with it.
+Work that is not done by then is in the same state as after `kill -9`: the next start continues it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bot.contract import origin_of
 log = logging.getLogger(__name__)
 
 TURN_SECONDS = 8.0
-"""Seconds that running turns have before they are ended with a note in the chat."""
+"""Seconds for running turns before they are ended with a note in the chat."""
 STOP_SECONDS = 9.7
 """Seconds after which the process exits with code 0 in any case: many supervisors kill it after ten."""
 _SURFACES_UNTIL = 9.0
@@ -38,14 +38,14 @@ class StopRequest:
         """Handle the signals from now on; the process then ends in time even if its event loop is blocked."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            # The loop's own handler wakes it; ours is called between two steps of whatever holds it up.
+            # The loop's own handler wakes it; ours is called between two steps of whatever blocks it.
             loop.add_signal_handler(number, self._ask)
             signal.signal(number, self._heard)
         signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
 
     @contextmanager
     def while_starting(self) -> Iterator[None]:
-        """Leave this block on a signal that comes before `started`: no work is under way yet."""
+        """Leave this block on a signal that comes before `started`: no work is in progress yet."""
         task = self._starting = asyncio.current_task()
         assert task is not None
         try:
@@ -88,7 +88,7 @@ async def end_in_order(
 
     Args:
         turns: ends the running turns, after so many seconds.
-        quiet: takes nothing in any more.
+        quiet: stops receiving.
         tools: closes the tools.
         leave: set when nothing is shown any more.
         platforms: ends after `leave` was set.
@@ -104,14 +104,14 @@ async def end_in_order(
     ending = asyncio.create_task(turns(TURN_SECONDS), name="running turns")
     silencing = asyncio.create_task(quiet(), name="receivers")
     await until(TURN_SECONDS, ending)
-    # Beside the last words of turns: programs need some time to end.
+    # In parallel with the last words of turns: programs need some time to end.
     closing = asyncio.create_task(tools(), name="tools")
     await until(_SURFACES_UNTIL, ending, silencing)
     leave.set()
     await until(_PLATFORMS_UNTIL, platforms, closing)
     for part in (ending, silencing, closing, platforms):
         if not part.done():
-            log.warning("%s: not ended in time, and left behind", part.get_name())
+            log.warning("%s: did not end in time, and is left behind", part.get_name())
             part.cancel()
         elif part is not platforms and not part.cancelled() and (error := part.exception()) is not None:
             log.error("%s: %s", part.get_name(), origin_of(error))

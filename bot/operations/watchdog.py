@@ -1,7 +1,7 @@
 """Detect and report blocked event loops: one blocking call delays every chat at once.
 
-A task notes how late it wakes. A thread looks meanwhile at what the loop is doing, so that a long block is reported
-with the code that caused it.
+A task notes how late it wakes. Meanwhile a thread looks at the loop's work, so that a long block is reported with the
+code that caused it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tools.programs.cancelling import end_tasks
 log = logging.getLogger(__name__)
 
 TOO_LONG = 0.1
-"""Seconds of computing in one piece that are worth a line in the log."""
+"""Seconds of continuous computing that are worth a log line."""
 _STALLED = 1.0
-"""Seconds without a sign of life that are, even when the process was not computing: the machine is overloaded."""
+"""Seconds without a sign of life that are, even if the process was not computing: the machine is overloaded."""
 _BEAT = 0.05
 _COMPLAINT = 60.0
 _FRAMES = 6
@@ -40,9 +40,9 @@ class LoopWatch:
         self.longest = 0.0
         """The longest time the loop was late, in seconds: includes waiting for a processor."""
         self.longest_computing = 0.0
-        """The most processor time the loop's thread used in one such time: what our own code is to blame for."""
+        """The most processor time of the loop's thread in one such time: the part that our own code caused."""
         self.where = ""
-        """What ran during the longest block that was seen, innermost call first."""
+        """The work during the longest observed block, innermost call first."""
         self._beat_at = 0.0
         self._seen = ""
         self._complained_at = float("-inf")

@@ -1,4 +1,4 @@
-"""The public address: the one listener that others than the operator reach, for what platforms post."""
+"""The public address: the only listener that others than the operator can reach, for platforms' requests."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _WIRE: Final = logging.getLogger(f"{__name__}.wire")
 _WIRE.setLevel(logging.CRITICAL)
-"""Whoever finds the address can send what is no HTTP, as often as they like."""
+"""Anybody who finds the address can send data that is not HTTP, as often as they like."""
 
 MOST_BYTES: Final = 2 * 1024 * 1024
-"""Of a body. The largest that a platform sends is the change of a long message in Slack, which holds its text four
-times, about 1 MB."""
+"""Bytes of a body. The largest that a platform sends is the change of a long message in Slack, which contains its text
+four times, about 1 MB."""
 MOST_READING: Final = 32
-"""Bodies of one platform that are read at the same time before anybody knows whose they are."""
+"""Bodies of one platform that are read at the same time before they are verified."""
 READ_SECONDS: Final = 5.0
-"""What reading a body may take."""
+"""The time for reading a body."""
 
 
 class WebServer(Port):
-    """Hands on what platforms post to an address that ends in their name, once it is proven to be theirs.
+    """Passes on platforms' posts to an address that ends in their name, once they are verified.
 
-    What is not is refused (401) unread or unparsed; a body is never read further than `MOST_BYTES` (413). Where a
-    platform takes nothing in at the moment it is told so (503), upon which it sends again. `/health` says
-    that somebody listens here, and nothing else. A proxy may put anything before these names, or take it away.
+    Unverified requests are refused (401) unread or unparsed; a body is never read beyond `MOST_BYTES` (413). If a
+    platform accepts nothing at the moment, the answer is 503, and it sends again. `/health` says that somebody listens
+    here, and nothing else. A proxy can add anything before these names, or remove it.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class WebServer(Port):
     ) -> None:
         """
         Args:
-            entrance: platform → where its requests come in; None: it takes none in now.
+            entrance: platform → where its requests arrive; None: it accepts none now.
         """
         self._host = host
         self._port = port
@@ -60,7 +60,7 @@ class WebServer(Port):
         self._clock = clock
         self._refused = LogThrottle(log, clock)
         self._unproven: dict[str, deque[asyncio.Timeout]] = {one: deque() for one in self._platforms}
-        """Platform → the limits of its bodies that are being read and may be anybody's, the oldest first."""
+        """Platform → the timers of its unverified bodies in progress, the oldest first."""
 
     async def __aenter__(self) -> WebServer:
         from aiohttp import web
@@ -102,7 +102,7 @@ class WebServer(Port):
         try:
             answer = await self._answer(platform, request)
         except Exception as error:  # noqa: BLE001 - whatever it is, the platform sends again
-            log.error("web: what %s posted could not be taken in: %s", platform, origin_of(error))
+            log.error("web: a post of %s could not be stored: %s", platform, origin_of(error))
             answer = web.Response(status=500)
         self._metrics.posts.add(platform, str(answer.status))
         return answer
@@ -137,9 +137,9 @@ class WebServer(Port):
 
     @contextmanager
     def _place(self, platform: str, limit: asyncio.Timeout) -> Iterator[None]:
-        """Count a body among those that may be anybody's: where there are too many, the oldest is given up.
+        """Count a body among the unverified ones: if there are too many, the oldest is given up.
 
-        A platform's own body is there at once, so that it is read before so many strangers' have come after it.
+        A platform's own body arrives at once, so it is read before so many strangers' have come after it.
         """
         reading = self._unproven[platform]
         if len(reading) >= MOST_READING:
@@ -161,7 +161,7 @@ class WebServer(Port):
 
 
 async def _read(request: web.Request) -> bytes | None:
-    """Read the body; None as soon as it has more than `MOST_BYTES`."""
+    """Read the body; return None as soon as it has more than `MOST_BYTES`."""
     body = bytearray()
     async for piece in request.content.iter_any():
         body += piece

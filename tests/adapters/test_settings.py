@@ -45,7 +45,7 @@ def test_a_token_of_discord_has_three_parts(token: str) -> None:
         ("", "xapp-1", ["SLACK_BOT_TOKEN is not set, and Slack needs both"]),
         ("xoxp-1", "xapp-1", ["SLACK_BOT_TOKEN should be the app's bot token and begin with xoxb-"]),
         ("xoxp-1", "1", ["SLACK_BOT_TOKEN should be", "SLACK_APP_TOKEN should be"]),
-        ("xapp-1", "xoxb-1", ["hold each other's token: swap them"]),
+        ("xapp-1", "xoxb-1", ["contain each other's token: swap them"]),
         ("xapp-1", "xapp-2", ["SLACK_BOT_TOKEN should be"]),
     ],
 )

@@ -75,7 +75,7 @@ def test_hosts_are_kept_as_they_are_sent(monkeypatch: pytest.MonkeyPatch) -> Non
 
     for wrong in ("https://example.org", "example.org/a", "example.org:443", "*.", "a*b.example", "exa mple.org"):
         monkeypatch.setenv("TRUSTED_HOSTS", wrong)
-        with pytest.raises(SettingsError, match=r"TRUSTED_HOSTS: .* is no host"):
+        with pytest.raises(SettingsError, match=r"TRUSTED_HOSTS: .* is not a host"):
             read(CoreSettings)
 
 
@@ -147,7 +147,7 @@ def test_a_name_that_is_nearly_a_settings_is_refused_in_the_file_and_others_are_
     found = strays(file, known)
 
     assert found.misspelt == () and "hunter2" not in found.foreign
-    assert found.foreign.startswith(f"passed over in {file}: POSTGRES_PASSWORD, COMPOSE_PROJECT_NAME (")
+    assert found.foreign.startswith(f"ignored in {file}: POSTGRES_PASSWORD, COMPOSE_PROJECT_NAME (")
     file.write_text("MODEL=openai:x\nTELEGRAM_BOT_TOKN=1\n")
     with pytest.raises(SettingsError, match=r"^TELEGRAM_BOT_TOKN in .* did you mean TELEGRAM_BOT_TOKEN\?$"):
         strays(file, known)
@@ -161,7 +161,7 @@ def test_a_name_in_the_environment_that_is_nearly_a_settings_is_told_and_no_othe
         monkeypatch.setenv(name, "1")
 
     assert configuration.configure().strays.sentences == (
-        "TELEGRAM_BOT_TOKN in the environment is no setting of this program; did you mean TELEGRAM_BOT_TOKEN?",
+        "TELEGRAM_BOT_TOKN in the environment is not a setting of this program; did you mean TELEGRAM_BOT_TOKEN?",
     )
 
 
@@ -223,9 +223,9 @@ def test_a_name_by_which_other_programs_call_a_setting_is_refused_in_the_file_an
     monkeypatch.setenv(other, "somewhere-else")
     told = strays(None, known)
 
-    assert refused.value.args == (f"{other} in {file} is no setting of this program, which calls it {ours}",)
+    assert refused.value.args == (f"{other} in {file} is not a setting of this program, which calls it {ours}",)
     named = ours.removesuffix(" in the environment")  # said already
-    assert told.sentences == (f"{other} in the environment is no setting of this program, which calls it {named}",)
+    assert told.sentences == (f"{other} in the environment is not a setting of this program, which calls it {named}",)
 
 
 def test_nothing_is_said_of_another_programs_name_where_ours_is_set_or_has_that_value(
@@ -241,7 +241,7 @@ def test_nothing_is_said_of_another_programs_name_where_ours_is_set_or_has_that_
     monkeypatch.setenv("HOST", "zeus")
 
     assert strays(file, known).sentences == (
-        f"passed over in {file}: OPENAI_MODEL (no settings of this program; .env.example lists all)",
+        f"ignored in {file}: OPENAI_MODEL (not settings of this program; .env.example lists all)",
     )
 
 
@@ -265,7 +265,7 @@ def test_a_proxy_or_a_certificate_in_the_file_is_refused_unless_the_environment_
     with pytest.raises(SettingsError, match=r"^https_proxy in .* has no effect: .* from the environment alone$"):
         strays(file, known)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.test:1")
-    assert strays(file, known).foreign.startswith(f"passed over in {file}: https_proxy")
+    assert strays(file, known).foreign.startswith(f"ignored in {file}: https_proxy")
 
 
 def test_another_file_can_be_named_or_none_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -409,7 +409,7 @@ async def test_doctor_says_where_the_app_is_installed(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"slack_client_secret": ""}, "SLACK_CLIENT_SECRET is not set, and others can install the app only with it"),
+        ({"slack_client_secret": ""}, "SLACK_CLIENT_SECRET is not set; others need it to install the app"),
         ({"slack_signing_secret": ""}, "SLACK_SIGNING_SECRET is not set"),
         ({"slack_app_token": "xapp-1"}, "SLACK_APP_TOKEN should be unset"),
         ({"slack_install_url": "https://bot.example.org/slack"}, "SLACK_INSTALL_URL should end in /slack/install"),

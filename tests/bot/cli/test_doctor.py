@@ -612,7 +612,7 @@ FAULTS = {
     ),
     "slip in the environment": (
         {"OPENAI_APIKEY": "sk-wrong-key-0123456"},
-        ("settings", "OPENAI_APIKEY in the environment is no setting of this program; did you mean OPENAI_API_KEY?"),
+        ("settings", "OPENAI_APIKEY in the environment is not a setting of this program; did you mean OPENAI_API_KEY?"),
     ),
 }  # fmt: skip
 

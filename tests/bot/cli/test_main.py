@@ -433,7 +433,7 @@ def test_the_playground_takes_the_place_of_the_process(
 def test_names_that_are_nearly_settings_are_told_of(parley: Parley) -> None:
     told = parley("tools", "calculator", '{"expression": "1+1"}', OPENAI_APIKEY="x")
 
-    assert told.code == 0 and "OPENAI_APIKEY in the environment is no setting" in told.err
+    assert told.code == 0 and "OPENAI_APIKEY in the environment is not a setting" in told.err
 
 
 def test_the_commands_that_the_list_of_tools_shows_run_in_a_shell(parley: Parley) -> None:

@@ -41,7 +41,7 @@ def wrong(says: str, **settings: str) -> Wrong:
 
 
 REFUSED = {
-    "typo in .env": Wrong("TELEGRAM_BOT_TOKE in .env is no setting of this program; did you mean TELEGRAM_BOT_TOKEN?",
+    "typo in .env": Wrong("TELEGRAM_BOT_TOKE in .env is not a setting of this program; did you mean TELEGRAM_BOT_TOKEN",
                           file=FILE.replace("TOKEN", "TOKE")),
     "word left out in .env": Wrong("did you mean SLACK_APP_TOKEN or SLACK_BOT_TOKEN?", file=FILE + "SLACK_TOKEN=x\n"),
     "letters swapped in .env": Wrong("OPENIA_API_KEY in .env", file=FILE + f"OPENIA_API_KEY={KEY}\n"),
@@ -132,9 +132,9 @@ REFUSED = {
     "voice from a folder that is not there": wrong("TRANSCRIBE_MODEL is 'local:/none', but there is no folder /none",
                                                    TRANSCRIBE_MODEL="local:/none"),
     "page's host without port": wrong("FETCH_ALLOW: 'wiki.corp' must be written host:port", FETCH_ALLOW="wiki.corp"),
-    "port at no host": wrong("HTTP_HOST 'no.such.invalid' is no address of this machine", HTTP_HOST="no.such.invalid",
+    "port at no host": wrong("HTTP_HOST 'no.such.invalid' is not an address of this machine", HTTP_HOST="no.such.invalid",
                              HTTP_PORT="0"),
-    "port at another's address": wrong("HTTP_HOST '192.0.2.1' is no address of this machine", HTTP_HOST="192.0.2.1",
+    "port at another's address": wrong("HTTP_HOST '192.0.2.1' is not an address of this machine", HTTP_HOST="192.0.2.1",
                                        HTTP_PORT="0"),
     "chat's model of no provider": wrong("CHANNELS_FILE (opnai.yaml line 2, telegram:*) is 'opnai:x'",
                                          CHANNELS_FILE="opnai.yaml"),
@@ -148,15 +148,15 @@ REFUSED = {
     "price not written so": wrong("PRICES: 'gpt=1' must be written", PRICES="gpt=1"),
     "person without platform": wrong("ALLOWED_USERS: '12345' lacks its platform", ALLOWED_USERS="12345"),
     "person by name": wrong("ADMINS: '@ada' is not a person's id", ADMINS="@ada"),
-    "host that is none": wrong("TRUSTED_HOSTS: 'https://example.org' is no host", TRUSTED_HOSTS="https://example.org"),
+    "host that is none": wrong("TRUSTED_HOSTS: 'https://example.org' is not a host", TRUSTED_HOSTS="https://example.org"),
     "tool left to nobody": wrong("TOOLS_FOR: 'run_python' must be written tool=who,who", TOOLS_FOR="run_python"),
     "tool left to a name": wrong("TOOLS_FOR: '@ada' is no", TOOLS_FOR="run_python=@ada"),
-    "tool left twice": wrong("TOOLS_FOR: 'a' stands in it twice", TOOLS_FOR="a=telegram:1;a=telegram:2"),
+    "tool left twice": wrong("TOOLS_FOR: 'a' occurs twice", TOOLS_FOR="a=telegram:1;a=telegram:2"),
     "channels' file that is not there": wrong("CHANNELS_FILE: there is no file gone.yaml", CHANNELS_FILE="gone.yaml"),
     "channels' file that is no YAML": Wrong("CHANNELS_FILE: .env line ", file=FILE + "CHANNELS_FILE=.env\n"),
     "token that is none": wrong("TELEGRAM_BOT_TOKEN should look like 123456:ABC-DEF", TELEGRAM_BOT_TOKEN="not-a-token"),
     "half of Slack": Wrong("SLACK_APP_TOKEN is not set", file="MODEL=ollama:a\nSLACK_BOT_TOKEN=xoxb-1\n"),
-    "Slack's tokens swapped": Wrong("hold each other's token: swap them",
+    "Slack's tokens swapped": Wrong("contain each other's token: swap them",
                                     file="MODEL=ollama:a\nSLACK_BOT_TOKEN=xapp-1\nSLACK_APP_TOKEN=xoxb-1\n"),
     "Slack's key for signing": Wrong("SLACK_BOT_TOKEN should be the app's bot token",
                                      file=f"MODEL=ollama:a\nSLACK_BOT_TOKEN={'a' * 32}\nSLACK_APP_TOKEN=xapp-1\n"),
@@ -233,9 +233,9 @@ def test_a_database_in_a_folder_that_is_closed_to_this_user_is_one_sentence(
 
 
 NOT_WORKING = {
-    "slip in the environment": ({"OPENAI_APIKEY": KEY}, "OPENAI_APIKEY in the environment is no setting"),
+    "slip in the environment": ({"OPENAI_APIKEY": KEY}, "OPENAI_APIKEY in the environment is not a setting"),
     "another program's name in the environment": ({"TZ": "Europe/Berlin"}, "which calls it TIME_ZONE"),
-    "other programs' names in .env": ({}, "passed over in .env: POSTGRES_PASSWORD, COMPOSE_FILE (no settings"),
+    "other programs' names in .env": ({}, "ignored in .env: POSTGRES_PASSWORD, COMPOSE_FILE (no settings"),
     "price missing": ({"MONEY_PER_DAY": "5"}, "the price of openai:scripted is unknown, so no limit"),
     "half of Slack beside it": ({"SLACK_BOT_TOKEN": "xoxb-1-2-abcd"}, "slack is off: SLACK_APP_TOKEN is not set"),
     "token refused, the last platform": ({}, "TELEGRAM_BOT_TOKEN is refused by Telegram: copy it again from BotFather"),

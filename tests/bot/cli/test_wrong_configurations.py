@@ -132,7 +132,7 @@ REFUSED = {
     "voice from a folder that is not there": wrong("TRANSCRIBE_MODEL is 'local:/none', but there is no folder /none",
                                                    TRANSCRIBE_MODEL="local:/none"),
     "page's host without port": wrong("FETCH_ALLOW: 'wiki.corp' must be written host:port", FETCH_ALLOW="wiki.corp"),
-    "port at no host": wrong("HTTP_HOST 'no.such.invalid' is not an address of this machine", HTTP_HOST="no.such.invalid",
+    "port at no host": wrong("HTTP_HOST 'no.such.invalid' is not an address", HTTP_HOST="no.such.invalid",
                              HTTP_PORT="0"),
     "port at another's address": wrong("HTTP_HOST '192.0.2.1' is not an address of this machine", HTTP_HOST="192.0.2.1",
                                        HTTP_PORT="0"),
@@ -235,7 +235,7 @@ def test_a_database_in_a_folder_that_is_closed_to_this_user_is_one_sentence(
 NOT_WORKING = {
     "slip in the environment": ({"OPENAI_APIKEY": KEY}, "OPENAI_APIKEY in the environment is not a setting"),
     "another program's name in the environment": ({"TZ": "Europe/Berlin"}, "which calls it TIME_ZONE"),
-    "other programs' names in .env": ({}, "ignored in .env: POSTGRES_PASSWORD, COMPOSE_FILE (no settings"),
+    "other programs' names in .env": ({}, "ignored in .env: POSTGRES_PASSWORD, COMPOSE_FILE (not settings"),
     "price missing": ({"MONEY_PER_DAY": "5"}, "the price of openai:scripted is unknown, so no limit"),
     "half of Slack beside it": ({"SLACK_BOT_TOKEN": "xoxb-1-2-abcd"}, "slack is off: SLACK_APP_TOKEN is not set"),
     "token refused, the last platform": ({}, "TELEGRAM_BOT_TOKEN is refused by Telegram: copy it again from BotFather"),

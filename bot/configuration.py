@@ -10,9 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import Field, SecretStr, create_model
+
 from bot.contract import LIMITS, Limits, SettingsError, identity
 from bot.environment import Strays, env_file, strays
-from bot.settings import CoreSettings, read, secrets_of, variables
+from bot.settings import CoreSettings, ModelSettings, Settings, read, secrets_of, variables
+from tools.contract.forms import Key
 from tools.contract.network import find_certificate_fault
 
 if TYPE_CHECKING:
@@ -39,6 +42,8 @@ class Configuration:
     limits: Limits = LIMITS
     plugins: tuple[Plugin, ...] = ()
     """Tools of other authors."""
+    provider_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The keys of the model servers in the operator's file."""
 
     @property
     def configured(self) -> list[str]:
@@ -74,7 +79,8 @@ def configure() -> Configuration:
     """
     file = env_file()
     plugins, wrong = _plugins(file)
-    kinds = [*settings_classes(), *(plugin.settings for plugin in plugins if plugin.settings is not None)]
+    keys = _provider_keys(file, wrong)
+    kinds = [*settings_classes(), keys, *(plugin.settings for plugin in plugins if plugin.settings is not None)]
     platforms = importlib.import_module("adapters").PLATFORMS
     identity.use({name: one.ids for name, one in platforms.items()})
     wrong += [fault] if (fault := find_certificate_fault()) else []
@@ -103,7 +109,25 @@ def configure() -> Configuration:
         secrets=secrets_of(kinds, file),
         strays=found,
         plugins=plugins,
+        provider_keys={name.removesuffix("_api_key"): key.get_secret_value() for name, key in values[keys]},
     )
+
+
+def _provider_keys(file: Path | None, wrong: list[str]) -> type[Settings]:
+    """Know the model servers of the operator's file; return the settings that hold their keys."""
+    from bot.model import read_providers, use_providers
+
+    use_providers(())
+    fields: dict[str, Any] = {}
+    try:
+        if named := read(ModelSettings, file).providers_file:
+            use_providers(rows := read_providers(named))
+            fields = {
+                f"{row.name}_api_key": (Key, Field(SecretStr(""), description=f"Key for {row.name}.")) for row in rows
+            }
+    except SettingsError as error:
+        wrong += error.args
+    return create_model("ProviderKeys", __base__=Settings, **fields) if fields else Settings
 
 
 def _plugins(file: Path | None) -> tuple[tuple[Plugin, ...], list[str]]:
@@ -158,11 +182,12 @@ def model_options(configuration: Configuration) -> ModelOptions:
     Raises:
         SettingsError: no model is named and no provider's key is set.
     """
-    from bot.model import PROVIDERS, ModelOptions, default_model, default_transcriber
+    from bot.model import BUILT_IN, ModelOptions, default_model, default_transcriber
 
     core = configuration.core
-    keys = {name: getattr(core, row.key.lower()).get_secret_value() for name, row in PROVIDERS.items()}
-    urls = {name: getattr(core, row.base_url_setting.lower()) for name, row in PROVIDERS.items()}
+    keys = {name: getattr(core, row.key.lower()).get_secret_value() for name, row in BUILT_IN.items()}
+    keys |= configuration.provider_keys
+    urls = {name: getattr(core, row.base_url_setting.lower()) for name, row in BUILT_IN.items()}
     name = core.model or default_model(keys)
     if not name:
         raise SettingsError(

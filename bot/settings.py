@@ -137,6 +137,7 @@ class ModelSettings(Settings):
     anthropic_api_key: Key = Field(SecretStr(""), description="Key for Anthropic.")
     ollama_api_key: Key = Field(SecretStr(""), description="Key for Ollama's cloud; a local Ollama needs none.")
     vllm_api_key: Key = Field(SecretStr(""), description="Key for a vLLM server, if it has one.")
+    providers_file: str = Field("", description="A TOML file with other model servers; see docs/models.md.")
     tool_mode: Literal["auto", "native", "prompt"] = Field(
         "auto", description="How tools are offered: native, in the prompt, or auto: native until the server refuses."
     )

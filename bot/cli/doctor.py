@@ -269,7 +269,7 @@ async def ask_a_word(model: Model, clock: Clock) -> None:
 async def _examine_key(models: Models, provider: str, offline: bool) -> Finding:
     """Check the key of a provider that `/model` can choose; it may open only some of its models."""
     row = PROVIDERS[provider]
-    if offline:
+    if offline or not row.default_model:
         return Finding.not_asked(f"the key of {row.key} is set; /model can choose its models")
     try:
         await ask_a_word(models.only(str(ModelName(row, row.default_model)), row.key), SystemClock())

@@ -20,12 +20,21 @@ from bot.model.base import Answer, AskedAgain, CallPiece, Model, Piece, Reasonin
 from bot.model.endings import LENGTH
 from bot.model.options import ModelOptions
 from bot.model.protocol import CALL_FORMAT, as_json
-from bot.model.providers import PROVIDERS, ModelName, default_model, default_transcriber, nearest_provider
+from bot.model.providers import (
+    BUILT_IN,
+    PROVIDERS,
+    ModelName,
+    default_model,
+    default_transcriber,
+    nearest_provider,
+    use_providers,
+)
 from bot.model.usage import WIDE_TOKENS, CountTokens, Estimator, token_count, tool_token_count
 
 if TYPE_CHECKING:
     from bot.model.chain import Chain, Link, Models
     from bot.model.failures import KeyRefused
+    from bot.model.providersfile import read_providers
     from bot.model.speaking import Sound, Speaker
     from bot.model.transcribing import Transcriber
 
@@ -35,6 +44,7 @@ _LATE = {
     "Chain": "chain",
     "Link": "chain",
     "KeyRefused": "failures",
+    "read_providers": "providersfile",
     "Transcriber": "transcribing",
     "Sound": "speaking",
     "Speaker": "speaking",
@@ -42,7 +52,7 @@ _LATE = {
 
 
 def __getattr__(name: str) -> object:
-    """Load what needs an HTTP library when it is first asked for: that takes a fifth of a second."""
+    """Load what takes long, an HTTP library above all, when it is first asked for."""
     if name in _LATE:
         return getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
     raise AttributeError(name)

@@ -1,7 +1,6 @@
 """The providers as a table: where each one is, and how its dialect of Chat Completions differs.
 
-A new provider is a new row. A server that is none of these but speaks Chat Completions is `vllm` with
-`VLLM_BASE_URL`, or `openai` with `OPENAI_BASE_URL`.
+A new provider is a new row here, or in the operator's file (`providersfile`).
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ class Provider:
     key_needed: bool = True
     base_url: str
     """Where it is when the setting says nothing."""
-    url_word: str = "BASE_URL"
-    """What the setting that says where it is is called behind the provider's name."""
+    base_url_setting: str
+    """Where an operator writes another address."""
     default_model: str
     transcription_model: str = ""
     """What transcribes speech here when `TRANSCRIBE_MODEL` says nothing; empty: nothing is known to."""
@@ -58,16 +57,12 @@ class Provider:
         """The setting that holds its key."""
         return f"{self.name.upper()}_API_KEY"
 
-    @property
-    def base_url_setting(self) -> str:
-        """The setting that says where it is."""
-        return f"{self.name.upper()}_{self.url_word}"
-
 
 _ROWS = (
     Provider(
         name="openai",
         base_url="https://api.openai.com/v1",
+        base_url_setting="OPENAI_BASE_URL",
         default_model="gpt-5-mini",
         transcription_model="gpt-4o-mini-transcribe",
         max_tokens_name="max_completion_tokens",
@@ -76,10 +71,16 @@ _ROWS = (
         patience=2.5,
         responses=re.compile(r"gpt-(5\.([4-9]|\d\d)|[6-9]|\d\d)"),
     ),
-    Provider(name="ark", base_url="https://ark.cn-beijing.volces.com/api/v3", default_model="doubao-seed-1-6"),
+    Provider(
+        name="ark",
+        base_url="https://ark.cn-beijing.volces.com/api/v3",
+        base_url_setting="ARK_BASE_URL",
+        default_model="doubao-seed-1-6",
+    ),
     Provider(
         name="deepseek",
         base_url="https://api.deepseek.com",
+        base_url_setting="DEEPSEEK_BASE_URL",
         default_model="deepseek-chat",
         # After a call, the reasoning of that turn must return in all later ones, else 400.
         reasoning_back=("reasoning_content",),
@@ -88,6 +89,7 @@ _ROWS = (
     Provider(
         name="openrouter",
         base_url="https://openrouter.ai/api/v1",
+        base_url_setting="OPENROUTER_BASE_URL",
         default_model="openai/gpt-5-mini",
         reasoning_back=("reasoning_details",),
         patience=2.0,
@@ -95,6 +97,7 @@ _ROWS = (
     Provider(
         name="gemini",
         base_url="https://generativelanguage.googleapis.com/v1beta/openai/",
+        base_url_setting="GEMINI_BASE_URL",
         default_model="gemini-flash-latest",
         context_tokens=1_000_000,
         null_content=True,
@@ -105,6 +108,7 @@ _ROWS = (
     Provider(
         name="anthropic",
         base_url="https://api.anthropic.com/v1/",
+        base_url_setting="ANTHROPIC_BASE_URL",
         default_model="claude-haiku-4-5",
         context_tokens=200_000,
         null_content=True,
@@ -112,8 +116,8 @@ _ROWS = (
     Provider(
         name="ollama",
         key_needed=False,
-        url_word="API_URL",
         base_url="http://localhost:11434/v1",
+        base_url_setting="OLLAMA_API_URL",
         default_model="qwen3",
         # Its models take more, and `num_ctx` asks for it, but a window costs memory: CONTEXT_TOKENS says how much.
         context_tokens=8_192,
@@ -127,13 +131,23 @@ _ROWS = (
         name="vllm",
         key_needed=False,
         base_url="http://localhost:8000/v1",
+        base_url_setting="VLLM_BASE_URL",
         default_model="default",
         context_tokens=32_768,
         hint="is the server running at this address?",
     ),
 )
 
-PROVIDERS: Mapping[str, Provider] = {row.name: row for row in _ROWS}
+BUILT_IN: Mapping[str, Provider] = {row.name: row for row in _ROWS}
+PROVIDERS = dict(BUILT_IN)
+"""All that are known now; see `use_providers`."""
+
+
+def use_providers(rows: Iterable[Provider]) -> None:
+    """Know these providers, besides those built in."""
+    PROVIDERS.clear()
+    PROVIDERS.update(BUILT_IN)
+    PROVIDERS.update((row.name, row) for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +182,7 @@ class ModelName:
             hint = f"did you mean {near}:{model}?" if near else f"write one of {known} before the colon"
             raise SettingsError(
                 f"{setting} is {text!r}, but {name.strip()!r} is no known provider; {hint} "
-                "(another server that speaks Chat Completions: vllm with VLLM_BASE_URL)"
+                "(another server that speaks Chat Completions: vllm with VLLM_BASE_URL, or a table in PROVIDERS_FILE)"
             )
         return cls(provider, model)
 
@@ -184,7 +198,8 @@ def _with_provider(text: str) -> str:
     if slash and name and maker.lower() in PROVIDERS:
         return f"{maker.lower()}:{name}"
     family = re.split(r"[^a-z]", text.strip().lower(), maxsplit=1)[0]
-    owners = [row.name for row in _ROWS if family and re.match(rf"{family}(?![a-z])", row.default_model)]
+    rows = PROVIDERS.values()
+    owners = [row.name for row in rows if family and re.match(rf"{family}(?![a-z])", row.default_model)]
     return f"{owners[0]}:{text.strip()}" if owners else ""
 
 
@@ -193,8 +208,8 @@ def default_model(keys: Mapping[str, str]) -> str | None:
 
     `keys` maps provider names to keys.
     """
-    for row in _ROWS:
-        if row.key_needed and keys.get(row.name, "").strip():
+    for row in PROVIDERS.values():
+        if row.key_needed and row.default_model and keys.get(row.name, "").strip():
             return str(ModelName(row, row.default_model))
     return None
 
@@ -208,7 +223,7 @@ def default_transcriber(names: Iterable[str], keys: Mapping[str, str]) -> str:
         keys: provider names to keys.
     """
     asked = [PROVIDERS.get(name.partition(":")[0].strip().lower()) for name in names]
-    known = [*asked, *(row for row in _ROWS if keys.get(row.name, "").strip())]
+    known = [*asked, *(row for row in PROVIDERS.values() if keys.get(row.name, "").strip())]
     return next((str(ModelName(row, row.transcription_model)) for row in known if row and row.transcription_model), "")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.configuration import settings_classes
+from bot.model import read_providers
 from bot.policy import read_channels
 from bot.settings import read, variables
 from tools import open_registry
@@ -35,8 +36,8 @@ def blocks(language: str) -> list[str]:
 
 
 def test_every_block_says_what_it_is() -> None:
-    assert {word for _, word, _ in BLOCKS} <= {"json", "yaml", "python", "ini", *ELSEWHERE}
-    assert all(blocks(language) for language in ("json", "yaml", "python", "ini", "sh"))
+    assert {word for _, word, _ in BLOCKS} <= {"json", "yaml", "python", "ini", "toml", *ELSEWHERE}
+    assert all(blocks(language) for language in ("json", "yaml", "python", "ini", "toml", "sh"))
 
 
 @pytest.mark.parametrize("text", blocks("json"))
@@ -92,3 +93,11 @@ async def test_the_file_that_a_document_shows_is_a_tool(text: str, tmp_path: Pat
     await registry.close()
 
     assert (result.ok, result.text) == (True, "1")
+
+
+@pytest.mark.parametrize("text", blocks("toml"))
+def test_an_example_of_other_model_servers_is_read(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "providers.toml"
+    file.write_text(text, encoding="utf-8")
+
+    assert [row.name for row in read_providers(str(file))] == re.findall(r"^\[(\w+)\]$", text, re.MULTILINE)

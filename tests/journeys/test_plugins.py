@@ -48,8 +48,10 @@ async def test_a_question_is_answered_by_a_model_server_of_the_operator_s_file(
     file = tmp_path / "providers.toml"
     file.write_text(f'[office]\nbase_url = "{world.model.base_url}"\n')
     world.model.reply(Reply("Tea is made of leaves."))
-    async with start("telegram", PROVIDERS_FILE=str(file), MODEL="office:large", OFFICE_API_KEY="sk-loopback-key") as bot:
+    async with start(
+        "telegram", PROVIDERS_FILE=str(file), MODEL="office:scripted", OFFICE_API_KEY="sk-loopback-key"
+    ) as bot:
         [message] = await ask(world, bot, "please tell me about tea")
     use_providers(())
 
-    assert (message.text, world.model.requests[0].body["model"]) == ("Tea is made of leaves.", "large")
+    assert (message.text, world.model.requests[0].body["model"]) == ("Tea is made of leaves.", "scripted")

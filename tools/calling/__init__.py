@@ -1,1 +1,1 @@
-"""A call by name → a result: a function becomes a tool, its arguments are checked, and the registry runs it."""
+"""A call by name → a result: turns functions into tools, checks arguments, and runs calls in the registry."""

@@ -10,7 +10,7 @@ from tools.contract.base import Json
 from tools.contract.json_values import read_json
 
 MOST_CHARS: Final = 100_000
-"""A longer text is left as it is: it is no number, and reading it as JSON would take long."""
+"""A longer text is left as it is: it is not a number, and reading it as JSON would be slow."""
 _MOST_DEPTH: Final = 8
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,15}(?:\.0{1,15})?")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,2})?")
@@ -27,11 +27,11 @@ _WORDS: Final[Mapping[str, Json]] = {"true": True, "false": False}
 
 
 def converted(schema: Mapping[str, Any], value: Json, depth: int = 0) -> Json:
-    """Return `value` with strings converted where `schema` wants another type and no information is lost.
+    """Return `value` with strings converted if `schema` wants another type and no information is lost.
 
-    Numbers, booleans, arrays and objects are read from text; a number becomes text where only text is allowed, and one
-    text a list of one where only a list of texts is. An empty text for what is optional and no text is left out. What
-    cannot be read stays, for the check of the arguments to name.
+    Numbers, booleans, arrays and objects are read from text. A number becomes text if only text is allowed, and a text
+    becomes a list of one if only a list of texts is. An empty text for an optional non-text argument is left out.
+    Unreadable values stay, for the check of the arguments to name.
     """
     kinds = kinds_of(schema)
     if kinds and not is_of_any(value, kinds):
@@ -56,7 +56,7 @@ def converted(schema: Mapping[str, Any], value: Json, depth: int = 0) -> Json:
 
 
 def _says_nothing(schema: object, value: Json) -> bool:
-    """An empty text where no text is allowed: many models write every argument that they do not mean so."""
+    """Return True for an empty text where no text is allowed: many models write unused arguments so."""
     if not isinstance(value, str) or value.strip() or not isinstance(schema, Mapping):
         return False
     kinds = kinds_of(schema)
@@ -64,7 +64,7 @@ def _says_nothing(schema: object, value: Json) -> bool:
 
 
 def _is_one_of_a_list(schema: Mapping[str, Any], value: Json, kinds: frozenset[str]) -> bool:
-    """One text where only a list of texts is allowed; not what begins as a list of its own."""
+    """Return True for one text where only a list of texts is allowed, unless it begins like a list itself."""
     items = schema.get("items")
     return (
         isinstance(value, str)
@@ -93,7 +93,7 @@ def kinds_of(schema: Mapping[str, Any]) -> frozenset[str]:
 
 
 def is_of(value: Json, kind: object) -> bool | None:
-    """Return whether a value is of a type that JSON Schema names; None for a type that it does not know."""
+    """Return whether a value is of a JSON Schema type; None for an unknown type."""
     if not isinstance(kind, str) or kind not in _TYPES:
         return None
     if isinstance(value, bool):

@@ -1,8 +1,8 @@
-"""What is told of a tool beside its purpose, and how similar tools are told apart: which of two that do the same is
-preferred, and which one is the fallback.
+"""Describe a tool beyond its purpose, and distinguish similar tools: which of two that do the same is preferred, and
+which is the fallback.
 
-Two servers, or a server and we, often offer the same thing: `search_web` here, `web_search` there. A model that is
-told nothing calls either, or both. So each description names the other and says which comes first.
+Two servers, or a server and we, often offer the same thing: `search_web` here, `web_search` there. Without guidance a
+model calls either, or both. So each description names the other and says which comes first.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tools.contract.base import Json, ToolSpec
 from tools.contract.names import owner
 
 SAME_PURPOSE = 0.65
-"""From this share of common words two purposes are taken for the same, whatever the names."""
+"""From this share of common words two purposes count as the same, whatever the names."""
 LIKE_PURPOSE = 0.5
-"""From this share on, where the names have a word in common."""
+"""From this share on, if the names have a word in common."""
 MOST_NAMED = 3
 
 _WORD = re.compile(r"[a-z]+|[0-9]+|[^\W\d_a-z]")
@@ -34,13 +34,13 @@ _GENERAL = (
     "status update write"
 )
 _GENERAL_WORDS = frozenset(_GENERAL.split())
-"""Words that every server has a tool of: alone they say nothing of what it does."""
+"""Words in the tools of every server: alone they say nothing about what a tool does."""
 _EMPTY_WORDS = frozenset(_EMPTY.split())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """Another description of a tool than its author's; empty fields change nothing."""
+    """A description that replaces its author's; empty fields change nothing."""
 
     purpose: str = ""
     category: str = ""
@@ -49,10 +49,10 @@ class Description:
     examples: tuple[Mapping[str, Json], ...] = ()
     keywords: tuple[str, ...] = ()
     rather: tuple[tuple[str, str], ...] = ()
-    """Other tools, each with what it is better for."""
+    """Other tools, each with its advantage."""
 
     def of(self, spec: ToolSpec) -> ToolSpec:
-        """Return `spec` with this description, dropping examples that do not fit; its behaviour stays."""
+        """Return `spec` with this description, without examples that do not fit; its behaviour stays."""
         return replace(
             spec,
             purpose=self.purpose or spec.purpose,
@@ -74,8 +74,9 @@ def fits(spec: ToolSpec, arguments: Mapping[str, Json]) -> bool:
 def told_apart(specs: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
     """Return `specs` in order, with near-duplicates referring to each other.
 
-    What a tool says itself of another one of them stands. Else the first in the order is preferred: our own tools come
-    before servers', servers stand as in the file. Tools of one owner are not compared, as their author told them apart.
+    A tool's own statement about another one stays. Otherwise the first in the order is preferred: our own tools come
+    before servers', servers in the order of the file. Tools of one owner are not compared, as their author has
+    distinguished them.
     """
     names = {spec.name for spec in specs}
     rather = [{other: what for other, what in spec.rather if other in names} for spec in specs]
@@ -112,18 +113,18 @@ def _rather(other: tuple[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Face:
-    """What a tool looks like to a model that chooses."""
+    """A tool's appearance to a choosing model."""
 
     owner: str
     name: frozenset[str]
     purpose: frozenset[str]
     same: frozenset[str]
-    """Words of the names of tools that do the same."""
+    """Words in the names of tools that do the same."""
     about: frozenset[str]
-    """Words of which such a tool has one."""
+    """Words of which such a tool has at least one."""
     owner_words: frozenset[str]
     letters: str
-    """Those of its name in alphabetical order, so that `websearch` is `search_web`."""
+    """The letters of its name in alphabetical order, so that `websearch` matches `search_web`."""
 
     def resembles(self, other: _Face) -> bool:
         if self.owner == other.owner:
@@ -132,7 +133,7 @@ class _Face:
             return not self.about.isdisjoint(other.name | other.purpose | other.owner_words)
         common = _share(self.purpose, other.purpose)
         if self.owner and other.owner:
-            # Issues of one service are no fallback for issues of another: who names itself means itself.
+            # Issues of one service are no fallback for issues of another: a service in the name is meant.
             if common < LIKE_PURPOSE or self.purpose & self.owner_words or other.purpose & other.owner_words:
                 return False
         elif self.letters == other.letters:
@@ -145,7 +146,7 @@ def _face(name: str, purpose: str, same: str) -> _Face:
     whose = owner(name)
     short, owner_words = _words(_HUMP.sub(" ", name[len(whose) :] if whose else name)), _words(whose)
     of_names, _, about = same.partition("|")
-    # A server called github calls its tools github_…: that word tells nothing.
+    # A server called github names its tools github_…: that word says nothing.
     short = short - owner_words or short
     letters = "".join(sorted("".join(short)))
     return _Face(whose, short, _words(purpose), _words(of_names), _words(about), owner_words, letters)
@@ -154,8 +155,8 @@ def _face(name: str, purpose: str, same: str) -> _Face:
 class _Candidates:
     """Finds the tools that one may resemble, without comparing all with all.
 
-    Of two purposes that share half of their words or more, one of the rarest words of each is a word of the other: so
-    many as are left when half of them are taken away, and one more.
+    If two purposes share at least half of their words, one of the rarest words of each is in the other: it is enough to
+    look at as many as remain without half of them, plus one.
     """
 
     def __init__(self, faces: Sequence[_Face]) -> None:
@@ -165,7 +166,7 @@ class _Candidates:
         self._seen: dict[str, list[int]] = {}
 
     def before(self, later: int) -> list[int]:
-        """Return the earlier tools of other owners, in order, that this one may resemble; to be asked for in order."""
+        """Return the earlier tools of other owners, in order, that this one may resemble; call it in order."""
         face = self._faces[later]
         rarest = sorted(face.purpose, key=lambda word: (self._count[word], word))
         rarest = rarest[: len(rarest) // 2 + 1]
@@ -177,7 +178,7 @@ class _Candidates:
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the meaningful words, singular and plural alike; of Chinese each character."""
+    """Return the meaningful words, singular and plural alike; for Chinese each character."""
     return frozenset(_singular(word) for word in _WORD.findall(text.lower()) if word not in _EMPTY_WORDS)
 
 

@@ -15,7 +15,7 @@ Function: TypeAlias = Callable[..., Awaitable[ToolResult | str]]
 
 
 class Resource(Protocol):
-    """What a tool holds open between its calls."""
+    """Something that a tool keeps open between its calls."""
 
     async def close(self) -> None: ...
 
@@ -24,11 +24,11 @@ _R = TypeVar("_R", bound=Resource)
 
 
 _ALONE: Final = threading.Lock()
-"""Libraries look at each other while they are imported, and must not find one half loaded by another thread."""
+"""Libraries look at each other while they are imported, and must not find one half-loaded by another thread."""
 
 
 class Late(Generic[_R]):
-    """A resource that is opened at its first use, in a thread: the library behind it may take long to import."""
+    """A resource that is opened at its first use, in a thread: its library may be slow to import."""
 
     def __init__(self, open_resource: Callable[[], _R], opened: _R | None = None) -> None:
         self._open = open_resource
@@ -36,7 +36,7 @@ class Late(Generic[_R]):
         self._opened = opened
 
     async def get(self) -> _R:
-        """Return the resource, opening it if need be; one that was closed is opened anew."""
+        """Return the resource, opening it if necessary; a closed one is reopened."""
         async with self._opening:
             if self._opened is None:
                 self._opened = await asyncio.to_thread(self._open_alone)
@@ -56,7 +56,7 @@ class FunctionTool:
     """A tool that is one function."""
 
     def __init__(self, function: Function, *resources: Resource, **fields: Any) -> None:
-        """`resources` are closed with the tool; `fields` are those of `ToolSpec` that the function does not tell.
+        """`resources` are closed with the tool; `fields` are those of `ToolSpec` that the function does not give.
 
         Raises:
             ValueError: the function is not `async`, or an argument has no type.

@@ -1,4 +1,4 @@
-"""Hand out a long text part by part."""
+"""Split a long text into parts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _ENDS = (". ", "! ", "? ", "。", "！", "？")
 
 
 def in_parts(text: str, room: int) -> list[str]:
-    """`text` in parts of at most `room` characters, cut between paragraphs, else lines, sentences or words."""
+    """Return `text` in parts of at most `room` characters, cut between paragraphs, else lines, sentences or words."""
     parts: list[str] = []
     start = 0
     while len(text) - start > room:
@@ -18,7 +18,7 @@ def in_parts(text: str, room: int) -> list[str]:
 
 
 def _cut(text: str, start: int, end: int) -> int:
-    """Where to cut before `end`, not so early that a part is less than half full."""
+    """Return where to cut before `end`, so that each part is at least half full."""
     early = start + (end - start) // 2
     for mark in ("\n\n", "\n"):
         found = text.rfind(mark, early, end)

@@ -1,8 +1,8 @@
-"""Tools of other authors: of installed packages (the entry points `parley.tools`) and of the files in TOOLS_DIR.
+"""Tools of other authors: from installed packages (the entry points `parley.tools`) and from the files in TOOLS_DIR.
 
-A plug-in is a module with `open_tool(settings)`, as our tools are, or one that holds a single tool: a `FunctionTool`,
-or one annotated async function. Its class `Settings`, if it has one, is read like ours. A plug-in that cannot be used
-is left out and named; the rest works.
+A plug-in is a module with `open_tool(settings)`, like our tools, or with a single tool: a `FunctionTool`, or one
+annotated async function. Its class `Settings`, if it has one, is read like ours. A plug-in that cannot be used is left
+out and named; the rest works.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _WRITABLE_BY_OTHERS: Final = stat.S_IWOTH
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A tool of another author, or why it is left out."""
+    """A tool of another author, or the reason why it is left out."""
 
     origin: str
-    """Where it comes from: `dice.py`, or `dice (package tool-dice 1.0)`."""
+    """Its source: `dice.py`, or `dice (package tool-dice 1.0)`."""
     open_tool: Callable[[Any], Tool] | None = None
-    """As in our modules, given an instance of `settings`."""
+    """As in our modules, called with an instance of `settings`."""
     settings: type[ToolSettings] | None = None
     fault: str = ""
 
@@ -48,7 +48,7 @@ class Plugin:
         """
         Raises:
             ValueError: it cannot be used; says why.
-            Unavailable: its settings lack something.
+            Unavailable: a setting is missing.
         """
         if self.open_tool is None:
             raise ValueError(self.fault)
@@ -131,7 +131,7 @@ def _load(origin: str, load: Callable[[], tuple[ModuleType, Any]]) -> Plugin:
 
 
 def _opener(found: Any) -> Callable[[Any], Tool]:
-    """Return what opens the tool that a module, a `FunctionTool` or a function is."""
+    """Return the function that opens the tool of a module, a `FunctionTool` or a function."""
     if isinstance(found, ModuleType):
         opener: Callable[[Any], Tool] | None = getattr(found, "open_tool", None)
         if callable(opener):
@@ -144,7 +144,7 @@ def _opener(found: Any) -> Callable[[Any], Tool]:
             raise ValueError(f"a file must hold one tool, and {why} (names of helpers begin with _)")
         [found] = tools.values()
     if inspect.isfunction(found):
-        # Nothing is declared of a bare function: it is treated as what it might be at worst.
+        # A bare function declares nothing: the worst is assumed.
         found = FunctionTool(found, effects=True, outside=True)
     if isinstance(found, FunctionTool):
         return lambda _: found

@@ -1,6 +1,6 @@
 """Run tools by name: check arguments, limit time, cache results, and never raise.
 
-Whatever goes wrong becomes a result that says what happened and what to change. Only cancellation passes through.
+Every failure becomes a result that says what happened and what to change. Only cancellation passes through.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from tools.programs.cancelling import Contained, end_tasks, is_cancelled
 log = logging.getLogger(__name__)
 
 Condense: TypeAlias = Callable[[ToolCall, str], Awaitable[str | None]]
-"""Says a long result in fewer words; None when it cannot. Never raises."""
+"""Shortens a long result; returns None if it cannot. Never raises."""
 
 STATUS_CHARS = 60
 CACHE_ENTRIES = 512
 CONDENSED_FROM = 5
-"""How many times longer a tool may make its result where it is condensed afterwards: tools that shorten theirs
-themselves would leave nothing to condense."""
+"""How many times longer a tool's result may be if it is condensed afterwards: tools that shorten theirs themselves
+would leave nothing to condense."""
 CACHE_CHARS = 20_000
-"""Longer results, and those with files, are not kept: 512 of them would be felt."""
+"""Longer results, and those with files, are not cached: 512 of them would take too much memory."""
 KINDS_OF_PERSONS = 8
-"""Sets of tools that are kept told apart: people may use different ones."""
+"""Sets of described tools that are cached: people may use different ones."""
 SWITCHED_OFF = "switched off by TOOLS_OFF"
 _COLON: Words = (": ", "：", "：")
 _TRY: Words = (" ({ordinal} try)", "（第 {count} 次尝试）", "（第 {count} 次嘗試）")
@@ -83,10 +83,10 @@ class ToolRegistry:
         """
         Args:
             unavailable: the tools that are not offered, each with the reason.
-            wanted: those of them that the operator configured.
-            broken: those of them that have a fault of their own.
+            wanted: those that the operator configured.
+            broken: those with a fault of their own.
             off: names and patterns (`github__*`) of tools that nobody may use.
-            runs: False: others run tools; this one has none, and only knows the keys of its sources.
+            runs: False: other processes run tools; this one only knows its sources' keys.
         """
         self.runs = runs
         self._condense = condense
@@ -99,7 +99,7 @@ class ToolRegistry:
         self._cache: OrderedDict[str, _Kept] = OrderedDict()
         self._running: dict[str, asyncio.Task[ToolResult]] = {}
         self._recent: OrderedDict[tuple[str, str], deque[tuple[float, object]]] = OrderedDict()
-        """For a chat and tool, when it was called in the last minute, and together with what."""
+        """For each chat and tool, its calls of the last minute, and the batch of each."""
         self._missing = dict(unavailable or {})
         self._wanted = set(wanted)
         self._broken = set(broken)
@@ -138,20 +138,20 @@ class ToolRegistry:
         return made
 
     def held_scopes(self) -> set[str]:
-        """Return the scopes of which something lives in this process between calls."""
+        """Return the scopes with state in this process between calls."""
         return {scope for tool in self._tools.values() if isinstance(tool, Holding) for scope in tool.held_scopes()}
 
     @property
     def broken(self) -> Mapping[str, str]:
-        """The tools that cannot be opened by a fault of their own, each with the error."""
+        """The tools that cannot be opened because of their own fault, each with the error."""
         return {name: why for name, why in self._missing.items() if name in self._broken}
 
     def could_bring(self, pattern: str) -> bool:
-        """Whether a source that has not brought its tools yet may bring one of this name or pattern."""
+        """Return True if a source that has not brought its tools yet may bring one of this name or pattern."""
         return any(source.could_bring(pattern) for source in self._sources)
 
     def starting(self, permits: Callable[[str], bool]) -> tuple[str, ...]:
-        """Return the names of servers that are still being started, and whose tools may be used."""
+        """Return the names of servers that are still starting, and whose tools may be used."""
         return tuple(
             name
             for source in self._sources
@@ -178,7 +178,7 @@ class ToolRegistry:
         await asyncio.gather(*(source.settle(seconds) for source in self._sources))
 
     async def prove(self) -> None:
-        """Try the tools that must be tried on this machine, and withdraw those that fail."""
+        """Try the tools that need a trial on this machine, and withdraw those that fail."""
         for name, tool in list(self._tools.items()):
             if not isinstance(tool, Proven):
                 continue
@@ -200,20 +200,20 @@ class ToolRegistry:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Keys of the sources, which must never be shown."""
+        """The sources' keys, which must never be shown."""
         return tuple(secret for source in self._sources for secret in source.secrets)
 
     def specs(self, permits: Callable[[str], bool] | None = None) -> tuple[ToolSpec, ...]:
-        """Return the tools for models: ours in the table's order, then the sources', with duplicates told apart.
+        """Return the tools for models: ours in the table's order, then the sources', with duplicates distinguished.
 
         Args:
-            permits: says by name what may be used; None: everything.
+            permits: returns which names may be used; None: all.
         """
         ours = tuple(tool.spec for tool in self._tools.values())
         every = ours + self.foreign()
         if permits is not None:
             every = tuple(spec for spec in every if permits(spec.name))
-        # What was told apart is held with it, so no id in a key is another object's.
+        # The compared specs are kept with the key, so no id in it is another object's.
         key = tuple(map(id, every))
         if key not in self._told:
             self._told[key] = (every, told_apart(every))
@@ -232,7 +232,7 @@ class ToolRegistry:
         return tool.spec if tool is not None else None
 
     def specs_of(self, names: Iterable[str]) -> list[ToolSpec]:
-        """Return the specs of those of these tools that there are."""
+        """Return the specs of the existing ones among these tools."""
         found = [self._tools.get(name) or self._find(name) for name in names]
         return [tool.spec for tool in found if tool is not None]
 
@@ -264,7 +264,7 @@ class ToolRegistry:
         return head + (line if len(line) <= room else line[: max(0, room - 1)] + "…")
 
     def prepare(self, call: ToolCall) -> ToolCall | ToolResult:
-        """Return a call as it would be made, with its arguments as the tool gets them; or why it would fail."""
+        """Return a call as it would be made, with the arguments in the tool's types; or why it would fail."""
         spec = self.spec(call.name)
         if spec is None:
             return _failed(f"There is no tool {call.name[:100]!r}.")
@@ -290,7 +290,7 @@ class ToolRegistry:
         started = self._now()
         seconds = spec.timeout if spec.timeout is not None else self._timeout
         note = f"(Unknown arguments were left out: {', '.join(unknown)[:200]}.)\n" if unknown else ""
-        # A tool that cuts between entries leaves room for the note, which else would push a part of one out.
+        # A tool that cuts between entries leaves room for the note, which would otherwise displace part of one.
         room = max(0, self._result_chars - len(note)) * (CONDENSED_FROM if self._condense is not None else 1)
         result = await self._shared(tool, arguments, replace(context, seconds=seconds, chars=room), seconds)
         if note:
@@ -310,11 +310,11 @@ class ToolRegistry:
     async def _shared(
         self, tool: Tool, arguments: Mapping[str, object], context: ToolContext, seconds: float
     ) -> ToolResult:
-        """Return a result from the cache, from the same call under way, or by running the call."""
+        """Return a result from the cache, from the same call in progress, or by running the call."""
         spec = tool.spec
         if spec.cache_seconds <= 0:
             return await self._guarded(tool, arguments, context, seconds)
-        # A result may be in the caller's language; nobody is to be served another's.
+        # A result may be in the caller's language; it must not be served to others.
         key = f"{spec.name}/{context.language}/" + json.dumps(arguments, sort_keys=True, ensure_ascii=False)
         kept = self._cache.get(key)
         if kept is not None and kept.until > self._now():
@@ -344,7 +344,7 @@ class ToolRegistry:
     async def _guarded(
         self, tool: Tool, arguments: Mapping[str, object], context: ToolContext, seconds: float
     ) -> ToolResult:
-        """Run a tool, turning any exception into a result with what was paid until then."""
+        """Run a tool, turning any exception into a result with the dollars paid until then."""
         bill = Bill(tool.spec.name, context.purse)
         result = await self._caught(tool, arguments, replace(context, bill=bill), seconds)
         return replace(result, dollars=bill.dollars) if bill.dollars else result
@@ -372,7 +372,7 @@ class ToolRegistry:
             return _failed(f"{name} failed ({type(error).__name__}). Try other arguments, or answer without it.")
 
     def _wait(self, spec: ToolSpec, context: ToolContext) -> float:
-        """Return the seconds until this chat may call this tool again; counts the call if it may now."""
+        """Return the seconds until this chat may call this tool again; count the call if it may now."""
         now, key = self._now(), (context.scope, spec.name)
         times = self._recent.setdefault(key, deque())
         self._recent.move_to_end(key)
@@ -395,7 +395,7 @@ class ToolRegistry:
         return self._cut(result.text)
 
     def _cut(self, text: str) -> str:
-        """Cut a result to the limit, including the notice; keeps head and tail, since errors stand at the end."""
+        """Cut a result to the limit, including the notice; keep head and tail, since errors are at the end."""
         most = self._result_chars
         if len(text) <= most:
             return text
@@ -407,7 +407,7 @@ class ToolRegistry:
 
 
 def _try(attempt: int, language: str) -> str:
-    """Return which try this is after failures, as text."""
+    """Return the number of this try after failures, as text."""
     if attempt < 2:
         return ""
     ordinal = f"{attempt}{ {2: 'nd', 3: 'rd'}.get(attempt, 'th') }"
@@ -415,7 +415,7 @@ def _try(attempt: int, language: str) -> str:
 
 
 def _checked(spec: ToolSpec, call: ToolCall) -> tuple[dict[str, Json], list[str]] | ToolResult:
-    """Return the arguments as the tool gets them, and the names of those left out; or why the call fails."""
+    """Return the arguments in the tool's types, and the names of those left out; or why the call fails."""
     size = len(json.dumps(call.arguments, ensure_ascii=False))
     if size > spec.most_chars:
         return _failed(

@@ -1,13 +1,13 @@
 """JSON schemas of arguments: made from a function's signature, and checked before a call.
 
-The checker knows what schemas of tools use (types, enums, required, nested objects and arrays, ranges, patterns,
-any/all/one of, local references). It is our own because the common library costs ten megabytes and a tenth of a
-second at start for a hundred lines' worth of need.
+The checker knows the parts of JSON Schema that tools use (types, enums, required, nested objects and arrays, ranges,
+patterns, any/all/one of, local references). It is our own because the common library costs ten megabytes and a tenth of
+a second at start for a hundred lines' worth of need.
 
-Nor does pydantic take its place: schemas of MCP servers are checked too, which it cannot read, and its own of our 15
-tools are the same once its titles and nulls are taken out (9,411 characters before, 7,772 after, 7,852 of ours), for 26
-instead of 2 ms at the start. docstring-parser does not read `Use when: …` in one line, as our docstrings and those of
-servers have it, and raises where an argument's line is not as it expects.
+pydantic cannot replace it: schemas of MCP servers are checked, too, which it cannot read, and its schemas of our 15
+tools are the same without its titles and nulls (9,411 characters before, 7,772 after, 7,852 of ours), for 26 instead of
+2 ms at the start. docstring-parser does not read `Use when: …` in one line, which our docstrings and servers' have, and
+raises on an unexpected argument line.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tools.contract.base import Json
 
 MOST_STEPS = 20_000
 PATTERN_SECONDS = 0.03
-"""For all patterns of one check together; what they would say after that is not asked."""
+"""For all patterns of one check together; patterns after that are not checked."""
 LONGEST_PROBLEM = 2_000
 """Characters of a sentence about what is wrong."""
 _MISSES: Mapping[str, Callable[[float, float], bool]] = {
@@ -39,7 +39,7 @@ _MISSES: Mapping[str, Callable[[float, float], bool]] = {
     "exclusiveMinimum": operator.le,
     "exclusiveMaximum": operator.ge,
 }
-"""Bounds of a number, each with what a number that breaks it is to it."""
+"""Bounds of a number, each with the word for a number that breaks it."""
 _TYPES: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _NAMES: Mapping[type, str] = {
     type(None): "null",
@@ -49,14 +49,15 @@ _NAMES: Mapping[type, str] = {
     float: "a number",
     list: "an array",
 }
-"""What a wrong value is called: keys of `tools.calling.problems`."""
+"""Kinds of wrong values: keys of `tools.calling.problems`."""
 _ARGUMENT = re.compile(r"^(\s{0,8})(\w+):\s*(.+)$")
 _EXAMPLE = re.compile(r"\s*Example:\s*(.+?)\s*$")
 
 
 @dataclass(slots=True)
 class _Root:
-    """The whole schema, and what its check may still take: references multiply, and patterns search for ever."""
+    """The whole schema, and the remaining budget of its check: references multiply, and patterns may search for
+    ever."""
 
     schema: Mapping[str, Json]
     language: str = "en"
@@ -69,14 +70,14 @@ class _Root:
 
 
 def check(schema: Mapping[str, Json], value: Json, language: str = "en") -> list[str]:
-    """Return what is wrong with `value`, one sentence each; malformed parts of the schema are ignored."""
+    """Return the faults of `value`, one sentence each; malformed parts of the schema are ignored."""
     return [_cut(found) for found in _problems(schema, value, "", _Root(schema, language), 0)[:8]]
 
 
 def without_unknown(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> tuple[dict[str, Json], list[str]]:
     """Return the arguments that the schema knows, and the names of the others.
 
-    An optional argument that is null is left out as well: many models write every argument they do not mean that way.
+    An optional argument that is null is left out as well: many models write unused arguments so.
     """
     properties = schema.get("properties")
     if not isinstance(properties, dict) or schema.get("additionalProperties") not in (None, False):
@@ -262,7 +263,7 @@ def of_docstring(text: str) -> tuple[dict[str, str], dict[str, str]]:
             key, line = heads[head], line[len(head) :]
         if key == "args":
             match = _ARGUMENT.match(line)
-            if match and len(match[1]) <= depth:  # a line that stands deeper goes on with the one before
+            if match and len(match[1]) <= depth:  # a deeper line continues the one before
                 last, depth = match[2], len(match[1])
                 arguments[last] = match[3].strip()
             elif last and line.strip():

@@ -1,1 +1,1 @@
-"""What a tool and its caller agree on, and how values from outside are read; knows nothing else of ours."""
+"""The agreement between a tool and its caller, and the reading of values from outside; knows nothing else of ours."""

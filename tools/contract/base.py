@@ -31,7 +31,7 @@ Arguments: TypeAlias = Mapping[str, Json]
 
 
 class ToolError(Exception):
-    """A call failed in a way the model can read: what went wrong, and what to change.
+    """A call failed in a way that the model can read: what went wrong, and what to change.
 
     Leaves the registry only as a `ToolResult`. `retry` says that other arguments may help.
     """
@@ -42,7 +42,7 @@ class ToolError(Exception):
 
 
 class Unpaid(ToolError):
-    """No quota has enough left for what the call would have to buy."""
+    """No quota has enough left for the call's purchases."""
 
 
 class Unavailable(Exception):
@@ -55,13 +55,13 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call as a model requested it."""
+    """A call as a model requested it."""
 
     id: str
     name: str
     arguments: Arguments
     problem: str = ""
-    """Why it cannot run as asked (arguments that are no JSON, a call cut off); empty when it can."""
+    """Why it cannot run as requested (arguments that are not JSON, a call cut off); empty if it can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Source:
     title: str
     url: str
     number: int = 0
-    """Under which the model may cite it in this turn; given by the core, 0 until then."""
+    """The number by which the model can cite it in this turn; set by the core, 0 until then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class ToolStatus(StrEnum):
     """The state of a call."""
 
     PENDING = "pending"
-    """Asked for by a model."""
+    """Requested by a model."""
     RUNNING = "running"
     COMPLETED = "completed"
     FAILED = "failed"
@@ -106,25 +106,25 @@ class ToolResult:
     ok: bool = True
     status: ToolStatus = ToolStatus.COMPLETED
     sources: tuple[Source, ...] = ()
-    """Where it comes from. A text with several entries begins each with `[1] `, `[2] `, … on a line of its own and
-    names its address there; the core counts on from the turn's earlier results."""
+    """A text with several entries begins each with `[1] `, `[2] `, … on its own line and gives its address there; the
+    core continues the numbers of the turn's earlier results."""
     files: tuple[ProducedFile, ...] = ()
     retry: bool = True
     """After a failure: other arguments may help."""
     untrusted: bool = False
     """The text comes from outside (a page, a search): it may try to instruct the model."""
     own_words: bool = False
-    """The text holds nothing but sentences of this program and what the call itself said. Every other text stands
-    inside a boundary before a model."""
+    """The text contains only sentences of this program and the call's own words. Every other text is put inside a
+    boundary for the model."""
     seconds: float = 0.0
     """How long the call took."""
     dollars: float = 0.0
-    """What it paid to others; the registry says so."""
+    """What it paid to others; set by the registry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """The declaration of a tool: what models are told, and how the registry treats it."""
+    """The declaration of a tool: its description for models, and its treatment by the registry."""
 
     name: str
     purpose: str
@@ -135,49 +135,50 @@ class ToolSpec:
     use_when: str = ""
     not_for: str = ""
     rather: tuple[tuple[str, str], ...] = ()
-    """Other tools, each with what it is better for; told only to who may use that one too."""
+    """Other tools, each with its advantage; given only to people who may use that one, too."""
     source: str = ""
-    """Where its data come from."""
+    """The source of its data."""
     examples: tuple[Mapping[str, Json], ...] = ()
     """Arguments of typical calls."""
     asked: tuple[str, ...] = ()
-    """What people write that leads to the first of `examples`, in their order: shown to models that call in text."""
+    """Questions that lead to the first of `examples`, in their order: shown to models that call in text."""
     keywords: tuple[str, ...] = ()
-    """Words a person may use when this tool is meant, in any language."""
+    """Words that mean this tool, in any language."""
     same: str = ""
-    """Words that the names of other tools for the same are made of; behind `|`, words of which such a tool has one in
-    its name or purpose: `current time now | time clock`."""
+    """Words in the names of other tools for the same purpose; after `|`, words of which such a tool has one in its name
+    or purpose: `current time now | time clock`."""
     icon: str = "🔧"
     verb: Words | str = ""
-    """What a person reads while it runs, as `Searching the web`; the name when empty."""
+    """The status for people while it runs, as `Searching the web`; empty: the name."""
     label: Words | str = ""
-    """What it does for a person, in a few words; the name when empty. The purpose is written for models."""
+    """What it does for a person, in a few words; empty: the name. The purpose is written for models."""
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """Other names of arguments that are understood, each with the name in `parameters`."""
+    """Other accepted names of arguments, each with the name in `parameters`."""
     subject: str = ""
     """The argument shown after the verb; empty: the first string argument."""
     effects: bool = False
     """It changes something outside the turn; such calls run one after another."""
     asks: bool = False
-    """It acts beyond the chat: a person is shown the call, and decides, before it runs."""
+    """It acts beyond the chat: a person sees the call, and decides, before it runs."""
     outside: bool = False
-    """What it is given may reach others, and nobody here knows whom: it pays, sends, or is another program's."""
+    """Its arguments may reach unknown others: it pays, sends, or is another program's."""
     address: str = ""
-    """The argument that names an address on the internet, which is opened; empty: it opens none."""
+    """The argument with the internet address that it opens; empty: it opens none."""
     echoes: bool = False
-    """Its results say what a model wrote, now or earlier (code, SQL, notes): their addresses are nobody else's."""
+    """Its results repeat what a model wrote, now or earlier (code, SQL, notes): their addresses come from nobody
+    else."""
     own_words: bool = False
-    """All its results are `own_words`, its errors too."""
+    """All its results are `own_words`, including errors."""
     cache_seconds: float = 0.0
     """How long a success may be reused; 0: never."""
     timeout: float | None = None
     """Seconds; None: the registry's."""
     per_minute: int = 10
-    """Calls of one chat in a minute; those that are made at once all run."""
+    """Calls of one chat in a minute; those made at once all run."""
     most_chars: int = 10_000
     """Characters of a call's arguments, as JSON."""
     schema_text: str = field(init=False, repr=False, compare=False)
-    """The parameters as text, to reckon with."""
+    """The parameters as text, for counting tokens."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schema_text", str(self.parameters))
@@ -220,9 +221,9 @@ class Repeat:
     rule: str
     """Five cron fields, see `tools.times.cron`."""
     zone: str
-    """As `tools.times.zones` names it."""
+    """In the notation of `tools.times.zones`."""
     said: str
-    """How often in words, as it was asked for."""
+    """The repetition in words, as requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,12 +238,12 @@ class Reminder:
     """None: it comes once."""
     paused: bool = False
     question: bool = False
-    """The model answers the text at that time; else the text itself is written."""
+    """The model answers the text at that time; otherwise the text itself is sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewReminder:
-    """A reminder that is to be set; see `Reminder`."""
+    """A reminder to be set; see `Reminder`."""
 
     due: float
     text: str
@@ -259,7 +260,7 @@ class Timers(Protocol):
         """Set a reminder and return its number.
 
         Raises:
-            ToolError: this chat keeps no target that lasts until then, or there are too many.
+            ToolError: this chat has no target that lasts until then, or there are too many reminders.
         """
         ...
 
@@ -268,15 +269,15 @@ class Timers(Protocol):
         ...
 
     async def pause(self, scope: str, person: str, timer: int) -> bool:
-        """Keep a repeated reminder from coming; False where there is none of this number."""
+        """Pause a repeated reminder; return False if there is none of this number."""
         ...
 
     async def resume(self, scope: str, person: str, timer: int) -> bool:
-        """Let a repeated reminder come again, at its next time; False where there is none of this number."""
+        """Resume a repeated reminder at its next time; return False if there is none of this number."""
         ...
 
     async def cancel(self, scope: str, person: str, timer: int) -> bool:
-        """Delete a reminder; False where there is none of this number."""
+        """Delete a reminder; return False if there is none of this number."""
         ...
 
 
@@ -304,33 +305,33 @@ class ToolContext:
     seconds: float = 30.0
     """How long the call may take."""
     chars: int = 8000
-    """How long the result may be; a tool that knows where to cut does it itself."""
+    """How long the result may be; a tool that knows where to cut does so itself."""
     now: Callable[[], datetime.datetime] = _utc_now
     """The aware current time."""
     facts: Facts | None = None
     timers: Timers | None = None
     files: Files | None = None
     purse: Purse | None = None
-    """What pays for what a call buys; None: it may buy everything."""
+    """Pays for the call's purchases; None: no limit."""
     bill: Bill = field(default_factory=Bill)
-    """Through which a tool pays; the registry gives each call its own."""
+    """The tool pays through it; the registry gives each call its own."""
     outside: bool = False
-    """The conversation that led to the call holds words from outside: what is kept may be theirs."""
+    """The conversation that led to the call contains words from outside: stored text may be theirs."""
     follow: Callable[[str], bool] = field(default=lambda address: True)
-    """Whether a page may send the tool on to this address."""
+    """Whether a page may redirect the tool to this address."""
     together: object = None
-    """The same for calls that are made at once: of these all run, however often a minute their tool may be called."""
+    """The same for calls that are made at once: all of these run, whatever their tool's limit a minute."""
     time_left: Callable[[], float] = field(default=lambda: 0.0)
-    """Seconds that the turn has left; half of them may go by until a tool may be called again."""
+    """Seconds that the turn has left; a tool may wait for at most half of them for its next call."""
     progress: Callable[[str], None] = field(default=lambda text: None)
-    """Tell the person, in a few words, what is being done now."""
+    """Tells the person, in a few words, what is being done now."""
 
 
 def facts_of(context: ToolContext) -> Facts:
-    """Where facts are kept.
+    """Return the storage of facts.
 
     Raises:
-        ToolError: nowhere, in a shell without a data file.
+        ToolError: there is none, in a shell without a data file.
     """
     if context.facts is None:
         raise ToolError("Nothing can be remembered here: there is no place to keep it (--data FILE).", retry=False)
@@ -339,7 +340,7 @@ def facts_of(context: ToolContext) -> Facts:
 
 @runtime_checkable
 class Proven(Protocol):
-    """A tool that must be tried to know whether, and how, it works on this machine."""
+    """A tool whose function on this machine only a trial can show."""
 
     async def prove(self) -> str:
         """Try it without contacting other machines; return a line for the operator, empty if nothing is new.
@@ -352,16 +353,16 @@ class Proven(Protocol):
 
 @runtime_checkable
 class Holding(Protocol):
-    """A tool of which something lives in this process between calls, as an interpreter with its variables does."""
+    """A tool with state in this process between calls, such as an interpreter with its variables."""
 
     def held_scopes(self) -> Iterable[str]:
-        """Return the scopes of which something lives."""
+        """Return the scopes with such state."""
         ...
 
 
 @runtime_checkable
 class Checked(Protocol):
-    """A tool that depends on something that can be asked how it is: a service, a server, a program."""
+    """A tool that depends on a checkable thing: a service, a server, a program."""
 
     async def check(self, *, offline: bool = False) -> Finding:
         """Ask it once and cheaply, for `parley doctor`; `offline`: ask no other machine.
@@ -380,7 +381,7 @@ class Tool(Protocol):
     def spec(self) -> ToolSpec: ...
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
-        """Run it with `arguments` that fit the schema. Any exception becomes a result in the registry."""
+        """Run it with `arguments` that fit the schema. The registry turns any exception into a result."""
         ...
 
     async def close(self) -> None:
@@ -393,12 +394,12 @@ class ToolSource(Protocol):
 
     @property
     def unavailable(self) -> Mapping[str, str]:
-        """What is not offered now, each with the reason."""
+        """The tools or servers that are not offered now, each with the reason."""
         ...
 
     @property
     def faults(self) -> Mapping[str, str]:
-        """The same without what is still being started."""
+        """The same without those still starting."""
         ...
 
     @property
@@ -407,11 +408,11 @@ class ToolSource(Protocol):
         ...
 
     def could_bring(self, pattern: str) -> bool:
-        """Whether it may bring a tool of this name or pattern that it has not brought yet."""
+        """Return True if it may still bring a tool of this name or pattern."""
         ...
 
     def starting(self, permits: Callable[[str], bool]) -> tuple[str, ...]:
-        """Return the names of what is still being started, and whose tools may be used."""
+        """Return the names of those still starting, whose tools may be used."""
         ...
 
     async def wait_for(self, tool: str) -> None:

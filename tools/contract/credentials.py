@@ -1,6 +1,6 @@
 """Find the secrets among the values an operator passes to services and programs.
 
-Better one value too many than one too few: what is masked by mistake can be seen, and `public` in mcp.json excepts it.
+Better one value too many than one too few: a wrongly masked value is visible, and `public` in mcp.json exempts it.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 SHORTEST_SECRET = 12
-"""Shorter values are never replaced: they would hit ordinary words."""
+"""Shorter values are never masked: they would hit ordinary words."""
 _SHORTEST_HIDDEN = 6
-"""What a service says of itself holds few ordinary words: there shorter ones are taken out too."""
+"""A service's text about itself contains few ordinary words: there shorter values are removed, too."""
 
 _KEY_NAME = re.compile(r"key|token|secret|pass|pwd|auth|credential|signature|\bsig\b|cookie|bearer", re.IGNORECASE)
 _PUBLIC = frozenset(
     {"accept", "accept-language", "content-type", "user-agent", "path", "home", "lang", "lc_all", "tz", "node_env"}
 )
-"""Headers and variables that never hold a secret and whose values are ordinary words."""
+"""Headers and variables that never contain a secret and whose values are ordinary words."""
 
 _ACCOUNT = re.compile(r"://([^\s/@:]*:([^\s/]+))@([^\s/@]*)(?=[/?,\s]|\Z)")
 _ADDRESS = re.compile(r"\w[\w+.-]*://[^\s/?#]*(?P<path>[^\s?#]*)(?:\?(?P<query>[^\s#]*))?(?:#\S*)?")
@@ -67,7 +67,7 @@ def in_address(text: str) -> Iterator[str]:
 
 
 def in_table(table: Mapping[str, str], public: Sequence[str] = ()) -> Iterator[str]:
-    """Return the secrets in headers or variables: every value except paths, and of URLs only a part."""
+    """Return the secrets in headers or variables: every value except paths, and only parts of URLs."""
     known = _PUBLIC.union(name.lower() for name in public)
     for name, value in table.items():
         if name.lower() in known:

@@ -1,4 +1,4 @@
-"""What `parley doctor` says of one thing: one of four words, and a sentence."""
+"""The findings of `parley doctor`: one of four words, and a sentence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """How a thing is, as far as it was tried."""
+    """The state of a thing, as far as it was tried."""
 
     OK = "ok"
     """It was asked and answered."""
@@ -25,7 +25,7 @@ class Finding:
 
     verdict: Verdict
     text: str
-    """What was found, and where it is not well, what helps."""
+    """The finding, and the fix if there is one."""
 
     @classmethod
     def ok(cls, text: str) -> Finding:

@@ -40,7 +40,7 @@ def checked_address(text: str) -> str:
     """Return a URL without surrounding spaces.
 
     Raises:
-        ValueError: it is none that HTTP can reach. What may be a key in the wrong place is not shown.
+        ValueError: HTTP cannot reach it. A value that may be a misplaced key is not shown.
     """
     text = text.strip()
     try:
@@ -63,11 +63,11 @@ def _checked_key(key: SecretStr) -> SecretStr:
 
 
 Address = Annotated[str, AfterValidator(checked_address)]
-"""Where a service is: `https://host/path`."""
+"""The address of a service: `https://host/path`."""
 MIRROR: Final = "mirror"
 """Marks an address that only a mirror or a test changes: not in `.env.example`, but in docs/operating.md."""
 MirrorAddress = Annotated[Address, MIRROR]
-"""Where a service is that hardly anybody has elsewhere."""
+"""The address of a service that is almost always the default."""
 Key = Annotated[SecretStr, AfterValidator(_checked_key)]
 """A key or token."""
 
@@ -95,7 +95,7 @@ def _sentence(kind: type[BaseModel], wrong: ErrorDetails, written: Container[str
 
 
 def _form(annotation: Any, metadata: tuple[Any, ...]) -> str:
-    """Describe what a field holds."""
+    """Describe a field's form."""
     if get_origin(annotation) in (Union, types.UnionType):
         annotation = next(one for one in get_args(annotation) if one is not type(None))
     if get_origin(annotation) is Literal:

@@ -1,8 +1,8 @@
-"""Read JSON from outside: whole, no deeper than anything that is meant, with finite numbers, and in bounded time.
+"""Read JSON from outside: completely, not too deep, with finite numbers, and in bounded time.
 
-A parser holds the interpreter until it has made every value, and a thread beside the event loop does not help. Its time
-goes with the number of values far more than with the bytes: ten megabytes of one text take ten milliseconds, two
-megabytes of empty lists a quarter of a second. `ValueCounter` counts them before they are parsed.
+A parser holds the interpreter until it has made every value, even in a thread beside the event loop. Its time depends
+on the number of values far more than on the bytes: ten megabytes in one text take ten milliseconds, two megabytes of
+empty lists a quarter of a second. `ValueCounter` counts them before they are parsed.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ import math
 from typing import Any, NoReturn
 
 DEEPEST = 64
-"""Levels of lists and objects; what is nested deeper is refused. Messages of the platforms have a dozen."""
+"""Levels of lists and objects; deeper ones are refused. Messages of the platforms have a dozen."""
 MOST_VALUES = 50_000
-"""More are refused: some 25 ms. What is told a model has thousands at most."""
+"""More are refused: some 25 ms. A model's input has thousands at most."""
 
 
 class TooDeep(ValueError):
-    """The text may be JSON, and is nested deeper than anything that is read."""
+    """The text may be JSON, and is nested too deeply."""
 
 
 class OutsideDecoder(json.JSONDecoder):
-    """Reads JSON from outside. Whatever is wrong with it is a `ValueError`; a `JSONDecodeError` where a place has a
-    name, and none where it is nested too deeply."""
+    """Reads JSON from outside. Every fault is a `ValueError`; a `JSONDecodeError` if its place is known, and a plain
+    one if it is nested too deeply."""
 
     def __init__(self, *, strict: bool = True, nulls: bool = False) -> None:
-        """Read as the standard says.
+        """Read strictly by the standard.
 
         Args:
             strict: refuse control characters in strings.
-            nulls: read numbers that are not finite as `null`, which some servers write for it, in place of refusing.
+            nulls: read numbers that are not finite as `null`, for which some servers write them, instead of refusing.
         """
         super().__init__(
             strict=strict,
@@ -43,14 +43,14 @@ class OutsideDecoder(json.JSONDecoder):
             value, end = super().raw_decode(s, idx)
         except RecursionError as error:
             raise TooDeep("nested too deeply") from error
-        # What has no more brackets than that is no deeper, and most has few.
+        # A text with fewer brackets is not deeper, and most have few.
         if s.count("{", idx, end) + s.count("[", idx, end) > DEEPEST and is_too_deep(value):
             raise TooDeep("nested too deeply")
         return value, end
 
 
 def is_too_deep(value: Any) -> bool:
-    """Return True if lists and objects are nested deeper than anything that is read."""
+    """Return True if lists and objects are nested too deeply to be read."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(DEEPEST):
         inside = [one for each in level for one in (each.values() if isinstance(each, dict) else each)]
@@ -80,13 +80,13 @@ def read_json(text: str | bytes | bytearray) -> Any:
     """Return the value of a JSON text in any Unicode encoding.
 
     Raises:
-        ValueError: it is none, is nested deeper than `DEEPEST`, or holds a number that is not finite.
+        ValueError: it is not JSON, is nested deeper than `DEEPEST`, or contains a number that is not finite.
     """
     return json.loads(text, cls=OutsideDecoder)
 
 
 class ValueCounter:
-    """Counts the values of a JSON text that arrives in pieces: an upper bound, with strings as one value each."""
+    """Counts the values of a JSON text that arrives in pieces: an upper bound, counting each string as one value."""
 
     __slots__ = ("_escaping", "_in_text", "count")
 

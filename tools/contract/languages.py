@@ -1,4 +1,4 @@
-"""The languages of the program's texts, and selecting one by a tag."""
+"""The languages of the program's texts, and the choice by a tag."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _REGIONS: Final[dict[str, Language]] = {
 
 
 def language_of_tag(tag: str) -> Language:
-    """The language that an IETF tag stands for: `zh-TW` is traditional Chinese, what is not Chinese is English."""
+    """Return the language of an IETF tag: `zh-TW` is traditional Chinese, any language but Chinese counts as
+    English."""
     return script_of_tag(tag) or ("zh-Hans" if is_chinese(tag) else "en")
 
 
@@ -28,10 +29,10 @@ def is_chinese(tag: str) -> bool:
 
 
 def script_of_tag(tag: str) -> Language | None:
-    """The Chinese script that a tag names, by itself or by its region; None where it names none."""
+    """Return the Chinese script of a tag, named by itself or by its region; None if there is none."""
     if not is_chinese(tag):
         return None
-    # A script is written before a region and says more: zh-Hans-HK is simplified.
+    # A script comes before a region and is more specific: zh-Hans-HK is simplified.
     return next((_REGIONS[part] for part in re.split(r"[-_]", tag.lower())[1:] if part in _REGIONS), None)
 
 

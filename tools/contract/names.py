@@ -1,4 +1,4 @@
-"""Names a model provider takes: at most 64 of A-Z, a-z, 0-9, `_` and `-`, each used once."""
+"""Names that model providers accept: at most 64 of A-Z, a-z, 0-9, `_` and `-`, each used once."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _RUN = re.compile(r"__+")
 def unique_names(originals: Iterable[str], most: int, *, fallback: str) -> dict[str, str]:
     """Return a unique name for each original, at most `most` characters, without double underscores.
 
-    Which name an original gets depends on the set alone, not on its order. A name that is already fit stays as it
-    is; one that lost something that tells it apart (other letters, its end) gets six characters of its checksum.
+    An original's name depends only on the set, not on its order. A valid name stays as it is; one that lost a
+    distinguishing part (other letters, its end) gets six characters of its checksum.
     """
     every = sorted(set(originals))
     made: dict[str, str] = {}
     taken: set[str] = set()
-    # Those that are fit as they stand choose first, or a stranger could push them off their name.
+    # Valid names choose first, or a stranger could take their names away.
     for original in sorted(every, key=lambda one: (_plain(one) != one, one)):
         name = _plain(original)
         if not name or len(name) > most or not original.isascii() or name in taken:

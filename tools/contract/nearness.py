@@ -1,4 +1,4 @@
-"""What is wrong with the path of a file or folder that an operator named, and which one was probably meant."""
+"""Faults in the path of an operator's file or folder, with the path that was probably meant."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Kind = Literal["file", "folder"]
 
 
 def find_path_fault(path: Path, kind: Kind) -> str:
-    """Say as a half sentence why `path` leads to no file or folder; empty if it does.
+    """Return a clause about why `path` leads to no file or folder; empty if it does.
 
-    `Path.is_file` and `Path.is_dir` raise where a folder above is closed to this user.
+    `Path.is_file` and `Path.is_dir` raise if a parent folder is closed to this user.
     """
     try:
         is_folder = stat.S_ISDIR(path.stat().st_mode)
@@ -30,7 +30,7 @@ def find_path_fault(path: Path, kind: Kind) -> str:
 
 
 def explain_path_error(path: Path, error: OSError, kind: Kind = "file") -> str:
-    """Say as a half sentence why `path` could not be opened, with the one that was probably meant."""
+    """Return a clause about why `path` could not be opened, with the one that was probably meant."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return f"there is no {kind} {path}{suggest(path)}"
     if isinstance(error, IsADirectoryError):
@@ -45,9 +45,9 @@ def suggest(path: Path) -> str:
 
 
 def nearest_file(path: Path) -> str:
-    """Return the existing path that differs from `path` in one name by a slip; empty if there is none.
+    """Return the existing path that differs from `path` by a typo in one name; empty if there is none.
 
-    Empty for one that exists, too: it is meant, and something else is wrong with it.
+    Empty for an existing path, too: it is meant, and something else is wrong with it.
     """
     if _exists(path):
         return ""
@@ -66,7 +66,7 @@ def nearest_file(path: Path) -> str:
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is something at `path`, as far as this user can see; `Path.exists` raises in a closed folder."""
+    """Return True if `path` exists, as far as this user can see; `Path.exists` raises in a closed folder."""
     try:
         path.stat()
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""How the environment says other machines are reached: through which proxy, and by which certificates they are known.
+"""The environment's proxies and certificates for reaching other machines.
 
-The one place that reads `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`: libraries differ in what they
-understand there, and some fail at what another program set.
+The only place that reads `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`: libraries differ in what they
+understand there, and some fail on values for other programs.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class UnusableProxy(ToolError):
-    """The environment names a proxy of a kind that is not spoken here, or not by an address."""
+    """The environment names an unsupported kind of proxy, or not by an address."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, retry=False)
 
 
 def is_direct(address: str) -> bool:
-    """Whether no proxy stands before this address: it is this machine's, or one that `NO_PROXY` names.
+    """Return True if no proxy is used for this address: it is on this machine, or in `NO_PROXY`.
 
-    Names, names with a port, names of whole domains (`.corp`, `*.corp`), addresses and networks (`10.0.0.0/8`) are
-    understood there: what any common client does, since people set it once for all programs.
+    `NO_PROXY` can contain names, names with a port, whole domains (`.corp`, `*.corp`), addresses and networks
+    (`10.0.0.0/8`): everything that common clients understand, since people set it once for all programs.
     """
     parts = urlsplit(address)
     host = _plain(parts.hostname or "")
@@ -65,7 +65,7 @@ def _names(entry: str, host: str, parts: SplitResult) -> bool:
 
 
 def _plain(host: str) -> str:
-    """A host's name as it goes over the wire."""
+    """Return a host's name in its wire form."""
     try:
         return host.lower().encode("idna").decode()
     except UnicodeError:
@@ -77,13 +77,13 @@ def _port(parts: SplitResult) -> int:
 
 
 def proxy_before(address: str, whose: str) -> str | None:
-    """The address of the proxy through which `address` is reached; None where it is reached directly.
+    """Return the address of the proxy for `address`; None if it is reached directly.
 
     Args:
-        whose: who is reached there, for the error.
+        whose: the name of the service, for the error.
 
     Raises:
-        UnusableProxy: the environment names one that cannot be used; says in which variable.
+        UnusableProxy: the environment names one that cannot be used; the text says in which variable.
     """
     proxies = urllib.request.getproxies()
     scheme = urlsplit(address).scheme
@@ -107,7 +107,7 @@ def proxy_before(address: str, whose: str) -> str | None:
     except ValueError:
         known = False
     if not known:
-        # Not shown: it may hold a password.
+        # Not shown: it may contain a password.
         raise UnusableProxy(f"the proxy that {variable} names for {whose} has no valid host and port")
     return proxy
 
@@ -124,9 +124,9 @@ def find_proxy_faults() -> list[str]:
 
 
 def find_certificate_fault() -> str:
-    """Say what is wrong with the certificates that `SSL_CERT_FILE` and `SSL_CERT_DIR` name; empty: nothing.
+    """Return the fault of the certificates in `SSL_CERT_FILE` and `SSL_CERT_DIR`; empty if none.
 
-    With a wrong one every connection fails, and no library says why.
+    With a wrong value every connection fails, and no library says why.
     """
     if named := os.environ.get("SSL_CERT_FILE"):
         return _find_file_fault(Path(named))
@@ -144,14 +144,14 @@ def find_certificate_fault() -> str:
 
 
 _HASHED: Final = re.compile(r"[0-9a-f]{8}\.\d+")
-"""What OpenSSL calls a certificate in a folder."""
+"""OpenSSL's names for certificates in a folder."""
 
 
 _CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 
 
 def _find_file_fault(file: Path) -> str:
-    # The first certificate tells whether these are any; to load all would take 50 ms of each start.
+    # The first certificate shows whether they are valid; loading all would take 50 ms of each start.
     try:
         first = _CERTIFICATE.search(file.read_text(encoding="latin-1"))
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=first[0] if first else "none")
@@ -166,13 +166,13 @@ def _find_file_fault(file: Path) -> str:
 
 @contextmanager
 def open_certificate_file() -> Iterator[str | None]:
-    """Give the path of one file with all certificates of the environment, for a library that reads no variables.
+    """Yield the path of one file with all certificates of the environment, for a library that reads no variables.
 
-    None where the environment names none. The file lasts as long as the block. What is no certificate is left out, as
-    OpenSSL passes it over: other libraries refuse the whole file for it.
+    None if the environment names none. The file exists as long as the block. Invalid certificates are left out, as
+    OpenSSL ignores them: other libraries would refuse the whole file.
 
     Raises:
-        ToolError: not one of those that are named can be read.
+        ToolError: none of the named ones can be read.
     """
     file, folders = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     if not file and not folders:
@@ -216,10 +216,11 @@ Make = Callable[[], ssl.SSLContext]
 
 
 def trusted(make: Make) -> ssl.SSLContext:
-    """The context that a client library makes for itself, for all its clients: each reads the same certificates anew.
+    """Return a client library's own TLS context, shared by all its clients: each would read the same certificates
+    again.
 
-    `make` is the library's own function, because each has its own idea of whom to trust. Both of ours (`httpx`,
-    `httpx2`) follow SSL_CERT_FILE and SSL_CERT_DIR, so a change of these makes another context.
+    `make` is the library's own function, because each library trusts by its own rules. Both of ours (`httpx`, `httpx2`)
+    follow SSL_CERT_FILE and SSL_CERT_DIR, so a change of these makes another context.
     """
     return _made(make, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 

@@ -13,11 +13,11 @@ class Payment:
     """One paid request."""
 
     dollars: float
-    """What it costs. At first what was set aside for it; whoever knows better says so."""
+    """Its cost: at first the reserved amount, later corrected by anybody who knows better."""
 
     @contextmanager
     def nothing_for(self, *errors: type[BaseException]) -> Iterator[None]:
-        """Charge nothing for a request inside the block that ends in one of these errors: it was not carried out."""
+        """Charge nothing for a request in the block that ends in one of these errors: it was not carried out."""
         try:
             yield
         except errors:
@@ -29,15 +29,15 @@ class Purse(Protocol):
     """Pays for requests while the asker's quota lasts."""
 
     def pay(self, what: str, dollars: float) -> AbstractAsyncContextManager[Payment]:
-        """Reserve `dollars` for the request made inside the block.
+        """Reserve `dollars` for the request made in the block.
 
-        Whatever becomes of it, `Payment.dollars` are spent at the end.
+        However it ends, `Payment.dollars` are spent.
 
         Args:
             what: the tool that pays.
 
         Raises:
-            ToolError: no quota has so much left.
+            ToolError: no quota has enough left.
         """
         ...
 
@@ -52,7 +52,7 @@ class Bill:
 
     @asynccontextmanager
     async def pay(self, dollars: float) -> AsyncIterator[Payment]:
-        """Pay for the request made inside the block; see `Purse.pay`."""
+        """Pay for the request made in the block; see `Purse.pay`."""
         paid = self._purse.pay(self._what, dollars) if self._purse and dollars else nullcontext(Payment(dollars))
         async with paid as payment:
             try:

@@ -1,7 +1,7 @@
-"""Make text storable and sendable: no half of a surrogate pair, which UTF-8 cannot hold, and no NUL sign.
+"""Make text storable and sendable: without halves of surrogate pairs, which UTF-8 cannot encode, and NUL characters.
 
-Platforms, models and tools send both: a JSON escape cut in two, an emoji cut by a limit, a value padded with zeros. One
-of them must not make a message unstorable, or every later request to the model unwritable.
+Platforms, models and tools send both: a JSON escape cut in two, an emoji cut by a limit, a value padded with zeros.
+They must not make a message unstorable, or every later request to the model unwritable.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def to_plain(text: str) -> str:
-    """Join adjacent halves of surrogate pairs, replace single ones by U+FFFD, and drop NUL signs."""
+    """Join adjacent halves of surrogate pairs, replace single ones by U+FFFD, and drop NUL characters."""
     if "\0" in text:
         text = text.replace("\0", "")
     if text.isascii():
@@ -29,7 +29,7 @@ def to_plain(text: str) -> str:
 
 
 def plain_values(value: Json) -> Json:
-    """Apply `to_plain` to every text in a JSON value, names included."""
+    """Apply `to_plain` to every text in a JSON value, including names."""
     match value:
         case str():
             return to_plain(value)
@@ -42,11 +42,11 @@ def plain_values(value: Json) -> Json:
 
 
 def read_stored(document: str) -> Any:
-    """Read JSON that the store holds. Of what earlier versions stored as it came, halves and NUL signs are mended.
+    """Read JSON from the store. Halves and NUL characters that earlier versions stored are repaired.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: it is not JSON.
     """
     value = json.loads(document)
-    # Neither stands in stored JSON but as an escape, written in small letters.
+    # In stored JSON both occur only as escapes, in lower case.
     return plain_values(value) if "\\ud" in document or "\\u0000" in document else value

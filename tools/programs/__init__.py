@@ -1,1 +1,1 @@
-"""Programs and tasks that end together with what they started, and what they print."""
+"""Programs and tasks that end together with everything they started, and their output."""

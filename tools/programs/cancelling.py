@@ -1,4 +1,4 @@
-"""Cancel tasks and wait for their end, tell whose a `CancelledError` is, contain what libraries throw besides
+"""Cancel tasks and wait for their end, find the origin of a `CancelledError`, contain what libraries throw besides
 exceptions, and run a block only as long as a task."""
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ _T = TypeVar("_T")
 
 
 def is_cancelled() -> bool:
-    """Return True if the current task was cancelled; else only what it awaited was, and it may go on."""
+    """Return True if the current task was cancelled; otherwise only what it awaited was, and it may continue."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
 
 
 class Panic(Exception):
-    """A library threw something that no `except Exception` sees: a panic of compiled code, or a cancellation that
-    nobody here asked for."""
+    """A library threw something that no `except Exception` catches: a panic of compiled code, or a cancellation that
+    nobody here requested."""
 
 
 class Contained:
-    """A block that raises nothing but exceptions, our own cancellation, and the end of the program."""
+    """A block that raises only exceptions, our own cancellation, and the end of the program."""
 
     __slots__ = ("_kind",)
 
     def __init__(self, kind: type[Exception] = Panic) -> None:
         """
         Args:
-            kind: which exception whatever else is thrown becomes.
+            kind: the exception that replaces everything else thrown.
         """
         self._kind = kind
 
@@ -50,14 +50,14 @@ class Contained:
 
 
 async def end_tasks(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel these tasks and wait until they have ended, however they do."""
+    """Cancel these tasks and wait until they have ended, however they end."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def complete(work: Coroutine[Any, Any, _T]) -> _T:
-    """Return what `work` does, and let it come to its end where the caller is cancelled meanwhile."""
+    """Return the result of `work`, and finish it even if the caller is cancelled meanwhile."""
     task = asyncio.create_task(work)
     try:
         return await asyncio.shield(task)

@@ -10,13 +10,14 @@ from typing import TextIO
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u061c\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""What a terminal obeys, what reverses the direction of text, and halves of characters, which cannot be written."""
+"""Characters that a terminal obeys, that reverse the direction of text, and halves of characters, which cannot be
+written."""
 
 
 def inert(text: str) -> str:
     """Escape every control character except tabs and line ends.
 
-    As JSON writes them (`\\u001b`), so that JSON stays what it was.
+    Escapes are those of JSON (`\\u001b`), so that JSON stays valid.
     """
     return _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", text.replace("\r\n", "\n"))
 

@@ -13,16 +13,16 @@ from typing import Any
 from tools.programs.cancelling import complete
 
 END_SECONDS = 10.0
-"""How long the end of a program that was killed is waited for."""
+"""The longest wait for the end of a killed program."""
 _CHUNK = 64 * 1024
 
 
 async def start(*command: str, env: Mapping[str, str], **options: Any) -> Process:
-    """Start a program in a session of its own, with pipes to and from it; `options` are those of `subprocess.Popen`.
+    """Start a program in its own session, with pipes to and from it; `options` are those of `subprocess.Popen`.
 
-    A caller who is cancelled meanwhile leaves nothing running and no pipe open: asyncio itself would kill the first
-    process alone, and a sandbox that is still being set up has others, which do not die with their parent yet; and of
-    the pipes it would close those alone that are connected by then.
+    A caller who is cancelled meanwhile leaves nothing running and no pipe open: asyncio itself would kill only the
+    first process, although a sandbox in preparation has others, which do not die with their parent yet, and would close
+    only the pipes connected by then.
 
     Raises:
         OSError: it cannot be run.
@@ -49,7 +49,7 @@ def kill(process: Process) -> None:
 
 
 async def end(process: Process) -> None:
-    """Kill it, wait until it is gone, and discard its remaining output; a caller who is cancelled meanwhile, too."""
+    """Kill it, wait until it is gone, and discard its remaining output, even if the caller is cancelled meanwhile."""
     await complete(_end(process))
 
 
@@ -57,8 +57,8 @@ async def _end(process: Process) -> None:
     kill(process)
     if process.stdin is not None:
         process.stdin.close()
-    # asyncio tells of the end of a process only after the end of its pipes, and these end when the last process that
-    # holds them has.
+    # asyncio reports the end of a process only after the end of its pipes, and these end with the last process that
+    # holds them.
     try:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(END_SECONDS):
@@ -70,9 +70,9 @@ async def _end(process: Process) -> None:
 
 
 def close(process: Process) -> None:
-    """Close our ends of the pipes of a program that was ended, and discard what is unread there.
+    """Close our ends of an ended program's pipes, and discard their unread content.
 
-    asyncio closes a pipe only at its end, and that never comes while unread output waits in it, or while somebody who
-    outlived the program holds it.
+    asyncio closes a pipe only at its end, which never comes while it has unread output, or while a surviving process
+    holds it.
     """
     process._transport.close()  # type: ignore[attr-defined]  # its types name no such attribute

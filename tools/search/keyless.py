@@ -1,8 +1,8 @@
-"""The second source of search_web: public search engines without a key, by the library ddgs.
+"""The second source of search_web: public search engines without a key, through the library ddgs.
 
-Chosen with open eyes (November 2026): ddgs is maintained (a release most months, MIT), but it reads the result pages of
-DuckDuckGo, Brave and Mojeek as a browser would, who change them and now and then refuse. So it is off until the
-operator names it in SEARCH_FALLBACK, and its failures are ordinary.
+A deliberate choice (November 2026): ddgs is maintained (a release most months, MIT), but it reads the result pages of
+DuckDuckGo, Brave and Mojeek like a browser, and they change them and sometimes refuse. So it is off until the operator
+names it in SEARCH_FALLBACK, and its failures are ordinary.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tools.fetch.service import LONGEST_TEXT, MOST_ITEMS
 
 ENGINES = "duckduckgo,brave,mojeek"
 SECONDS = 6
-"""How long one engine may take; a second one may be asked after it."""
+"""The time for one engine; a second one may be asked after it."""
 TOTAL_SECONDS = 12.0
 _RANGES = {"day": "d", "week": "w", "month": "m", "year": "y"}
 _REGIONS = {
@@ -67,7 +67,7 @@ async def search(
 
 
 def _pages(rows: Sequence[Any], most: int, include: Sequence[str], exclude: Sequence[str]) -> list[dict[str, str]]:
-    """What the library found, in our words and no longer than can be used."""
+    """Return what the library found, in our form and not longer than useful."""
     found = [
         {
             "title": str(row.get("title") or "")[:LONGEST_TEXT],
@@ -77,17 +77,17 @@ def _pages(rows: Sequence[Any], most: int, include: Sequence[str], exclude: Sequ
         for row in rows[:MOST_ITEMS]
         if isinstance(row, dict)
     ]
-    # Engines take `site:` as a wish.
+    # Engines treat `site:` as a wish.
     return [one for one in found if _fits(one["url"], include, exclude)][:most]
 
 
 def _ask(query: str, most: int, region: str, time_limit: str | None) -> list[Any]:
-    """In a thread: the library waits, and is imported here for the first time."""
+    """Run in a thread: the library blocks, and is imported here for the first time."""
     library: Any = importlib.import_module("ddgs")
     errors: Any = importlib.import_module("ddgs.exceptions")
     try:
         proxy = proxy_before("https://duckduckgo.com", "the search engines")
-        # The library has certificates of its own.
+        # The library has its own certificates.
         with open_certificate_file() as certificates:
             rows: list[Any] = library.DDGS(proxy, SECONDS, verify=certificates or True).text(
                 query, region=region, safesearch="moderate", timelimit=time_limit, max_results=most, backend=ENGINES

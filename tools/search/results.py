@@ -12,7 +12,7 @@ from tools.contract.languages import Words, phrase
 
 CUT: Final = " […]"
 LEAST_EXCERPT: Final = 120
-"""Characters of an excerpt below which it says nothing: then fewer entries are shown, not shorter ones."""
+"""Characters of an excerpt below which it is useless: then fewer entries are shown, not shorter ones."""
 
 
 _LABELS: Final[Mapping[str, Words]] = {
@@ -59,7 +59,7 @@ def best_score(answer: Mapping[str, Any]) -> float | None:
 def written(query: str, answer: Mapping[str, Any], chars: int, language: str) -> tuple[str, tuple[Source, ...]]:
     """Return the text, at most `chars` long, and the pages in it; `language` is that of the labels.
 
-    Long excerpts are shortened before any entry is left out: each one was paid for, and its address alone is of use.
+    Long excerpts are shortened before any entry is left out: each one was paid for, and its address alone is useful.
     """
     found = found_pages(answer)
     summary = _shortened(_text(answer.get("answer")), chars // 2)

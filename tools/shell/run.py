@@ -1,6 +1,6 @@
 """Run a tool from a shell: its result to standard output, an error to standard error.
 
-0: done. 1: the tool failed. 2: called wrongly (unknown tool, arguments that are no JSON object).
+0: done. 1: the tool failed. 2: called wrongly (unknown tool, arguments that are not a JSON object).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tools.contract.json_values import read_json
 from tools.shell.shelf import Shelf
 
 SETTLING = 15.0
-"""Seconds that servers of further tools have to start."""
+"""The time for servers to list their tools."""
 
 
 def main(
@@ -42,10 +42,10 @@ def main(
     """Run the tool `name` with `arguments` (JSON), or list the tools; return the exit code.
 
     Args:
-        data: the file that keeps facts and reminders; None: they cannot be kept.
+        data: the file for facts and reminders; None: they cannot be stored.
         plugins: tools of other authors.
         program: the command as the person typed it, for the examples of the list.
-        mask: is told what must not be shown, before anything is.
+        mask: gets the secrets before anything is shown.
         off: names and patterns of tools that nobody may use.
     """
     try:
@@ -66,7 +66,7 @@ def main(
 
 
 class _Crashes(logging.Filter):
-    """Takes what the registry logs with a traceback: a person at a terminal reads one line instead."""
+    """Catches what the registry logs with a traceback: a person at a terminal gets one line instead."""
 
     last: BaseException | None = None
 
@@ -82,7 +82,7 @@ async def _main(
 ) -> int:
     try:
         if name is None or registry.spec(name) is None:
-            # Only now are the servers needed that have further tools.
+            # Only now are the servers with further tools needed.
             await registry.settle(SETTLING)
         if name is None:
             await registry.prove()
@@ -120,7 +120,7 @@ def read_arguments(text: str) -> Arguments:
     """Parse the arguments in `text`.
 
     Raises:
-        ValueError: they are no JSON object; one sentence says where.
+        ValueError: they are not a JSON object; one sentence says where.
     """
     try:
         given = read_json(text or "{}")

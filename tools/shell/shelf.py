@@ -1,6 +1,6 @@
 """Facts and timers in one JSON file, for tools run without a bot: `python -m tools --data FILE`.
 
-The bot's own store implements the same ports. Nobody fires these timers; they can be listed and cancelled.
+The bot's own store implements the same ports. These timers never fire; they can be listed and cancelled.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Shelf:
     def _write(self, data: dict[str, Any]) -> None:
         part = self._file.with_name(f"{self._file.name}.part")
         try:
-            part.touch(mode=0o600)  # it holds what people asked to be remembered
+            part.touch(mode=0o600)  # it contains what people asked to remember
             part.write_text(json.dumps(data, ensure_ascii=False, indent=1), encoding="utf-8")
             os.replace(part, self._file)  # noqa: PTH105  # the one call that replaces on every system
         except OSError as error:

@@ -47,7 +47,7 @@ def _shorten_results(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     longest = max((len(entry.text) for entry in results), default=0)
     if longest > LEAST_RESULT_CHARS:
         most = MOST_TOLD if longest > MOST_TOLD else max(LEAST_RESULT_CHARS, longest // 2)
-        return tuple(as_told(entry, most) for entry in entries)
+        return tuple(as_told(entries, most))
     # The calls stay: what had effects is not to be done again.
     left_out = {id(entry) for entry in results[: len(results) // 2]}
     return tuple(

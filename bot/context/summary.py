@@ -237,7 +237,7 @@ class Summaries:
 def _count_kept(turns: Sequence[Sequence[HistoryRow]], tokens: int, count: CountTokens) -> int:
     """Return how many of the newest turns stay verbatim: as many as fit into `tokens`, and at least two."""
     for number, turn in enumerate(reversed(turns)):
-        tokens -= token_count([window.as_told(row.entry) for row in turn], count)
+        tokens -= token_count(window.as_told([row.entry for row in turn]), count)
         if tokens < 0 and number >= _KEEP_TURNS:
             return number
     return len(turns)

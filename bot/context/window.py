@@ -7,7 +7,7 @@ never loses its result. Older turns are not sent; nothing is deleted. Before a t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from bot.contract import AssistantEntry, Entry, ToolEntry, UserEntry
@@ -36,7 +36,7 @@ def fit(history: Sequence[Entry], room: int, count: CountTokens) -> list[Entry]:
     chosen: list[list[Entry]] = []
     left = room
     for turn in reversed(turns_of(history)):
-        shorter = [as_told(entry) for entry in turn]
+        shorter = as_told(turn)
         needed = token_count(shorter, count)
         if needed > left:
             break
@@ -63,9 +63,12 @@ def _withheld(entry: Entry, may_read: Callable[[str], bool]) -> Entry:
     return entry
 
 
-def as_told(entry: Entry, most: int = MOST_TOLD) -> Entry:
-    """Return an entry shortened for later turns: a result has at most `most` characters then."""
-    if isinstance(entry, ToolEntry) and len(entry.text) > most:
-        whole = entry.whole or entry.text
-        return replace(entry, text=cut_data(whole, most, _REST), whole=whole)
-    return entry
+def as_told(entries: Iterable[Entry], most: int = MOST_TOLD) -> list[Entry]:
+    """Return entries shortened for later turns: a result has at most `most` characters then."""
+    told: list[Entry] = []
+    for entry in entries:
+        if isinstance(entry, ToolEntry) and len(entry.text) > most:
+            whole = entry.whole or entry.text
+            entry = replace(entry, text=cut_data(whole, most, _REST), whole=whole)
+        told.append(entry)
+    return told

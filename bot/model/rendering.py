@@ -156,7 +156,8 @@ class ChatRendering:
                 case AssistantEntry(calls=()):
                     if entry.text:
                         messages.append(self._answer(entry, after_tool=_ends_with(messages, "tool")))
-                    _say(messages, posted(entry), data_urls(entry))
+                    if entry.pictures:
+                        _say(messages, posted(entry), data_urls(entry))
                 case AssistantEntry():
                     results, taken = results_of(entry, entries[place:])
                     place += taken

@@ -134,7 +134,8 @@ def token_count(entries: Sequence[Entry], count: CountTokens) -> int:
     """The tokens that `entries` cost, with the pictures in them that are shown."""
     told = [entry for entry in entries if isinstance(entry, UserEntry | AssistantEntry)]
     shown = sum(bool(one.content) for entry in told for one in entry.pictures)
-    return count(map(text_of, entries)) + PICTURE_TOKENS * shown + PER_ENTRY * len(entries)
+    texts = [text_of(entry) if isinstance(entry, AssistantEntry) else entry.text for entry in entries]
+    return count(texts) + PICTURE_TOKENS * shown + PER_ENTRY * len(entries)
 
 
 def tool_token_count(specs: Sequence[ToolSpec], count: CountTokens) -> int:

@@ -56,7 +56,8 @@ class Readers:
             raise StoreError("The store is closed, so nothing more can be read.")
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Read(work, done, self._clock.monotonic()))
-        self._lend_soon()
+        if not self._soon:
+            self._lend_soon()
         return await done
 
     async def fetch_rows(self, sql: str, parameters: Iterable[Any] | Mapping[str, Any] = ()) -> list[Row]:
@@ -111,7 +112,8 @@ class Readers:
                 settle(read.done, read.outcome)
             # The thread keeps its last work until it gets another: this drops its result.
             group.clear()
-            self._lend_soon()
+            if self._waiting:
+                self._lend_soon()
 
     def _is_awaited(self, read: _Read[Any]) -> bool:
         """Return True while somebody waits for a read that is still useful."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -180,22 +180,20 @@ def terms_of(text: str) -> dict[str, float]:
             found[term] = max(found.get(term, 0.0), weight)
     runs = words_of(lower)
     stems = [stem(run) for run in runs]
+    meanings: list[Meaning] = []
     for place, run in enumerate(runs):
         if _IS_UNSPACED.match(run):
-            _collect(found, _meanings_within(run))
+            meanings += _meanings_within(run)
             for pair in _pairs(run):
                 found[pair] = 1.0
         else:
             if run not in _EMPTY and len(run) > 1:
                 found[stems[place]] = 1.0
-            _collect(found, _meanings_at(stems, place))
-        _collect(found, _further_meanings_at(runs, place))
-    return found
-
-
-def _collect(found: dict[str, float], meanings: Iterable[Meaning]) -> None:
+            meanings += _meanings_at(stems, place)
+        meanings += _further_meanings_at(runs, place)
     for term, weight in meanings:
         found[term] = max(found.get(term, 0.0), weight)
+    return found
 
 
 def _meanings_at(stems: list[str], place: int) -> Iterator[Meaning]:

@@ -147,7 +147,7 @@ class Closing:
         self.settling.begin(turn, chat, due)
         self.metrics.turns_ended.add(end.state)
         made.story.answered(end.state, pages=len(reply.refs), edits=reply.edits, usage=made.usage, dollars=made.dollars)
-        new = token_count([as_told(entry) for entry in entries], self.models.tokens_of(task.model.name))
+        new = token_count(as_told(entries), self.models.tokens_of(task.model.name))
         self.summaries.summarise_after_turn(
             chat, task.model, briefing.past_tokens + new, room=briefing.room, left_out=briefing.left_out > 0
         )

@@ -10,6 +10,7 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -28,30 +29,24 @@ _MOST_FIELDS: Final = 100
 """Of a form; a command has about fifteen."""
 
 
+@dataclass(eq=False, repr=False)
 class SlackEntrance:
     """Accepts Slack's posts; an event that is not answered with 200 comes again, three times in all."""
 
-    def __init__(
-        self,
-        secret: str,
-        clock: Clock,
-        store: Callable[[dict[str, Any]], Awaitable[bool]],
-        installing: Installing | None = None,
-    ) -> None:
-        """
-        Args:
-            secret: Slack's signing secret.
-            store: stores a payload; False: that failed.
-            installing: the installation pages; None: the app is installed in one workspace.
-        """
-        self._installing = installing
-        self._verifier = SignatureVerifier(secret)
-        self._clock = clock
-        self._store = store
+    secret: str
+    """Slack's signing secret."""
+    clock: Clock
+    store: Callable[[dict[str, Any]], Awaitable[bool]]
+    """Stores a payload; False: that failed."""
+    installing: Installing | None = None
+    """The installation pages; None: the app is installed in one workspace."""
+
+    def __post_init__(self) -> None:
+        self._verifier = SignatureVerifier(self.secret)
 
     def expect(self, headers: Headers) -> Proof | None:
         stamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
-        if not _SIGNATURE.fullmatch(signature) or not is_recent(stamp, self._clock.wall()):
+        if not _SIGNATURE.fullmatch(signature) or not is_recent(stamp, self.clock.wall()):
             return None
         return partial(self._is_signed, stamp, signature)
 
@@ -64,7 +59,7 @@ class SlackEntrance:
         return is_same(signature, expected or "")
 
     async def visit(self, page: str, query: Mapping[str, str], cookies: Mapping[str, str]) -> WebAnswer:
-        return await self._installing.visit(page, query, cookies) if self._installing else WebAnswer(404)
+        return await self.installing.visit(page, query, cookies) if self.installing else WebAnswer(404)
 
     async def take_in(self, headers: Headers, body: bytes) -> WebAnswer:
         try:
@@ -75,7 +70,7 @@ class SlackEntrance:
         if payload.get("type") == "url_verification":
             # https://docs.slack.dev/reference/events/url_verification
             return WebAnswer(body=json.dumps({"challenge": payload.get("challenge")}).encode())
-        return WebAnswer(200 if await self._store(payload) else 503)
+        return WebAnswer(200 if await self.store(payload) else 503)
 
 
 def _read(media_type: str, body: str) -> dict[str, Any]:

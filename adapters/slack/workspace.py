@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, BinaryIO, Final
 from weakref import WeakValueDictionary
 
@@ -41,38 +41,29 @@ NAME_SECONDS: Final = 1.0
 """How long it waits; Slack allows three seconds for storing."""
 
 
+@dataclass(eq=False, repr=False)
 class Workspace:
     """The adapter's work in one workspace, from `open_workspace` to `close`."""
 
-    def __init__(
-        self,
-        web: Client,
-        http: aiohttp.ClientSession,
-        clock: Clock,
-        me: Me,
-        scopes: frozenset[str] | None,
-        *,
-        of_others: bool = False,
-    ) -> None:
-        """
-        Args:
-            scopes: the bot token's scopes; None if Slack did not say.
-            of_others: there are more workspaces, so each file's source begins with its own.
-        """
-        self._of_others = of_others
-        self.me = me
-        self.scopes = scopes
-        self.people = People(web, clock)
-        self.web = web
-        self._http = http
-        self._clock = clock
-        self._missing = MissingScopes(clock)
-        self._looks = Looks(web, clock)
-        self._streams = Streams(web, clock, me.user)
-        self._sessions = Sessions(web, clock, scopes)
-        self._files = Files(web, http, clock, scopes)
-        self._about = About(web, me, self.people)
-        self._prompts = Prompts(web, clock, self.people, possible=me.agent)
+    web: Client
+    http: aiohttp.ClientSession
+    clock: Clock
+    me: Me
+    scopes: frozenset[str] | None
+    """The bot token's scopes; None if Slack did not say."""
+    _: KW_ONLY
+    of_others: bool = False
+    """There are more workspaces, so each file's source begins with its own."""
+
+    def __post_init__(self) -> None:
+        self.people = People(self.web, self.clock)
+        self._missing = MissingScopes(self.clock)
+        self._looks = Looks(self.web, self.clock)
+        self._streams = Streams(self.web, self.clock, self.me.user)
+        self._sessions = Sessions(self.web, self.clock, self.scopes)
+        self._files = Files(self.web, self.http, self.clock, self.scopes)
+        self._about = About(self.web, self.me, self.people)
+        self._prompts = Prompts(self.web, self.clock, self.people, possible=self.me.agent)
         self._inside: Newest[str, None] = Newest(_MOST_CHANNELS)
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """By channel: held while a name is looked up."""
@@ -97,9 +88,9 @@ class Workspace:
     def surface(self, target: ReplyTarget) -> SlackSurface:
         return SlackSurface(
             self.web,
-            self._http,
+            self.http,
             target,
-            self._clock,
+            self.clock,
             joined=self.joined,
             scopes=self.scopes,
             looks=self._looks,
@@ -109,7 +100,7 @@ class Workspace:
 
     async def fetch(self, source: str, into: BinaryIO, most: int) -> Enclosure | None:
         found = await self._files.fetch(source, into, most)
-        if found is None or not self._of_others:
+        if found is None or not self.of_others:
             return found
         return replace(found, within=self._named(found.within))
 
@@ -127,7 +118,7 @@ class Workspace:
         """
         if self._about.is_chosen(body):
             # A form is only for a person who is waiting: the acknowledgement does not wait for it.
-            return asyncio.create_task(self._about.open(body, self._clock.wall()), name="slack form"), False
+            return asyncio.create_task(self._about.open(body, self.clock.wall()), name="slack form"), False
         if self._prompts.is_opened(body):
             return asyncio.create_task(self._prompts.suggest(body), name="slack prompts"), True
         return None
@@ -150,7 +141,7 @@ class Workspace:
         return told
 
     def _read(self, body: dict[str, Any], *, follow: bool) -> Incoming | None:
-        now = self._clock.wall()
+        now = self.clock.wall()
         form = self._about.question(body, self._inside, now)
         told = form or incoming(body, self.me, self.people.name, self._inside, now=now, follow=follow)
         if told is None:
@@ -160,7 +151,7 @@ class Workspace:
         if isinstance(told, MessageSent | ControlPressed):
             language = self.people.language(told.sender.id.rpartition("/")[2])
             told = replace(told, sender=replace(told.sender, language=language))
-        if self._of_others and isinstance(told, MessageSent | MessageEdited):
+        if self.of_others and isinstance(told, MessageSent | MessageEdited):
             told = replace(told, enclosed=self._named(told.enclosed)) if told.enclosed else told
             if isinstance(told, MessageSent) and told.quoted is not None:
                 told = replace(told, quoted=replace(told.quoted, enclosed=self._named(told.quoted.enclosed)))

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final
 
 import aiohttp
@@ -28,26 +29,20 @@ _TEAM: Final = re.compile(r"[TE][A-Z0-9]+")
 _REMOVED: Final = frozenset({"app_uninstalled", "tokens_revoked"})
 
 
+@dataclass(eq=False, repr=False)
 class Workspaces:
     """All of them, from `open` to `close`."""
 
-    def __init__(
-        self,
-        client: Callable[[str], Client],
-        http: aiohttp.ClientSession,
-        clock: Clock,
-        grants: Grants | None = None,
-        seal: Seal | None = None,
-    ) -> None:
-        """
-        Args:
-            client: token → the client for calls to Slack.
-            grants, seal: the store and the encryption of workspaces' grants; None: only the workspace of the settings.
-        """
-        self._client = client
-        self._http = http
-        self._clock = clock
-        self._kept = (grants, seal) if grants is not None and seal is not None else None
+    client: Callable[[str], Client]
+    """Token → the client for calls to Slack."""
+    http: aiohttp.ClientSession
+    clock: Clock
+    grants: Grants | None = None
+    """The store and the encryption of workspaces' grants; None: only the workspace of the settings."""
+    seal: Seal | None = None
+
+    def __post_init__(self) -> None:
+        self._kept = (self.grants, self.seal) if self.grants is not None and self.seal is not None else None
         self.home: Workspace | None = None
         """The workspace of SLACK_BOT_TOKEN."""
         self._others: dict[str, tuple[Granted, Workspace]] = {}
@@ -56,7 +51,7 @@ class Workspaces:
         self._missed = asyncio.Event()
         """Something must be shown in an unknown workspace: another process may just have received its grant."""
         self._closed_seals: set[str] = set()
-        self._troubles = LogThrottle(log, clock)
+        self._troubles = LogThrottle(log, self.clock)
 
     async def open(self, token: str, *, shared: bool = False) -> None:
         """Log in with the token of the settings, if there is one, and read the stored grants.
@@ -70,7 +65,7 @@ class Workspaces:
             StoreError: the grants cannot be read now.
         """
         if token:
-            self.home = await open_workspace(self._client(token), self._http, self._clock)
+            self.home = await open_workspace(self.client(token), self.http, self.clock)
         if self._kept is None:
             return
         await self.refresh()
@@ -200,7 +195,7 @@ class Workspaces:
             before[1].web.token = granted.token
         scopes = frozenset(filter(None, granted.scopes.split(",")))
         me = Me(granted.team, granted.user, granted.bot, agent=AGENT in scopes)
-        workspace = Workspace(self._client(granted.token), self._http, self._clock, me, scopes or None, of_others=True)
+        workspace = Workspace(self.client(granted.token), self.http, self.clock, me, scopes or None, of_others=True)
         self._others[granted.team] = granted, workspace
         watching = asyncio.create_task(self._watch(granted, workspace), name=f"slack token of {granted.team}")
         self._watching[granted.team] = watching
@@ -216,7 +211,7 @@ class Workspaces:
 
     async def _watch(self, granted: Granted, workspace: Workspace) -> None:
         """Stop serving a workspace when Slack refuses its token; the stored grant is tried again at the next start."""
-        backoff = Backoff(self._clock)
+        backoff = Backoff(self.clock)
         while True:
             try:
                 await workspace.watch()
@@ -230,7 +225,7 @@ class Workspaces:
     async def _tend(self) -> None:
         while True:
             with suppress(TimeoutError):
-                async with time_limit(self._clock, REFRESH_SECONDS):
+                async with time_limit(self.clock, REFRESH_SECONDS):
                     await self._missed.wait()
             self._missed.clear()
             try:

@@ -12,8 +12,8 @@ from bot.app.gauges import add_gauges, describe
 from bot.app.ground import Process, open_ground
 from bot.app.intake import build_commands, build_dispatcher
 from bot.app.output import build_output
-from bot.app.rules import build_policy, open_tools
-from bot.app.turns import build_context, build_reminders, build_turns
+from bot.app.rules import open_rules
+from bot.app.turns import build_turns
 from bot.contract import SettingsError
 from bot.intake import serve_places, work_beside
 from bot.operations import HttpServer, LoopWatch, WebServer, end_in_order
@@ -34,21 +34,18 @@ class App(Process):
     async def __aenter__(self) -> App:
         async with AsyncExitStack() as stack:
             ground = await open_ground(self, stack)
-            policy = build_policy(self, ground, stack)
-            toolbox = await open_tools(self, ground, policy, stack)
-            output = build_output(self, ground, toolbox, stack)
-            context = build_context(self, ground, toolbox, stack)
-            turns = build_turns(self, ground, policy, toolbox, output, context)
-            actions = build_commands(self, ground, policy, toolbox, output, context, turns)
-            self.reminders = build_reminders(self, ground, output)
-            self.dispatcher = build_dispatcher(self, ground, policy, toolbox, output, turns, actions, self.reminders)
+            rules = await open_rules(self, ground, stack)
+            output = build_output(self, ground, rules, stack)
+            turns = build_turns(self, ground, rules, output, stack)
+            actions = build_commands(self, ground, rules, output, turns)
+            self.dispatcher = build_dispatcher(self, ground, rules, output, turns, actions)
             self.metrics, self.store, self.models = ground.metrics, ground.store, ground.models
-            self.access, self.quotas = policy.access, policy.quotas
-            self.toolbox, self.registry = toolbox, toolbox.registry
-            self.roles, self.rights = toolbox.roles, toolbox.rights
+            self.access, self.quotas = rules.access, rules.quotas
+            self.rules, self.registry = rules, rules.registry
+            self.roles, self.rights = rules.roles, rules.rights
             self.pacer, self.platforms, self.settling = output.pacer, output.platforms, output.settling
-            self.briefings, self.summaries = context.briefings, context.summaries
-            self.conversation = turns.conversation
+            self.briefings, self.summaries = turns.briefings, turns.summaries
+            self.conversation, self.reminders = turns.conversation, turns.reminders
             self.may_answer = (*ground.models.names, *ground.channels.models)
             self.watch = await stack.enter_async_context(LoopWatch(lambda: self.platforms.listening))
             add_gauges(
@@ -107,7 +104,7 @@ class App(Process):
         owning = asyncio.create_task(serve_places(self, self.clock), name="places")
         keep = Keep.from_days(self.core.keep_days, self.core.keep_files_days)
         beside = [asyncio.create_task(work, name=name) for name, work in work_beside(self, self.clock, keep)]
-        trying = asyncio.create_task(try_tools(self.registry, self.toolbox.named), name="tool trials")
+        trying = asyncio.create_task(try_tools(self.registry, self.rules.named), name="tool trials")
         try:
             await asyncio.wait({running, stopping, owning}, return_when=asyncio.FIRST_COMPLETED)
         finally:

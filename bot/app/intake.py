@@ -4,38 +4,29 @@ from __future__ import annotations
 
 from bot.app.ground import Ground, Process
 from bot.app.output import Output
-from bot.app.rules import Policy, Toolbox
-from bot.app.turns import Context, Turns
+from bot.app.rules import Rules
+from bot.app.turns import Turns
 from bot.commands import CommandActions, CommandAnswers, Exports, Presses, ReminderList
 from bot.contract import Installable, Suggesting
 from bot.intake import Admission, Dispatcher, WaitingSigns
-from bot.turn import Reminders
 
 
-def build_commands(
-    process: Process,
-    ground: Ground,
-    policy: Policy,
-    toolbox: Toolbox,
-    output: Output,
-    context: Context,
-    turns: Turns,
-) -> CommandActions:
+def build_commands(process: Process, ground: Ground, rules: Rules, output: Output, turns: Turns) -> CommandActions:
     """Build what answers commands and carries them out."""
     zone, store = process.core.time_zone, ground.store
     answers = CommandAnswers(
         store=store,
-        access=policy.access,
+        access=rules.access,
         models=ground.models,
-        registry=toolbox.registry,
-        quotas=policy.quotas,
-        briefings=context.briefings,
-        book=context.book,
-        rights=toolbox.rights,
+        registry=rules.registry,
+        quotas=rules.quotas,
+        briefings=turns.briefings,
+        book=turns.book,
+        rights=rules.rights,
         surface=output.surface,
-        redact=toolbox.redact,
+        redact=rules.redact,
         reminders=ReminderList(store, zone),
-        list_tools=toolbox.roles.list_tools,
+        list_tools=rules.roles.list_tools,
         thoughts=process.core.show_reasoning != "off",
     )
     for adapter in process.adapters.values():
@@ -44,38 +35,31 @@ def build_commands(
         if isinstance(adapter, Installable):
             adapter.grants = store.grants
     replies, notices, settling = output.replies, output.notices, output.settling
-    exports = Exports(store, replies, notices, settling, output.surface, ground.metrics, toolbox.redact, zone)
+    exports = Exports(store, replies, notices, settling, output.surface, ground.metrics, rules.redact, zone)
     return CommandActions(
         store=store,
-        access=policy.access,
-        once=policy.once,
+        access=rules.access,
+        once=rules.once,
         queue=turns.queue,
         answers=answers,
         conversation=turns.conversation,
         exports=exports,
         notices=output.notices,
         approvals=turns.approvals,
-        summaries=context.summaries,
+        summaries=turns.summaries,
         thread_context=turns.thread_context,
         surface=output.surface,
     )
 
 
 def build_dispatcher(
-    process: Process,
-    ground: Ground,
-    policy: Policy,
-    toolbox: Toolbox,
-    output: Output,
-    turns: Turns,
-    actions: CommandActions,
-    reminders: Reminders,
+    process: Process, ground: Ground, rules: Rules, output: Output, turns: Turns, actions: CommandActions
 ) -> Dispatcher:
     """Build what takes messages in and decides about them."""
     admission = Admission(
         store=ground.store,
-        access=policy.access,
-        quotas=policy.quotas,
+        access=rules.access,
+        quotas=rules.quotas,
         queue=turns.queue,
         clock=process.clock,
         limits=process.limits,
@@ -84,8 +68,8 @@ def build_dispatcher(
     )
     presses = Presses(
         store=ground.store,
-        access=policy.access,
-        once=policy.once,
+        access=rules.access,
+        once=rules.once,
         queue=turns.queue,
         approvals=turns.approvals,
         answers=actions.answers,
@@ -94,8 +78,8 @@ def build_dispatcher(
         store=ground.store,
         settling=output.settling,
         approvals=turns.approvals,
-        access=policy.access,
-        once=policy.once,
+        access=rules.access,
+        once=rules.once,
         merging=turns.merging,
         queue=turns.queue,
         admission=admission,
@@ -103,11 +87,11 @@ def build_dispatcher(
         conversation=turns.conversation,
         presses=presses,
         notices=output.notices,
-        reminders=reminders,
+        reminders=turns.reminders,
         clock=process.clock,
         signs=WaitingSigns(output.pacer, process.clock, output.surface),
         pacer=output.pacer,
         ownership=process.ownership,
-        held=toolbox.registry.held_scopes,
-        redact=toolbox.redact,
+        held=rules.registry.held_scopes,
+        redact=rules.redact,
     )

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from bot.app.ground import Ground, Process
-from bot.app.rules import Toolbox
+from bot.app.rules import Rules
 from bot.contract import MessageSent, Surface
 from bot.intake import Platforms
 from bot.pacing import Pacer, begin_sharing
@@ -31,7 +31,7 @@ class Output:
         return self.platforms.surface(message.titled)
 
 
-def build_output(process: Process, ground: Ground, toolbox: Toolbox, stack: AsyncExitStack) -> Output:
+def build_output(process: Process, ground: Ground, rules: Rules, stack: AsyncExitStack) -> Output:
     """Build what calls the platforms and what shows replies there, those of former processes included."""
     core, clock, shared = process.core, process.clock, process.ownership.shared
     pacer = Pacer(clock, ground.metrics, process.ownership.is_heard, shares=shared)
@@ -44,13 +44,13 @@ def build_output(process: Process, ground: Ground, toolbox: Toolbox, stack: Asyn
         metrics=ground.metrics,
         locks=process.locks if shared else None,
         sessions=process.sessions,
-        role=toolbox.roles.role,
+        role=rules.roles.role,
     )
     replies = Replies(
         store=ground.store,
         pacer=pacer,
         clock=clock,
-        secrets=toolbox.secrets,
+        secrets=rules.secrets,
         buttons=core.reply_buttons,
         speaks=ground.models.speaker is not None,
         fresh_after=core.fresh_message_seconds,

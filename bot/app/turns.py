@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.agent import Agent
 from bot.app.ground import Ground, Process
 from bot.app.output import Output
-from bot.app.rules import Policy, Toolbox
+from bot.app.rules import Rules
 from bot.context import Briefings, ChatBook, Summaries
 from bot.policy import DayPurse
 from bot.toolchoice import Chooser, small_model
@@ -28,16 +28,24 @@ from tools.documents.reading import DocumentReader
 
 
 @dataclass(eq=False, repr=False)
-class Context:
-    """What the model is told: each chat's settings, briefings, summaries."""
+class Turns:
+    """What answers a question, and what the model is told."""
 
+    queue: TurnQueue
     book: ChatBook
     briefings: Briefings
     summaries: Summaries
+    merging: Merging
+    approvals: Approvals
+    thread_context: ThreadContext
+    conversation: Conversation
+    reminders: Reminders
 
 
-def build_context(process: Process, ground: Ground, toolbox: Toolbox, stack: AsyncExitStack) -> Context:
-    """Build what the model is told."""
+def _build_context(
+    process: Process, ground: Ground, rules: Rules, stack: AsyncExitStack
+) -> tuple[ChatBook, Briefings, Summaries]:
+    """Build what the model is told: each chat's settings, briefings, summaries."""
     core, models = process.core, ground.models
     book = ChatBook(ground.store.settings, models, ground.channels)
     briefings = Briefings(
@@ -56,85 +64,72 @@ def build_context(process: Process, ground: Ground, toolbox: Toolbox, stack: Asy
         at=core.summary_at,
         window=briefings.window_of,
         estimator=models.tokens_of,
-        redact=toolbox.redact,
-        model=toolbox.writer,
+        redact=rules.redact,
+        model=rules.writer,
         metrics=ground.metrics,
-        limited=toolbox.rights.is_limited,
+        limited=rules.rights.is_limited,
     )
     stack.push_async_callback(summaries.close)
-    return Context(book, briefings, summaries)
+    return book, briefings, summaries
 
 
-@dataclass(eq=False, repr=False)
-class Turns:
-    """What answers a question."""
-
-    queue: TurnQueue
-    merging: Merging
-    approvals: Approvals
-    thread_context: ThreadContext
-    conversation: Conversation
-
-
-def build_turns(
-    process: Process, ground: Ground, policy: Policy, toolbox: Toolbox, output: Output, context: Context
-) -> Turns:
-    """Build what answers a question."""
+def build_turns(process: Process, ground: Ground, rules: Rules, output: Output, stack: AsyncExitStack) -> Turns:
+    """Build what answers a question, and what the model is told."""
     core, limits, clock, store, models = process.core, process.limits, process.clock, ground.store, ground.models
-    queue, prices = TurnQueue(), policy.quotas.prices
-    merging = Merging(store, context.book, queue, clock)
+    book, briefings, summaries = _build_context(process, ground, rules, stack)
+    queue, prices = TurnQueue(), rules.quotas.prices
+    merging = Merging(store, book, queue, clock)
     approvals = Approvals(store=store, settling=output.settling, clock=clock, rules=core, limits=limits)
     thread_context = ThreadContext(
         store=store,
         pacer=output.pacer,
         find=output.platforms.earlier,
         clock=clock,
-        window=context.briefings.window_of,
+        window=briefings.window_of,
         tokens=models.tokens_of,
-        redact=toolbox.redact,
+        redact=rules.redact,
     )
-    small = policy.side_model(core.tool_choice_model, "TOOL_CHOICE_MODEL")
-    chooser = Chooser(decide=small_model(small, clock) if small else None)
+    chooser = Chooser(decide=small_model(rules.chooser, clock) if rules.chooser else None)
+    tool_offer = ToolOffer(rules.registry, rules.rights, chooser, briefings, models, search_first=core.pre_search)
     conversation = Conversation(
         store=store,
         settling=output.settling,
         models=models,
-        agent=Agent(toolbox.registry, core, toolbox.calls, limits, toolbox.redact),
-        registry=toolbox.registry,
+        agent=Agent(rules.registry, core, rules.calls, limits, rules.redact),
+        registry=rules.registry,
         replies=output.replies,
         notices=output.notices,
         clock=clock,
         answers=core,
         turns=core,
         limits=limits,
-        redact=toolbox.redact,
+        redact=rules.redact,
         surface=output.surface,
-        quotas=policy.quotas,
-        once=policy.once,
-        summaries=context.summaries,
-        briefings=context.briefings,
+        quotas=rules.quotas,
+        once=rules.once,
+        summaries=summaries,
+        briefings=briefings,
         thread_context=thread_context,
         attachments=AttachmentReader(
             store=store,
             fetch=output.platforms.fetch,
             read=DocumentReader().read,
             clock=clock,
-            redact=toolbox.redact,
-            listener=Listener(models.transcriber, DayPurse(policy.quotas), prices),
+            redact=rules.redact,
+            listener=Listener(models.transcriber, DayPurse(rules.quotas), prices),
         ),
-        book=context.book,
-        tool_offer=ToolOffer(
-            toolbox.registry, toolbox.rights, chooser, context.briefings, models, search_first=core.pre_search
-        ),
+        book=book,
+        tool_offer=tool_offer,
         merging=merging,
         approvals=approvals,
-        narrator=Narrator(models.speaker, DayPurse(policy.quotas), prices),
+        narrator=Narrator(models.speaker, DayPurse(rules.quotas), prices),
         metrics=ground.metrics,
     )
-    return Turns(queue, merging, approvals, thread_context, conversation)
+    reminders = _build_reminders(process, ground, output)
+    return Turns(queue, book, briefings, summaries, merging, approvals, thread_context, conversation, reminders)
 
 
-def build_reminders(process: Process, ground: Ground, output: Output) -> Reminders:
+def _build_reminders(process: Process, ground: Ground, output: Output) -> Reminders:
     """Build what shows a reminder."""
     return Reminders(
         store=ground.store,

@@ -78,25 +78,19 @@ class _Call:
         self.step = max(self.step, tokens)
 
 
+@dataclass(eq=False, repr=False)
 class MeteredModel:
     """A model of a chain that reserves before each call, uses no more, and settles after it."""
 
-    def __init__(
-        self,
-        model: Link,
-        quotas: Quotas,
-        count: CountTokens,
-        tokens_once: Callable[[str], float] | None = None,
-    ) -> None:
-        """
-        Args:
-            tokens_once: like `count`, for one text that is not seen again.
-        """
-        self._model = model
-        self.name = model.name
-        self._quotas = quotas
-        self._count = count
-        self._tokens_once = tokens_once or (lambda text: count([text]))
+    model: Link
+    quotas: Quotas
+    count: CountTokens
+    tokens_once: Callable[[str], float] | None = None
+    """Like `count`, for one text that is not seen again."""
+
+    def __post_init__(self) -> None:
+        self.name = self.model.name
+        self._tokens_once = self.tokens_once or (lambda text: self.count([text]))
 
     async def stream(self, request: Request, *, longest_wait: float = math.inf) -> AsyncGenerator[Piece, None]:
         """Ask the model, once the call can be paid; an answer that outgrows the quota ends there, as `length`.
@@ -106,21 +100,21 @@ class MeteredModel:
         Raises:
             Unaffordable: it cannot be paid; nothing was asked.
         """
-        prompt, size = self._estimate_prompt(request), await self._quotas.size_of(self.name)
+        prompt, size = self._estimate_prompt(request), await self.quotas.size_of(self.name)
         read = int(prompt * PROMPT_MARGIN)
         # As many tokens as these characters have in the script that needs most.
         wished = max(WISHED_TOKENS, int(request.max_output_chars * WIDE_TOKENS))
         least, most = size.wanted(wished)
         sure = Usage(prompt if size.measured else read)
         fair = None if size.grows else Usage(read, min(WISHED_TOKENS, most))
-        reserved = await self._quotas.reserve(self.name, Usage(read, least), Usage(read, most), sure, fair)
+        reserved = await self.quotas.reserve(self.name, Usage(read, least), Usage(read, most), sure, fair)
         call = _Call(reserved, read)
-        call.wished = min(wished, self._quotas.most_for(reserved, self.name) - read) if size.grows else call.room
+        call.wished = min(wished, self.quotas.most_for(reserved, self.name) - read) if size.grows else call.room
         request = replace(request, max_tokens=call.wished)
         model, used = self.name, Usage(prompt)
-        given_up, whole, cut, began = False, False, False, self._quotas.clock.monotonic()
+        given_up, whole, cut, began = False, False, False, self.quotas.clock.monotonic()
         try:
-            async with aclosing(self._model.stream(request, longest_wait=longest_wait)) as pieces:
+            async with aclosing(self.model.stream(request, longest_wait=longest_wait)) as pieces:
                 async for piece in pieces:
                     self._see(call, piece)
                     if isinstance(piece, Answer):
@@ -146,8 +140,8 @@ class MeteredModel:
             # After a cut no server reports the usage: the prompt was read, and this much was written.
             if not whole:
                 used = Usage(prompt + call.again, math.ceil(call.seen))
-            self._quotas.metrics.model_seconds.add(model, amount=self._quotas.clock.monotonic() - began)
-            await self._quotas.settle(call.reserved, model, used, wait=not given_up)
+            self.quotas.metrics.model_seconds.add(model, amount=self.quotas.clock.monotonic() - began)
+            await self.quotas.settle(call.reserved, model, used, wait=not given_up)
 
     def _see(self, call: _Call, piece: Piece) -> None:
         """Count what a piece shows of the answer."""
@@ -173,12 +167,12 @@ class MeteredModel:
         """Return True if the answer may continue: its reservation is raised before it is used up."""
         if call.wished <= call.room or not size.grows:
             return True
-        written, now = call.seen * size.factor + call.again, self._quotas.clock.monotonic()
-        back = self._quotas.given_back
+        written, now = call.seen * size.factor + call.again, self.quotas.clock.monotonic()
+        back = self.quotas.given_back
         if written + 2 * size.ahead > call.room and (call.refused_at != back or now >= call.look_at):
             # A prompt that was read once more costs far more than the growth of an answer.
             least = max(size.ahead, math.ceil(written + size.ahead - call.room))
-            extended = await self._quotas.extend(call.reserved, self.name, least, max(least + size.ahead, call.room))
+            extended = await self.quotas.extend(call.reserved, self.name, least, max(least + size.ahead, call.room))
             call.refused_at, call.look_at = back, now + LOOK_SECONDS
             if extended is not None:
                 call.reserved, call.refused_at = extended, -1
@@ -197,8 +191,8 @@ class MeteredModel:
         )
 
     def _estimate_prompt(self, request: Request) -> int:
-        told = token_count(request.entries, self._count) + tool_token_count(request.tools, self._count)
-        return told + self._count([request.reminder])
+        told = token_count(request.entries, self.count) + tool_token_count(request.tools, self.count)
+        return told + self.count([request.reminder])
 
 
 class DayPurse:

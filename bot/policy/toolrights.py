@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
 
@@ -71,70 +71,62 @@ class Permit:
         return matches(name, self.off) or (bool(self.only) and not matches(name, self.only))
 
 
+@dataclass(eq=False, repr=False)
 class ToolRights:
     """Decides what a person may use; one for the process."""
 
-    def __init__(
-        self,
-        registry: ToolRegistry,
-        admin: Callable[[Sender], Awaitable[bool]] | None = None,
-        *,
-        off: Sequence[str] = (),
-        limits: Sequence[tuple[str, tuple[str, ...]]] = (),
-        channels: ChannelsFile | None = None,
-    ) -> None:
-        """
-        Args:
-            admin: tells who is an admin; without it nobody is.
-            off: the tools that are off for everybody; the registry knows them.
-        """
-        self._off = tuple(off)
-        self._registry = registry
-        self._admin = admin
-        self._limits = tuple(limits)
-        self._admins_named = any(ADMINS in who for _, who in limits)
-        self._channels = channels or ChannelsFile()
+    registry: ToolRegistry
+    admin: Callable[[Sender], Awaitable[bool]] | None = None
+    """Tells who is an admin; without it nobody is."""
+    _: KW_ONLY
+    off: Sequence[str] = ()
+    """The tools that are off for everybody; the registry knows them."""
+    limits: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    channels: ChannelsFile = field(default_factory=ChannelsFile)
+
+    def __post_init__(self) -> None:
+        self._admins_named = any(ADMINS in who for _, who in self.limits)
 
     async def permit_for(self, message: MessageSent) -> Permit:
         """Return what the sender of `message` may use in its chat."""
-        channel = self._channels.channel_of(message.chat)
+        channel = self.channels.channel_of(message.chat)
         permit = Permit(channel.tools_off, only=channel.tools_only)
-        if not self._limits:
+        if not self.limits:
             return permit
         known = ids_of(message)
-        if self._admins_named and self._admin is not None and await self._admin(message.sender):
+        if self._admins_named and self.admin is not None and await self.admin(message.sender):
             known |= {ADMINS}
-        return replace(permit, limits=self._limits, ids=frozenset(known))
+        return replace(permit, limits=self.limits, ids=frozenset(known))
 
     def is_limited(self, name: str) -> bool:
         """Return True if the tool is reserved for some."""
-        return matches(name, (pattern for pattern, _ in self._limits))
+        return matches(name, (pattern for pattern, _ in self.limits))
 
     @property
     def named(self) -> list[tuple[str, str]]:
         """Every setting that names tools, with each name or pattern in it."""
-        found = [("TOOLS_OFF", name) for name in self._off] + [("TOOLS_FOR", name) for name, _ in self._limits]
+        found = [("TOOLS_OFF", name) for name in self.off] + [("TOOLS_FOR", name) for name, _ in self.limits]
         return found + [
             ("CHANNELS_FILE", name)
-            for channel in self._channels.channels.values()
+            for channel in self.channels.channels.values()
             for name in (*channel.tools_only, *channel.tools_off)
         ]
 
     @property
     def lines(self) -> list[str]:
         """Return the tools that are off or reserved, a line each, for the operator."""
-        off = [f"tools switched off: {', '.join(self._off)}"] if self._off else []
+        off = [f"tools switched off: {', '.join(self.off)}"] if self.off else []
         off += [
             f"tools in {chat}: {', '.join(channel.tools.value)}"
-            for chat, channel in self._channels.channels.items()
+            for chat, channel in self.channels.channels.items()
             if channel.tools is not None
         ]
-        return off + [f"{tool} is reserved for {', '.join(who)}" for tool, who in self._limits]
+        return off + [f"{tool} is reserved for {', '.join(who)}" for tool, who in self.limits]
 
     def explain_closed(self, permit: Permit, language: str) -> Mapping[str, str]:
         """Return the tools that a person may not use, by name, each with the sentence about it."""
-        off = dict.fromkeys(self._registry.switched_off, "tool_off")
-        for spec in () if permit.is_open else self._registry.specs():
+        off = dict.fromkeys(self.registry.switched_off, "tool_off")
+        for spec in () if permit.is_open else self.registry.specs():
             if not permit.allows(spec.name):
                 off[spec.name] = "tool_off" if permit.is_off(spec.name) else "tool_not_yours"
         return {name: say(key, language, name=name) for name, key in off.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Protocol
 
@@ -40,29 +41,20 @@ class FileDelivery(Protocol):
     ) -> None: ...
 
 
+@dataclass(eq=False, repr=False)
 class Attachments:
     """The files of one reply."""
 
-    def __init__(
-        self,
-        surface: Surface,
-        pacer: Pacer,
-        delivery: FileDelivery,
-        clock: Clock,
-        *,
-        turn: str,
-        begun: Mapping[int, MessageRef | None] | None = None,
-    ) -> None:
-        """
-        Args:
-            begun: the files that an earlier process began to post, by number; None: it may or may not be there.
-        """
-        self._surface = surface
-        self._pacer = pacer
-        self._delivery = delivery
-        self._clock = clock
-        self._turn = turn
-        self._begun = begun or {}
+    surface: Surface
+    pacer: Pacer
+    delivery: FileDelivery
+    clock: Clock
+    _: KW_ONLY
+    turn: str
+    begun: Mapping[int, MessageRef | None] = field(default_factory=dict)
+    """The files that an earlier process began to post, by number; None: it may or may not be there."""
+
+    def __post_init__(self) -> None:
         self._files: list[File] = []
         self.undelivered: list[tuple[File, str]] = []
         """Files that the platform refused, each with the reason: a key of `bot.sentences`."""
@@ -78,7 +70,7 @@ class Attachments:
             Closed: the platform accepts nothing for now.
         """
         for number, file in enumerate(self._files):
-            if self._begun.get(number) is None:
+            if self.begun.get(number) is None:
                 await self.post_one(number, file, after)
 
     async def post_one(self, number: int, file: File, after: MessageRef | None) -> None:
@@ -87,22 +79,22 @@ class Attachments:
         Raises:
             Closed: the platform accepts nothing for now.
         """
-        cost = post_cost(self._surface)
-        nonce = f"{self._turn}-f{number}"
-        if number in self._begun and not cost.repeats_safely:
+        cost = post_cost(self.surface)
+        nonce = f"{self.turn}-f{number}"
+        if number in self.begun and not cost.repeats_safely:
             self._give_up(file, "file_unsure", "a former process may have posted it")
             return
-        backoff, since, refusal = Backoff(self._clock, QUICK, endless=False), self._clock.monotonic(), ""
+        backoff, since, refusal = Backoff(self.clock, QUICK, endless=False), self.clock.monotonic(), ""
         while True:
             try:
-                await self._pacer.call(cost, Purpose.FINAL, partial(self._put, number, file, after, nonce))
+                await self.pacer.call(cost, Purpose.FINAL, partial(self._put, number, file, after, nonce))
                 return
             except Closed:
                 raise
             except RateLimited as error:
                 # It is surely not there, so the next process may post it.
-                await self._delivery.save_file(number, file, ref=None, state=PageState.GONE, nonce=nonce)
-                until = self._clock.monotonic() + error.retry_after
+                await self.delivery.save_file(number, file, ref=None, state=PageState.GONE, nonce=nonce)
+                until = self.clock.monotonic() + error.retry_after
                 if until - since > PATIENCE:
                     raise Closed(f"file {file.name!r} was refused for too long", until=until) from error
             except TooLong as error:
@@ -123,12 +115,12 @@ class Attachments:
                     return
 
     async def _put(self, number: int, file: File, after: MessageRef | None, nonce: str) -> None:
-        await self._delivery.save_file(number, file, ref=None, state=PageState.SENDING, nonce=nonce)
-        ref = await self._surface.attach(file, after, nonce)
-        await self._delivery.save_file(number, file, ref=ref, state=PageState.FINAL, nonce=nonce)
+        await self.delivery.save_file(number, file, ref=None, state=PageState.SENDING, nonce=nonce)
+        ref = await self.surface.attach(file, after, nonce)
+        await self.delivery.save_file(number, file, ref=ref, state=PageState.FINAL, nonce=nonce)
 
     def _give_up(self, file: File, why: str, error: object) -> None:
         """Give up posting it; the person reads `why`, a key of `bot.sentences`."""
         level = logging.ERROR if isinstance(error, RightMissing) else logging.WARNING
-        log.log(level, "turn %s: file %r was not delivered: %s", self._turn, file.name, error)
+        log.log(level, "turn %s: file %r was not delivered: %s", self.turn, file.name, error)
         self.undelivered.append((file, why))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from bot.contract import File, MessageRef
@@ -22,23 +22,18 @@ class RecordedVoice(Recorded):
         await super().save_file(number, replace(file, content=b""), ref=ref, state=state, nonce=nonce)
 
 
+@dataclass(eq=False, repr=False)
 class VoicePosts:
     """Posts the voice messages of one reply."""
 
-    def __init__(
-        self,
-        attachments: Attachments,
-        before: tuple[AttachmentRecord, ...],
-        standing: Callable[[], Awaitable[MessageRef | None]],
-    ) -> None:
-        """
-        Args:
-            before: what earlier processes posted of the reply.
-            standing: returns the last message of its text, once there is one.
-        """
-        self._attachments = attachments
-        self._begun = {file.number - NUMBERS for file in before if file.state != PageState.GONE}
-        self._standing = standing
+    attachments: Attachments
+    before: tuple[AttachmentRecord, ...]
+    """What earlier processes posted of the reply."""
+    standing: Callable[[], Awaitable[MessageRef | None]]
+    """Returns the last message of its text, once there is one."""
+
+    def __post_init__(self) -> None:
+        self._begun = {file.number - NUMBERS for file in self.before if file.state != PageState.GONE}
 
     def begun(self, number: int) -> bool:
         """Return True if an earlier process posted this one, or may have: it is not posted again."""
@@ -51,7 +46,7 @@ class VoicePosts:
             Closed: the platform accepts nothing for a long time.
             StoreError: the store fails now.
         """
-        after = await self._standing()
-        undelivered = self._attachments.undelivered
-        await self._attachments.post_one(number + NUMBERS, file, after)
+        after = await self.standing()
+        undelivered = self.attachments.undelivered
+        await self.attachments.post_one(number + NUMBERS, file, after)
         return undelivered[-1][1] if undelivered else ""

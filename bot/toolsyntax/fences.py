@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import closing, nullcontext
+from dataclasses import dataclass
 from functools import cache
 from typing import Final, Protocol
 
@@ -32,24 +33,17 @@ class Finder(Protocol):
     def only_json(self) -> bool: ...
 
 
+@dataclass(eq=False, repr=False)
 class Fences:
     """Reads protected stretches of one reply and shows them."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        visible: Visible,
-        inner: Callable[[], Finder] | None,
-        registry: Registry,
-    ) -> None:
-        """
-        Args:
-            inner: makes what finds the calls of a fence or a thought that is the whole reply; None in such a one.
-        """
-        self._registry = registry
-        self._reader = reader
-        self._visible = visible
-        self._inner = inner
+    reader: Reader
+    visible: Visible
+    inner: Callable[[], Finder] | None
+    """Makes what finds the calls of a fence or a thought that is the whole reply; None in such a one."""
+    registry: Registry
+
+    def __post_init__(self) -> None:
         self._first = True
         self._unclosed: set[Thought] = set()
         """Reasoning whose end the rest of the reply does not have."""
@@ -65,7 +59,7 @@ class Fences:
 
         `only` says that nothing came before, so that a fence may turn out to be the whole reply.
         """
-        r, v = self._reader, self._visible
+        r, v = self.reader, self.visible
         starts = v.starts_fence and not v.inline
         start = r.hold()
         yield from r.skip(c)
@@ -81,7 +75,7 @@ class Fences:
                         r.drop()
                         return
                     r.rewind(body)
-                elif more and only and self._first and self._inner is not None:
+                elif more and only and self._first and self.inner is not None:
                     self._first = False
                     body = r.offset
                     if (yield from self._is_whole_reply(c, length)):
@@ -106,7 +100,7 @@ class Fences:
 
     def _content(self, start: int, c: str, length: int) -> Steps[None]:
         """Show a fence from the held `start` on, up to the line that closes it. Ends the hold."""
-        r, v = self._reader, self._visible
+        r, v = self.reader, self.visible
         v.write(r.taken(start))
         r.drop()
         while True:
@@ -131,17 +125,17 @@ class Fences:
 
     def _copy(self, characters: str) -> Steps[int]:
         """Show as many of these characters as come, and count them."""
-        r = self._reader
+        r = self.reader
         count = 0
         while (c := (yield from r.peek())) and c in characters:
-            self._visible.write(c)
+            self.visible.write(c)
             r.pos += 1
             count += 1
         return count
 
     def _is_program(self, length: int) -> Steps[bool]:
         """The fence whose body begins here is Gemma 3's way of writing calls, and holds nothing else."""
-        r = self._reader
+        r = self.reader
         body = r.offset
         while True:
             line = r.offset
@@ -156,26 +150,26 @@ class Fences:
             r.rewind(line)
         text = r.taken(body)
         r.rewind(end)
-        calls = read_script(text, self._registry) if closed or not self.cut else None
+        calls = read_script(text, self.registry) if closed or not self.cut else None
         self.calls = tuple(Call(call.name, call.arguments, True, text) for call in calls or ())
-        if calls is None and self._registry.named_in(text):
+        if calls is None and self.registry.named_in(text):
             self.dropped = text
         return calls is not None or bool(self.dropped)
 
     def _is_whole_reply(self, c: str, length: int) -> Steps[bool]:
         """The fence whose body begins here holds nothing but calls, and nothing follows it."""
-        r = self._reader
+        r = self.reader
         body = r.offset
         first = yield from r.skip()
         if not first or first not in "{[<":
             return False
         r.rewind(body)
-        assert self._inner is not None
-        with closing(self._inner()) as inner:
+        assert self.inner is not None
+        with closing(self.inner()) as inner:
             return (yield from self._holds_calls(inner, c, length))
 
     def _holds_calls(self, inner: Finder, c: str, length: int) -> Steps[bool]:
-        r = self._reader
+        r = self.reader
         pieces: list[Piece] = []
         while True:
             start = r.offset
@@ -206,16 +200,16 @@ class Fences:
         The caller holds from `start`, where the opener stands. Where nothing came before (`alone`), and it never closes
         and ends in a call, that call is meant: nothing else was said.
         """
-        r, v = self._reader, self._visible
+        r, v = self.reader, self.visible
         if not sure and thought in self._unclosed:
             v.write(r.taken(start))
             return
-        draft = self._inner() if sure and alone and self._inner is not None else None
+        draft = self.inner() if sure and alone and self.inner is not None else None
         with closing(draft) if draft is not None else nullcontext():
             yield from self._split_off(thought, start, sure, draft)
 
     def _split_off(self, thought: Thought, start: int, sure: bool, draft: Finder | None) -> Steps[None]:
-        r, v = self._reader, self._visible
+        r, v = self.reader, self.visible
         ends, first = _ends_of(thought)
         begin = r.offset
         drafts: list[Piece] = []
@@ -261,7 +255,7 @@ class Fences:
 
     def tag_ends(self) -> Steps[bool]:
         """Read what is left of a tag, a suffix or attributes, up to its `>`; nothing where that does not come."""
-        r = self._reader
+        r = self.reader
         start = r.hold()
         yield from r.read_until("<>\n", _LONGEST_TAG)
         ended = (yield from r.peek()) == ">"
@@ -277,7 +271,7 @@ class Fences:
 
         In a sentence it is a word.
         """
-        r, v = self._reader, self._visible
+        r, v = self.reader, self.visible
         c = yield from r.peek()
         if not v.blank and c not in ("", "\n", "\r") and (v.spaced or c in _IN_SENTENCES):
             v.write(r.taken(start))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 from bot.contract import (
@@ -87,44 +88,34 @@ class Narrator:
         return sound
 
 
+@dataclass(eq=False, repr=False)
 class Narration:
     """One answer that is spoken: `say` its text, `end` it when it is complete, `wait`, and `close` in any case."""
 
-    def __init__(
-        self,
-        narrator: Narrator,
-        posts: VoicePosts,
-        filters: FilterChain,
-        form: SoundForm,
-        language: str,
-        where: str,
-        *,
-        whole: bool = False,
-        after: Narration | None = None,
-    ) -> None:
-        """
-        Args:
-            language: the person's language.
-            where: the turn, for the log.
-            whole: all of it goes into one message.
-            after: the speech that comes before it.
-        """
-        self._narrator = narrator
-        self._posts = posts
-        self._filters = filters
-        self._form = form
-        self._language = language
-        self._where = where
+    narrator: Narrator
+    posts: VoicePosts
+    filters: FilterChain
+    form: SoundForm
+    language: str
+    """The person's language."""
+    where: str
+    """The turn, for the log."""
+    _: KW_ONLY
+    whole: bool = False
+    """All of it goes into one message."""
+    after: Narration | None = None
+    """The speech that comes before it."""
+
+    def __post_init__(self) -> None:
         self._written: list[str] = []
         """The text as the model wrote it."""
         self._shown: list[str] = []
         """The text after the filters."""
-        self._length, self._looks = 0, _LOOKS if whole else 0
-        self.spoken = posts.begun(_HEAD) or posts.begun(_REST)
+        self._length, self._looks = 0, _LOOKS if self.whole else 0
+        self.spoken = self.posts.begun(_HEAD) or self.posts.begun(_REST)
         """There is something to speak, in the part searched so far."""
         self._head = ""
         self._problem = ""
-        self._after = after
         self._closed = asyncio.Event()
         self._posting: list[asyncio.Task[None]] = []
         self._speaks_rest = False
@@ -133,22 +124,22 @@ class Narration:
     def say(self, text: str) -> None:
         """Add text from the model; begin to speak once its first sentences are complete."""
         self._written.append(text)
-        self._take(self._filters.feed(text))
+        self._take(self.filters.feed(text))
 
     def take_back(self, count: int) -> None:
         """Withdraw the latest texts given to `say`."""
         del self._written[len(self._written) - count :]
-        self._filters.renew()
+        self.filters.renew()
         self._shown.clear()
         self._length = 0
         for text in self._written:
-            self._take(self._filters.feed(text))
+            self._take(self.filters.feed(text))
 
     def _take(self, text: str) -> None:
         self._shown.append(text)
         self._length += len(text)
         looks = not self._head and self._looks < _LOOKS and self._length - len(text) < _HEAD_CHARS
-        if not looks or self._posts.begun(_HEAD) or self._posts.begun(_REST) or _ENDS.isdisjoint(text):
+        if not looks or self.posts.begun(_HEAD) or self.posts.begun(_REST) or _ENDS.isdisjoint(text):
             return
         self._looks += 1
         if head := first_sentences(to_spoken("".join(self._shown)[:_HEAD_CHARS], final=False)):
@@ -157,16 +148,16 @@ class Narration:
 
     def end(self) -> None:
         """The answer is complete: speak the rest of it."""
-        self._shown.append(self._filters.finish())
-        if not self._posts.begun(_REST):
-            self._rest = asyncio.create_task(self._speak_rest(), name=f"{self._where}: voice")
+        self._shown.append(self.filters.finish())
+        if not self.posts.begun(_REST):
+            self._rest = asyncio.create_task(self._speak_rest(), name=f"{self.where}: voice")
             self._posting.append(self._rest)
 
     async def ends_spoken(self) -> bool:
         """Return True if `end` left a part to speak, which comes after the whole text."""
         if self._rest is not None:
             await asyncio.wait((self._rest,))
-        return self._posts.begun(_REST) or self._speaks_rest
+        return self.posts.begun(_REST) or self._speaks_rest
 
     async def wait(self) -> str:
         """Wait until everything is posted; return the reason why it is not, as a key of `bot.sentences`."""
@@ -182,12 +173,12 @@ class Narration:
     async def _speak_rest(self) -> None:
         spoken = await asyncio.to_thread(to_spoken, "".join(self._shown)[:_READ_CHARS])
         said = ""
-        if self._head or self._posts.begun(_HEAD):
+        if self._head or self.posts.begun(_HEAD):
             said = self._head if self._head and spoken.startswith(self._head) else first_sentences(spoken)
         rest, longest = spoken[len(said) :].strip(), LONGEST - seconds_to_say(said)
         told = shorten(rest, longest)
         if told != rest or sum(map(len, self._shown)) > _READ_CHARS:
-            told = f"{told} {say('voice_long', language_of(told, self._language))}"
+            told = f"{told} {say('voice_long', language_of(told, self.language))}"
         if any(map(str.isalnum, told)):
             self._speaks_rest = True
             self._begin(_REST, told)
@@ -195,7 +186,7 @@ class Narration:
     def _begin(self, number: int, text: str) -> None:
         self.spoken = True
         before = self._posting[0] if number == _REST and self._head else None
-        task = asyncio.create_task(self._make(number, text, before), name=f"{self._where}: voice {number}")
+        task = asyncio.create_task(self._make(number, text, before), name=f"{self.where}: voice {number}")
         self._posting.append(task)
 
     async def _make(self, number: int, text: str, before: asyncio.Task[None] | None) -> None:
@@ -204,19 +195,19 @@ class Narration:
             if self._problem:
                 return
             with Contained():
-                file = await self._narrator.speak(text, self._form)
+                file = await self.narrator.speak(text, self.form)
             if before is not None:
                 await asyncio.wait((before,))
-            if self._after is not None:
-                await self._after._closed.wait()
-                self._after = None
-            if not self._problem and (why := await self._posts.post(number, file)):
+            if self.after is not None:
+                await self.after._closed.wait()
+                self.after = None
+            if not self._problem and (why := await self.posts.post(number, file)):
                 self._problem = "voice_unsure" if why == "file_unsure" else "voice_refused"
         except ToolError:
             self._problem = "voice_spent"
         except (ModelError, Closed, StoreError) as error:
-            log.warning("%s: the answer is not spoken: %s", self._where, error)
+            log.warning("%s: the answer is not spoken: %s", self.where, error)
             self._problem = "voice_failed"
         except Exception:
-            log.exception("%s: the answer is not spoken", self._where)
+            log.exception("%s: the answer is not spoken", self.where)
             self._problem = "voice_failed"

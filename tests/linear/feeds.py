@@ -1153,6 +1153,7 @@ OWN: dict[str, str] = {
     "adapters.telegram.surface.TelegramPressSurface.draw": _HANDS_ON,
     "tools.__init__": _OPERATOR,
     "tools.calling.descriptions.fits": _OPERATOR,
+    "tools.calling.plugins": _OPERATOR,
     "tools.__main__": _OPERATOR,
     "tools.calculator": _OPERATOR,
     "tools.programs.cancelling": _SHORT,

@@ -8,6 +8,7 @@ import importlib
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -40,32 +41,25 @@ class ServiceError(ToolError):
         self.reason = reason
 
 
+@dataclass(eq=False, repr=False)
 class JsonService:
     """One service. The model knows it as `name`; `setting` is the variable that holds its address.
 
     Addresses come from the operator, so the rules for pages do not apply; redirects are not followed.
     """
 
-    def __init__(
-        self,
-        name: str,
-        base_url: str,
-        setting: str,
-        *,
-        contact: str = "",
-        seconds: float = SECONDS,
-        configured: bool = False,
-    ) -> None:
-        """
-        Args:
-            configured: by the operator. A service that everybody may use is no fault of the settings where it fails.
-        """
-        self._name = name
-        self._base_url = base_url.strip().rstrip("/")
-        self._setting = setting
-        self._contact = " ".join(contact.split())
-        self._seconds = seconds
-        self._configured = configured
+    name: str
+    base_url: str
+    setting: str
+    _: KW_ONLY
+    contact: str = ""
+    seconds: float = SECONDS
+    configured: bool = False
+    """By the operator. A service that everybody may use is no fault of the settings where it fails."""
+
+    def __post_init__(self) -> None:
+        self.base_url = self.base_url.strip().rstrip("/")
+        self.contact = " ".join(self.contact.split())
         self._session: ClientSession | None = None
         self._opening = asyncio.Lock()
 
@@ -76,11 +70,11 @@ class JsonService:
             ToolError: the service refuses, is busy, does not answer, or does not answer in JSON.
         """
         session = await self._open_session()
-        url = (base_url.rstrip("/") or self._base_url) + path
-        proxy = proxy_before(url, self._name)
+        url = (base_url.rstrip("/") or self.base_url) + path
+        proxy = proxy_before(url, self.name)
         aiohttp: Any = importlib.import_module("aiohttp")
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self.seconds):
                 async with session.get(url, params=query, allow_redirects=False, proxy=proxy) as response:
                     body = await _read_body(response)
                     if response.status == 404:
@@ -89,19 +83,17 @@ class JsonService:
                         raise self._explain_refusal(response.status, response.headers, body)
                 return read_json(body)
         except TimeoutError as error:
-            late = f"did not answer within {self._seconds:g} s"
-            raise ServiceError(f"{self._name} {late}. Try once more, or answer without it.", late) from error
+            late = f"did not answer within {self.seconds:g} s"
+            raise ServiceError(f"{self.name} {late}. Try once more, or answer without it.", late) from error
         except aiohttp.ClientPayloadError as error:
-            text = f"{self._name}'s answer was cut off. Try once more, or answer without it."
+            text = f"{self.name}'s answer was cut off. Try once more, or answer without it."
             raise ServiceError(text, "sent an answer that was cut off") from error
         except (aiohttp.ClientError, OSError) as error:
-            log.warning(
-                "%s cannot be reached (%s); %s says where it is", self._name, type(error).__name__, self._setting
-            )
-            text = f"{self._name} cannot be reached now. Answer without it, and say so."
+            log.warning("%s cannot be reached (%s); %s says where it is", self.name, type(error).__name__, self.setting)
+            text = f"{self.name} cannot be reached now. Answer without it, and say so."
             raise ServiceError(text, f"cannot be reached ({type(error).__name__})", retry=False) from error
         except ValueError as error:
-            text = f"{self._name} answered with something that cannot be read. Answer without it, and say so."
+            text = f"{self.name} answered with something that cannot be read. Answer without it, and say so."
             raise ServiceError(text, "answered with something that cannot be read", retry=False) from error
 
     async def check(
@@ -118,18 +110,18 @@ class JsonService:
         Args:
             expected: the field that its answer has.
         """
-        place = urlsplit(base_url or self._base_url).netloc.rpartition("@")[2]
+        place = urlsplit(base_url or self.base_url).netloc.rpartition("@")[2]
         if offline:
             return Finding.not_asked(f"it needs {place}")
         try:
             if expected in fields_of(await self.get(path, query, base_url=base_url)):
                 return Finding.ok(f"{place} answers")
-            text = f"{place} answered with something else than was asked for; {self._setting} says where it is"
+            text = f"{place} answered with something else than was asked for; {self.setting} says where it is"
         except ServiceError as error:
-            text = f"{place} {error.reason}; {self._setting} says where it is"
+            text = f"{place} {error.reason}; {self.setting} says where it is"
         except UnusableProxy as error:
             text = f"{place} cannot be reached: {error}"
-        return Finding.bad(text) if self._configured else Finding.note(text)
+        return Finding.bad(text) if self.configured else Finding.note(text)
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -147,24 +139,24 @@ class JsonService:
         elif status in (400, 414, 422):
             text = f"refuses the request{said}. Change the arguments."
         elif status in (401, 402, 403):
-            log.warning("%s refuses the bot (%d)%s", self._name, status, said)
+            log.warning("%s refuses the bot (%d)%s", self.name, status, said)
             text = f"refuses the bot{said}. Only its operator can change that. Answer without it, and say so."
             retry = False
         elif status >= 500:
             text = f"has a fault of its own ({status}). Try once more, or answer without it."
         else:
-            log.warning("%s answers %d; is %s right?", self._name, status, self._setting)
+            log.warning("%s answers %d; is %s right?", self.name, status, self.setting)
             text, retry = f"is not where it should be ({status}). Answer without it.", False
-        return ServiceError(f"{self._name} {text}", reason, retry=retry)
+        return ServiceError(f"{self.name} {text}", reason, retry=retry)
 
     async def _open_session(self) -> ClientSession:
         async with self._opening:
             if self._session is None:
                 aiohttp: Any = await asyncio.to_thread(importlib.import_module, "aiohttp")
-                agent = f"{USER_AGENT} {self._contact}".rstrip()
+                agent = f"{USER_AGENT} {self.contact}".rstrip()
                 self._session = aiohttp.ClientSession(
                     connector=aiohttp.TCPConnector(limit=MOST_CONNECTIONS),
-                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(5.0, self._seconds)),
+                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(5.0, self.seconds)),
                     headers={"User-Agent": agent, "Accept": "application/json"},
                     cookie_jar=aiohttp.DummyCookieJar(),
                 )

@@ -5,10 +5,9 @@
         async for piece in models.stream(request):
             ...
 
-`providers` (the table), `wire` and `responses` (how a request is told), `sse` and `assembly` (how a stream is
-read), `client` (one model), `chain` (a model and its fallbacks), `transcribing` and `local` (speech to text),
-`speaking` (text to speech).
-Importing this package loads no HTTP library.
+`providers` (the table), `wire` and `responses` (how a request is written), `sse` and `assembly` (how a stream is read),
+`client` (one model), `chain` (a model and its fallbacks), `transcribing` and `local` (speech to text), `speaking` (text
+to speech). Importing this package loads no HTTP library.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One server's interface: its address, its key, and what it answers, with a status of 2xx or as a refusal.
+"""One server's interface: its address, its key, and its answers, with a 2xx status or as a refusal.
 
-Requests go through the OpenAI SDK's client as they are: its walk through the types of every message and every tool's
-schema takes longer than all else a request needs, and changes nothing in plain values. Its types are a third of the
-modules of a start, so it is loaded in a thread once the platforms are asked, or at the first request.
+Requests go through the OpenAI SDK's client unchanged: its walk through the types of every message and every tool's
+schema takes longer than everything else in a request, and changes nothing in plain values. Its types are a third of the
+modules of a start, so it is loaded in a thread once the platforms are polled, or at the first request.
 https://github.com/openai/openai-python#undocumented-endpoints
 """
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     import openai
 
 _MOST_BYTES: Final = 4 * 1024 * 1024
-"""Of an answer that is neither a stream nor sound."""
+"""For an answer that is neither a stream nor sound."""
 _AT_ONCE: Final = 256 * 1024
-"""Characters that are written in one piece, unless one text has more."""
+"""Characters that are written in one piece, unless a single text has more."""
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _UNREAD: Final = {"X-Stainless-Raw-Response": "stream"}
-"""How the SDK itself asks for a response that is not read yet."""
+"""The SDK's own way of requesting an unread response."""
 
 
 class Refused(Exception):
-    """The server answered with another status than 2xx."""
+    """The server answered with a status other than 2xx."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: object) -> None:
         """
         Args:
-            body: the error object, where the body is JSON that holds one; else the whole body.
+            body: the error object, if the body is JSON with one; else the whole body.
         """
         super().__init__(f"status {status}")
         self.status = status
@@ -76,15 +76,15 @@ class Api:
     async def post(
         self, path: str, body: Mapping[str, Any], file: tuple[str, BinaryIO, str] | None = None
     ) -> AsyncIterator[httpx2.Response]:
-        """Send a request; entering waits for the headers of the answer, leaving closes its stream.
+        """Send a request; entering waits for the answer's headers, leaving closes its stream.
 
         Args:
-            body: sent as JSON, or beside a file as fields of a form.
-            file: its name, its content, which is read from the start, and its media type.
+            body: sent as JSON, or beside a file as form fields.
+            file: its name, its content, read from the start, and its media type.
 
         Raises:
             Refused: the status is not 2xx.
-            httpx2.HTTPError, OSError, ValueError: it was not sent, or nobody answered.
+            httpx2.HTTPError, OSError, ValueError: it was not sent, or the server did not answer.
         """
         if file is None:
             sent: dict[str, Any] = {"content": await _write(body)}
@@ -123,7 +123,7 @@ class Api:
 
 
 async def _write(body: Mapping[str, Any]) -> bytes:
-    """Return JSON, written piece by piece, so that others have their turn between large ones: pictures above all."""
+    """Return JSON, written in pieces, so that others get their turn between large ones, especially pictures."""
     pieces, size = [], 0
     for piece in _pieces(body):
         pieces.append(piece)
@@ -135,7 +135,7 @@ async def _write(body: Mapping[str, Any]) -> bytes:
 
 
 def _pieces(value: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the JSON of an object in pieces: the lists in it by their items, and so on in those that hold lists."""
+    """Yield the JSON of an object in pieces: its lists item by item, recursively."""
     for place, (name, one) in enumerate(value.items()):
         yield f"{',' if place else '{'}{_encode(str(name))}:"
         if isinstance(one, list) and one:
@@ -152,10 +152,10 @@ def _pieces(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 async def read_value(response: httpx2.Response) -> Any:
-    """Return the JSON value that a whole answer holds.
+    """Return the JSON value of a whole answer.
 
     Raises:
-        ValueError: it is none, or one that takes too long to read.
+        ValueError: it is not one, or takes too long to read.
         httpx2.HTTPError: it broke off.
     """
     content, values = bytearray(), ValueCounter()

@@ -1,4 +1,4 @@
-"""Read the arguments of a native call from the text that models stream, with the repairs it needs."""
+"""Read the arguments of a native call from the text that models stream, with the necessary repairs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tools.contract.json_values import OutsideDecoder, TooDeep
 from tools.contract.plaintext import plain_values, to_plain
 
 _LONGEST_REPAIRED = 40_000
-"""Characters of the longest arguments that are repaired, at a microsecond each; longer ones are asked for again."""
+"""Characters of the longest arguments that are repaired, at a microsecond each; longer ones are requested again."""
 _STRUCTURE = re.compile(r'["\\{}\[\]]')
 
 
@@ -53,9 +53,9 @@ class ObjectEnd:
 def read_arguments(text: str, *, cut: bool = False) -> tuple[dict[str, Json], str]:
     """Return the arguments in `text`, and why there are none (empty if there are).
 
-    Strict JSON first, so that valid input is never changed; then control characters in strings; then the
-    first complete object, whatever follows; then the repairs of call bodies. With `cut` the model was
-    stopped while it wrote, and what is incomplete is not mended.
+    Strict JSON first, so that valid input is never changed; then control characters in strings; then the first complete
+    object, ignoring the rest; then the repairs of call bodies. With `cut` the model was stopped while it wrote, and
+    incomplete parts are not repaired.
     """
     text = text.strip()
     if text in ("", "null"):
@@ -91,7 +91,7 @@ def is_object(text: str) -> bool:
 
 def _as_object(value: object) -> tuple[dict[str, Json], str]:
     if isinstance(value, str):
-        # Some servers encode the arguments twice; more than twice nobody does.
+        # Some servers encode the arguments twice, none more often.
         try:
             value = _lenient.decode(value)
         except TooDeep:
@@ -106,7 +106,7 @@ def _as_object(value: object) -> tuple[dict[str, Json], str]:
 
 
 def _repair(text: str) -> dict[str, Json] | None:
-    """Apply the repairs of call bodies; an object that does not end is never repaired."""
+    """Apply the repairs of call bodies; an object without an end is never repaired."""
     if "{" not in text or len(text) > _LONGEST_REPAIRED:
         return None
     value = repair.object_in(text[text.index("{") :])

@@ -1,7 +1,7 @@
 """Assemble the deltas of Chat Completions: text, reasoning, and calls in their slots.
 
-Nothing a server says about itself is trusted: the index of a choice may count its chunks, a whole message may repeat
-what the deltas said, and the finish reason may say `stop` although there are calls.
+No statement of a server about itself is trusted: the index of a choice may count its chunks, a whole message may repeat
+the deltas, and the finish reason may be `stop` although there are calls.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tools.contract.plaintext import to_plain
 
 
 class StreamFault(Exception):
-    """The stream reported an error; `error` is what it said."""
+    """The stream reported an error, `error`."""
 
     def __init__(self, error: object, *, foreign: bool = False) -> None:
         """
         Args:
-            foreign: it is no error of this interface; another program may have answered.
+            foreign: it is not an error of this interface; another program may have answered.
         """
         super().__init__("the stream holds an error")
         self.error = error
@@ -34,25 +34,25 @@ class StreamFault(Exception):
 
 
 _NO_ERROR: Final = (None, "", 0, "0", 200, "200")
-"""Codes of servers that send one with every event."""
+"""Codes that servers send with every event, without an error."""
 _HARMLESS: Final = frozenset(
     ("choices", "created", "id", "model", "object", "service_tier", "system_fingerprint", "type", "usage")
 )
-"""What events without a choice hold in the streams of an answer."""
+"""Fields of events without a choice in the streams of an answer."""
 
 
 @dataclass(slots=True)
 class Delta:
-    """What one event, or several read at once, added."""
+    """The addition of one event, or of several read at once."""
 
     text: str = ""
     reasoning: str = ""
     progress: bool = False
-    """Something arrived, if only a piece of an argument."""
+    """Something arrived, even if only a piece of an argument."""
 
 
 class SplitCharacters:
-    """Joins characters that a server tore apart with JSON escapes (`\\ud83d` now, `\\ude00` later)."""
+    """Joins characters that a server split with JSON escapes (`\\ud83d` now, `\\ude00` later)."""
 
     def __init__(self) -> None:
         self._half = ""
@@ -70,11 +70,11 @@ class Assembly(ABC):
 
     def __init__(self) -> None:
         self.finish = ""
-        """What the finish reason means that came last, see `bot.model.endings`; empty: none came."""
+        """The meaning of the latest finish reason, see `bot.model.endings`; empty: none came."""
         self.reason = ""
         """That reason in the server's own word."""
         self.begun = False
-        """The server has said something that belongs to an answer."""
+        """The server has sent something that belongs to an answer."""
         self.odd: Mapping[str, Any] | None = None
         """The first event that belongs to none."""
         self.usage: Usage | None = None
@@ -85,14 +85,14 @@ class Assembly(ABC):
 
     @abstractmethod
     def add(self, event: Mapping[str, Any], delta: Delta) -> None:
-        """Take in one event, and append to `delta` what it brought.
+        """Process one event, and append its content to `delta`.
 
         Raises:
             StreamFault: the event reports an error.
         """
 
     def close(self, delta: Delta) -> None:  # noqa: B027  # most wires keep nothing back
-        """Append what was kept back until the end of the stream."""
+        """Append the text held back until the end of the stream."""
 
     @property
     def size(self) -> int:
@@ -100,18 +100,18 @@ class Assembly(ABC):
         return self._slots.size
 
     def whole_calls(self) -> Iterator[ToolCall]:
-        """Calls that became whole since this was last asked, in their order, while the stream may go on."""
+        """Return the calls that became complete since the last time, in order, while the stream may continue."""
         return self._slots.whole(self.finish)
 
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls, once the stream has ended; those that cannot run say why."""
+        """Return the calls, once the stream has ended; those that cannot run say why."""
         return tuple(call for call, _ in self._slots.read(self.finish))
 
     def _pass_over(self, event: Mapping[str, Any]) -> None:
-        """Keep an event that is no part of an answer, for the case that nothing else comes.
+        """Keep an event that is not part of an answer, in case that nothing else comes.
 
         Raises:
-            StreamFault: it reports an error, in whatever form.
+            StreamFault: it reports an error, in any form.
         """
         code, said = event.get("code"), event.get("message") or event.get("msg")
         if event.get("object") == "error":
@@ -123,7 +123,7 @@ class Assembly(ABC):
 
     @abstractmethod
     def message(self) -> dict[str, Json]:
-        """What the provider wants back of this answer, beside text and calls."""
+        """Return the provider's own data of this answer, which it wants back beside text and calls."""
 
 
 class ChatAssembly(Assembly):
@@ -132,16 +132,16 @@ class ChatAssembly(Assembly):
     def __init__(self) -> None:
         super().__init__()
         self._older = CallSlots()
-        """What came as `function_call`, the form before `tool_calls`. Some servers send every piece in both forms.
-        What comes in this one may come in the other one too, so none of these is whole before the end."""
+        """Calls from `function_call`, the form before `tool_calls`. Some servers send every piece in both forms. A call
+        in this form may also come in the other, so none of these is complete before the end."""
         self._fields: dict[str, list[str]] = {}
         self._details: list[tuple[dict[str, Json], dict[str, list[str]]]] = []
-        """Each block as its last piece has it, and the texts of it in pieces."""
+        """Each block as in its last piece, and its texts in pieces."""
         self._extras: dict[str, Json] = {}
         self._streamed = False
         """Some of the text came in deltas."""
         self._whole: Mapping[str, Any] = {}
-        """The last whole message. Servers that send several mean each in the place of the one before."""
+        """The last whole message. Each one replaces the previous one."""
 
     @property
     def size(self) -> int:
@@ -159,7 +159,7 @@ class ChatAssembly(Assembly):
             self._pass_over(event)
             return
         for choice in choices:
-            # A lone choice is ours, whatever its index counts.
+            # A single choice is ours, whatever its index.
             if not isinstance(choice, dict) or (len(choices) > 1 and choice.get("index") not in (0, None)):
                 continue
             if choice.get("error"):
@@ -182,7 +182,7 @@ class ChatAssembly(Assembly):
         self._say(self._not_streamed(whole), delta)
 
     def _not_streamed(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a whole message, as some servers send it at the end, has beside what the deltas brought."""
+        """Return the parts of a whole message, which some servers send at the end, that the deltas did not contain."""
         known = [
             *(("content", "refusal") if self._streamed else ()),
             *(("reasoning_content", "reasoning", "reasoning_details") if self._fields or self._details else ()),
@@ -215,7 +215,7 @@ class ChatAssembly(Assembly):
         for name in ("reasoning_content", "reasoning"):
             value = said.get(name)
             if value and isinstance(value, str):
-                # Servers that changed the field's name send both for a while, with the same text.
+                # Servers that renamed the field send both for a while, with the same text.
                 if not thought:
                     delta.reasoning += self._reasoning.join(value)
                 thought = True
@@ -239,7 +239,7 @@ class ChatAssembly(Assembly):
             delta.progress = True
 
     def _parts(self, content: list[Any], delta: Delta) -> None:
-        """Content as a list of parts, thinking among them (Mistral)."""
+        """Return the content as a list of parts, thinking among them (Mistral)."""
         for part in tables_in(content):
             thinking = part.get("thinking")
             if isinstance(part.get("text"), str):
@@ -254,7 +254,7 @@ class ChatAssembly(Assembly):
                         delta.reasoning += self._reasoning.join(thought["text"])
 
     def _detail(self, detail: Mapping[str, Json]) -> None:
-        """Collect `reasoning_details`: pieces of one block are joined, blocks stay apart."""
+        """Collect `reasoning_details`: pieces of one block are joined, blocks stay separate."""
         last = self._details[-1][0] if self._details else None
         if last is None or any(last.get(key) != detail.get(key) for key in ("type", "index")):
             self._details.append(({}, {}))
@@ -293,31 +293,31 @@ def _joined(pieces: Mapping[str, Sequence[str]]) -> dict[str, Json]:
 
 
 _MOST_COUNTED = 1e9
-"""No window of a model is nearly as large."""
+"""No model's window is nearly as large."""
 _MISCOUNTED = 8
-"""How many times what we count a server may count, or the other way round: tokenizers differ less than that."""
+"""The factor by which a server's count may differ from ours, in either direction: tokenizers differ less."""
 _UNSEEN_PROMPT = 100_000
-"""Tokens that a server may put before what it was sent: instructions and tools of its own, and pictures."""
+"""Tokens that a server may add before the request: its own instructions and tools, and pictures."""
 
 
 def table_in(value: object) -> Mapping[str, Any]:
-    """The object that a server sent; empty for whatever is none."""
+    """Return an object from a server; empty if it is not one."""
     return value if isinstance(value, dict) else {}
 
 
 def tables_in(value: object) -> list[Mapping[str, Any]]:
-    """The objects in a list that a server sent; none for whatever is no list."""
+    """Return the objects in a list from a server; none if it is not a list."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def count_of(details: object, name: str) -> int:
-    """A number of tokens that a server reports; 0 for whatever is none."""
+    """Return a server's number of tokens; 0 if it is not one."""
     value = details.get(name) if isinstance(details, dict) else None
     return int(value) if isinstance(value, int | float) and 0 < value < _MOST_COUNTED else 0
 
 
 def credible(reported: Usage | None, counted: Usage, most: int) -> Usage:
-    """Return what a server reports, with our own count in place of each number that no request can have come to.
+    """Return a server's usage report, with our own count in place of each impossible number.
 
     Args:
         counted: the same by our count.

@@ -1,4 +1,4 @@
-"""What the agent asks of a model and what it gets back; the same for every provider and wire."""
+"""The interface between agent and model; the same for every provider and wire."""
 
 from __future__ import annotations
 
@@ -13,74 +13,74 @@ from tools.contract.base import Json, ProducedFile, ToolCall, ToolSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One pass: what the model is told, and which tools it may ask for."""
+    """One pass: the model's input, and the tools that it may call."""
 
     entries: tuple[Entry, ...]
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: str = "auto"
-    """`auto`, `none`, `required`, or the name of one tool. With `none` the tools stay known (history may hold
-    their calls), but the model may call nothing."""
+    """`auto`, `none`, `required`, or the name of one tool. With `none` the tools stay declared (history may contain
+    their calls), but the model may call none."""
     deadline: float = float("inf")
     """Monotonic time at which the whole turn ends."""
     max_output_chars: int = 40_000
     """Text beyond it is not read: the stream is closed and `Answer.finish` is `cut`."""
     max_tokens: int = 0
-    """The server is asked to write no more than this, thoughts included; 0: as much as it likes."""
+    """The limit on the answer's tokens for the server, thoughts included; 0: no limit."""
     reminder: str = ""
     """A sentence added at the end for this pass only."""
     first: str = ""
-    """Ask only this model and those that stand behind it: those before it have failed already."""
+    """Ask only this model and the later ones: those before it have already failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """Text as the model writes it; may hold calls written as text."""
+    """Text as the model writes it; it may contain calls written as text."""
 
     text: str
     prompted: bool = False
-    """Calls can come in no other way: the model was taught to write them, and no tools were declared to its server."""
+    """Calls can only come as text: the model was taught to write them, and no tools were declared to its server."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningPiece:
-    """What a provider reports as thinking, apart from the text."""
+    """A provider's separate thinking text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class CallPiece:
-    """A native call that is whole although the stream goes on. The `Answer` has it again, and what it says counts."""
+    """A native call that is complete although the stream continues. The `Answer` has it again, and is authoritative."""
 
     call: ToolCall
 
 
 @dataclass(frozen=True, slots=True)
 class AskedAgain:
-    """Nobody could see anything of what came so far, and the model is asked once more: what follows stands alone."""
+    """Nothing so far was visible, and the model is asked once more: the following pieces stand alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The end of a pass: always the last piece of a stream that ended well."""
+    """The end of a pass: always the last piece of a successful stream."""
 
     text: str
     reasoning: str = ""
     calls: tuple[ToolCall, ...] = ()
-    """Native calls, assembled; a call that cannot run says why in `problem`."""
+    """The native calls; a call that cannot run says why in `problem`."""
     pictures: tuple[ProducedFile, ...] = ()
-    """Those that the model made."""
+    """The pictures that the model made."""
     finish: str
-    """`stop`, `tool_calls`, `length`, `content_filter` or `cut`; an answer that ended otherwise is none."""
+    """`stop`, `tool_calls`, `length`, `content_filter` or `cut`; an answer with another ending is an error."""
     usage: Usage = field(default_factory=Usage)
-    """As the server counted it; our own estimate where it reported none."""
+    """The server's count; our own estimate if it reported none."""
     model: str
     """`provider:name` of the model that answered."""
     native: bool
-    """Tools were offered natively; else by the prompt protocol."""
+    """Tools were offered natively; otherwise by the prompt protocol."""
     provider: str = ""
     raw: Mapping[str, Json] = field(default_factory=dict)
-    """The provider's assistant message as it must be sent back."""
+    """The provider's assistant message in the form that must be sent back."""
 
 
 Piece: TypeAlias = TextPiece | ReasoningPiece | CallPiece | AskedAgain | Answer
@@ -104,7 +104,7 @@ class Model(Protocol):
 
 
 async def ask(model: Model, request: Request) -> Answer:
-    """Read a model's stream to its end, for who wants the whole answer and nothing before it.
+    """Read a model's stream to its end, for callers who want only the whole answer.
 
     Raises:
         ModelDropped: the stream ended without an answer.

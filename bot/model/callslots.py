@@ -1,7 +1,7 @@
-"""Put the calls of an answer together from pieces that may lack index, id or name, or say everything anew.
+"""Assemble the calls of an answer from pieces that may lack index, id or name, or repeat everything.
 
-Indexes may be missing, repeated or count the pieces, ids absent, names repeated, arguments empty, or sent once more
-as a whole. A piece that names no other call never begins one.
+Indexes may be missing, repeated or count the pieces; ids may be missing, names repeated, arguments empty, or sent once
+more as a whole. A piece that names no other call never begins one.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from bot.model.endings import CUT_SHORT, UNPROVEN
 from tools.contract.base import Json, ToolCall
 
 MOST_ARGUMENT_CHARS = 400_000
-"""Of all calls of an answer together: as much as models write at all in one answer."""
+"""For all calls of an answer together: the most that models write in one answer."""
 _CALL_CHARS = 64
-"""What a call counts beside its arguments."""
+"""A call's count beside its arguments."""
 
 
 class Stage(IntEnum):
-    """What has come after a call, of what may come."""
+    """What has come after a call."""
 
     OPEN = 1
     FOLLOWED = 2
@@ -45,9 +45,9 @@ class CallSlot:
     extras: dict[str, Json] = field(default_factory=dict)
     function_extras: dict[str, Json] = field(default_factory=dict)
     own_id: str = ""
-    """Ours, for a call that its server gave none."""
+    """Our id, for a call without one."""
     stage: int = 0
-    """In which stage the arguments were last read before the end."""
+    """The stage in which the arguments were last read before the end."""
     _end: ObjectEnd = field(default_factory=ObjectEnd)
     _seen: int = 0
     _since: int = 0

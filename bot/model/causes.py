@@ -1,4 +1,4 @@
-"""Why a server refuses, by its codes: they are surer than its sentences, and the same in every language."""
+"""Why a server refuses, by its codes: they are more reliable than its sentences, and the same in every language."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from enum import StrEnum
 from typing import Final
 
 _DEEPEST: Final = 4
-"""Levels of an error's JSON in which codes are looked for."""
+"""Levels of an error's JSON in which codes are searched."""
 _MOST: Final = 40
-"""Values of one error that are looked at."""
+"""Values of one error that are examined."""
 
 
 class Cause(StrEnum):
-    """What a refusal is about, and so what follows from it."""
+    """The cause of a refusal, which decides what follows."""
 
     CONTENT = "content"
-    """What the conversation says: another question may be answered."""
+    """The conversation's content: another question may be answered."""
     TOO_MANY = "too many"
-    """Requests or tokens in a short time: the same is asked again a little later."""
+    """Requests or tokens in a short time: retry a little later."""
     NO_MONEY = "no money"
-    """The account is empty, or has reached a limit that its owner set."""
+    """The account is empty, or has reached its owner's limit."""
     TOO_LONG = "too long"
     OWN_CALL = "own call"
-    """The server cannot read the call that its own model wrote."""
+    """The server cannot read its own model's call."""
     NO_TOOLS = "no tools"
     REGION = "region"
-    """The provider does not serve the country that the request comes from."""
+    """The provider does not serve the country of the request."""
 
 
 _CODES: Final[Mapping[str, Cause]] = {
@@ -79,11 +79,11 @@ _CODES: Final[Mapping[str, Cause]] = {
     "pre_consume_token_quota_failed": Cause.NO_MONEY,
 }
 _NAMES: Final = ("code", "type", "status", "reason")
-"""What servers call the field that holds a code."""
+"""Servers' names of the field with a code."""
 
 
 def find_cause(code: str, body: object) -> Cause | None:
-    """Return what the codes of a refusal say, the outer ones first; None where none is known.
+    """Return the cause that a refusal's codes give, the outer ones first; None if none is known.
 
     Args:
         body: the error as JSON; servers wrap it in objects and lists of their own.
@@ -119,7 +119,7 @@ _WAIT: Final = re.compile(
 
 
 def find_wait(words: str) -> float | None:
-    """Return the seconds after which a server wants to be asked again, as its words tell; None where they do not."""
+    """Return the seconds after which a server wants to be asked again, by its words; None if they do not say."""
     found = _WAIT.search(words)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""A model and those that stand in for it, over one shared HTTP session."""
+"""A model and its fallbacks, over one shared HTTP session."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _CONNECT_SECONDS = 10.0
 _KEEP_SECONDS = 30.0
 """How long an idle connection is kept: the next pass of a turn comes within seconds."""
 _WAIT_BEFORE_FALLBACK = 2.0
-"""A busy model is not waited for longer than this while another one could answer."""
+"""A busy model is not waited for longer than this if another one could answer."""
 _WAIT_FOR_LAST = 20.0
-"""Nor longer than this when none could: a person is told, and may ask again."""
+"""Nor longer than this if none could: the person is told, and may ask again."""
 
 
 class Link(Protocol):
-    """One model of a chain: a `ModelClient`, or something around one."""
+    """One model of a chain: a `ModelClient`, or a wrapper of one."""
 
     @property
     def name(self) -> str: ...
@@ -66,14 +66,14 @@ class Chain:
         """The first one's `provider:name`; `Answer.model` says which one answered."""
 
     def each(self, wrap: Callable[[Link], Link]) -> Chain:
-        """The same models, each with something around it."""
+        """Return the same models, each in a wrapper."""
         return Chain([wrap(client) for client in self._clients])
 
     async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
-        """Ask the first; before the first text, go on to the next when it cannot answer.
+        """Ask the first; before the first text, fall back to the next if it cannot answer.
 
-        When none can, the first one's error is raised: it is the one the operator chose. One that broke off after its
-        first text names itself in `failed` and who may go on in `next`. See `bot.model.base.Model`.
+        If none can, the first one's error is raised: the operator chose that model. One that broke off after its first
+        text is named in `failed` and its possible successor in `next`. See `bot.model.base.Model`.
         """
         first_error: ModelError | None = None
         names = [client.name for client in self._clients]
@@ -97,7 +97,7 @@ class Chain:
                     try:
                         raise first_error from None
                     finally:
-                        # Held by the frame that it went through, it would be a circle.
+                        # Held by a frame that it passed through, it would be a circle.
                         first_error = None
 
 
@@ -118,7 +118,7 @@ class Models:
         names = [self._parse(options.name, "MODEL"), *fallbacks]
         choices = [self._parse(name, "MODELS") for name in options.choices]
         self.choices: tuple[str, ...] = tuple(dict.fromkeys((names[0], *(choices or names))))
-        """What a chat may choose: the configured model first."""
+        """The models that a chat can choose: the configured one first."""
         self._transport = StreamTransport(ReadBatcher(clock), connections=1000, keep_seconds=_KEEP_SECONDS)
         self._http = httpx2.AsyncClient(
             transport=self._transport,
@@ -152,7 +152,7 @@ class Models:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every model that may answer: the configured one, its fallbacks, and what a chat may choose."""
+        """Every model that can answer: the configured one, its fallbacks, and those that a chat can choose."""
         return tuple(dict.fromkeys((*(client.name for client in self._clients), *self.choices)))
 
     def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
@@ -164,14 +164,14 @@ class Models:
         return self._client(name).estimator
 
     def tokens_of(self, name: str) -> CountTokens:
-        """What estimates the tokens of texts for one model."""
+        """Return the token estimator of texts for one model."""
         return self.estimator(name).count
 
     def window(self, name: str, most: int = 0) -> int:
-        """The tokens that one model may be told: what its server said it takes, and no more than `most`.
+        """Return the limit of one model's input in tokens: its server's, and at most `most`.
 
         Args:
-            most: stands in place of the provider table where the server has said nothing; 0: the table counts.
+            most: replaces the provider table's value if the server has named no limit; 0: the table's.
         """
         return self._client(name).window(most)
 
@@ -180,10 +180,10 @@ class Models:
         return self._client(name).sees
 
     def choose(self, name: str) -> Chain:
-        """The model that a chat chose, with the configured ones behind it; the configured one for an empty name.
+        """Return the chat's model, with the configured ones as fallbacks; the configured one for an empty name.
 
         Raises:
-            SettingsError: the name is none, or its provider has no key.
+            SettingsError: the name is invalid, or its provider has no key.
         """
         if not name:
             return self._chain
@@ -191,26 +191,26 @@ class Models:
         return Chain([chosen, *(client for client in self._clients if client is not chosen)])
 
     def only(self, name: str, setting: str) -> Chain:
-        """One model, with nothing behind it: for a side task that may fail.
+        """Return one model without fallbacks: for a side task that may fail.
 
         Raises:
-            SettingsError: the name, which came from `setting`, is none, or its provider has no key.
+            SettingsError: the name, which came from `setting`, is invalid, or its provider has no key.
         """
         return Chain([self._client(self._parse(name, setting))])
 
     def check(self) -> None:
-        """Raise SettingsError if a local model for speech is not there."""
+        """Raise SettingsError if a local speech model does not exist."""
         if isinstance(self.transcriber, LocalTranscriber) and (gone := self.transcriber.missing):
             raise SettingsError(f"TRANSCRIBE_MODEL is {self.transcriber.name!r}, but {gone}")
 
     def _parse(self, text: str, setting: str) -> str:
-        """The `provider:name` that `text` means, whose provider is known to have a key and an address."""
+        """Return the `provider:name` that `text` means, after checking that its provider has a key and an address."""
         name = ModelName.parse(text, setting)
         self._check(name, setting)
         return str(name)
 
     def _check(self, name: ModelName, setting: str) -> tuple[str, str]:
-        """The base URL and the key of `name`."""
+        """Return the base URL and the key of `name`."""
         options = self._options
         base_url = base_url_of(name.provider, options.base_urls)
         return base_url, key_of(name.provider, options.keys, options.base_urls, setting)
@@ -231,7 +231,7 @@ class Models:
     def _endpoint(self, text: str, setting: str) -> Endpoint:
         name = ModelName.parse(text, setting)
         base_url, key = self._check(name, setting)
-        # Only looked at: what cannot be used is named now, and not when somebody asks.
+        # Only checked: an unusable one is named now, and not at a question.
         proxy_before(base_url, f"the model at {urlsplit(base_url).hostname}")
         api = Api(self._http, base_url, key)
         return Endpoint(api, name, base_url, self._options, self._learned[base_url, name.model])

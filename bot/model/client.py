@@ -51,7 +51,7 @@ _COUNTED_MARGIN = 1.25
 _MOST_LEFT_OUT = 8
 """Tools that are left out of one request because their schemas are refused."""
 _LEAST_TOKENS = 16
-"""An answer is never limited to less; the least that OpenAI's Responses take."""
+"""An answer's limit is never less; the minimum of OpenAI's Responses."""
 
 
 class ModelClient:
@@ -61,7 +61,7 @@ class ModelClient:
         self._at = at
         self._chat, self._responses = ChatWire(at), ResponsesWire(at)
         self._own = OllamaWire(at) if at.name.provider.name == "ollama" else None
-        """Is used in place of the other two where the server turns out to be an Ollama."""
+        """Replaces the other two if the server turns out to be an Ollama."""
         self._clock = clock
         self.estimator = Estimator()
         """Estimates tokens for this model."""
@@ -76,13 +76,13 @@ class ModelClient:
 
     @property
     def sees(self) -> bool:
-        """It was never told that the model takes no pictures."""
+        """No refusal has shown that the model takes no pictures."""
         return not self._at.learned.refuses("pictures")
 
     def window(self, most: int) -> int:
-        """The tokens that the model may be told: what its server said it takes, and no more than `most`.
+        """Return the limit of the model's input in tokens: its server's, and at most `most`.
 
-        Where the server has said nothing, `most` counts; where that is 0, what the provider's row has.
+        If the server has named no limit, `most` applies; if that is 0, the provider's row.
         """
         told = self._at.learned.window
         return min(told, most) if told and most else told or most or self._at.name.provider.context_tokens
@@ -92,9 +92,9 @@ class ModelClient:
     ) -> AsyncGenerator[Piece, None]:
         """Ask, and yield pieces until one `Answer`; see `bot.model.base.Model`.
 
-        A busy server is asked again up to twice before the first piece, unless it names a wait beyond
-        `longest_wait` or the turn's deadline. An empty answer is asked for once more, silently, where the tokens that
-        the request allows are enough for both.
+        A busy server is asked again up to twice before the first piece, unless it demands a wait beyond `longest_wait`
+        or the turn's deadline. An empty answer is requested once more, silently, if the request's token limit is enough
+        for both.
         """
         if self._at.learned.refuses("pictures"):
             request = without_pictures(request)
@@ -125,7 +125,7 @@ class ModelClient:
                 if self._at.options.tool_mode != "auto" or started or not self._at.learned.note("tools", known):
                     raise
             except ToolUnfit as error:
-                # A server that refuses one after the other is told of them in words.
+                # A server that refuses one after another gets them in words.
                 if started or not self._leave_out(error.tool, request, sent, known):
                     raise
             except PicturesRefused as error:
@@ -138,7 +138,7 @@ class ModelClient:
                 if started or not self._at.learned.note(error.part, known):
                     raise
             except AnswerTooLong as error:
-                # The first time nothing else is known of this server; after that it is asked for what it takes.
+                # The first time nothing else is known of this server; after that it is asked for its limits.
                 if started or 0 < request.max_tokens <= error.most:
                     raise
                 if error.window:
@@ -161,7 +161,7 @@ class ModelClient:
                 await self._clock.sleep(wait)
 
     def _leave_out(self, tool: str, request: Request, sent: Request, known: Container[str]) -> bool:
-        """Declare a tool no longer, or after too many of them none; return False if asking again would not help."""
+        """Stop declaring a tool, or after too many of them all; return False if asking again would not help."""
         learned = self._at.learned
         if all(one.name != tool for one in sent.tools):
             return False
@@ -208,7 +208,7 @@ class ModelClient:
                 raise failure(error, self._at.name, body, place=self._at.server, wall=self._clock.wall()) from None
             try:
                 ending = response.extensions[ENDING]
-                # A server that knows no limit is stopped at it; one that does counts itself, and better.
+                # A server without a limit is stopped at ours; one with a limit counts itself, and better.
                 margin = _COUNTED_MARGIN if name_in(body) else 1.0
                 most_chars, tokens = request.max_output_chars, self.estimator.tokens_once
                 most = most_tokens * margin
@@ -221,13 +221,13 @@ class ModelClient:
                 if reading.fault is not None:
                     raise self._fault(reading.take_fault(), body, bool(reading.text))
                 if isinstance(wire, OllamaWire) and reading.finish == LENGTH:
-                    wire.grow()  # so that the answer finds room when it is asked for again
+                    wire.grow()  # so that the answer finds room when it is requested again
                 yield self._answer(reading, wire, body, native)
             finally:
                 await opening.__aexit__(None, None, None)
 
     def _name_reason(self, reason: str) -> None:
-        """Tell the operator, once, of a finish reason that is in no table."""
+        """Log once a finish reason that is in no table."""
         if reason and self._at.learned.is_new(reason):
             log.warning(
                 "%s ended an answer with the finish reason %r, which is not known: it counts as broken off",
@@ -236,7 +236,7 @@ class ModelClient:
             )
 
     def _name_report(self, reported: Usage, usage: Usage) -> None:
-        """Tell the operator, once, of a count that was not believed."""
+        """Log once a count that was not believed."""
         if (reported.prompt, reported.completion) != (usage.prompt, usage.completion) and self._at.learned.is_new(
             "usage"
         ):
@@ -250,20 +250,20 @@ class ModelClient:
             )
 
     def _make_room(self, body: Body) -> None:
-        """Limit the answer to what the window holds beside the prompt, where the server has named its window."""
+        """Limit the answer to the room in the window beside the prompt, if the server has named its window."""
         name, window = name_in(body), self._at.learned.window
         if name and window:
             body[name] = max(_LEAST_TOKENS, min(body[name], window - int(self._weight(body) * _COUNTED_MARGIN)))
 
     def _weight(self, body: Body) -> int:
-        """Estimate the tokens of a prompt, part by part: the weights of those in the request before are remembered."""
+        """Estimate the tokens of a prompt, part by part: the weights of the previous request's parts are remembered."""
         parts = [part for name in ("messages", "input", "tools") for part in body.get(name) or ()]
         texts = [part.text if isinstance(part, Weighed) else json.dumps(part, ensure_ascii=False) for part in parts]
         pictures = sum(part.pictures for part in parts if isinstance(part, Weighed))
         return self.estimator.count((body.get("instructions") or "", *texts)) + PICTURE_TOKENS * pictures
 
     def _fault(self, fault: StreamFault | ModelError, body: Body, shown: bool) -> ModelError:
-        """Return the error that ended a stream early: once words were shown a drop, whatever the server calls it."""
+        """Return the error that ended a stream early: a drop once words were shown, whatever the server calls it."""
         if isinstance(fault, StreamFault):
             told, foreign = fault.error, fault.foreign
             fault = stream_fault(told, self._at.name, body)
@@ -284,7 +284,7 @@ class ModelClient:
             finish = CALLS if calls else WHOLE
         prompt = self._weight(body)
         said = text + reasoning + "".join(json.dumps(dict(call.arguments), ensure_ascii=False) for call in calls)
-        # Arguments that were cut off are written too, and charged for.
+        # Arguments that were cut off were written and paid, too.
         lost = 0 if calls else int(assembly.size / CHARS_PER_ARGUMENT_TOKEN)
         written = math.ceil(self.estimator.tokens_once(said)) + lost
         counted = Usage(prompt, written, 0, math.ceil(self.estimator.tokens_once(reasoning)))
@@ -307,7 +307,7 @@ class ModelClient:
 
 
 def _described(told: object) -> str:
-    """Return what came in place of an answer: the names of its fields, as their values could hold anything."""
+    """Return a description of what came in place of an answer: its field names, as their values could be anything."""
     if isinstance(told, str):
         return told
     names = [name for name in (told if isinstance(told, dict) else {}) if re.fullmatch(r"\w{1,30}", str(name))]
@@ -315,7 +315,7 @@ def _described(told: object) -> str:
 
 
 def plainly(request: Request) -> Request:
-    """The same request as UTF-8 can hold it, whatever settings, people and earlier versions left in its texts."""
+    """Return the same request in valid UTF-8, whatever settings, people and earlier versions left in its texts."""
     told = "".join(entry.text for entry in request.entries)
     if to_plain(told) is told:
         return request
@@ -323,7 +323,7 @@ def plainly(request: Request) -> Request:
 
 
 def without_pictures(request: Request) -> Request:
-    """The same request, with the pictures only named."""
+    """Return the same request, with the pictures only named."""
     entries = (
         replace(entry, pictures=tuple(replace(one, content=b"") for one in entry.pictures))
         if isinstance(entry, UserEntry | AssistantEntry) and entry.pictures
@@ -334,7 +334,7 @@ def without_pictures(request: Request) -> Request:
 
 
 def without_tools(request: Request, names: Container[str]) -> Request:
-    """The same request, with these tools not offered."""
+    """Return the same request without these tools."""
     tools = tuple(tool for tool in request.tools if tool.name not in names)
     if len(tools) == len(request.tools):
         return request

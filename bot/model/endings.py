@@ -1,4 +1,4 @@
-"""What a server's finish reason says about an answer. A reason that is not in this table means that it broke off."""
+"""The meaning of a server's finish reason. A reason that is not in this table means that the answer broke off."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ CALLS: Final = "tool_calls"
 LENGTH: Final = "length"
 WITHHELD: Final = "content_filter"
 BROKEN: Final = "broken"
-"""The server ended the answer for a reason that nobody knows."""
+"""The server ended the answer for an unknown reason."""
 BAD_CALL: Final = "bad_call"
-"""The server cannot read the call that its own model wrote."""
+"""The server cannot read its own model's call."""
 UNPROVEN: Final = frozenset(("", BROKEN, BAD_CALL))
-"""After these nothing says that the answer is whole."""
+"""After these nothing proves that the answer is complete."""
 CUT_SHORT: Final = frozenset((LENGTH, WITHHELD, BROKEN, BAD_CALL))
 """After these the last call may be unfinished."""
 
@@ -33,7 +33,7 @@ _REASON: Final = re.compile(r"[\w.-]{1,60}")
 
 
 def meaning_of(reason: object) -> str:
-    """Return one of the six above, as a finish reason says; empty where it says nothing.
+    """Return one of the six meanings of a finish reason; empty if it says nothing.
 
     Servers write reasons in upper case, with a prefix (`FinishReason.STOP`) or with details (`content_filter: SAFETY`).
     """
@@ -44,6 +44,6 @@ def meaning_of(reason: object) -> str:
 
 
 def name_of(reason: str) -> str:
-    """Return a reason as the log may hold it: one that is no single word could repeat the conversation."""
+    """Return a reason in a form for the log: more than a single word could repeat the conversation."""
     word = _REASON.match(reason.strip())
     return word[0] if word else "(no word)"

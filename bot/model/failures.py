@@ -1,7 +1,7 @@
-"""What servers say when they do not answer, translated once into errors named for what to do next.
+"""Servers' words when they do not answer, translated once into errors named for what to do next.
 
-The texts hold the model's name, a status and a code, never the server's own words: these may repeat the
-conversation or a part of the key. For the same reason such an error is raised without its cause.
+The texts contain the model's name, a status and a code, never the server's own words: these may repeat the conversation
+or a part of the key. For the same reason such an error is raised without its cause.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ NETWORK_ERRORS = (
     EOFError,
     ValueError,
 )
-"""Everything that opening and reading a stream may raise; a drop of the connection has many names."""
+"""All exceptions of opening and reading a stream; a dropped connection has many names."""
 
 
 class KeyRefused(SetupRefused):
@@ -53,7 +53,7 @@ class KeyRefused(SetupRefused):
 
 
 class NotUnderstood(ModelRefused):
-    """The server refuses one part of the request; `part` says which, and it can be asked without."""
+    """The server refuses one part of the request, `part`, and can be asked without it."""
 
     def __init__(self, message: str, part: str) -> None:
         super().__init__(message)
@@ -61,7 +61,7 @@ class NotUnderstood(ModelRefused):
 
 
 class ToolUnfit(ModelRefused):
-    """The server cannot take the schema of one tool; it can be asked without that tool."""
+    """The server refuses the schema of one tool, and can be asked without that tool."""
 
     def __init__(self, message: str, tool: str) -> None:
         super().__init__(message)
@@ -69,12 +69,12 @@ class ToolUnfit(ModelRefused):
 
 
 class PicturesRefused(ModelRefused):
-    """The server takes no pictures, or not these; it can be asked without."""
+    """The server takes no pictures, or not these, and can be asked without."""
 
     def __init__(self, message: str, *, lasting: bool) -> None:
         """
         Args:
-            lasting: the model sees none at all.
+            lasting: the model takes none at all.
         """
         super().__init__(message)
         self.lasting = lasting
@@ -99,7 +99,7 @@ _BLIND = re.compile(
 )
 _TOOL_CHOICE = re.compile(rf"tool_choice.{{0,80}}{_NO}|{_NO}.{{0,80}}tool_choice")
 _UNDECLARED = re.compile(r"attempted to call tool ['\"`]?([\w.-]{1,64})['\"`]? which was not in", re.IGNORECASE)
-"""How Groq refuses a call of a tool that the model knows by name alone."""
+"""Groq's refusal of a call to a tool that the model knows only by name."""
 _REASONING = re.compile(
     r"reasoning_content.{0,60}(?:missing|required|must be (?:passed|provided|included|sent|returned))"
     r"|(?:missing|requires?|must (?:pass|provide|include|send|return)).{0,60}reasoning_content"
@@ -121,7 +121,7 @@ _WINDOWS = (
     re.compile(r"context.(?:length|size|window|limit)\D{0,20}(\d[\d,_]{1,11})"),
     re.compile(r"input length should be \[\d+, ?(\d{2,9})\]"),
 )
-"""How servers tell the window of a model when they refuse a conversation, the surest form first."""
+"""How servers name the window of a model when they refuse a conversation, the most reliable form first."""
 _FEATURES = {"stream_options": "usage", "stop": "stop", "reasoning_effort": "effort"}
 _UNFIT = re.compile(r"unsupported|unknown|unrecognized|not permitted|extra inputs|not supported|extra_forbidden")
 _CONTENT = re.compile(
@@ -141,7 +141,7 @@ _OVERLOADED = re.compile(r"overloaded|rate.?limit|too many requests|server_error
 
 
 def holds_pictures(sent: Mapping[str, Any]) -> bool:
-    """Whether a request shows the model a picture."""
+    """Return True if a request shows the model a picture."""
     return any(isinstance(part, Weighed) and part.pictures for part in sent.get("messages") or sent.get("input") or ())
 
 
@@ -155,8 +155,8 @@ def refusal(  # noqa: C901  # a table of what servers say, the surest first
     body: object = None,
     retry_after: float | None = None,
 ) -> ModelError:
-    """The error that a refusal means: `said` is everything that the server of the model `of` said, `body` the same as
-    JSON where it is any, `sent` what was asked with."""
+    """Return the error for a refusal: `said` is all the text of the server of the model `of`, `body` the same as JSON
+    if it is, `sent` the request."""
     model, key = str(of), of.provider.key
     words = said[:8_000].lower()
     shown = f"status {status}" if status else "an error in the stream"
@@ -202,7 +202,7 @@ def refusal(  # noqa: C901  # a table of what servers say, the surest first
         if limit and (lengths.is_unfit(words, limit) or (limit in words and _UNFIT.search(words))):
             return NotUnderstood(f"{model} refuses {limit} ({shown})", limit)
     wait = retry_after or find_wait(words)
-    # Gemini says "exceeded your current quota" of the requests of one minute, too, and then when to ask again.
+    # Gemini also says "exceeded your current quota" about the requests of one minute, and then when to ask again.
     if cause is None and (status == 402 or (status != 401 and _QUOTA.search(words) and not (status == 429 and wait))):
         cause = Cause.NO_MONEY
     if cause is Cause.NO_MONEY:
@@ -228,7 +228,7 @@ def refusal(  # noqa: C901  # a table of what servers say, the surest first
 
 
 def failure(error: BaseException, of: ModelName, sent: Mapping[str, Any], *, place: str, wall: float) -> ModelError:
-    """Translate whatever was raised while a stream was opened; `wall` is the time now, for waits given as dates."""
+    """Translate an exception raised while a stream was opened; `wall` is the time now, for waits given as dates."""
     if isinstance(error, Refused):
         told = error.body if isinstance(error.body, dict) else {}
         code = told.get("code") or told.get("type") or ""
@@ -252,7 +252,7 @@ def stream_fault(error: object, of: ModelName, sent: Mapping[str, Any]) -> Model
 
 
 def dropped(error: BaseException, *, model: str) -> ModelDropped:
-    """Translate whatever was raised while a stream was read."""
+    """Translate an exception raised while a stream was read."""
     return ModelDropped(f"the stream of {model} broke ({_kind(error)})")
 
 
@@ -262,7 +262,7 @@ def _kind(error: BaseException) -> str:
 
 
 def retry_after(headers: Mapping[str, str], wall: float) -> float | None:
-    """Seconds a server asks to wait; its header holds seconds, milliseconds or a date."""
+    """Return the seconds to wait that a server asks for; its header contains seconds, milliseconds or a date."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         if not value:

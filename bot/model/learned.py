@@ -25,7 +25,7 @@ Part: TypeAlias = Literal[
 answer under each of its names, Chat Completions as such, pictures, a system message, and messages of the model without
 the reasoning that led to its calls, or to any answer."""
 _STRICTER = {"calls_without_reasoning": "answers_without_reasoning"}
-"""What is refused as well where the refusal of the first comes again."""
+"""The stricter refusal to assume if the first one comes again."""
 
 _MOST_NAMED = 100
 
@@ -36,25 +36,25 @@ class Learned:
 
     refused: set[str] = field(default_factory=set)
     window: int = 0
-    """The tokens that the model takes at most, as its server said; 0 where it never did."""
+    """The model's limit in tokens, by its server; 0 if unknown."""
     longest: int = 0
-    """The tokens that an answer may have, as its server said; 0 where it never did."""
+    """The limit on an answer in tokens, by the server; 0 if unknown."""
 
     unfit: set[str] = field(default_factory=set)
     """The tools whose schema is refused."""
 
     _named: set[str] = field(default_factory=set)
-    """Words of this server that are in no table of ours, and that the log has already."""
+    """Unknown words of this server that the log has already named."""
 
     def is_new(self, word: str) -> bool:
-        """Return True the first time that a word is met, up to a hundred words."""
+        """Return True the first time that a word occurs, for up to a hundred words."""
         if word in self._named or len(self._named) >= _MOST_NAMED:
             return False
         self._named.add(word)
         return True
 
     def limit(self, *wanted: int) -> int:
-        """The least of `wanted` and of what the server allows; 0, which limits nothing, does not count."""
+        """Return the least of `wanted` and the server's limit; 0, which means no limit, does not count."""
         return min((one for one in (*wanted, self.longest) if one), default=0)
 
     def refuses(self, part: Part) -> bool:
@@ -64,7 +64,7 @@ class Learned:
         """Remember a refusal; return False if asking again would not help.
 
         Args:
-            known: what was known when the request was written; other chats may have met the same refusal meanwhile.
+            known: the knowledge when the request was written; other chats may have met the same refusal meanwhile.
         """
         if part in known:
             part = _STRICTER.get(part, part)

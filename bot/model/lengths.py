@@ -1,4 +1,4 @@
-"""How long an answer may be: the names under which a request says so, and what servers answer to it."""
+"""The length of an answer: the names of its limit in a request, and servers' replies to it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST: Final = (
         rf"\D{{0,5}}{_NUMBER}"
     ),
 )
-"""How servers tell the most tokens of an answer when they refuse to write more."""
+"""How servers name the most tokens of an answer when they refuse to write more."""
 _BELOW: Final = re.compile(rf"{_NAME}.{{0,80}}range is from 1 \(inclusive\) to {_NUMBER} \(exclusive\)")
 _PAID_FOR: Final = re.compile(rf"can only afford {_NUMBER}")
 _PROMPT: Final = (
@@ -33,18 +33,18 @@ _PROMPT: Final = (
     ),
     re.compile(rf"context limit: {_NUMBER} \+ \d"),
 )
-"""How servers tell the tokens of a prompt beside which an answer so long finds no room."""
+"""How servers name the tokens of a prompt that leaves no room for such an answer."""
 _UNFIT: Final = re.compile(r"too large|too big|at most|exceed|out of range|valid range|less than|invalid value|must be")
 
 _LEAST_TRY: Final = 1_000
-"""Tokens with which an empty answer is worth asking for again."""
+"""Tokens with which an empty answer is worth requesting again."""
 
 
 class AnswerTooLong(ModelRefused):
     """The server will not write so many tokens, only `most`.
 
-    `window` is what prompt and answer may have together, where that is the reason; `lasting` says that the limit is
-    the model's own and not this request's.
+    The limit on prompt and answer together is `window`, if that is the reason; `lasting`: the limit is the model's own
+    and not this request's.
     """
 
     def __init__(self, message: str, *, most: int, window: int = 0, lasting: bool = False) -> None:
@@ -55,17 +55,17 @@ class AnswerTooLong(ModelRefused):
 
 
 def name_in(body: Mapping[str, Any]) -> str:
-    """The name under which this body limits the answer; empty where it does not."""
+    """Return the name of the answer's limit in this body; empty if there is none."""
     return next((name for name in NAMES if name in body), "")
 
 
 def refused_length(words: str, window: int, *, asked: int, model: str, shown: str) -> AnswerTooLong | None:
-    """What a refusal says of the length that was asked for; None where it is about something else.
+    """Return the meaning of a refusal about the answer's length; None if it is about something else.
 
     Args:
-        words: what the server said, in lower case.
+        words: the server's text, in lower case.
         window: the window that it named.
-        asked: the tokens that the request allowed the answer.
+        asked: the request's limit on the answer's tokens.
     """
     most = first_number(_MOST, words) or max(0, first_number((_BELOW,), words) - 1)
     if 0 < most < asked:
@@ -81,12 +81,12 @@ def refused_length(words: str, window: int, *, asked: int, model: str, shown: st
 
 
 def is_unfit(words: str, name: str) -> bool:
-    """Tell whether a refusal blames the limit without naming an allowed one."""
+    """Return True if a refusal blames the limit without naming an allowed one."""
     return name in words and _UNFIT.search(words) is not None
 
 
 def affords_another(request: Request, used: Usage) -> bool:
-    """Tell whether the request allows enough tokens to ask once more after so many were used."""
+    """Return True if the request allows enough tokens to ask once more after so many were used."""
     return not request.max_tokens or without(request, used).max_tokens >= _LEAST_TRY
 
 
@@ -97,7 +97,7 @@ def without(request: Request, used: Usage) -> Request:
 
 
 def first_number(forms: tuple[re.Pattern[str], ...], words: str) -> int:
-    """The number that the first of `forms` finds in `words`; 0 where none does."""
+    """Return the number that the first matching form finds in `words`; 0 if none does."""
     for form in forms:
         match = form.search(words)
         if match is not None:

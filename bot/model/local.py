@@ -1,4 +1,4 @@
-"""Speech to text by a model on this machine: no recording leaves it, and nothing is paid."""
+"""Speech to text by a model on this machine: no recording leaves it, and it costs nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.model.transcribing import Heard
 from tools.speech.recognition import Recogniser, Trouble, Unrecognised, missing
 
 LOCAL: Final = "local:"
-"""What `TRANSCRIBE_MODEL` begins with where a folder of this machine follows."""
+"""The prefix in `TRANSCRIBE_MODEL` before a folder of this machine."""
 
 
 class LocalTranscriber:
@@ -29,11 +29,11 @@ class LocalTranscriber:
 
     @property
     def missing(self) -> str:
-        """What the model or its library lacks, as a half sentence; empty: nothing."""
+        """A clause about what the model or its library lacks; empty if nothing."""
         return missing(self._folder)
 
     async def transcribe(self, recording: BinaryIO, name: str, media_type: str, seconds: float) -> Heard:
-        """Return what is said in a recording; see `Transcriber.transcribe`.
+        """Return the transcript of a recording; see `Transcriber.transcribe`.
 
         Raises:
             SetupRefused: the extra or the model is missing; says what.
@@ -55,7 +55,7 @@ class LocalTranscriber:
         return Heard(spoken.text.strip(), spoken.seconds)
 
     async def close(self) -> None:
-        """Let go of the model."""
+        """Unload the model."""
         await self._recogniser.close()
 
     def _failure(self, trouble: Trouble) -> ModelRefused | ModelDropped:

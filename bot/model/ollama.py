@@ -1,8 +1,8 @@
-"""Ollama's own chat interface, for the one thing that Chat Completions there cannot say: the size of the window.
+"""Ollama's own chat interface, for the one parameter that its Chat Completions lack: the size of the window.
 
-Ollama loads a model with a window, 4,096 tokens where nobody says more, and drops what does not fit without a word.
-`/v1/chat/completions` reads no `num_ctx`; `/api/chat` does, as `options.num_ctx`. Another `num_ctx` than the loaded one
-loads the model again, so it grows in powers of two and never shrinks. See https://docs.ollama.com/api/chat and
+Ollama loads a model with a window, 4,096 tokens by default, and silently drops what does not fit.
+`/v1/chat/completions` ignores `num_ctx`; `/api/chat` reads it as `options.num_ctx`. A `num_ctx` other than the loaded
+one reloads the model, so it grows in powers of two and never shrinks. See https://docs.ollama.com/api/chat and
 https://docs.ollama.com/context-length.
 """
 
@@ -31,11 +31,11 @@ ANSWER_TOKENS = 2_048
 """Room for thoughts and answer beside the prompt."""
 _LOOK_SECONDS = 5.0
 _OPTIONS = {"max_tokens": "num_predict", "stop": "stop"}
-"""What Chat Completions call it, and what Ollama does."""
+"""The names in Chat Completions, and Ollama's."""
 
 
 class OllamaAssembly(ChatAssembly):
-    """An answer of `/api/chat`: each line is read as the chunk of Chat Completions that says the same."""
+    """An answer of `/api/chat`: each line is read as the equivalent chunk of Chat Completions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,17 +78,17 @@ class OllamaWire:
         self._looking = asyncio.Lock()
         self._longest = 0
         self._window = 0
-        """As it was asked for last."""
+        """The window that was last requested."""
 
     @property
     def found(self) -> bool:
-        """Whether the server is an Ollama that has this model."""
+        """The server is an Ollama that has this model."""
         return self._longest > 0
 
     async def look(self) -> None:
-        """Find out whether this is an Ollama, the longest window of the model, and the one it is loaded with.
+        """Find out whether this is an Ollama, the model's longest window, and its loaded one.
 
-        Where nobody answers, the next request looks again.
+        If the server does not answer, the next request looks again.
         """
         if self._looked:
             return
@@ -101,7 +101,8 @@ class OllamaWire:
                         self._longest = _context_length(await read_value(told))
                     self._window = min(_loaded_window(await self._api.get("/api/ps"), self._model), self._longest)
             except Refused as error:
-                # An Ollama without this model may get it later; anything else is none. The request tells the person.
+                # An Ollama without this model may get it later; another server is never one. The request tells the
+                # person.
                 self._looked = self.found or not isinstance(error.body, str)
                 return
             except (TimeoutError, *NETWORK_ERRORS) as error:
@@ -117,16 +118,16 @@ class OllamaWire:
             body["tools"] = chat["tools"]
         if effort := chat.get("reasoning_effort"):
             body["think"] = False if effort == "none" else effort
-        # What does not fit after all is refused, and the end of a full window is the end of the answer.
+        # A request that does not fit after all is refused, and a full window ends the answer.
         body |= {"truncate": False, "shift": False}
         body["options"] = {own: chat[name] for name, own in _OPTIONS.items() if name in chat}
         return body
 
     def fit(self, body: Body, prompt: int) -> None:
-        """Ask for a window that holds a prompt of so many tokens, and an answer.
+        """Request a window for a prompt of so many tokens, and an answer.
 
         Raises:
-            ContextTooLong: the model has none.
+            ContextTooLong: the model has none that large.
         """
         if prompt > self._longest:
             raise ContextTooLong(
@@ -141,7 +142,8 @@ class OllamaWire:
         body["options"]["num_ctx"] = self._window
 
     def grow(self) -> bool:
-        """Ask for twice the window from now on, because the server counts more than we do; whether it can be more."""
+        """Request twice the window from now on, because the server counts more than we do; return whether that is
+        possible."""
         before, self._window = self._window, min(2 * self._window, self._longest)
         return self._window > before
 
@@ -150,13 +152,13 @@ class OllamaWire:
 
 
 def _messages(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Messages of Chat Completions as Ollama takes them: arguments are objects, and a result names its tool."""
+    """Return messages of Chat Completions in Ollama's form: arguments are objects, and a result names its tool."""
     names: dict[str, str] = {}
     written: list[dict[str, Any]] = []
     for message in messages:
         own: dict[str, Any] = {"role": message["role"], "content": message.get("content") or ""}
         if isinstance(message, Weighed):
-            # Here pictures stand beside the text, bare. https://docs.ollama.com/api/chat
+            # Here pictures are beside the text, bare. https://docs.ollama.com/api/chat
             urls = [part["image_url"]["url"] for part in message["content"] if part["type"] != "text"]
             images = [url.partition(",")[2] for url in urls]
             own = Weighed({**own, "content": message.text, "images": images}, message.text, len(images))
@@ -173,14 +175,14 @@ def _messages(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _context_length(told: object) -> int:
-    """The longest window of a model, as `/api/show` tells it; 0 where it does not."""
+    """Return the longest window of a model, from `/api/show`; 0 if unknown."""
     facts = table_in(table_in(told).get("model_info"))
     windows = (value for name, value in facts.items() if str(name).endswith(".context_length"))
     return max((value for value in windows if isinstance(value, int)), default=0)
 
 
 def _loaded_window(told: object, model: str) -> int:
-    """The window that a model is loaded with, as `/api/ps` tells it; 0 where it is not loaded."""
+    """Return the loaded window of a model, from `/api/ps`; 0 if it is not loaded."""
     for one in tables_in(table_in(told).get("models")):
         if str(one.get("name")).removesuffix(":latest") == model.removesuffix(":latest"):
             window = one.get("context_length")

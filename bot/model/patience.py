@@ -1,7 +1,7 @@
-"""Time limits of a stream, by a clock of our own.
+"""Time limits of a stream, by our own clock.
 
-A read timeout sees bytes, and comments are bytes: a server that pings forever would hold a turn forever.
-Here only what the caller calls progress starts the clock again.
+A read timeout counts bytes, and comments are bytes: a server that pings forever would hold a turn forever. Here only
+what the caller calls progress restarts the clock.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from tools.programs.cancelling import end_tasks
 _Value = TypeVar("_Value")
 
 _LONGEST_NAP = 5.0
-"""How long the watcher sleeps at most: progress may bring the deadline nearer while it does."""
+"""The watcher's longest sleep: progress may bring the deadline nearer meanwhile."""
 _BUSY_CHECK = 0.25
-"""How often to look again while the caller is busy with what came, and time does not count."""
+"""How often to check again while the caller is busy with the last data, and time does not count."""
 
 
 class Patience:
@@ -43,11 +43,11 @@ class Patience:
 
     async def __aexit__(self, *exc: object) -> None:
         await end_tasks(self._watcher)
-        # A cancelled task keeps its frames, which keep this object: without the circle all are freed at once.
+        # A cancelled task keeps its frames, which keep this object: breaking the circle frees all at once.
         del self._watcher
 
     def progressed(self, seconds: float | None = None) -> None:
-        """Something came: allow the idle time, or `seconds`, from now."""
+        """Record progress: allow the idle time, or `seconds`, from now."""
         self._started = True
         self._due = min(self._clock.monotonic() + (self._idle if seconds is None else seconds), self._deadline)
 
@@ -55,7 +55,7 @@ class Patience:
         """Await what `start` begins.
 
         Raises:
-            ModelSlow: a deadline passed first; what was begun is cancelled.
+            ModelSlow: a deadline passed first; the work is cancelled.
         """
         if self._clock.monotonic() >= self._deadline:
             raise self._slow()

@@ -14,13 +14,13 @@ from tools.pictures import kind_of
 log = logging.getLogger(__name__)
 
 MOST_PICTURES: Final = 8
-"""Of one answer; no platform shows more in a message together."""
+"""Pictures of one answer; no platform shows more in a message together."""
 _MOST_CHARS: Final = 30_000_000
-"""Of all of them together, as Base64."""
+"""For all of them together, as Base64."""
 
 
 class Pictures:
-    """The pictures of one answer, in the order in which they came; one that comes again counts once."""
+    """The pictures of one answer, in the order of arrival; a repeated one counts once."""
 
     def __init__(self) -> None:
         self.files: list[ProducedFile] = []
@@ -31,7 +31,8 @@ class Pictures:
         return bool(self._seen)
 
     def add(self, given: object) -> bool:
-        """Take in one picture or a list of them: an object with its address, or the Base64 itself; is any of it new?"""
+        """Add one picture or a list of them: an object with its address, or Base64 itself; return whether any is
+        new."""
         if isinstance(given, list):
             return sum(self.add(one) for one in given) > 0
         while isinstance(given, dict):
@@ -53,7 +54,7 @@ class Pictures:
         return True
 
     def _read(self, given: str) -> ProducedFile | None:
-        """A picture as a file; nothing is fetched, as an address could lead anywhere."""
+        """Return a picture as a file; nothing is fetched, as an address could lead anywhere."""
         head, _, data = given.partition(",") if given.startswith("data:") else ("", "", given)
         if head and not head.endswith(";base64"):
             return None
@@ -62,6 +63,6 @@ class Pictures:
         except (binascii.Error, ValueError):
             return None
         media_type, ending = kind_of(content[:16])
-        # A name of its own in the chat, by which a later question finds it.
+        # A unique name in the chat, by which a later question finds it.
         name = f"picture-{hashlib.sha256(content).hexdigest()[:8]}.{ending}"
         return ProducedFile(name, media_type, content) if media_type else None

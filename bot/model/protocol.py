@@ -1,4 +1,4 @@
-"""The words we send to the model. Stable parts come first and the date last, so that prompt caches hit."""
+"""Our own words to the model. Stable parts come first and the date last, so that prompt caches hit."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tools.contract.base import Json, ToolSpec
 from tools.contract.plaintext import plain_values
 
 CALL_FORMAT: Final = '<tool_call>{"name": "TOOL", "arguments": {"PARAMETER": "VALUE"}}</tool_call>'
-"""The one way to write a call that is taught; many more are understood."""
+"""The one notation for calls that is taught; many more are understood."""
 
 RESULT_OPENING: Final = "<tool_result"
-"""How a block of results begins; a model that writes it is inventing one."""
+"""The beginning of a block of results; a model that writes it invents one."""
 
 
 _ANSWER_FROM_RESULTS: Final = (
@@ -31,7 +31,7 @@ _MUST: Final = (
 
 
 def tool_protocol(tools: Sequence[ToolSpec]) -> str:
-    """How to call tools by writing, for models and servers without native calls; empty without tools.
+    """Return the instructions for calls in text, for models and servers without native calls; empty without tools.
 
     One format, shown literally on one line; then each tool with an example.
     """
@@ -81,7 +81,7 @@ def _parameter(name: str, schema: Mapping[str, Json], *, needed: bool) -> str:
         words.append("one of " + ", ".join(as_json(choice) for choice in choices))
     if schema.get("default") is not None:
         words.append(f"default {as_json(schema['default'])}")
-    # Only what its author declared: a value of ours would be a wrong one that looks right.
+    # Only its author's own: a value of ours would be a wrong one that looks right.
     declared = schema.get("examples")
     example = declared[0] if isinstance(declared, list) and declared else schema.get("example")
     if example is not None:
@@ -96,8 +96,8 @@ def as_json(value: Json) -> str:
 
 
 def written_call(name: str, arguments: Mapping[str, Json]) -> str:
-    """A call as the protocol has it written."""
-    # A closing tag inside a string would end the call for parsers less careful than ours.
+    """Return a call in the protocol's notation."""
+    # A closing tag inside a string would end the call for less careful parsers.
     body = as_json({"name": name, "arguments": dict(arguments)}).replace("</", "<\\/")
     return f"<tool_call>{body}</tool_call>"
 
@@ -107,7 +107,7 @@ _UNFIT: Final = re.compile(r'["<>&\x00-\x1f]')
 
 
 def results_message(results: Sequence[ToolEntry]) -> str:
-    """Results for a model that calls by writing: a block per call, and what to do with them.
+    """Return results for a model that calls in text: a block per call, and what to do with them.
 
     Nothing inside a block can close it or open another.
     """
@@ -121,11 +121,11 @@ def results_message(results: Sequence[ToolEntry]) -> str:
 
 
 def results_texts(results: Sequence[ToolEntry]) -> list[str]:
-    """Results for a model that calls natively, a text each; what to do with them stands behind the last one."""
+    """Return results for a model that calls natively, one text each; the last one ends with what to do with them."""
     texts = [result.text for result in results]
     return [*texts[:-1], *(f"{text}\n\n[{_ANSWER_FROM_RESULTS}]" for text in texts[-1:])]
 
 
 def must_call(name: str = "") -> str:
-    """In words what `tool_choice` says: call this tool, or any when `name` is empty."""
+    """Return `tool_choice` in words: call this tool, or any if `name` is empty."""
     return f"Call the tool {name} now." if name else "Call one of your tools now."

@@ -1,4 +1,4 @@
-"""The providers as a table: where each one is, and how its dialect of Chat Completions differs.
+"""The table of providers: their addresses, and how their dialects of Chat Completions differ.
 
 A new provider is a new row here, or in the operator's file (`providersfile`).
 """

@@ -1,4 +1,4 @@
-"""A model at a provider that is asked for one whole thing, and not for a stream: timed, and tried again while busy."""
+"""A model at a provider that returns one whole thing, and not a stream: timed, and retried while busy."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from bot.model.wire import Endpoint
 _PAUSES: Final = (0.5, 1.0)
 """Seconds after which a busy server is asked again."""
 _LONGEST_PAUSE: Final = 5.0
-"""A server that asks for a longer wait is not asked again: a person waits."""
+"""A server that demands a longer wait is not asked again: a person waits."""
 _AT_ONCE: Final = 4
-"""Requests under way at the same time."""
+"""Requests in progress at the same time."""
 
 T = TypeVar("T")
 
@@ -36,11 +36,11 @@ class Service:
         return str(self.at.name)
 
     async def ask(self, once: Callable[[], Awaitable[T]], seconds: float, what: str) -> T:
-        """Return what `once` brings, asked again while the server is busy.
+        """Return the result of `once`, asked again while the server is busy.
 
         Args:
-            seconds: what it may take, with every try.
-            what: is asked for, for the log.
+            seconds: the time for all tries together.
+            what: the requested thing, for the log.
 
         Raises:
             ModelSlow: it took longer.
@@ -62,5 +62,5 @@ class Service:
             raise ModelSlow(f"{self.name} gave no {what} within {seconds:g} s") from None
 
     def failure(self, error: BaseException) -> ModelError:
-        """Return what a refusal or an error of the network means."""
+        """Return the error for a refusal or a network error."""
         return failure(error, self.at.name, {}, place=self.at.server, wall=self._clock.wall())

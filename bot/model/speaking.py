@@ -1,4 +1,4 @@
-"""Text to speech at a provider: `POST /audio/speech`, timed, tried again, its faults translated as a model's.
+"""Text to speech at a provider: `POST /audio/speech`, timed, retried, with its faults translated like a model's.
 
 https://platform.openai.com/docs/api-reference/audio/createSpeech
 """
@@ -15,9 +15,9 @@ from bot.model.service import Service
 from bot.model.wire import Endpoint
 
 _MOST_BYTES: Final = 8_000_000
-"""Of sound; five minutes of MP3 at its highest rate have no more."""
+"""Bytes of sound; five minutes of MP3 at its highest rate have no more."""
 _OPUS_RATE: Final = 48_000
-"""An Ogg file counts the samples of Opus at this rate, whatever it was made from. RFC 7845, section 4."""
+"""An Ogg file counts Opus samples at this rate, whatever its source. RFC 7845, section 4."""
 _HEADER: Final = 27
 """Bytes before the segments of an Ogg page."""
 _LONGEST: Final = 3_600.0
@@ -25,15 +25,15 @@ _LONGEST: Final = 3_600.0
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """A text as it is spoken."""
+    """The speech of a text."""
 
     content: bytes
     seconds: float
-    """How long it plays; 0 where its format does not tell."""
+    """The playing time; 0 if its format does not say."""
 
 
 class Speaker:
-    """A model at a provider that speaks."""
+    """A speech model at a provider."""
 
     def __init__(self, at: Endpoint, voice: str, clock: Clock, jitter: random.Random) -> None:
         self._service = Service(at, clock, jitter)
@@ -45,11 +45,11 @@ class Speaker:
         return self._service.name
 
     async def speak(self, text: str, form: SoundForm, seconds: float) -> Sound:
-        """Return `text` as it is spoken, in the language that it is written in.
+        """Return `text` as speech, in the language of the text.
 
         Args:
             text: at most 4,096 characters.
-            seconds: what it may take, with every try.
+            seconds: the time for all tries together.
 
         Raises:
             ModelBusy, ModelDropped, ModelSlow, ModelRefused: see `bot.contract.errors`.
@@ -80,7 +80,7 @@ def _is_sound(content: bytearray, form: SoundForm) -> bool:
 
 
 def _length_of(ogg: bytes) -> float:
-    """Return the seconds that an Ogg file with Opus plays, as its last page tells; 0 where it tells nothing likely."""
+    """Return the playing time of an Ogg file with Opus, from its last page; 0 if that is implausible."""
     last = ogg.rfind(b"OggS")
     if len(ogg) - last < _HEADER:
         return 0.0

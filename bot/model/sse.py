@@ -1,7 +1,7 @@
-"""Server-sent events, decoded from bytes as they come in: the cheap way to read a model's stream.
+"""Server-sent events, decoded from bytes as they arrive: the cheap way to read a model's stream.
 
-The SDK's own decoder costs four times as much, and passes over in silence what is no event at all: a
-web page with status 200, a JSON error, a stream without an end. Here these are kept for the caller to see.
+The SDK's own decoder costs four times as much, and silently ignores everything that is not an event: a web page with
+status 200, a JSON error, a stream without an end. Here these are kept for the caller.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _MOST_CUT: Final = 4
 """Frames cut off in one line, after which the line is given up."""
 _STRAY_BYTES = 65_536
 MOST_EVENT_BYTES: Final = 32 * 1024 * 1024
-"""Of an event, or of a line: the largest holds a picture."""
+"""Bytes of an event, or of a line: the largest contains a picture."""
 _LARGE: Final = 65_536
-"""Bytes from which on the values of an event are counted before they are parsed."""
+"""Bytes from which on the values of an event are counted before it is parsed."""
 _BOM = b"\xef\xbb\xbf"
 _decoder = OutsideDecoder(nulls=True)
 
@@ -32,28 +32,28 @@ class Decoder(ABC):
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
-        """The line that is not complete, in pieces."""
+        """The incomplete line, in pieces."""
         self._size = 0
-        """Bytes of what is not complete."""
+        """Bytes of the incomplete part."""
         self._stray = bytearray()
 
     @property
     def stray(self) -> str:
-        """Lines that belong to no stream, as a page or an error in their place; the first 64 KiB."""
+        """Lines that belong to no stream, such as a page or an error in its place; the first 64 KiB."""
         return self._stray.decode("utf-8", "replace")
 
     @property
     def too_long(self) -> bool:
-        """The event that is not complete has more bytes than any."""
+        """The incomplete event is larger than any event may be."""
         return self._size > MOST_EVENT_BYTES
 
     @abstractmethod
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The data of every event that `chunk` completes, in order."""
+        """Return the data of every event that `chunk` completes, in order."""
 
     @abstractmethod
     def finish(self) -> list[bytes]:
-        """What the end of the stream leaves."""
+        """Return what the end of the stream leaves."""
 
 
 class LineDecoder(Decoder):
@@ -80,7 +80,7 @@ class LineDecoder(Decoder):
 class EventDecoder(Decoder):
     """Decodes server-sent events.
 
-    Event names, ids and retry times are ignored: what a model's stream means stands in the data.
+    Event names, ids and retry times are ignored: everything in a model's stream is in the data.
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class EventDecoder(Decoder):
         self._started = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The data of every event that `chunk` completes, in order."""
+        """Return the data of every event that `chunk` completes, in order."""
         if not self._started:
             chunk = b"".join([*self._rest, chunk])
             if len(chunk) < len(_BOM) and _BOM.startswith(chunk):
@@ -123,13 +123,13 @@ class EventDecoder(Decoder):
         return events
 
     def finish(self) -> list[bytes]:
-        """What the end of the stream leaves: an event whose blank line never came."""
+        """Return what the end of the stream leaves: an event whose blank line never came."""
         tail = self.feed(b"\n\n") if any(self._rest) or self._data else []
         self._after_return = False
         return tail
 
     def _unify(self, chunk: bytes) -> bytes:
-        """Make every line end a newline; a CR LF may be cut in two."""
+        """Turn every line end into a newline; a CR LF may be cut in two."""
         if self._after_return and chunk:
             self._after_return = False
             chunk = chunk.removeprefix(b"\n")
@@ -148,13 +148,13 @@ class EventDecoder(Decoder):
 def read_event(data: bytes) -> tuple[list[dict[str, Any]], bool]:
     """Return the objects of an event, and whether the stream ends with them.
 
-    Servers that forget the blank line between two events send both as one, and some send two in one line, at times with
-    the first cut off: what is whole behind it counts.
+    Servers that forget the blank line between two events send both as one, and some send two in one line, sometimes
+    with the first cut off: the complete ones after it count.
 
     Raises:
-        ValueError: a line is no JSON, and no whole object ends it.
+        ValueError: a line is not JSON, and does not end with a complete object.
     """
-    # Numbers alone, a line each, are values that the counter does not see.
+    # Numbers alone, one a line, are values that the counter does not see.
     if len(data) > _LARGE and ValueCounter().feed(data) + data.count(b"\n") > MOST_VALUES:
         raise ValueError("too many values")
     text = data.decode("utf-8", "replace")
@@ -173,7 +173,7 @@ def read_event(data: bytes) -> tuple[list[dict[str, Any]], bool]:
 
 
 def _objects_in(line: str) -> tuple[list[dict[str, Any]], bool]:
-    """Return the whole objects in a line, and whether `[DONE]` follows them."""
+    """Return the complete objects in a line, and whether `[DONE]` follows them."""
     found: list[dict[str, Any]] = []
     place, cut = 0, 0
     while True:
@@ -183,7 +183,7 @@ def _objects_in(line: str) -> tuple[list[dict[str, Any]], bool]:
         try:
             value, place = _decoder.raw_decode(line, place)
         except json.JSONDecodeError as error:
-            # Cut off: the next one begins just before the place where they do not fit together, or behind it.
+            # Cut off: the next one begins just before the place where they do not fit together, or after it.
             cut += 1
             if cut > _MOST_CUT:
                 raise
@@ -193,15 +193,15 @@ def _objects_in(line: str) -> tuple[list[dict[str, Any]], bool]:
 
 
 def _next_object(line: str, after: int, error: json.JSONDecodeError) -> tuple[object, int]:
-    """Return the object that follows one that was cut off, and the place behind it.
+    """Return the object after one that was cut off, and the position after it.
 
     Raises:
-        JSONDecodeError: none is whole.
+        JSONDecodeError: none is complete.
     """
     starts = (
         line.rfind("{", after + 1, error.pos + 1),
         line.find("{", error.pos + 1),
-        # The two may fit together where a value was to come; objects of one server begin alike.
+        # The two may fit together if a value was expected; objects of one server begin alike.
         line.find(line[after : after + _ALIKE], after + 1),
     )
     for start in starts:
@@ -209,7 +209,7 @@ def _next_object(line: str, after: int, error: json.JSONDecodeError) -> tuple[ob
             value, end = _decoder.raw_decode(line, start) if start >= 0 else (None, 0)
         except ValueError:
             continue
-        # What is inside of another object is followed by the rest of that.
+        # An inner object is followed by the rest of the outer one.
         behind = _skip(line, end)
         if end and (behind == len(line) or line.startswith(("{", _DONE), behind)):
             return value, end
@@ -217,7 +217,7 @@ def _next_object(line: str, after: int, error: json.JSONDecodeError) -> tuple[ob
 
 
 def _skip(line: str, place: int) -> int:
-    """Return where the next object may begin: behind blanks and the name of the field."""
+    """Return where the next object may begin: after spaces and the field's name."""
     end = len(line)
     while place < end and (line[place].isspace() or line.startswith("data:", place)):
         place += 1 if line[place].isspace() else 5

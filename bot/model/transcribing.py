@@ -1,4 +1,5 @@
-"""Speech to text at a provider: `POST /audio/transcriptions`, timed, tried again, its faults translated as a model's.
+"""Speech to text at a provider: `POST /audio/transcriptions`, timed, retried, with its faults translated like a
+model's.
 
 https://platform.openai.com/docs/api-reference/audio/createTranscription
 """
@@ -25,12 +26,12 @@ _MOST_CHARS: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What was said in a recording."""
+    """The transcript of a recording."""
 
     text: str
-    """Empty where no words were heard."""
+    """Empty if there were no words."""
     seconds: float
-    """The length that the server charges for; 0 where it does not tell."""
+    """The length that the server charges for; 0 if it does not say."""
 
 
 class Transcriber(Protocol):
@@ -58,12 +59,12 @@ class ServiceTranscriber:
         return self._service.name
 
     async def transcribe(self, recording: BinaryIO, name: str, media_type: str, seconds: float) -> Heard:
-        """Return what is said in a recording.
+        """Return the transcript of a recording.
 
         Args:
-            recording: read from its start, again at each try.
-            name: a file name whose ending tells the format: servers go by it.
-            seconds: what it may take, with every try.
+            recording: read from its start at each try.
+            name: a file name whose extension gives the format, which servers rely on.
+            seconds: the time for all tries together.
 
         Raises:
             ModelBusy, ModelDropped, ModelSlow, ModelRefused: see `bot.contract.errors`.
@@ -86,7 +87,7 @@ class ServiceTranscriber:
 
 
 async def _read(response: httpx2.Response) -> Mapping[str, Any]:
-    """Return the object that an answer holds, an empty one where it holds something else."""
+    """Return the object in an answer, an empty one if it is something else."""
     try:
         return table_in(await read_value(response))
     except ValueError:

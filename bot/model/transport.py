@@ -1,6 +1,6 @@
-"""HTTP to the models' servers: aiohttp under httpx's client, read as `bot.model.readbatcher` says.
+"""HTTP to the models' servers: aiohttp under httpx's client, read in batches by `bot.model.readbatcher`.
 
-A client takes a transport of one's own: https://www.python-httpx.org/advanced/transports/
+A client accepts a custom transport: https://www.python-httpx.org/advanced/transports/
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tools.programs.cancelling import is_cancelled
 
 _PIECE: Final = 256 * 1024
 MOST_BYTES: Final = 64 * 1024 * 1024
-"""Of a body, unpacked. The longest answers have some megabytes, and pictures in them 30."""
+"""Bytes of an unpacked body. The longest answers have some megabytes, and 30 with pictures."""
 MOST_ERROR_BYTES: Final = 256 * 1024
-"""Of a refusal: what it says is read no further."""
+"""Bytes of a refusal: its text is read no further."""
 _PLAIN: Final = ("", "identity")
 ENDING: Final = "parley.ending"
-"""The extension of a response whose value, a function, is called when its end is near: what still comes is then read as
-it comes. https://www.python-httpx.org/advanced/extensions/"""
+"""The extension of a response whose value, a function, is called near its end: the rest is then read as it arrives.
+https://www.python-httpx.org/advanced/extensions/"""
 
 _FAILURES: tuple[tuple[type[Exception], type[httpx2.TransportError]], ...] = (
     (aiohttp.ClientProxyConnectionError, httpx2.ProxyError),
@@ -38,17 +38,17 @@ _FAILURES: tuple[tuple[type[Exception], type[httpx2.TransportError]], ...] = (
     (TimeoutError, httpx2.ReadTimeout),
     (aiohttp.ClientResponseError, httpx2.RemoteProtocolError),
 )
-"""What aiohttp calls a failure, and what `httpx2` does; every other one is a failure to read."""
+"""aiohttp's failures and those of `httpx2`; every other one is a failure to read."""
 
 
 class StreamTransport(httpx2.AsyncBaseTransport):
-    """One pool of connections to the servers of all models; proxies are those that the environment names."""
+    """One pool of connections to the servers of all models, through the environment's proxies."""
 
     def __init__(self, batcher: ReadBatcher, *, connections: int, keep_seconds: float) -> None:
         """
         Args:
-            batcher: whose streams they are.
-            connections: open at the same time at most.
+            batcher: paces the reads of the streams.
+            connections: the most that are open at the same time.
             keep_seconds: how long an idle connection is kept.
         """
         self._batcher = batcher
@@ -57,10 +57,10 @@ class StreamTransport(httpx2.AsyncBaseTransport):
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
         self._proxies: dict[str, str | None] = {}
-        """By server: few are ever asked, those that the settings name."""
+        """By server: only the few in the settings are ever asked."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send it, and return when the headers are there.
+        """Send it, and return when the headers have arrived.
 
         Raises:
             httpx2.TransportError: no answer.
@@ -75,7 +75,7 @@ class StreamTransport(httpx2.AsyncBaseTransport):
                 headers=[
                     (name.decode("latin-1"), value.decode("latin-1"))
                     for name, value in request.headers.raw
-                    # The length of the body is known, whatever it was made from.
+                    # The length of the body is known, whatever its source.
                     if name.lower() != b"transfer-encoding"
                 ],
                 allow_redirects=False,
@@ -98,7 +98,7 @@ class StreamTransport(httpx2.AsyncBaseTransport):
         headers = response.raw_headers
         if response.headers.get("Content-Encoding", "").strip().lower() not in _PLAIN:
             stream = _Unpacked(httpx2.Response(response.status, headers=headers, stream=stream, request=request))
-            # Of what is packed; the length too.
+            # About the packed bytes; the length, too.
             headers = tuple(one for one in headers if one[0].lower() not in (b"content-encoding", b"content-length"))
         return httpx2.Response(
             response.status,
@@ -122,7 +122,7 @@ class StreamTransport(httpx2.AsyncBaseTransport):
         return self._proxies[server]
 
     async def open(self) -> aiohttp.ClientSession:
-        """Return the session, which is made at the first call."""
+        """Return the session, created at the first call."""
         if self._session is None:
             # Reading the certificates takes a tenth of a second of the processor.
             context = await asyncio.to_thread(trusted, httpx2.create_ssl_context)
@@ -143,7 +143,7 @@ class StreamTransport(httpx2.AsyncBaseTransport):
 
 
 class _Stream(httpx2.AsyncByteStream):
-    """An answer's body, read as it arrives; one among many, in larger pieces."""
+    """An answer's body, read as it arrives; if there are many, in larger pieces."""
 
     def __init__(self, response: aiohttp.ClientResponse, request: httpx2.Request, read: BatchedRead) -> None:
         self._response = response
@@ -161,8 +161,8 @@ class _Stream(httpx2.AsyncByteStream):
         try:
             chunk = _left(content) or await content.readany()
         except (aiohttp.ClientError, OSError, RuntimeError) as error:
-            # A RuntimeError: what closed the connection (a broken chunk) was not told to who reads the body.
-            # The body keeps its error: with the frames that it went through, that would be a circle.
+            # A RuntimeError: the reader of the body does not learn what closed the connection (a broken chunk). The
+            # body keeps its error: with the frames that it passed through, that would be a circle.
             raise _failure(error, self._request) from error.with_traceback(None)
         if not chunk:
             raise StopAsyncIteration
@@ -175,7 +175,7 @@ class _Stream(httpx2.AsyncByteStream):
 
 
 class _Unpacked(httpx2.AsyncByteStream):
-    """A body as it was before it was packed, in pieces that are unpacked one after the other."""
+    """A body before compression, in pieces that are unpacked one after another."""
 
     def __init__(self, packed: httpx2.Response) -> None:
         self._packed = packed
@@ -190,7 +190,7 @@ class _Unpacked(httpx2.AsyncByteStream):
 
 
 class _Limited(httpx2.AsyncByteStream):
-    """A body of at most so many bytes: of a refusal the rest is left out, an answer breaks off there."""
+    """A body of at most so many bytes: the rest of a refusal is left out, an answer breaks off there."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, request: httpx2.Request, *, refused: bool) -> None:
         self._stream = stream
@@ -218,7 +218,7 @@ class _Limited(httpx2.AsyncByteStream):
 
 
 def _left(content: aiohttp.StreamReader) -> bytes:
-    """What arrived before the connection broke: aiohttp would raise first, and lose it."""
+    """Return what arrived before the connection broke: aiohttp would raise first, and lose it."""
     broken = content.exception()
     if broken is None:
         return b""
@@ -230,7 +230,7 @@ def _left(content: aiohttp.StreamReader) -> bytes:
 
 
 async def _body(request: httpx2.Request) -> AsyncIterable[bytes] | bytes | io.BytesIO | None:
-    """What is sent: a large body is written piece by piece, so that others have their turn between them, and a form
+    """Return the body to send: a large one is written in pieces, so that others get their turn between them, and a form
     with a file while that is read."""
     whole = isinstance(request.stream, httpx2.ByteStream) or "content-length" not in request.headers
     if isinstance(request.stream, AsyncIterable) and not whole:

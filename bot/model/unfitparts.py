@@ -1,4 +1,4 @@
-"""Which part of a request a server cannot take, found in its words: a role, or the schema of one tool."""
+"""The part of a request that a server refuses, found in its words: a role, or the schema of one tool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEITHER: Final = re.compile(
     r"only user and assistant roles|roles must alternate"
     r"|(?:input should be|must be|one of)[^.]{0,20}user[^.]{0,12}assistant"
 )
-"""All but two roles are refused, and nothing says which of ours was one too many."""
+"""Refusals of all but two roles, without saying which of ours is excess."""
 _PLACE: Final = re.compile(
     r"function_?declarations\W{1,2}(\d{1,3})\b|\btools\W{1,4}(\d{1,3})\W{1,4}(?:function(?!_?declarations)|parameters|input|custom|name|type)"
 )
@@ -31,13 +31,13 @@ _QUOTED: Final = re.compile(r"[`'\"]([\w.-]{1,64})[`'\"]")
 
 
 def refused_role(words: str, sent: Mapping[str, Any]) -> str:
-    """Return `system` or `tool` where a message of that role was sent and is refused; empty where none is.
+    """Return `system` or `tool` if a message of that role was sent and is refused; empty if neither is.
 
-    Templates of models raise errors of their own about roles (Gemma, Mistral, Llama 2), and servers hand them on as 400
-    or 500. Where it could be either, it is `system`: asked without, the server says whether it was the other, too.
+    Templates of models raise their own errors about roles (Gemma, Mistral, Llama 2), and servers pass them on as 400 or
+    500. If it could be either, it is `system`: asked without, the server says whether it was the other, too.
 
     Args:
-        words: what the server said, in lower case.
+        words: the server's text, in lower case.
     """
     roles = {message.get("role") for message in sent.get("messages") or () if isinstance(message, Mapping)}
     neither = _NEITHER.search(words)
@@ -47,9 +47,9 @@ def refused_role(words: str, sent: Mapping[str, Any]) -> str:
 
 
 def refused_tool(words: str, sent: Mapping[str, Any]) -> str:
-    """Return the name of the one declared tool that a server cannot take; empty where none is meant.
+    """Return the name of the one declared tool that a server refuses; empty if none.
 
-    Servers name its place in the list (`tools[19].function.parameters`, `tools.3.custom.input_schema`, Gemini
+    Servers give its place in the list (`tools[19].function.parameters`, `tools.3.custom.input_schema`, Gemini
     `function_declarations[2]`) or its name.
 
     Args:

@@ -1,6 +1,6 @@
-"""Tokens without a tokenizer: estimated by script, and corrected by what the servers report.
+"""Tokens without a tokenizer: estimated by script, and corrected by the servers' reports.
 
-A tokenizer costs seconds to load and tens of megabytes, and is right for one family of models only.
+A tokenizer takes seconds to load and tens of megabytes, and is right for only one family of models.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bot.contract import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntr
 from tools.contract.base import ToolSpec
 
 CountTokens: TypeAlias = Callable[[Iterable[str]], int]
-"""Says how many tokens several texts are together."""
+"""Returns the tokens of several texts together."""
 
 _WIDE = re.compile(r"[^\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]+")
 _OTHER_LETTERS = re.compile(r"[\x00-\u00bf\u1100-\u11ff\u2010-\U0010ffff]+")
@@ -26,7 +26,7 @@ _WORD_CHARS = 4.6
 _OTHER_LETTER_CHARS = 2.6
 _DIGITS = 2.4
 _SIGNS = 1.35
-"""Punctuation, as code is full of: marks often stand together in one token."""
+"""Punctuation, which fills code: several marks often share one token."""
 WIDE_TOKENS = 0.75
 """Tokens of one Chinese, Japanese or Korean character."""
 _ASTRAL_TOKENS = 2.0
@@ -37,7 +37,7 @@ _STEP = 0.3
 _ENOUGH = 50
 """Fewer tokens than this say nothing about a model's tokenizer."""
 REMEMBERED = 4_096
-"""Texts whose weight is remembered: what a model is told is the same from turn to turn, but for its end."""
+"""Texts whose weight is remembered: a model's input is the same from turn to turn, except for its end."""
 
 
 def _raw(text: str) -> float:
@@ -67,19 +67,19 @@ class Estimator:
     def __init__(self) -> None:
         self._factor = 1.0
         self._weights: dict[tuple[int, int], float] = {}
-        """Weights by a text's hash and length: the texts themselves are not kept."""
+        """Weights by a text's hash and length: the texts themselves are not stored."""
 
     @property
     def factor(self) -> float:
-        """Reported tokens for each one estimated, as learned so far."""
+        """Reported tokens for each estimated one, as learned so far."""
         return self._factor
 
     def tokens(self, text: str) -> int:
-        """About how many tokens `text` is; never 0 for a text that is not empty."""
+        """Return roughly how many tokens `text` has; never 0 for a text that is not empty."""
         return self.count((text,))
 
     def count(self, texts: Iterable[str]) -> int:
-        """About how many tokens these texts are together; at least one for each that is not empty."""
+        """Return roughly how many tokens these texts have together; at least one for each that is not empty."""
         known, factor, tokens = self._weights, self._factor, 0
         for text in texts:
             if text:
@@ -98,9 +98,9 @@ class Estimator:
         return weight
 
     def learn(self, estimate: int, reported: int) -> None:
-        """Learn that `estimate` tokens by our count were `reported` by the server's.
+        """Learn that the server `reported` so many tokens for our `estimate`.
 
-        One report moves the factor by a third of the way only: a cached or padded count must not turn it over.
+        One report moves the factor only a third of the way: a cached or padded count must not overturn it.
         """
         if estimate < _ENOUGH or reported < _ENOUGH:
             return
@@ -109,15 +109,15 @@ class Estimator:
 
 
 PER_ENTRY = 6
-"""Tokens that a message costs beside its text."""
+"""Tokens of a message beside its text."""
 
 
 TOOL_TOKENS = 80
-"""Tokens that a tool costs beside its parameters."""
+"""Tokens of a tool beside its parameters."""
 
 
 def text_of(entry: Entry) -> str:
-    """Everything of an entry that costs tokens."""
+    """Return everything in an entry that costs tokens."""
     match entry:
         case AssistantEntry():
             calls = "".join(call.name + str(dict(call.arguments)) for call in entry.calls)
@@ -127,11 +127,11 @@ def text_of(entry: Entry) -> str:
 
 
 PICTURE_TOKENS = 1_000
-"""About what a picture costs; each provider counts its own way, by the size or by none."""
+"""A rough estimate for a picture; each provider counts in its own way, by the size or not."""
 
 
 def token_count(entries: Sequence[Entry], count: CountTokens) -> int:
-    """The tokens that `entries` cost, with the pictures in them that are shown."""
+    """Return the tokens of `entries`, including their shown pictures."""
     told = [entry for entry in entries if isinstance(entry, UserEntry | AssistantEntry)]
     shown = sum(bool(one.content) for entry in told for one in entry.pictures)
     texts = [text_of(entry) if isinstance(entry, AssistantEntry) else entry.text for entry in entries]
@@ -139,5 +139,5 @@ def token_count(entries: Sequence[Entry], count: CountTokens) -> int:
 
 
 def tool_token_count(specs: Sequence[ToolSpec], count: CountTokens) -> int:
-    """The tokens that declaring these tools costs."""
+    """Return the tokens of declaring these tools."""
     return count(spec.schema_text for spec in specs) + TOOL_TOKENS * len(specs)

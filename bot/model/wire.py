@@ -1,4 +1,4 @@
-"""The wires: how a request becomes a body, and a stream an answer. Chat Completions here, Responses beside it."""
+"""The wires: turn a request into a body, and a stream into an answer. Chat Completions here, Responses beside it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Wire(Protocol):
     """One way to ask one model."""
 
     identity: str
-    """How history marks the raw messages that this wire takes back."""
+    """The mark in history for raw messages that this wire takes back."""
     assembly: type[Assembly]
     """An empty answer, to be filled from the stream's events."""
     decoder: type[Decoder]
     """What finds the events in the stream."""
 
     def body(self, request: Request, *, native: bool) -> Body:
-        """What is sent. With `native` the tools are declared, else taught in words."""
+        """Return the body to send. With `native` the tools are declared, otherwise taught in words."""
         ...
 
     def open(self, body: Body) -> Opening:
@@ -44,7 +44,7 @@ class Wire(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One model at its server, with what is known of both: all that a wire asks with."""
+    """One model at its server, with everything known of both that a wire needs."""
 
     api: Api
     name: ModelName
@@ -54,12 +54,12 @@ class Endpoint:
 
     @property
     def place(self) -> str:
-        """How history marks what this server said."""
+        """The mark in history for this server's messages."""
         return f"{self.name.provider.name} {place_of(self.base_url)}"
 
     @property
     def server(self) -> str:
-        """The host, and the port where it is named, as people read where a model is."""
+        """The host, with the port if it is named, as people read it."""
         parts = urlsplit(self.base_url)
         return parts.hostname + (f":{parts.port}" if parts.port else "") if parts.hostname else self.base_url
 
@@ -113,7 +113,7 @@ class ChatWire:
 
     @property
     def _most_name(self) -> str:
-        """How this server calls the limit on the answer; empty where it takes none."""
+        """The name of the answer's limit at this server; empty if it has none."""
         own = self._at.name.provider.max_tokens_name
         other = "max_completion_tokens" if own == "max_tokens" else "max_tokens"
         return next((name for name in (own, other) if name not in self._at.learned.refused), "")

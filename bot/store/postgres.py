@@ -244,7 +244,8 @@ class PostgresConnection:
 
     def rollback(self) -> None:
         if self.in_transaction:
-            self._db.execute("ROLLBACK")
+            # Not as a statement: the library forgets here what it took for prepared, and the server left out.
+            self._db.rollback()
 
     def explain(self, error: Exception) -> Exception:
         return postgres_error(error, lost=self._db.closed) if isinstance(error, psycopg.Error) else error

@@ -1,7 +1,7 @@
-"""What an address in Markdown is, for everybody who looks for one.
+"""What counts as an address in Markdown, for everybody who looks for one.
 
-The link filter decides about addresses before the parser makes links of them. Where the two read differently, an
-address that nobody allowed is a link after all: so both ask here.
+The link filter decides about addresses before the parser makes links of them. If the two read differently, an address
+that nobody allowed would become a link: so both use these functions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SCHEMES = ("http", "https", "mailto")
 _ASCII = r"[A-Za-z0-9\-._~:/?#@!$&'()*+,;=%{}]"
 _BEYOND = r"[^\x00-\x7f\s\u3000-\u303f\uff00-\uff65\u2010-\u2027]"
 BARE_URL = re.compile(rf"(?:https?://|www\.(?=[A-Za-z0-9]))(?:{_ASCII}|(?<=[/=_%\-]){_BEYOND}+)+", re.IGNORECASE)
-"""A web address in running text. Letters beyond ASCII belong to it only at the begin of a part of its path, because
+"""A web address in running text. Non-ASCII letters belong to it only at the beginning of a part of its path, because
 Chinese puts no space after an address."""
 _LOCAL = r"[A-Za-z0-9.+%_\-]"
 _PART = r"[A-Za-z0-9](?:[A-Za-z0-9\-]*[A-Za-z0-9])?"
@@ -35,7 +35,7 @@ _TRAILING = frozenset(".,;:!?'*_~{}$&")
 
 
 def trim_url(url: str) -> str:
-    """Take off the punctuation of the sentence around a bare address."""
+    """Remove the punctuation of the sentence around a bare address."""
     end, spare = len(url), url.count(")") - url.count("(")
     while end:
         if url[end - 1] == ")" and spare > 0:
@@ -75,13 +75,13 @@ def bare_mail(before: str, text: str, at: int, end: int | None = None) -> str:
 
 
 def scheme_of(url: str) -> str:
-    """The scheme in small letters; empty when there is none."""
+    """Return the scheme in lower case; empty if there is none."""
     head, colon, _ = url.strip().partition(":")
     return head.lower() if colon and re.fullmatch(r"[A-Za-z][A-Za-z0-9+.\-]*", head) else ""
 
 
 def host_of(url: str) -> str:
-    """The host (of an e-mail address: its domain) in small letters; empty when there is none."""
+    """Return the host (of an e-mail address: its domain) in lower case; empty if there is none."""
     if scheme_of(url) == "mailto":
         return url.rpartition("@")[2].partition("?")[0].lower()
     try:
@@ -97,7 +97,7 @@ PLAIN_HOST = re.compile(r"(?:[a-z0-9\-]{1,63}\.)+[a-z]{2,24}")
 
 
 def hides_host(label: str, url: str) -> bool:
-    """Tell whether the label names a host that is not where the link leads."""
+    """Return True if the label names another host than the link's."""
     host = host_of(url)
     named = [found.lower() for found in _HOST.findall(label)]
     return bool(named) and not any(host == name or host.endswith("." + name) for name in named)

@@ -37,11 +37,11 @@ from bot.markdown.lines import CODE_KINDS, LONGEST_FENCE, LineScanner, heading_l
 from bot.markdown.variants import BREAKS, RULES, WIDE_MARK, Closers, is_wide
 
 DEEPEST = 60
-"""How many blocks may stand in one another; deeper text is shown as written."""
+"""How deep blocks can nest; deeper text is shown as written."""
 
 _DEEPEST_INLINE = 8
-"""The same for links and spoilers, which hardly ever stand in one another. How often a row of open brackets is read
-grows with it."""
+"""The same for links and spoilers, which hardly ever nest. The number of readings of a row of open brackets grows with
+it."""
 _DEFINITION = re.compile(
     r"^[ ]{0,3}\[([^\[\]\n]{1,200})\]:[ \t]*(?=<?(?:https?://|mailto:))", re.MULTILINE | re.IGNORECASE
 )
@@ -55,7 +55,7 @@ class _State(StateInline):
     closers: Closers
 
     def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:
-        """As CommonMark, but a letter of a script without spaces beside a mark counts as a space.
+        """Like CommonMark, but a letter of a script without spaces beside a mark counts as a space.
 
         One asterisk between two Latin letters or digits is a sign of multiplication.
         """
@@ -124,7 +124,7 @@ def _fence(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     closed = False
     while not closed:
         following += 1
-        # A negative count: the line is outside the quote the fence stands in.
+        # A negative count: the line is outside the fence's quote.
         if following >= end or (state.sCount[following] < 0 and not state.isEmpty(following)):
             break
         text = state.src[state.bMarks[following] + state.tShift[following] : state.eMarks[following]].rstrip(" \t")
@@ -351,7 +351,7 @@ def make_parser() -> MarkdownIt:
 
 
 def _without_code(text: str) -> str:
-    """The lines that stand in no fence."""
+    """Return the lines outside fences."""
     if "```" not in text and "~~~" not in text:
         return text
     scanner = LineScanner()
@@ -359,7 +359,7 @@ def _without_code(text: str) -> str:
 
 
 def references(text: str) -> tuple[tuple[str, str], ...]:
-    """The link definitions in `text`, wherever they stand: (normalised name, address)."""
+    """Return the link definitions in `text`, anywhere: (normalised name, address)."""
     if "]:" not in text:
         return ()
     found: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """The block structure of Markdown, line by line: fences, tables, headings, list items, blank lines.
 
-A scanner of its own and not the Markdown parser, because paging and the link filter look at every line of every
-reply, most of them more than once while it is written. It agrees with `tree` on what opens and closes a fence.
+A scanner of its own instead of the Markdown parser, because paging and the link filter look at every line of every
+reply, mostly more than once while it is written. It agrees with `tree` on what opens and closes a fence.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bot.markdown.variants import is_wide
 
 
 class Kind(IntEnum):
-    """What a line is."""
+    """The kinds of lines."""
 
     BLANK = 0
     TEXT = 1
@@ -30,23 +30,23 @@ class Kind(IntEnum):
 
 
 CODE_KINDS = frozenset({Kind.FENCE_OPEN, Kind.CODE, Kind.CODE_BLANK, Kind.FENCE_CLOSE})
-"""Lines that stand in a fence, or are its ends."""
+"""Lines in a fence, or its ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """An open code fence: enough to close it, and to open it again on another page."""
+    """An open code fence: enough to close it, and to reopen it on another page."""
 
     lead: str
     """Quote signs and indentation before the mark; list markers have become spaces."""
     mark: str
     info: str
     quotes: tuple[int, ...]
-    """For each quote it stands in, how far the quote sign is indented at least: by the list items around it."""
+    """For each enclosing quote, the least indentation of its sign, from the list items around it."""
 
     @property
     def depth(self) -> int:
-        """In how many quotes it stands."""
+        """In how many quotes it is nested."""
         return len(self.quotes)
 
     @property
@@ -60,21 +60,21 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class TableHead:
-    """An open table: where its header row begins and its row of dashes ends, as offsets into what was scanned."""
+    """An open table: where its header row begins and its row of dashes ends, as offsets into the scanned text."""
 
     start: int
     body: int
 
 
 LONGEST_FENCE = 200
-"""Characters of a fence's mark and what stands before it; with more, a page would hold little else than its fences."""
+"""Characters of a fence's mark and its prefix; with more, a page would contain little but its fences."""
 _LINE = re.compile(r"([ \t>]*)((?:(?:[-*+]|\d{1,9}[.)])(?:[ \t][ \t>]*|$))*)(`{3,}|~{3,})?([^\r\n]*)")
 _QUOTES = re.compile(r"([ \t]*)>")
 _ITEM = re.compile(r"([-*+]|\d{1,9}[.)])([ \t]+)")
 _MARKER = re.compile(r"[^\s>]")
 _RULE = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 BORDERS = ("|", "｜")
-"""What stands between the cells of a table's row."""
+"""Separators between the cells of a table's row."""
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _UNSPACED_HEADING = re.compile(r"#{1,6}(?=[^\s#])(?:\*\*|\d{1,3}[.)、]|(?P<sign>[^\x00-\u10ff]))")
 
@@ -85,14 +85,14 @@ def columns(row: str) -> int:
 
 
 def in_cells(row: str, wanted: int) -> str:
-    """Return a row with narrow borders: its full-width ones are some where without them it has too few cells."""
+    """Return a row with narrow borders: some of its full-width ones are borders if it otherwise has too few cells."""
     return row.replace("｜", "|") if "｜" in row and columns(row) < wanted else row
 
 
 def heading_level(line: str) -> int:
-    """Return how deep a heading is that has no space behind its marks, as `###标题`; 0 for a line that is none.
+    """Return the level of a heading without a space after its marks, as `###标题`; 0 for any other line.
 
-    A tag in Latin letters is none, and one mark before a word is a tag where another one follows.
+    A tag in Latin letters is not one, and one mark before a word is a tag if another one follows.
     """
     found = _UNSPACED_HEADING.match(line)
     if found is None:
@@ -103,7 +103,7 @@ def heading_level(line: str) -> int:
 
 
 class LineScanner:
-    """Names each line in turn; `fence` and `table` are what is open after the last one. No line is empty."""
+    """Classifies each line in turn; `fence` and `table` are open after the last one. No line is empty."""
 
     __slots__ = ("_before", "_before_start", "fence", "table")
 

@@ -1,4 +1,4 @@
-"""Markdown as it is read aloud: words without marks, addresses, code and signs that nobody says."""
+"""Markdown as it is read aloud: words without marks, addresses, code and unspoken characters."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bot.markdown.addresses import BARE_URL, host_of, trim_url
 from bot.markdown.tree import Block, CodeBlock, Heading, Inline, Listing, Paragraph, Quote, Table, parse, text_of
 
 _LETTERS: Final = 14.0
-"""Letters that are said in a second."""
+"""Letters spoken in a second."""
 _SIGNS: Final = 4.5
-"""Signs of Chinese, Japanese or Korean that are."""
+"""Chinese, Japanese or Korean characters spoken in a second."""
 _LEAST: Final = 1.0
-"""Seconds that first sentences take to say: a single word is no message of its own."""
+"""Seconds that first sentences take to say: a single word is not worth a message."""
 _ADDRESS: Final = re.compile(rf"<?(?=(?:https?://|www\.)){BARE_URL.pattern}>?", re.IGNORECASE)
 _SILENT: Final = re.compile(
     "[\u200b\u200d\u2060\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\ufe0e\ufe0f\U0001f000-\U0001faff]+"
@@ -31,18 +31,18 @@ _SENTENCE: Final = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？；][”’
 
 
 def to_spoken(text: str, *, final: bool = True) -> str:
-    """Return what would be said of Markdown, a line for each of its paragraphs, items and rows; empty for nothing."""
+    """Return the spoken text of Markdown, a line for each paragraph, item and row; empty for nothing."""
     return "\n".join(_lines(parse(text, final=final)))
 
 
 def seconds_to_say(text: str) -> float:
-    """Return about how long `text` takes to say."""
+    """Return roughly how long `text` takes to say."""
     wide = 0 if text.isascii() else len(_WIDE.findall(text))
     return (len(text) - wide) / _LETTERS + wide / _SIGNS
 
 
 def first_sentences(spoken: str) -> str:
-    """Return the first whole sentences of a text that still grows, as few as are worth a message; empty for none."""
+    """Return the first whole sentences of a growing text, as few as are worth a message; empty for none."""
     seconds, begin = 0.0, 0
     for found in _SENTENCE.finditer(spoken):
         seconds += seconds_to_say(spoken[begin : found.end()].strip())
@@ -53,7 +53,7 @@ def first_sentences(spoken: str) -> str:
 
 
 def shorten(spoken: str, seconds: float) -> str:
-    """Return as many whole sentences of a text as can be said in so many seconds; where the first is longer, words."""
+    """Return as many whole sentences of a text as can be said in so many seconds; words, if the first is longer."""
     if seconds_to_say(spoken) <= seconds:
         return spoken
     length = len(spoken)
@@ -96,7 +96,7 @@ def _words(children: Sequence[Inline]) -> str:
 
 
 def _host(found: re.Match[str]) -> str:
-    """Return what is said of an address, with the punctuation that follows it."""
+    """Return the spoken form of an address, with the punctuation that follows it."""
     whole = found.group().strip("<>")
     url = trim_url(whole)
     host = host_of(url if "://" in url else f"https://{url}")
@@ -107,7 +107,7 @@ def _host(found: re.Match[str]) -> str:
 
 
 def _closed(words: str) -> str:
-    """Return a line with a sign at its end at which a voice pauses."""
+    """Return a line with a final character at which a voice pauses."""
     if _CLOSED.search(words):
         return words
     return words + ("。" if _WIDE.search(words[-1]) else ".")

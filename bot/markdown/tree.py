@@ -1,7 +1,7 @@
-"""Markdown as a tree: what the renderers of the three platforms draw.
+"""Markdown as a tree: what the renderers of all platforms draw.
 
-`parse` accepts any text and loses none of it. `close_open` (from `unfinished`) closes what a half-written reply
-left open; `quote` and `escape` write text that others chose into Markdown.
+`parse` accepts any text and loses none of it. `close_open` (from `unfinished`) closes what a half-written reply left
+open; `quote` and `escape` write other people's text into Markdown.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class CodeBlock:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A quote; a `collapsed` one shows itself only to who opens it, where the platform can do that."""
+    """A quote; a `collapsed` one opens on a press, if the platform can do that."""
 
     blocks: tuple[Block, ...]
     collapsed: bool = False
@@ -86,7 +86,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item of a list; `checked` is None where it is no task."""
+    """One item of a list; `checked` is None if it is not a task."""
 
     blocks: tuple[Block, ...]
     checked: bool | None = None
@@ -135,9 +135,9 @@ def parse(text: str, *, final: bool = True) -> tuple[Block, ...]:
 
 
 def _chunks(text: str) -> Iterator[str]:
-    """Cut a text where its parts can be read one by one.
+    """Cut a text at places where its parts can be parsed separately.
 
-    A growing page is read again for every edit; most of its parts are then the same as before.
+    A growing page is parsed again for every edit; most of its parts are then the same as before.
     """
     scanner = LineScanner()
     start = chunk = 0
@@ -163,7 +163,7 @@ def _parsed(text: str, known: tuple[tuple[str, str], ...]) -> tuple[Block, ...]:
     env = {"references": {name: {"title": "", "href": url} for name, url in known}} if known else {}
     tokens = make_parser().parse(text, env)
     if any(token.level >= DEEPEST - 2 for token in tokens):
-        # The parser drops what is nested deeper; nobody means it, but nothing may be lost.
+        # The parser drops deeper nesting; nobody means it, but nothing may be lost.
         return (Paragraph((Text(text.strip("\n")),)),)
     return tuple(_blocks(iter(tokens)))
 
@@ -174,7 +174,7 @@ def _blocks(tokens: Iterator[Token], until: str = "") -> Iterator[Block]:
             case kind if kind == until:
                 return
             case "paragraph_open":
-                if content := _content(tokens):  # a tag that is not shown may be all
+                if content := _content(tokens):  # a hidden tag may be all
                     yield Paragraph(content)
             case "heading_open":
                 yield Heading(int(token.tag[1:]), _content(tokens))
@@ -202,7 +202,7 @@ def _quote(blocks: tuple[Block, ...]) -> Quote:
 
 
 def _content(tokens: Iterator[Token]) -> tuple[Inline, ...]:
-    """Return what stands between the beginning of a paragraph or heading and its end, and pass both."""
+    """Return the content between the beginning of a paragraph or heading and its end, and pass both."""
     children = inlines(next(tokens).children or [])
     next(tokens)
     return children
@@ -280,17 +280,17 @@ def _closed(opened: Token, children: list[Inline]) -> Inline:
 
 
 def text_of(children: Sequence[Inline]) -> str:
-    """The words of an inline tree without any style."""
+    """Return the words of an inline tree without any style."""
     return "".join(child.text if isinstance(child, Text | Code) else text_of(child.children) for child in children)
 
 
 _SIGNS = re.compile(r"[\\`*_{}\]<>)#+\-.!|~&:@$]")
 _ENTITIES = str.maketrans({sign: f"&#{ord(sign)};" for sign in "[(＊｜"})
-"""Signs that a backslash does not escape: before a bracket it begins a formula."""
+"""Characters that a backslash does not escape: before a bracket it begins a formula."""
 
 
 def escape(text: str) -> str:
-    """Write text that others chose so that Markdown shows it as it is: no mark, link or mention comes to life."""
+    """Write other people's text so that Markdown shows it literally: no mark, link or mention takes effect."""
     return _SIGNS.sub(r"\\\g<0>", text).translate(_ENTITIES)
 
 

@@ -1,6 +1,6 @@
-"""What a half-written reply left open: closed for show, so that a progress edit looks like the finished text will.
+"""Close what a half-written reply left open, so that a progress edit looks like the finished text.
 
-Only the last lines matter: what stands before them cannot be open any more, except a fence, which ends by itself.
+Only the last lines matter: earlier parts cannot be open any more, except a fence, which ends by itself.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections import Counter
 from bot.markdown.lines import BORDERS, Kind, LineScanner, columns
 
 _LONE = re.compile(r"[ \t>]*+(?:[-*+=_#~`|:]++|\d{1,9}[.)]|(?:[-*+]|\d{1,9}[.)])[ \t]++[*_~`#\[|]{0,3})?[ \t]*+")
-"""A last line of nothing but marks: a bullet, a rule, a heading or a fence, nobody knows yet."""
+"""A last line of only marks: a bullet, a rule, a heading or a fence, still undecided."""
 _BEGINS = re.compile(r"[ \t]*(?:[#>\-+*=|]|\d)")
-"""A line that may begin a paragraph of its own: nothing that is open before it goes on in it for certain."""
+"""A line that may begin a new paragraph: open marks before it end there for certain."""
 _RULE_PART = re.compile(r"[ \t>]*+[|｜:\- \t]*+")
 _TOKEN = re.compile(
     r"(?P<escape>\\.)|(?P<code>`+)|(?P<link>!?\[)|(?P<end>\](?P<url>\([^()\s]*(?:\([^()\s]*\))?[^()\s]*)?)"
@@ -28,7 +28,7 @@ def close_open(text: str) -> str:
     """Close what the end of an unfinished Markdown text left open.
 
     Inline code, bold, italic, strike and spoiler are closed; a link shows its label until its address is complete; a
-    table shows as a table from its header on; marks at the very end that may still become anything are held back.
+    table shows as a table from its header on; undecided marks at the very end are held back.
     """
     start = 0
     scanner = LineScanner()
@@ -98,7 +98,7 @@ def _inline(text: str) -> str:
         text = text[: tail.start()]
     shown: list[str] = []
     marks: list[str] = []
-    """What is open, and in `counts` how often."""
+    """The open marks, and in `counts` their numbers."""
     counts: Counter[str] = Counter()
     labels: list[int] = []
     position = 0
@@ -113,7 +113,7 @@ def _inline(text: str) -> str:
             if end is None:
                 rest = text[position:]
                 if rest.strip("` \n"):
-                    # Code that ends there may be code after all, when what seems open is none: it stays whole.
+                    # Code that ends there may be code after all, if what seems open is not: it stays whole.
                     shown.append(sign + rest + (" " if rest.endswith("`") else "") + sign)
                 position = len(text)
                 break
@@ -143,12 +143,12 @@ def _inline(text: str) -> str:
     if not marks:
         return result
     body = result.rstrip()
-    # A mark is closed only beside a word: `**` after a space would be shown.
+    # A mark is closed only beside a word: `**` after a space would be visible.
     return body + "".join(reversed(marks)) + result[len(body) :]
 
 
 def _unlabel(shown: list[str], at: int) -> None:
-    """Take a bracket away, unless it keeps something apart: two runs of backticks, or an address and a word."""
+    """Remove a bracket, unless it separates two runs of backticks, or an address and a word."""
     before, after = "".join(shown[:at]), "".join(shown[at + 1 :])
     if not before or before[-1].isspace():
         shown[at] = ""
@@ -159,7 +159,7 @@ def _unlabel(shown: list[str], at: int) -> None:
 
 
 def _mark(text: str, start: int, end: int, marks: list[str], counts: Counter[str]) -> None:
-    """Open or close what the mark `text[start:end]` stands for, or neither."""
+    """Open or close what the mark `text[start:end]` means, or neither."""
     sign, before, after = text[start:end], text[start - 1 : start], text[end : end + 1]
     closes = bool(before) and not before.isspace()
     opens = bool(after) and not after.isspace()
@@ -177,7 +177,7 @@ def _mark(text: str, start: int, end: int, marks: list[str], counts: Counter[str
 
 
 def _closes(text: str, start: int, sign: str) -> bool:
-    """Tell whether the marks at the end close something that is open before them."""
+    """Return True if the marks at the end close something open before them."""
     if sign[0] not in "*_~`|＊" or not text[:start].strip():
         return False
     if sign == "`" * len(sign):

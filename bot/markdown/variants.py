@@ -1,7 +1,7 @@
-"""Inline marks that models write and CommonMark does not know: full-width and spaced ones, tags of HTML, mathematics.
+"""Inline marks that models write and CommonMark does not know: full-width and spaced ones, tags of HTML, formulas.
 
-What Chinese-tuned models write in place of a mark is read as that mark; a tag is shown as what it means, where words
-can show it; the signs of a formula stay as they are written. Code is never looked into.
+A Chinese-tuned model's substitute for a mark is read as that mark; a tag is shown as its meaning, if words can show it;
+the characters of a formula stay as they are. Code is never examined.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from markdown_it.rules_inline.state_inline import Delimiter
 
 WIDE_MARK = "＊"
 BREAKS = "breaks"
-"""In a parser's `env`: whether what is read stands in a table or a list, where `<br>` is how a line is broken."""
+"""In a parser's `env`: the text is in a table or a list, where `<br>` breaks a line."""
 
 _MARK_RUN = re.compile(r"(?<![*＊\\])(?:\*\*|＊＊)(?![*＊])")
 _TAG = re.compile(r"<(/?)(br|kbd|su[bp]|details|summary|b|strong|i|em|s|del)(?:\s[^<>\n]{0,200})?/?>", re.IGNORECASE)
 _STYLES = {"summary": "strong", "b": "strong", "strong": "strong", "i": "em", "em": "em", "s": "s", "del": "s"}
 _LONGEST_SHOWN = 60
-"""Characters of a key, and of what is raised or lowered, with the tag behind it."""
+"""Characters of a key, and of raised or lowered text, with the tag after it."""
 _LONGEST = 2_000
-"""Characters of a formula, and of what a tag makes bold, with what closes it."""
+"""Characters of a formula, and of text that a tag makes bold, with its closer."""
 _RAISED = str.maketrans("0123456789+-=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ")
 _LOWERED = str.maketrans("0123456789+-=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
 _SHORT_FORMULA = re.compile(r"\$(?=[^\s$])([^$\n]{0,300}[^\s$\\])\$(?!\d)")
@@ -33,16 +33,16 @@ _FORMULAS = {
     r"\[": (r"\]", re.compile(r"[^\\^_{}=+<>]*[\\^_{}=+<>](?s:.*)|\s(?s:.*)")),
     "$$": ("$$", re.compile(r"(?s:.+)")),
 }
-"""For each beginning of a formula its end, and what stands in it: words alone are in brackets that were escaped."""
+"""The end of a formula for each beginning, and its content: escaped brackets contain only words."""
 
 
 def is_wide(sign: str) -> bool:
-    """Return True for a letter or sign of a script that puts no spaces between words."""
+    """Return True for a letter or character of a script without spaces between words."""
     return sign >= "\u1100" and unicodedata.east_asian_width(sign) in "WF"
 
 
 class Closers:
-    """Finds what closes something, in time that grows with the text alone, however much is open."""
+    """Finds closers in time that grows only with the text, however much is open."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -59,7 +59,7 @@ class Closers:
         return found
 
     def pair(self, start: int) -> int:
-        """Return the second mark of the pair of two asterisks that begins here; -1 where the line has no such pairs."""
+        """Return the second mark of the pair of two asterisks that begins here; -1 if the line has no such pairs."""
         if self._pairs is None:
             self._pairs = {}
             first = 0
@@ -72,7 +72,7 @@ class Closers:
 
 
 def wide_emphasis(state: StateInline, silent: bool, closers: Closers) -> bool:
-    """Read two and more full-width asterisks as as many narrow ones; a single one is a sign of its own."""
+    """Read two and more full-width asterisks as that many narrow ones; a single one is a character of its own."""
     if silent or not state.src.startswith(WIDE_MARK * 2, state.pos):
         return False
     scanned = state.scanDelims(state.pos, True)
@@ -87,7 +87,7 @@ def wide_emphasis(state: StateInline, silent: bool, closers: Closers) -> bool:
 
 
 def spaced_strong(state: StateInline, silent: bool, closers: Closers) -> bool:
-    """Read `** 粗体 **` as bold where the asterisks of the line go in pairs; between Latin words they are a sign."""
+    """Read `** 粗体 **` as bold if the asterisks of the line come in pairs; between Latin words they are characters."""
     start = state.pos + 2
     end = closers.pair(state.pos)
     if end < start or end + 2 > state.posMax:
@@ -103,7 +103,7 @@ def spaced_strong(state: StateInline, silent: bool, closers: Closers) -> bool:
 
 
 def tag(state: StateInline, silent: bool, closers: Closers) -> bool:
-    """Read a tag as what it means; what means nothing in a chat, or is never closed, stays as it is written."""
+    """Read a tag as its meaning; one without a meaning in a chat, or without an end, stays as it is written."""
     found = _TAG.match(state.src, state.pos, state.posMax)
     if found is None:
         return False
@@ -186,4 +186,4 @@ RULES: Mapping[str, tuple[Callable[[StateInline, bool, Closers], bool], ...]] = 
     "\\": (formula,),
     "$": (formula,),
 }
-"""The rules for what a sign may begin."""
+"""The rules for what a character may begin."""

@@ -24,7 +24,7 @@ _KEYWORD: Final = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)")
 _SUFFIX: Final = re.compile(r":\d{1,9}\Z")
 _LONGEST_TUPLE: Final = 4000
 _MOST_SIGNS: Final = 2_000
-"""Commas, quotes, brackets and the like by which one line of values is taken apart."""
+"""Commas, quotes, brackets and the like that are used to split one line of values."""
 _VALUE: Final = re.compile(r"\S")
 _OPENS: Final = re.compile(r"[{(\[<]")
 _NUMBER: Final = re.compile(r"_\d{1,9}\Z")
@@ -57,7 +57,7 @@ class Registry:
 
     @cached_property
     def _alike(self) -> dict[str, str]:
-        """Registered names by what is left of them without case and kinds of dashes; empty where two are alike."""
+        """Registered names by their form without case and kinds of dashes; empty if two are alike."""
         alike: dict[str, str] = {}
         for name in self._tools:
             folded = _folded(name)
@@ -73,17 +73,17 @@ class Registry:
         return name in self._tools
 
     def begins(self, text: str) -> bool:
-        """`text` begins a registered name, or is one."""
+        """Return True if `text` begins a registered name, or is one."""
         text = _SUFFIX.sub("", text.strip().lstrip(_QUOTES).rstrip(_QUOTES + ":"))
         bare = _PREFIX.sub("", text)
         open_ended = any(prefix.startswith(text) for prefix in _PREFIXES)
         return bool(text) and (open_ended or any(name.startswith(bare) for name in self._tools))
 
     def name(self, written: str) -> str:
-        """The registered name that was meant: `written` itself, else what is left without a model's decoration.
+        """Return the registered name that was meant: `written` itself, or its form without a model's decoration.
 
-        Taken off are quotes, what a special token begins, a suffix `:N` and prefixes as `functions.`. Where that is
-        no name either, case, `-` and `_` may differ, if exactly one tool is left.
+        Removed are quotes, anything from a special token on, a suffix `:N` and prefixes such as `functions.`. If that
+        is not a name either, case, `-` and `_` may differ, provided exactly one tool fits.
         """
         name = written.strip()
         for bare in (name, name.strip(_QUOTES)):
@@ -99,7 +99,8 @@ class Registry:
         return name.removeprefix("functions.")
 
     def named_in(self, text: str, *, with_arguments: bool = False) -> bool:
-        """A registered name stands in `text`, as a whole word; `with_arguments`: and a bracket or a brace behind it."""
+        """Return True if `text` contains a registered name as a whole word; `with_arguments`: followed by a bracket or
+        a brace."""
         found = self._words.search(text) if self._words is not None else None
         return found is not None and (not with_arguments or _OPENS.search(text, found.end()) is not None)
 
@@ -115,13 +116,13 @@ class Registry:
         return bool(self._tools.get(name, {}).get("required"))
 
     def typed(self, name: str, key: str, text: str) -> Any:
-        """A value that was written as plain text, as its schema wants it; the text itself when it does not fit."""
+        """Return a value written as plain text in the schema's type; the text itself if it does not fit."""
         return typed(text, self.properties(name).get(key, {}))
 
     # Calls written as JSON objects
 
     def calls_in(self, value: Any, *, tagged: bool) -> list[Found] | None:
-        """The calls a JSON value stands for, or None when it is not wholly call-like.
+        """Return the calls in a JSON value, or None if it is not entirely calls.
 
         Untagged, at least one of the tools must be registered.
         """
@@ -139,7 +140,7 @@ class Registry:
         return found
 
     def arguments_in(self, value: Any) -> dict[str, Any] | None:
-        """What stands for a call's arguments as an object, or None when it cannot be one."""
+        """Return a call's arguments as an object, or None if they cannot be one."""
         if isinstance(value, str):
             value = value.strip()
             return {} if value in ("", "null") else object_in(value)
@@ -175,13 +176,14 @@ class Registry:
         return Found(name, {}) if key != "name" and holder is item and not rest else None
 
     def _fits(self, name: str, keys: Set[str]) -> bool:
-        """These keys are parameters of a tool, or belong to a call, and what the tool requires is among them."""
+        """Return True if these keys are parameters of a tool, or belong to a call, and include what the tool
+        requires."""
         required = self._tools.get(name, {}).get("required")
         known = keys <= {*self.properties(name), *NAME_KEYS, *_NOT_ARGUMENTS}
         return known and (not isinstance(required, list) or keys >= set(required))
 
     def _name_in(self, item: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
-        """The key that names the tool (the first that names a registered one), the name, and where it stood."""
+        """Return the key that names the tool (the first with a registered name), the name, and its position."""
         first = ("", "", item)
         for key in NAME_KEYS:
             value, holder = item.get(key), item
@@ -200,7 +202,7 @@ class Registry:
     # Arguments written as bare values on one line
 
     def arguments_from_line(self, name: str, text: str) -> dict[str, Any]:
-        """The arguments of `使用工具：name: text`, typed by the schema."""
+        """Return the arguments of `使用工具：name: text`, typed by the schema."""
         properties = list(self.properties(name))
         text = text.strip()
         if not text:
@@ -226,7 +228,7 @@ class Registry:
         return {key: self.typed(name, key, unwrap(value)) for key, value in arguments.items()}
 
     def first_parameter(self, name: str, text: str) -> dict[str, Any]:
-        """The arguments of `我需要使用工具：name text`: the rest of the line is the first parameter."""
+        """Return the arguments of `我需要使用工具：name text`: the rest of the line is the first parameter."""
         properties = list(self.properties(name))
         text = text.strip()
         if not text or not properties:
@@ -234,9 +236,9 @@ class Registry:
         return {properties[0]: self.typed(name, properties[0], unwrap(text))}
 
     def arguments_from_parentheses(self, name: str, text: str) -> dict[str, Any] | None:
-        """The arguments of `name(text)`: JSON and Python values keep their type, other text is a string.
+        """Return the arguments of `name(text)`: JSON and Python values keep their type, other text is a string.
 
-        None when it is rather a signature or has more values than the tool has parameters.
+        None if it is rather a signature or has more values than the tool has parameters.
         """
         known = name in self
         properties = list(self.properties(name))
@@ -285,7 +287,7 @@ def split(text: str, separators: str, most: int = sys.maxsize) -> list[str]:
     """Cut at separators outside quotes and brackets; a quote only counts where a value begins.
 
     Args:
-        most: signs that are looked at; what is behind them is part of the last piece.
+        most: characters that are examined; the rest is part of the last piece.
     """
     parts: list[str] = []
     signs = _signs(separators)
@@ -317,7 +319,7 @@ def split(text: str, separators: str, most: int = sys.maxsize) -> list[str]:
 
 
 def string_end(text: str, pos: int) -> int:
-    """Where the string that begins at `pos` ends; the end of the text when it does not."""
+    """Return where the string that begins at `pos` ends; the end of the text if it does not end."""
     quote = _CLOSING_QUOTES[text[pos]]
     stop = _STRING_STOPS[quote]
     if text.startswith(quote * 3, pos):
@@ -332,14 +334,14 @@ def string_end(text: str, pos: int) -> int:
 
 
 def unwrap(text: str) -> str:
-    """Without the quotes, when all of it is one quoted text."""
+    """Return a text without its quotes, if all of it is one quoted text."""
     text = text.strip()
     quoted = len(text) > 1 and text[0] in _CLOSING_QUOTES and text[-1] == _CLOSING_QUOTES[text[0]]
     return text[1:-1] if quoted and string_end(text, 0) == len(text) else text
 
 
 def python_value(text: str, depth: int = 0) -> Any:
-    """A JSON or Python value; text that is none, or nested too deeply, is a string as it stands."""
+    """Return a JSON or Python value; other text, or too deep nesting, is a string as it is."""
     text = text.strip()
     if depth > DEEPEST or (len(text) > _LONGEST_TUPLE and text[:1] == "("):
         return text
@@ -361,7 +363,7 @@ def python_value(text: str, depth: int = 0) -> Any:
 
 
 def _keyword(text: str, allowed: Sequence[str] | None) -> tuple[str, str]:
-    """`key=value` in its parts, or no key."""
+    """Return the parts of `key=value`, or no key."""
     match = _KEYWORD.match(text)
     if match is None or (allowed is not None and match.group(1) not in allowed):
         return "", text.strip()
@@ -369,7 +371,7 @@ def _keyword(text: str, allowed: Sequence[str] | None) -> tuple[str, str]:
 
 
 def _is_signature(text: str, parameter: str) -> bool:
-    """The value only repeats the parameter: a description of the tool and not a call."""
+    """Return True if the value only repeats the parameter: a description of the tool and not a call."""
     return text in ("...", "…", parameter) or re.match(rf"{re.escape(parameter)}\s*:", text) is not None
 
 
@@ -378,7 +380,7 @@ def _has_arguments(holder: dict[str, Any], item: dict[str, Any]) -> bool:
 
 
 def _is_schema(arguments: dict[str, Any], properties: Mapping[str, Schema]) -> bool:
-    """The "arguments" are a tool's definition, as JSON that describes tools has it."""
+    """Return True if the "arguments" are a tool's definition, as in JSON that describes tools."""
     return (
         arguments.get("type") == "object"
         and isinstance(arguments.get("properties"), dict)

@@ -1,4 +1,4 @@
-"""Pieces of a reply as they arrive, made fit to be read: characters whole, without what means nothing."""
+"""The pieces of a reply as they arrive, made readable: whole characters, without meaningless parts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ HIGH: Final = ("\ud800", "\udbff")
 
 
 class Arriving:
-    """Keeps back the half of a character, and what may become the noise that one family has before each tag."""
+    """Holds back half a character, and what may become the noise that one family has before each tag."""
 
     def __init__(self) -> None:
         self._half = ""
         self._noise = ""
 
     def feed(self, text: str) -> str:
-        """The text that is whole with this piece."""
+        """Return the text that this piece completes."""
         if self._noise or NOISE[0] in text:
             text = (self._noise + text).replace(NOISE, "")
             kept = next((size for size in range(len(NOISE) - 1, 0, -1) if text.endswith(NOISE[:size])), 0)
@@ -32,6 +32,6 @@ class Arriving:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
     def finish(self) -> str:
-        """What was kept back."""
+        """Return the text held back."""
         kept, self._half, self._noise = self._half + self._noise, "", ""
         return kept

@@ -1,7 +1,7 @@
-"""The six body kinds: read one from where it begins to where its structure ends.
+"""The six kinds of bodies: read one from its beginning to the end of its structure.
 
-Each method is a parse that may wait for more text. It returns an `Outcome`; after `TEXT` the caller goes back to
-where it held, after the others what was read is call syntax and is not shown.
+Each method is a parse that may wait for more text. It returns an `Outcome`; after `TEXT` the caller goes back to its
+hold; otherwise the text read is call syntax and is not shown.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ class Bodies:
         self._reader = reader
         self._registry = registry
         self.cut = False
-        """The model stopped for length: what is not closed does not count."""
+        """The model stopped for length: unclosed parts do not count."""
         self.fenced = False
-        """The body stands in a fence of its own."""
+        """The body is in a fence of its own."""
 
     # JSON values
 
     def json(self) -> Steps[Outcome]:
-        """One object or list that stands for calls."""
+        """Read one object or list of calls."""
         return (yield from self._meant(lambda value: self._registry.calls_in(value, tagged=True)))
 
     def _meant(self, calls_of: Callable[[Any], list[Found] | None], *, records: bool = True) -> Steps[Outcome]:
-        """One object or list, and the calls that `calls_of` makes of it; None stands for none."""
+        """Read one object or list, and return the calls that `calls_of` makes of it; None for none."""
         text, verdict = yield from self._json_text(records=records)
         if verdict is not Verdict.CALLS:
             return Outcome(verdict)
@@ -98,11 +98,11 @@ class Bodies:
     # a name, then JSON
 
     def name(self) -> Steps[str]:
-        """A name as it stands, up to what cannot be part of one."""
+        """Read a name, up to the first character that cannot be part of one."""
         return (yield from self._reader.read_until(_NAME_STOP, _LONGEST_NAME))
 
     def named(self, name: str, *, plain: bool) -> Steps[Outcome]:
-        """The separator and the arguments after a name that was read; `plain` allows for no separator."""
+        """Read the separator and the arguments after a name; `plain` allows no separator."""
         r = self._reader
         separated = False
         while True:
@@ -140,7 +140,7 @@ class Bodies:
         return BROKEN
 
     def arguments(self, name: str) -> Steps[Outcome]:
-        """A JSON object of arguments; or one that names the tool itself, where `name` is only an id."""
+        """Read a JSON object of arguments; or one that names the tool itself, if `name` is only an id."""
 
         def called(value: Any) -> list[Found] | None:
             inside = None if name in self._registry else self._registry.calls_in(value, tagged=True)
@@ -154,7 +154,7 @@ class Bodies:
     # name{key:value}
 
     def braces(self) -> Steps[Outcome]:
-        """A name behind `call:`, then its arguments in brackets."""
+        """Read a name after `call:`, then its arguments in brackets."""
         r = self._reader
         written = yield from r.read_until(" <[{(\"'`,;", _LONGEST_NAME)
         name = self._registry.name(written.lstrip(":").removeprefix("call").lstrip(":"))
@@ -174,7 +174,7 @@ class Bodies:
     # XML: <function=…> and <invoke name=…>
 
     def element(self, opener: Marker) -> Steps[Outcome]:
-        """A function or invoke element whose opener was read."""
+        """Read a function or invoke element after its opener."""
         r = self._reader
         head = yield from r.read_until(">\n<{", _LONGEST_HEAD)
         written = _name_in(head) if opener.written.endswith(" ") else head
@@ -206,7 +206,7 @@ class Bodies:
         return (yield from self._named_elements(name)) if marker is None else TEXT
 
     def _named_elements(self, name: str) -> Steps[Outcome]:
-        """Parameters as elements with their own names, up to the end of the element around them."""
+        """Read parameters as elements with their own names, up to the end of the enclosing element."""
         r = self._reader
         properties = self._registry.properties(name)
         arguments: dict[str, object] = {}
@@ -236,7 +236,7 @@ class Bodies:
             arguments[key] = self._xml_value(name, key, value, None)
 
     def _element_value(self, ends: Trie) -> Steps[str | None]:
-        """The text up to an element's own end; None when the reply ends inside."""
+        """Read the text up to an element's own end; return None if the reply ends inside."""
         r = self._reader
         start = r.hold()
         while (yield from r.find("<")):
@@ -248,7 +248,7 @@ class Bodies:
         return None
 
     def _parameters(self, name: str) -> Steps[Outcome]:
-        """The parameters of an element up to its end."""
+        """Read the parameters of an element up to its end."""
         r = self._reader
         arguments: dict[str, object] = {}
         while True:
@@ -279,14 +279,14 @@ class Bodies:
             return fired(Found(name, arguments))
 
     def _parameter(self, others: frozenset[str]) -> Steps[str | None]:
-        """A parameter's value, and its closing tag; None when the reply ends inside.
+        """Read a parameter's value and its closing tag; return None if the reply ends inside.
 
-        A closing tag counts when what follows is a parameter, the element's close or the end. Where the closing
-        tag is missing, the next of the `others` or a finished element ends the value.
+        A closing tag counts if a parameter, the element's close or the end follows. If the closing tag is missing, the
+        next of the `others` or a finished element ends the value.
         """
         r = self._reader
         start = r.hold()
-        candidate: int | None = None  # an element's end that nothing confirmed yet
+        candidate: int | None = None  # an unconfirmed end of the element
         while (yield from r.find("<")):
             at = r.offset
             marker = yield from r.match(IN_XML)
@@ -315,7 +315,7 @@ class Bodies:
         return None
 
     def _value(self, start: int, end: int, then: int) -> str:
-        """The held text from `start` to `end`; reading goes on at `then`. Ends the hold."""
+        """Return the held text from `start` to `end`; reading continues at `then`. Ends the hold."""
         r = self._reader
         r.rewind(end)
         value = r.taken(start)
@@ -324,7 +324,7 @@ class Bodies:
         return value
 
     def _followed(self, trie: Trie, roles: tuple[Role, ...]) -> Steps[bool]:
-        """What comes next, whitespace aside, is one of these or the end of the reply. Reads nothing for good."""
+        """Return True if one of these, or the end of the reply, comes next after whitespace. Consumes nothing."""
         r = self._reader
         here = r.offset
         c = yield from r.skip()
@@ -335,7 +335,7 @@ class Bodies:
         return isinstance(marker, Marker) and marker.role in roles
 
     def _xml_value(self, name: str, key: str, value: str, string: re.Match[str] | None) -> object:
-        """The value as the `string` attribute wants it, else as the schema does."""
+        """Return the value as the `string` attribute, or else the schema, wants it."""
         value = _trim(value)
         if string is None:
             return self._registry.typed(name, key, value)
@@ -349,7 +349,7 @@ class Bodies:
     # <arg_key> pairs
 
     def pairs(self, name: str) -> Steps[Outcome]:
-        """`<arg_key>` and `<arg_value>` elements after a name that was read."""
+        """Read `<arg_key>` and `<arg_value>` elements after a name."""
         r = self._reader
         arguments: dict[str, object] = {}
         while True:
@@ -364,7 +364,7 @@ class Bodies:
                 r.rewind(here)
                 return fired(Found(name, arguments)) if marker.role is not Role.VALUE else BROKEN
             key = (yield from r.read_until("<", _LONGEST_HEAD)).strip()
-            while True:  # the key's end and the value's beginning; either may be missing in the other's presence
+            while True:  # the key's end and the value's beginning; either may be missing if the other is there
                 c = yield from r.skip()
                 marker = (yield from r.match(IN_PAIRS)) if c == "<" else None
                 if not c or marker is PARTIAL:
@@ -395,7 +395,7 @@ class Bodies:
         return None
 
     def _ended(self, here: int, call: Found) -> Steps[Outcome]:
-        """What a call is whose end did not come: read what is left of the reply, from `here` on."""
+        """Return the outcome of a call without an end: read the rest of the reply, from `here` on."""
         self._reader.rewind(here)
         while (yield from self._reader.peek()):
             self._reader.pos = len(self._reader.text)
@@ -404,7 +404,7 @@ class Bodies:
     # Python
 
     def python(self, *, one_line: bool, start: int) -> Steps[Outcome]:
-        """A call or a list of calls that began at the held `start`; the next character is its first bracket."""
+        """Read a call or a list of calls from the held `start`; the next character is its first bracket."""
         r = self._reader
         scan = PythonScan(one_line=one_line)
         while not scan.done:
@@ -427,7 +427,7 @@ def _scalar(text: str) -> object:
 
 
 def _trim(value: str) -> str:
-    """Without one line break at either end."""
+    """Return the text without one line break at either end."""
     for start in ("\r\n", "\n"):
         if value.startswith(start):
             value = value[len(start) :]
@@ -444,7 +444,7 @@ def _name_in(head: str) -> str:
 
 
 def _head_name(head: str, marker: Marker) -> str:
-    """The name in a parameter's head, `=name` or ` name="name"`, quoted or not."""
+    """Return the name in a parameter's head, `=name` or ` name="name"`, quoted or not."""
     if marker.written.endswith("="):
         return head.strip().strip("\"'“”")
     return _name_in(head) or head.strip().lstrip("=").strip().strip("\"'")

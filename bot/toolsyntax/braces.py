@@ -1,4 +1,4 @@
-"""Arguments as Gemma writes them: `name{key:value}`, with texts between tokens of their own instead of quotes."""
+"""Arguments in Gemma's notation: `name{key:value}`, with texts between special tokens instead of quotes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _PIECE: Final = re.compile(r"[{}()\[\],:=]|[^{}()\[\],:=]+")
 _DEEPEST: Final = 64
 
 Token = tuple[bool, str]
-"""Whether it is a text, and what it says."""
+"""Whether it is a text, and its content."""
 
 
 def read_braces(r: Reader) -> Steps[list[Token] | None]:
-    """The parts of the value whose bracket is the next character; None where the reply ends inside."""
+    """Return the parts of the value whose bracket is the next character; None if the reply ends inside."""
     tokens: list[Token] = []
     depth = 0
     start = r.hold()
@@ -51,7 +51,7 @@ def read_braces(r: Reader) -> Steps[list[Token] | None]:
 
 
 def _ahead(r: Reader) -> Steps[object]:
-    """The quote that comes next. Reads nothing for good."""
+    """Return the quote that comes next. Consumes nothing."""
     here = r.hold()
     marker = yield from r.match(_QUOTES)
     r.rewind(here)
@@ -60,7 +60,7 @@ def _ahead(r: Reader) -> Steps[object]:
 
 
 def _plain(r: Reader) -> Steps[str | None]:
-    """A text in double quotes."""
+    """Read a text in double quotes."""
     r.pos += 1
     start = r.hold()
     while c := (yield from r.seek(_PLAIN_STRING)):
@@ -77,7 +77,7 @@ def _plain(r: Reader) -> Steps[str | None]:
 
 
 def _between(r: Reader) -> Steps[str | None]:
-    """A text between two tokens."""
+    """Read a text between two tokens."""
     yield from r.match(_QUOTES)
     start = r.hold()
     while (yield from r.seek(_TOKEN)):
@@ -95,10 +95,10 @@ def _between(r: Reader) -> Steps[str | None]:
 
 
 def value_of(tokens: list[Token]) -> dict[str, Any]:
-    """The object that the parts make.
+    """Return the object that the parts form.
 
     Raises:
-        Unreadable: they make none.
+        Unreadable: they form none.
     """
     stack: list[tuple[Any, str]] = []
     key, word, text = "", "", None
@@ -138,7 +138,7 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _add(container: Any, key: str, word: str, text: str | None) -> None:
-    """Put a value in its place; an empty one only where a key waits for it."""
+    """Put a value in its place; an empty one only if a key waits for it."""
     word = word.strip()
     if text is None and not word and not key:
         return

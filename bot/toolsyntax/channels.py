@@ -1,4 +1,4 @@
-"""The messages of OpenAI's Harmony: their heads say who is meant, a person or a tool, and what is only thought."""
+"""The messages of OpenAI's Harmony: their heads name the recipient, a person or a tool, and thoughts."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _TOKEN: Final = re.compile("<")
 
 
 class Head(NamedTuple):
-    """What stands between the token that begins a message and its text."""
+    """The part between the token that begins a message and its text."""
 
     role: str
     channel: str
     recipient: str
     whole: bool
-    """The text follows; else the reply ended before it."""
+    """The text follows; otherwise the reply ended before it."""
 
     @property
     def is_call(self) -> bool:
-        """The message is meant for a tool."""
+        """The message is for a tool."""
         return self.recipient not in _PEOPLE
 
     @property
     def is_thought(self) -> bool:
-        """The message is meant for nobody: an analysis, or a turn of somebody else that the model invents."""
+        """The message is for nobody: an analysis, or a turn of somebody else that the model invents."""
         return self.channel == "analysis" or self.role not in ("", "assistant")
 
 
@@ -49,7 +49,7 @@ class Channels:
         self._bodies = bodies
 
     def head(self, first: str) -> Steps[Head | None]:
-        """The head whose first token, `first`, was read; nothing is read and returned where there is none."""
+        """Read the head after its first token, `first`; consume and return nothing if there is none."""
         r = self._reader
         start = r.hold()
         fields: dict[str, str] = {}
@@ -79,7 +79,7 @@ class Channels:
         return Head("".join(role), "".join(channel), meant, whole)
 
     def call(self, head: Head) -> Steps[Outcome]:
-        """The call that the message is, whose head was read."""
+        """Read the call in the message after its head."""
         r = self._reader
         name = self._registry.name(head.recipient)
         c = yield from r.skip()

@@ -1,8 +1,8 @@
 """Hold and release: one reply, chunk by chunk, into visible text, reasoning and calls.
 
-The detector emits text as soon as it cannot belong to a call, and holds what still could. What comes out does not
-depend on where the chunks were cut, no emitted character is ever taken back, and each character is looked at a
-bounded number of times however long a call is.
+The detector emits text as soon as it cannot belong to a call, and holds only what still could. The output does not
+depend on where the chunks were cut, no emitted character is ever taken back, and each character is looked at a bounded
+number of times however long a call is.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _HEADS: Final = "".join({head[0] for head in HEADS})
 class Detector:
     """Finds the calls in one reply of a model.
 
-    `feed` takes the text as it arrives, `finish` says that the reply has ended; both return what became certain.
-    Joined, every `Text` is the trimmed visible reply. A call that was cut off or cannot be read is in `dropped`.
+    `feed` takes the text as it arrives, `finish` ends the reply; both return what became certain. Joined, every `Text`
+    is the trimmed visible reply. A call that was cut off or cannot be read is in `dropped`.
     """
 
     def __init__(self, tools: Mapping[str, Schema], *, nested: bool = False) -> None:
         """
         Args:
-            nested: it reads a part of a reply, which is not taken apart once more.
+            nested: it reads a part of a reply, which is not taken apart again.
         """
         self._registry = Registry(tools)
         self._arriving = Arriving()
@@ -75,9 +75,9 @@ class Detector:
         )
         self._in_word = False
         self._plain_until = 0
-        """Up to here a line was found to be no call; it is not tried again."""
+        """Up to here a line was found not to be a call; it is not tried again."""
         self._quoted: set[str] = set()
-        """Families and elements whose opener stands in the visible text, so that their closer does too."""
+        """Families and elements whose opener is in the visible text, so that their closer is, too."""
         self._forms: list[tuple[str, Body | None]] = []
         self.dropped: list[str] = []
         """Calls that do not run, as written: cut off in the middle, or beyond repair."""
@@ -86,7 +86,7 @@ class Detector:
 
     @property
     def only_json(self) -> bool:
-        """True while every call so far is in a format that may also fill the only fence of a reply."""
+        """True while every call so far is in a format that can also fill the only fence of a reply."""
         return all(
             family in _FENCED_FAMILIES and (body is Body.JSON or family == "python_tag") for family, body in self._forms
         )
@@ -109,7 +109,7 @@ class Detector:
         return self._visible.take()
 
     def finish(self, cut: bool = False) -> list[Piece]:
-        """Finish reading at the end of the reply; `cut`: the model stopped for length."""
+        """End the reply; `cut`: the model stopped for length."""
         reader = self._reader
         if reader.ended:
             return []
@@ -122,13 +122,13 @@ class Detector:
         return self._visible.take()
 
     def tool_meant(self, written: str) -> str:
-        """The registered name that `written` means, without a model's decoration; itself where it means none."""
+        """Return the registered name that `written` means, without a model's decoration; itself if it means none."""
         name = self._registry.name(written)
         return name if name in self._registry else written
 
     @property
     def unknown_tokens(self) -> list[str]:
-        """What has the shape of a special token, is in no table, and was not shown."""
+        """Words in the shape of a special token that are in no table, and were not shown."""
         return self._guard.noted
 
     def close(self) -> None:
@@ -164,7 +164,7 @@ class Detector:
                 r.pos = end
 
     def _fenced(self) -> None:
-        """Hand out the calls of a fence that was nothing else, or keep what cannot run."""
+        """Emit the calls of a fence that contained nothing else, or keep those that cannot run."""
         fences, v = self._fences, self._visible
         if not fences.calls and not fences.dropped:
             return
@@ -190,7 +190,7 @@ class Detector:
     # calls at the beginning of a line
 
     def _line(self, c: str) -> Steps[bool]:
-        """Read a call that begins the line here; False when there is none, and nothing was read."""
+        """Read a call at the beginning of this line; return False and consume nothing if there is none."""
         r = self._reader
         if c in _HEADS:
             start = r.hold()
@@ -234,7 +234,7 @@ class Detector:
         return True
 
     def _data(self, scan: JsonScan) -> Steps[None]:
-        """Show JSON that is no call as it arrives, up to its end, without looking for calls in it."""
+        """Show JSON that is not a call as it arrives, up to its end, without looking for calls in it."""
         r = self._reader
         while not scan.done and not scan.broken and not scan.stopped:
             if r.pos >= len(r.text):
@@ -302,13 +302,13 @@ class Detector:
         self._bodies.fenced = False
 
     def _thought(self, marker: Marker, start: int) -> Steps[None]:
-        """Reasoning after its opener, or the end of one that had none."""
+        """Read reasoning after its opener, or the end of reasoning without one."""
         thought = marker.thought
         assert thought is not None
         if thought.tag and not (yield from self._fences.tag_ends()):
             self._show(self._reader.taken(start))
         elif marker.role is Role.THINK:
-            # A special token is one unless a sentence goes on behind it.
+            # A special token is one unless a sentence continues after it.
             token = marker.written[:2] == "<|" and (yield from self._reader.peek()) != " "
             yield from self._reason(thought, start, sure=token or self._visible.blank)
             if thought.until:
@@ -320,13 +320,13 @@ class Detector:
                 self.dropped.clear()
 
     def _reason(self, thought: Thought, start: int, *, sure: bool) -> Steps[None]:
-        """Reasoning after its opener, and its calls where it is the whole reply."""
+        """Read reasoning after its opener, and its calls if it is the whole reply."""
         alone = not self._visible.wrote and not self._visible.thought and not self._forms and not thought.told
         yield from self._fences.reasoning(thought, start, sure=sure, alone=alone)
         self._fenced()
 
     def _message(self, first: str, start: int) -> Steps[bool]:
-        """A message after the token that begins it, or after the words that do; False where those begin none."""
+        """Read a message after the token, or the words, that begin it; return False if they begin none."""
         r, v = self._reader, self._visible
         head = yield from self._channels.head(first)
         if head is None:
@@ -346,7 +346,7 @@ class Detector:
         return True
 
     def _stray(self, marker: Marker, start: int) -> Steps[None]:
-        """A closer without its opener: syntax where it begins or ends a line, a word in the middle of one."""
+        """Read a closer without an opener: syntax at the beginning or end of a line, a word in the middle."""
         r, v = self._reader, self._visible
         quoted = (marker.family.name if marker.family is not None else _element_of(marker)) in self._quoted
         if not quoted and (v.blank or marker.role is Role.CLOSE) and (yield from self._marks.ends_line()):
@@ -355,7 +355,7 @@ class Detector:
             self._show(r.taken(start))
 
     def _empty(self, opener: Marker, start: int) -> Steps[None]:
-        """An opener without a call: syntax where nothing else is on its line, else the words name it."""
+        """Read an opener without a call: syntax if it is alone on its line, otherwise a word in the text."""
         r, v = self._reader, self._visible
         family = opener.family
         if family is not None and family.words and v.blank and (yield from self._marks.ends_line()):
@@ -369,7 +369,7 @@ class Detector:
         self._show(r.taken(start))
 
     def _unknown(self, start: int) -> Steps[bool]:
-        """Something of a token's shape that is in no table; False where there is none, or it is shown."""
+        """Read something in a token's shape that is in no table; return False if there is none, or it is shown."""
         r, v = self._reader, self._visible
         token = (yield from self._guard.token()) if r.text[r.pos] in "<[" else ""
         if not token:
@@ -388,13 +388,13 @@ class Detector:
         return True
 
     def _give_up(self, start: int) -> Steps[None]:
-        """Hide the rest of the reply: it holds a call that cannot be read."""
+        """Hide the rest of the reply: it contains a call that cannot be read."""
         self._visible.drop_spaces()
         self._forms.append(("unknown", None))
         self.dropped.append((yield from self._guard.swallow(start)))
 
     def _after(self, tagged: Tagged | None) -> Steps[None]:
-        """Skip what still belongs to the call, and hand out further calls in the same tag."""
+        """Skip the rest of a call, and emit further calls in the same tag."""
         r = self._reader
         while True:
             start = r.hold()
@@ -407,7 +407,7 @@ class Detector:
             r.drop()
 
     def _fire(self, outcome: Outcome, raw: str, family: str, body: Body | None) -> None:
-        """Hand out the calls of an outcome, or keep what cannot run."""
+        """Emit the calls of an outcome, or keep those that cannot run."""
         self._visible.drop_spaces()
         self._forms.append((family, body))
         if outcome.verdict is not Verdict.CALLS:
@@ -419,19 +419,19 @@ class Detector:
 
 
 def _element_of(marker: Marker) -> str:
-    """The name of the element that a tag begins or ends."""
+    """Return the name of the element that a tag begins or ends."""
     return marker.written.strip("</=> 0123456789")
 
 
 def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
-    """Return the end of a pattern that matches everywhere, if only nothing."""
+    """Return the end of a pattern that matches everywhere, if only an empty text."""
     found = pattern.match(text, start)
     assert found is not None
     return found.end()
 
 
 def parse(text: str, tools: Mapping[str, Schema]) -> tuple[str, list[Call]]:
-    """The trimmed visible text and the calls of a whole reply."""
+    """Return the trimmed visible text and the calls of a whole reply."""
     detector = Detector(tools)
     pieces = [*detector.feed(text), *detector.finish()]
     while Withdrawn() in pieces:

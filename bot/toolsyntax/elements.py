@@ -1,4 +1,4 @@
-"""Values that a model wrote as plain text or as elements in each other, as a tool's schema wants them."""
+"""Values that a model wrote as plain text or as nested elements, in the types of a tool's schema."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _DEEPEST: Final = 32
 _MOST: Final = 5_000
 """Tags of one value that are read."""
 _ITEM: Final = "item"
-"""What the elements of a list are called where the schema does not say that it is one."""
+"""The name of a list's elements if the schema does not say that it is one."""
 
 
 @dataclass(slots=True)
 class _Element:
-    """An element, and those inside it."""
+    """An element, and its inner elements."""
 
     name: str
     start: int
@@ -32,7 +32,7 @@ class _Element:
 
 
 def typed(text: str, schema: Schema) -> Any:
-    """A value that was written as plain text, as its schema wants it; the text itself when it does not fit."""
+    """Return a value written as plain text in the schema's type; the text itself if it does not fit."""
     kinds = kinds_of(schema)
     if "string" in kinds or not kinds:
         return text
@@ -44,16 +44,16 @@ def typed(text: str, schema: Schema) -> Any:
             value = literal(stripped) if stripped[:1] not in ("{", "[", '"') else loads(stripped)
     except (Unreadable, RecursionError):
         return text
-    # A whole number with a point is left to the registry, which reads it as an integer.
+    # A whole number with a decimal point is left to the registry, which reads it as an integer.
     pointed = isinstance(value, float) and "number" not in kinds
     return value if is_of_any(value, kinds) and not pointed else text
 
 
 def _read(text: str) -> _Element:
-    """The elements in a text; a tag without its other half is a part of the text around it.
+    """Return the elements in a text; a tag without its other half is part of the text around it.
 
     Raises:
-        Unreadable: they are too many, or too deep in each other.
+        Unreadable: they are too many, or too deeply nested.
     """
     root = _Element("", 0, len(text))
     opened = [root]
@@ -75,7 +75,8 @@ def _read(text: str) -> _Element:
 
 
 def _value(text: str, element: _Element, schema: Schema) -> Any:
-    """What an element holds: a list or an object where the schema, or without one its elements, say so; else text."""
+    """Return an element's content: a list or an object if the schema, or without one its elements, say so; otherwise
+    text."""
     kinds, inside = kinds_of(schema), element.inside
     written = text[element.start : element.end]
     if not inside or "string" in kinds:

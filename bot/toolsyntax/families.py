@@ -1,7 +1,7 @@
-"""Every marker a model may write around a call, as data: a new model is a new row in `FAMILIES`.
+"""Every marker that a model may write around a call, as data: a new model is a new row in `FAMILIES`.
 
-Markers are compared with `FOLD` applied: ASCII case does not matter inside them, and runtimes that print the
-full-width bar and the block underscore of some vocabularies as `|` and `_` are understood as well.
+Markers are compared with `FOLD` applied: ASCII case is ignored inside them, and the full-width bar and block underscore
+of some vocabularies equal `|` and `_`, which some runtimes print instead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 
 class Body(enum.Enum):
-    """What stands between an opener and its closer."""
+    """The content between an opener and its closer."""
 
     JSON = "JSON values"
     NAMED = "name + JSON"
@@ -25,7 +25,7 @@ class Body(enum.Enum):
 
 
 class Role(enum.Enum):
-    """What a marker does."""
+    """The role of a marker."""
 
     OPEN = enum.auto()
     ELEMENT = enum.auto()
@@ -35,7 +35,7 @@ class Role(enum.Enum):
     PARAMETER = enum.auto()
     PARAMETER_END = enum.auto()
     TAG = enum.auto()
-    """An element of other XML, whose end is no call's then."""
+    """An element of other XML, whose end does not end a call."""
     KEY = enum.auto()
     KEY_END = enum.auto()
     VALUE = enum.auto()
@@ -45,14 +45,14 @@ class Role(enum.Enum):
     THINK = enum.auto()
     THINK_END = enum.auto()
     WRAP = enum.auto()
-    """Wraps the answer behind the thoughts; the answer itself is visible."""
+    """Wraps the answer after the thoughts; the answer itself is visible."""
     WRAP_END = enum.auto()
     MESSAGE = enum.auto()
     """Begins the head of a message, with its channel and its recipient."""
     ROLE = enum.auto()
-    """Begins a turn of the conversation: the role's name behind it is syntax too."""
+    """Begins a turn of the conversation: the role's name after it is syntax, too."""
     END = enum.auto()
-    """A token only where nothing but such tokens follows it in the reply."""
+    """A token only if nothing but such tokens follows it in the reply."""
     CALL = enum.auto()
     """A registered name with its bracket, `name(`."""
     USE = enum.auto()
@@ -67,38 +67,38 @@ class Role(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One way of writing calls: its opening, what names the tool, its body and its closing."""
+    """One way of writing calls: its opening, the tool's name, its body and its closing."""
 
     name: str
     openers: tuple[str, ...]
     closers: tuple[str, ...]
     bodies: tuple[Body, ...]
     separators: tuple[str, ...] = ()
-    """Stand between the name and the arguments."""
+    """Texts between the name and the arguments."""
     words: bool = True
-    """Words may stand between the opener and the body (a repair; off for an opener that is a word itself)."""
+    """Words can come between the opener and the body (a repair; off for an opener that is a word itself)."""
     colons: bool = False
-    """A colon stands behind each marker."""
+    """A colon follows each marker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """One way of setting thoughts apart from the answer."""
+    """One way of separating thoughts from the answer."""
 
     openers: tuple[str, ...]
     closers: tuple[str, ...]
     tag: bool = False
     """The marks are the beginnings of tags: a suffix or attributes may follow, up to `>`."""
     told: bool = False
-    """It holds what a tool says, as the model invents it."""
+    """It contains a tool's result, as the model invents it."""
     until: tuple[str, ...] = ()
-    """What follows ends it, too."""
+    """These end it, too."""
 
 
 J, N, E, P, V, Y = Body.JSON, Body.NAMED, Body.ELEMENT, Body.PAIRS, Body.INVOKE, Body.PYTHON
 
 HARMONY: Final = Family("harmony", (), ("<|call|>",), ())
-"""Opened by the head of a message that has a recipient (`channels.py`)."""
+"""Opened by the head of a message with a recipient (`channels.py`)."""
 
 FAMILIES: Final = (
     Family("tool_call", ("<tool_call>",), ("</tool_call>",), (J, N, E, P, V, Y)),
@@ -158,7 +158,7 @@ ELEMENTS: Final = (
 PARAMETERS: Final = ("parameter", "｜DSML｜parameter", "steptml:parameter")
 
 _SLIPS: Final = ("/", *"0123456789")
-"""What models write before the `>` of an end where nothing belongs."""
+"""Characters that models wrongly write before the `>` of an end."""
 
 CONTROL_TOKENS: Final = (
     "<｜end▁of▁sentence｜>",
@@ -197,10 +197,10 @@ CONTROL_TOKENS: Final = (
 )
 
 NOISE: Final = "]<]minimax[>["
-"""Stands before each tag of MiniMax M3 and means nothing."""
+"""Comes before each tag of MiniMax M3 and means nothing."""
 
 MESSAGES: Final = ("<|start|>", "<|channel|>")
-"""Begin the head of a message."""
+"""Tokens that begin the head of a message."""
 HEADS: Final = (
     "to=functions.",
     "commentary to=functions.",
@@ -209,7 +209,7 @@ HEADS: Final = (
     "commentary<|message|>",
     "final<|message|>",
 )
-"""How a line begins whose first token stood in the prompt, or was lost on the way."""
+"""Beginnings of a line whose first token was in the prompt, or was lost on the way."""
 
 TURNS: Final = (
     "<|im_start|>",
@@ -224,7 +224,7 @@ TURNS: Final = (
 """Control tokens that begin a turn."""
 
 ENDINGS: Final = ("</s>", "<eos>", "[EOS]", "<|user|>", "<|assistant|>", "<|system|>", "<|observation|>")
-"""Control tokens that mean something in prose, too: they are tokens at the end of a reply."""
+"""Control tokens that also occur in prose: they are tokens only at the end of a reply."""
 
 THOUGHTS: Final = (
     Thought(("<think", "<mm:think"), ("</think", "</mm:think"), tag=True),
@@ -232,7 +232,7 @@ THOUGHTS: Final = (
     Thought(("<seed:think",), ("</seed:think",), tag=True),
     Thought(("[THINK]",), ("[/THINK]",)),
     Thought(("<|START_THINKING|>",), ("<|END_THINKING|>",)),
-    # A result that the model invents is no more meant for people than its thoughts are.
+    # A result that the model invents is hidden like its thoughts.
     Thought(("<tool_result",), ("</tool_result>",), told=True),
     Thought(("<tool_response>",), ("</tool_response>",), told=True),
     Thought(("<|START_TOOL_RESULT|>",), ("<|END_TOOL_RESULT|>",), told=True),
@@ -243,10 +243,10 @@ THOUGHTS: Final = (
 )
 
 ANALYSIS: Final = Thought((), ("<|end|>", "<|return|>", "<|call|>"), until=MESSAGES)
-"""A message of Harmony that is not meant for people."""
+"""A message of Harmony that is not for people."""
 
 WRAPPERS: Final = ("answer", "response")
-"""Elements that hold the whole answer behind the thoughts."""
+"""Elements around the whole answer after the thoughts."""
 
 FOLD: Final[dict[str, str]] = {chr(c): chr(c + 32) for c in range(ord("A"), ord("Z") + 1)} | {
     "｜": "|",
@@ -259,7 +259,7 @@ Trie: TypeAlias = "dict[str, Any]"
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A piece of syntax as it stands in the text, with its role."""
+    """A piece of syntax in the text, with its role."""
 
     written: str
     role: Role
@@ -270,7 +270,7 @@ class Marker:
 
 
 def trie(markers: Iterable[Marker], fold: Mapping[str, str] = FOLD) -> Trie:
-    """Make the tree that `Reader.match` walks. No marker may begin another one."""
+    """Return the tree that `Reader.match` walks. No marker may begin another one."""
     root: Trie = {}
     for marker in markers:
         node = root
@@ -311,20 +311,20 @@ WORDINGS: Final = (
     Marker("使用工具", Role.USE),
     Marker("我需要使用工具", Role.NEED),
 )
-"""How a call begins that is written as a sentence; only at the beginning of a line."""
+"""Beginnings of a call written as a sentence; only at the beginning of a line."""
 LINE_STARTS: Final = (
     *WORDINGS,
     Marker("Action:", Role.ACTION),
     Marker(">>>all\n", Role.NAMED),
     Marker("all\n", Role.NAMED),
 )
-"""These, and words that mean something of their own elsewhere."""
+"""These, and words with another meaning elsewhere."""
 
 MARKERS: Final = tuple(_markers())
 
 
 def trie_of(*roles: Role) -> Trie:
-    """The tree of all markers with one of these roles."""
+    """Return the tree of all markers with one of these roles."""
     return trie(marker for marker in MARKERS if marker.role in roles)
 
 
@@ -336,11 +336,11 @@ CONTROLS: Final = trie_of(*TOKENS)
 SEPARATORS: Final = trie_of(Role.SEPARATOR)
 ELEMENT_HEADS: Final = trie_of(Role.ELEMENT)
 INNER_ENDS: Final = frozenset({Role.ELEMENT_END, Role.PARAMETER_END, Role.KEY_END, Role.VALUE_END})
-"""Ends that other XML may have too."""
+"""Ends that other XML can have, too."""
 STRAYS: Final = trie_of(Role.CLOSE, *TOKENS, *INNER_ENDS)
-"""What a call leaves behind that a server has taken out of its text."""
+"""The remains of a call that a server has removed from its text."""
 ENDS: Final = trie_of(Role.CLOSE, Role.END, *TOKENS, *INNER_ENDS)
-"""What may stand at the very end of a reply."""
+"""What can be at the very end of a reply."""
 HEAD_TOKENS: Final = trie(Marker(word, Role.MESSAGE) for word in (*MESSAGES, "<|constrain|>", "<|message|>"))
 LINE_HEADS: Final = trie(Marker(word, Role.MESSAGE) for word in HEADS)
 MESSAGE_ENDS: Final = trie(Marker(word, Role.CONTROL) for word in (*ANALYSIS.closers, *ANALYSIS.until))

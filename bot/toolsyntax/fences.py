@@ -24,7 +24,7 @@ _PROGRAM: Final = "tool_code"
 
 
 class Finder(Protocol):
-    """What finds the calls of a text that comes in pieces."""
+    """Finds the calls of a text that comes in pieces."""
 
     def feed(self, text: str) -> list[Piece]: ...
     def finish(self, cut: bool = False) -> list[Piece]: ...
@@ -40,13 +40,13 @@ class Fences:
     reader: Reader
     visible: Visible
     inner: Callable[[], Finder] | None
-    """Makes what finds the calls of a fence or a thought that is the whole reply; None in such a one."""
+    """Returns a finder for the calls of a fence or a thought that is the whole reply; None inside such a one."""
     registry: Registry
 
     def __post_init__(self) -> None:
         self._first = True
         self._unclosed: set[Thought] = set()
-        """Reasoning whose end the rest of the reply does not have."""
+        """Reasoning whose end is not in the rest of the reply."""
         self.cut = False
         """The model stopped for length."""
         self.dropped = ""
@@ -55,9 +55,9 @@ class Fences:
         """The calls of a fence that was nothing else."""
 
     def backticks(self, c: str, *, only: bool) -> Steps[None]:
-        """A run of backticks or tildes: a fence, the border of inline code, or nothing special.
+        """Read a run of backticks or tildes: a fence, the border of inline code, or plain text.
 
-        `only` says that nothing came before, so that a fence may turn out to be the whole reply.
+        With `only` nothing came before, so a fence may turn out to be the whole reply.
         """
         r, v = self.reader, self.visible
         starts = v.starts_fence and not v.inline
@@ -86,7 +86,7 @@ class Fences:
                 return
             r.rewind(info)
         elif c == "`" and length >= 3 and not v.inline:
-            # "Like this: ```json" is no fence in Markdown, but models write it as one, so what follows is code.
+            # "Like this: ```json" is not a fence in Markdown, but models write it as one, so code follows.
             word = yield from r.read_until(" `", _LONGEST_WORD)
             if word and (yield from r.peek()) in ("\n", "\r"):
                 r.pos += yield from r.find("\n")
@@ -134,7 +134,8 @@ class Fences:
         return count
 
     def _is_program(self, length: int) -> Steps[bool]:
-        """The fence whose body begins here is Gemma 3's way of writing calls, and holds nothing else."""
+        """Return True if the fence whose body begins here is Gemma 3's notation for calls, and contains nothing
+        else."""
         r = self.reader
         body = r.offset
         while True:
@@ -157,7 +158,7 @@ class Fences:
         return calls is not None or bool(self.dropped)
 
     def _is_whole_reply(self, c: str, length: int) -> Steps[bool]:
-        """The fence whose body begins here holds nothing but calls, and nothing follows it."""
+        """Return True if the fence whose body begins here contains only calls, and nothing follows it."""
         r = self.reader
         body = r.offset
         first = yield from r.skip()
@@ -195,10 +196,10 @@ class Fences:
     # reasoning
 
     def reasoning(self, thought: Thought, start: int, *, sure: bool, alone: bool) -> Steps[None]:
-        """Split reasoning off, after its opener. Where it is not `sure` it counts only when it is closed.
+        """Split off reasoning after its opener. If it is not `sure`, it counts only if it is closed.
 
-        The caller holds from `start`, where the opener stands. Where nothing came before (`alone`), and it never closes
-        and ends in a call, that call is meant: nothing else was said.
+        The caller holds from `start`, the opener's position. If nothing came before (`alone`), and it never closes and
+        ends in a call, that call runs.
         """
         r, v = self.reader, self.visible
         if not sure and thought in self._unclosed:
@@ -254,7 +255,7 @@ class Fences:
             v.write(r.taken(start))
 
     def tag_ends(self) -> Steps[bool]:
-        """Read what is left of a tag, a suffix or attributes, up to its `>`; nothing where that does not come."""
+        """Read the rest of a tag, a suffix or attributes, up to its `>`; consume nothing if that does not come."""
         r = self.reader
         start = r.hold()
         yield from r.read_until("<>\n", _LONGEST_TAG)
@@ -267,7 +268,8 @@ class Fences:
         return ended
 
     def stray_end(self, thought: Thought, start: int) -> Steps[bool]:
-        """An end of reasoning that had no beginning: True if that stood in the prompt, and all before it is a thought.
+        """Read an end of reasoning without a beginning: return True if that was in the prompt, and all text before it
+        is a thought.
 
         In a sentence it is a word.
         """
@@ -280,12 +282,12 @@ class Fences:
 
 
 def _bare(line: str) -> str:
-    """A line without the tokens that runtimes leave; a long one closes no fence, and is left as it is."""
+    """Return a line without the tokens that runtimes leave; a long one closes no fence, and is returned as it is."""
     return _CONTROL.sub("", line).strip() if len(line) < _LONGEST_TAG else line
 
 
 def _last_calls(pieces: list[Piece]) -> tuple[Call, ...]:
-    """The calls at the end of a text, if they are all that it ends in and all can run."""
+    """Return the calls at the end of a text, if it ends only in calls that can all run."""
     calls: list[Call] = []
     for piece in pieces:
         if isinstance(piece, Call):
@@ -297,7 +299,7 @@ def _last_calls(pieces: list[Piece]) -> tuple[Call, ...]:
 
 @cache
 def _ends_of(thought: Thought) -> tuple[Trie, re.Pattern[str]]:
-    """The tree of a thought's closers, and what finds their first character."""
+    """Return the tree of a thought's closers, and a search for their first character."""
     first = "".join(sorted({re.escape(word[0]) for word in (*thought.closers, *thought.until)}))
     ends = [Marker(word, Role.THINK_END) for word in thought.closers]
     return trie([*ends, *(Marker(word, Role.OPEN) for word in thought.until)]), re.compile(f"[{first}]")

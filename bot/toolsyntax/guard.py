@@ -1,4 +1,4 @@
-"""What has the shape of a special token and is in no table: the next model's way of writing calls."""
+"""Words in the shape of a special token that are in no table: the next model's notation for calls."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LABEL: Final = re.compile(r"\[/?[A-Z][A-Z0-9_]{2,40}\]")
 _BARS: Final = "|｜‖"
 _LONGEST: Final = 72
 _NEAR: Final = 200
-"""How far from a token a tool's name makes a call of it."""
+"""The distance from a token at which a tool's name suggests a call."""
 _MOST_KEPT: Final = 400
-"""Characters of a call that cannot be read which are kept."""
+"""Characters of an unreadable call that are kept."""
 _MOST_NOTED: Final = 8
 
 
@@ -29,9 +29,9 @@ class Guard:
         """Unknown tokens that were not shown."""
 
     def token(self) -> Steps[str]:
-        """Read a special token, whatever it says; empty, and nothing is read, where there is none.
+        """Read a special token of any name; return empty and consume nothing if there is none.
 
-        A word in brackets and capitals is one before a brace only.
+        A word in brackets and capitals counts only before a brace.
         """
         r = self._reader
         start = r.hold()
@@ -54,12 +54,12 @@ class Guard:
         return found
 
     def precedes_call(self, *, line: bool) -> Steps[bool]:
-        """A registered name stands near; in the middle of a `line`, also what its arguments may begin with."""
+        """Return True if a registered name is near; in the middle of a `line`, with the beginning of its arguments."""
         text = yield from self._reader.ahead(_NEAR)
         return self._registry.named_in(text, with_arguments=line)
 
     def swallow(self, start: int) -> Steps[str]:
-        """Read the rest of the reply, and return its beginning from the held `start` on."""
+        """Consume the rest of the reply, and return its beginning from the held `start` on."""
         r = self._reader
         yield from r.ahead(_MOST_KEPT)
         r.pos = min(len(r.text), r.pos + _MOST_KEPT)

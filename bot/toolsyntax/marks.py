@@ -1,4 +1,4 @@
-"""Tokens and tags around an answer: heads of turns, wrappers, marks of the end. They are syntax, or words."""
+"""Tokens and tags around an answer: heads of turns, wrappers, end marks. They are syntax, or words."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _LONGEST_ROLE: Final = 16
 
 
 class Marks:
-    """Tells of one reply's marks whether they are syntax; the caller holds, and shows what is not."""
+    """Decides whether one reply's marks are syntax; the caller holds, and shows the words."""
 
     def __init__(self, reader: Reader, visible: Visible, guard: Guard) -> None:
         self._reader = reader
         self._visible = visible
         self._guard = guard
         self._goes_on_until = 0
-        """Up to here no token is the last of the reply; it is not looked at again."""
+        """Up to here no token is the last of the reply; it is not checked again."""
         self._words_until = 0
-        """Up to here the line goes on after its markers; it is not looked at again."""
+        """Up to here the line continues after its markers; it is not checked again."""
         self._wrapped = ""
         """The wrapper around the answer, as it was opened."""
 
@@ -37,7 +37,7 @@ class Marks:
             r.rewind(begin)
 
     def wraps(self, marker: Marker) -> Steps[bool]:
-        """The tag that was read begins a wrapper that holds all that follows the thoughts, or ends such a one."""
+        """Return True if the tag begins a wrapper around everything after the thoughts, or ends such a one."""
         v = self._visible
         if marker.role is Role.WRAP_END:
             syntax = marker.written[2:] == self._wrapped[1:]
@@ -49,7 +49,7 @@ class Marks:
         return syntax
 
     def ends(self) -> Steps[bool]:
-        """Nothing but tokens follows the one that was read; they are read, too, if so."""
+        """Return True if only tokens follow this one, and then consume them."""
         r, v = self._reader, self._visible
         here = r.offset
         while here >= self._goes_on_until:
@@ -64,7 +64,7 @@ class Marks:
         return False
 
     def ends_line(self) -> Steps[bool]:
-        """Read to the end of the line if nothing but closers and control tokens is left on it; else nothing."""
+        """Read to the end of the line if only closers and control tokens are left on it; otherwise nothing."""
         r = self._reader
         here = r.offset
         if here < self._words_until:

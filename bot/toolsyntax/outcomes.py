@@ -1,4 +1,4 @@
-"""What reading a possible call comes to."""
+"""The outcome of reading a possible call."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from bot.toolsyntax.arguments import Found
 
 
 class Verdict(Enum):
-    """What became of a possible body."""
+    """The result for a possible body."""
 
     CALLS = 1
     TEXT = 2
     UNFINISHED = 3
-    """The reply ended inside it: there is no call, and nothing of it is shown."""
+    """The reply ended inside it: there is no call, and none of it is shown."""
     BROKEN = 4
     """It is call syntax, but cannot be read."""
 

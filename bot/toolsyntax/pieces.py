@@ -1,4 +1,4 @@
-"""What the detector hands out: a closed union, in the order the model wrote it."""
+"""The output of the detector: a closed union, in the order the model wrote it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """What the model thought aloud; never shown, never searched for calls."""
+    """The model's thoughts; never shown, never searched for calls."""
 
     text: str
 
@@ -31,16 +31,16 @@ class Call:
     name: str
     arguments: dict[str, Any] = field(hash=False)
     known: bool = True
-    """The name is registered; otherwise it must not run, and the model is told which tools there are."""
+    """The name is registered; otherwise it must not run, and the model learns which tools there are."""
     raw: str = field(default="", compare=False)
     """The call as the model wrote it; calls that share one tag or one array share it."""
     problem: str = ""
-    """Why it cannot run as asked; empty when it can."""
+    """Why it cannot run as requested; empty if it can."""
 
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """All text and all calls so far were thoughts: only their end arrived, their beginning stood in the prompt."""
+    """All text and all calls so far were thoughts: only their end arrived, their beginning was in the prompt."""
 
 
 Piece: TypeAlias = Text | Reasoning | Call | Withdrawn

@@ -1,4 +1,4 @@
-"""Collect the visible text, and know where calls cannot stand: in fences and inline code."""
+"""Collects the visible text, and knows where calls cannot be: in fences and inline code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MARK: Final = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,4}\Z")
 
 
 class Visible:
-    """Takes visible text in order, and knows where on its line it stands.
+    """Takes visible text in order, and knows the position on its line.
 
     Whitespace at the end waits for the next visible character; a call, or the end, drops it.
     """
@@ -19,12 +19,12 @@ class Visible:
     def __init__(self) -> None:
         self._out: list[Piece] = []
         self._given = False
-        """Some of it was handed out."""
+        """Some of it was emitted."""
         self._run: list[str] = []
         self._thought: list[str] = []
         self._spaces: list[str] = []
         self._line: list[str] = []
-        """The line so far, as long as it may be what stands in front of a fence."""
+        """The line so far, as long as it may precede a fence."""
         self.wrote = False
         self.fresh = True
         """Nothing was written since the reply, or since its latest reasoning."""
@@ -32,11 +32,11 @@ class Visible:
         self.blank = True
         """Nothing but whitespace is visible on this line."""
         self.inline = 0
-        """How many backticks opened the inline code we are in; 0 outside."""
+        """How many backticks opened the present inline code; 0 outside."""
 
     @property
     def starts_fence(self) -> bool:
-        """Only what may stand in front of a fence is on this line: spaces, quote marks, list marks."""
+        """This line so far can precede a fence: spaces, quote marks, list marks."""
         return self.blank or (self.inline == 0 and _MARK.match("".join(self._line)) is not None)
 
     def write(self, text: str) -> None:
@@ -72,11 +72,11 @@ class Visible:
             self._spaces.append(text[len(stripped) :])
 
     def drop_spaces(self) -> None:
-        """Drop the whitespace before a call that stands here."""
+        """Drop the whitespace before a call here."""
         self._spaces.clear()
 
     def add(self, piece: Piece) -> None:
-        """Put something that is no text in its place between the texts."""
+        """Put a non-text piece in its place between the texts."""
         self._close_run()
         self._out.append(piece)
 
@@ -90,11 +90,11 @@ class Visible:
 
     @property
     def spaced(self) -> bool:
-        """Whitespace stands last."""
+        """Whitespace comes last."""
         return bool(self._spaces)
 
     def withdraw(self) -> None:
-        """Make thoughts of all text, and nothing of all calls."""
+        """Turn all text into thoughts, and drop all calls."""
         self._close_run()
         self._spaces.clear()
         out = [Reasoning(piece.text) if isinstance(piece, Text) else piece for piece in self._out]
@@ -105,7 +105,7 @@ class Visible:
         self.fresh = self.thought = self.blank = True
 
     def take(self) -> list[Piece]:
-        """What came together since the last time."""
+        """Return what has accumulated since the last time."""
         self._close_run()
         out, self._out = self._out, []
         self._given = self._given or any(isinstance(piece, Text | Call) for piece in out)

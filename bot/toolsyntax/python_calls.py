@@ -1,4 +1,4 @@
-"""Calls in Python's notation: where `name(…)` or `[name(…), …]` ends, and what it says."""
+"""Calls in Python's notation: where `name(…)` or `[name(…), …]` ends, and what it contains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAME: Final = re.compile(r"\s*([^\s()\[\]{},;'\"=]{1,128})\(")
 
 
 class PythonScan:
-    """Finds the bracket that closes the one it begins with; a quote only counts where a value begins."""
+    """Finds the bracket that closes the first one; a quote only counts where a value begins."""
 
     def __init__(self, *, one_line: bool) -> None:
         self._one_line = one_line
@@ -35,7 +35,7 @@ class PythonScan:
 
     @property
     def quick(self) -> Callable[[str], object] | None:
-        """Finds what ends the present state, where a whole chunk without it changes nothing."""
+        """Finds the end of the present state, if a whole chunk without it changes nothing."""
         if self._quote and not (self._escaped or self._opening or self._closing):
             return _STOPS[self._quote].search
         return None
@@ -116,7 +116,8 @@ class PythonScan:
 
 
 def read_script(text: str, registry: Registry) -> list[Found] | None:
-    """The calls of a program that holds nothing else, printed or not, or None; all tools must be registered."""
+    """Return the calls of a program that contains nothing else, printed or not, or None; all tools must be
+    registered."""
     found: list[Found] = []
     for line in split(text, "\n;"):
         line = line.strip()
@@ -134,7 +135,7 @@ def read_script(text: str, registry: Registry) -> list[Found] | None:
 
 
 def read_calls(text: str, registry: Registry) -> list[Found] | None:
-    """The calls of `[name(…), name(…)]` or `name(…)`, or None when it is anything else."""
+    """Return the calls of `[name(…), name(…)]` or `name(…)`, or None for anything else."""
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1]

@@ -1,7 +1,7 @@
 """A position in text that is still arriving: look ahead as far as needed, go back as far as held.
 
-Going back costs what is gone back over, and a held stretch is joined once, so that holding a megabyte that
-arrives one character at a time stays linear.
+Going back costs the length of the way back, and a held stretch is joined once, so that holding a megabyte that arrives
+one character at a time stays linear.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PARTIAL: Final = _Partial()
 class Reader:
     """The text of one reply, seen through the chunk that is being read.
 
-    `text[pos:]` is what is unread of the current chunk. A parse may only yield once that is empty.
+    The unread part of the current chunk is `text[pos:]`. A parse may yield only when that is empty.
     """
 
     __slots__ = ("_before", "_holds", "_later", "base", "ended", "pos", "quick", "text", "unread")
@@ -42,7 +42,7 @@ class Reader:
         self.quick: Callable[[str], object] | None = None
         """Finds the characters that matter now; a chunk without any need not wake the parse."""
         self.unread = False
-        """Chunks that did not wake the parse wait to be read with the next one; else they count as read."""
+        """Chunks that did not wake the parse wait to be read with the next one; otherwise they count as read."""
         self._later: list[str] = []
         self._holds = 0
         self._before: list[str] = []
@@ -54,7 +54,7 @@ class Reader:
         return self.base + self.pos
 
     def feed(self, text: str) -> None:
-        """Put the next chunk in the place of the one that was read to its end."""
+        """Replace a chunk that was read to its end by the next one."""
         if self._holds and self.text:
             self._before.append(self.text)
         self.base += len(self.text)
@@ -66,7 +66,7 @@ class Reader:
         self.pos = 0
 
     def hold(self) -> int:
-        """Keep everything from here on until `drop`, and say where here is. Holds nest."""
+        """Keep everything from here on until `drop`, and return this position. Holds nest."""
         self._holds += 1
         return self.base + self.pos
 
@@ -77,7 +77,7 @@ class Reader:
             self._before.clear()
 
     def rewind(self, offset: int) -> None:
-        """Go back to a place that is held."""
+        """Go back to a held place."""
         if offset >= self.base:
             self.pos = offset - self.base
             return
@@ -96,7 +96,7 @@ class Reader:
         self.pos = 0
 
     def taken(self, start: int) -> str:
-        """The text from a held place up to here."""
+        """Return the text from a held place up to here."""
         if start >= self.base:
             return self.text[start - self.base : self.pos]
         tail = [self.text[: self.pos]]
@@ -155,7 +155,7 @@ class Reader:
         return text
 
     def seek(self, stops: re.Pattern[str]) -> Steps[str]:
-        """Read up to what `stops` finds, one character, and return it, unread; empty at the end of the reply.
+        """Read up to a character that `stops` finds, and return it, unread; empty at the end of the reply.
 
         The caller holds.
         """
@@ -181,10 +181,10 @@ class Reader:
         return found
 
     def match(self, trie: Trie, fold: Mapping[str, str] = FOLD) -> Steps[Marker | _Partial | None]:
-        """Read one of the markers in `trie` if the text goes on with it, else nothing.
+        """Read one of the markers in `trie` if it comes next, otherwise nothing.
 
-        A run of bars counts as one: some runtimes double them. Returns `PARTIAL` when the reply ends inside what could
-        have become one; nothing is read then either.
+        A run of bars counts as one: some runtimes double them. Returns `PARTIAL` if the reply ends inside what could
+        have become one; then, too, nothing is consumed.
         """
         start = self.hold()
         node: dict[str, Any] = trie
@@ -213,7 +213,7 @@ class Reader:
         return found
 
     def absorb(self, text: str) -> None:
-        """Read a chunk over which `quick` found nothing, without waking the parse."""
+        """Read a chunk in which `quick` found nothing, without waking the parse."""
         if self.unread:
             self._later.append(text)
             return

@@ -1,7 +1,7 @@
-"""JSON as models write it: strict JSON first, so that valid input is never changed, then the repairs.
+"""JSON in models' notation: strict JSON first, so that valid input is never changed, then the repairs.
 
-Repaired are single and curly quotes as delimiters, unquoted keys, trailing commas, `True`, `False`, `None`, raw
-line breaks in strings, a closer too many, and missing closers where the caller saw the closing tag.
+Repaired are single and curly quotes as delimiters, unquoted keys, trailing commas, `True`, `False`, `None`, raw line
+breaks in strings, a closer too many, and missing closers if the caller saw the closing tag.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _decoder = OutsideDecoder(strict=False)
 
 
 class Unreadable(ValueError):
-    """The text is no JSON value and cannot be repaired into one."""
+    """The text is not a JSON value and cannot be repaired into one."""
 
 
 def loads_strict(text: str) -> Any:
-    """Read JSON; control characters in strings are let through.
+    """Read JSON; control characters in strings are accepted.
 
     Raises:
-        Unreadable: it is no JSON, or nested or long beyond measure.
+        Unreadable: it is not JSON, or too deeply nested or too long.
     """
     try:
         return _decoder.decode(text)
@@ -42,7 +42,7 @@ def loads_strict(text: str) -> Any:
 
 
 def loads(text: str, *, unclosed: bool = False) -> Any:
-    """Read an object or a list, repaired where it must be; `unclosed` supplies missing closers.
+    """Read an object or a list, repaired if necessary; `unclosed` supplies missing closers.
 
     Raises:
         Unreadable: no repair helps.
@@ -60,7 +60,7 @@ def loads(text: str, *, unclosed: bool = False) -> Any:
 
 
 def object_in(text: str) -> dict[str, Any] | None:
-    """The object that `text` is, repaired where it must be; None when it is none."""
+    """Return the object that `text` is, repaired if necessary; None if it is not one."""
     try:
         value = loads(text)
     except Unreadable:
@@ -69,7 +69,7 @@ def object_in(text: str) -> dict[str, Any] | None:
 
 
 def partial(text: str) -> Any:
-    """What can be told of an object or list that is not complete; None when nothing can."""
+    """Return the readable part of an incomplete object or list; None if there is none."""
     parts: list[Part] = []
     scan = JsonScan(parts=parts)
     scan.advance(text, 0, len(text))
@@ -80,7 +80,7 @@ def partial(text: str) -> Any:
 
 
 def unquote(raw: str) -> str:
-    """The text that stands between two quotes, with its escapes read; unknown escapes stay as they are."""
+    """Return the text between two quotes, with its escapes read; unknown escapes stay as they are."""
     if "\\" not in raw:
         return raw
     text = _ESCAPE.sub(_unescape, raw)
@@ -88,10 +88,10 @@ def unquote(raw: str) -> str:
 
 
 def number(text: str) -> int | float:
-    """Read a number as JSON or Python writes it.
+    """Read a number in JSON's or Python's notation.
 
     Raises:
-        Unreadable: it is none.
+        Unreadable: it is not one.
     """
     try:
         return int(text)
@@ -125,7 +125,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def _build(parts: list[Part]) -> Any:
-    """Make the value of the parts; containers that were not closed count as closed."""
+    """Build the value from the parts; unclosed containers count as closed."""
     root: list[Any] = []
     stack: list[Any] = [root]
     keys: list[str] = [""]

@@ -1,7 +1,7 @@
 """Where a JSON value ends, found character by character with a position and a state, each looked at once.
 
-The same automaton serves both needs: over arriving text it finds the end; over a finished body that is not
-strict JSON it also records the parts, from which `repair.py` builds the value.
+The same automaton serves two purposes: in arriving text it finds the end; in a finished body that is not strict JSON it
+also records the parts, from which `repair.py` builds the value.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _In(Enum):
     STRING = 5
     ESCAPE = 6
     QUOTE = 7
-    """After what may be the closing quote of a string that is not in plain double quotes."""
+    """After a possible closing quote of a string that is not in plain double quotes."""
     BARE = 8
     DONE = 9
 
@@ -43,10 +43,10 @@ Part = tuple[str, str]
 
 
 class JsonScan:
-    """One object or list, tolerant where the repair rules are: see the module's first lines.
+    """One object or list, as tolerant as the repair rules: see the beginning of the module.
 
-    `advance` stops at the end, and in front of a character that no JSON has outside strings (`stopped`), which
-    may begin a closing tag; go on with `tolerate`. `begun` says that the text is more than a brace in prose.
+    `advance` stops at the end, and before a character that JSON has only inside strings (`stopped`), which may begin a
+    closing tag; continue with `tolerate`. `begun`: the text is more than a brace in prose.
     """
 
     __slots__ = (
@@ -64,7 +64,7 @@ class JsonScan:
         self._spaces: list[str] = []
         self._parts = parts
         self.records = records
-        """A list only counts when its first item is an object."""
+        """A list only counts if its first item is an object."""
         self.strict = strict
         """Stop at the first mistake that has no repair, even once `begun`."""
         self.begun = False
@@ -72,9 +72,9 @@ class JsonScan:
         self.stopped = False
         self.too_deep = False
         self.one_line_strings = False
-        """A raw line break in a string is a mistake too."""
+        """A raw line break in a string is a mistake, too."""
         self.on_string: Callable[[int, bool, str], None] | None = None
-        """Told of every string: depth, whether it is a key, and the text (short ones only)."""
+        """Gets every string: depth, whether it is a key, and the text (only short ones)."""
 
     @property
     def done(self) -> bool:
@@ -83,23 +83,23 @@ class JsonScan:
 
     @property
     def closable(self) -> bool:
-        """Nothing but closers is missing."""
+        """Only closers are missing."""
         return self._mode in (_In.AFTER, _In.QUOTE) and bool(self._stack)
 
     @property
     def quick(self) -> Callable[[str], object] | None:
-        """Finds what ends the present state, where a whole chunk without it changes nothing."""
+        """Finds the end of the present state, if a whole chunk without it changes nothing."""
         if self._mode is _In.STRING and self._piece is None:
             return _STOPS[self._quote].search
         return None
 
     def finish(self) -> None:
-        """The text ended: a quote that may have closed its string did."""
+        """The text ended: close a string if its quote may have closed it."""
         if self._mode is _In.QUOTE:
             self._string_ends()
 
     def flush(self) -> None:
-        """The text ended anywhere: take the token that was begun as it is."""
+        """The text ended anywhere: accept the unfinished token as it is."""
         if self._mode in (_In.STRING, _In.ESCAPE, _In.QUOTE):
             self._string_ends()
         elif self._mode is _In.BARE:
@@ -218,7 +218,7 @@ class JsonScan:
         self._mode = _In.KEY if c == "{" else _In.VALUE
 
     def _close(self, c: str) -> None:
-        """Close down to the bracket that `c` belongs to; one that belongs to none is one too many."""
+        """Close down to the bracket that matches `c`; one without a match is one too many."""
         if self._mode is _In.COLON or (self._mode is _In.VALUE and self._stack[-1] == "{"):
             self.broken = True
         wanted = "{" if c == "}" else "["

@@ -1,4 +1,4 @@
-"""Calls behind an opener: which body kind follows, and what still belongs to a call after it."""
+"""Calls after an opener: the kind of body that follows, and what belongs to a call after it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bot.toolsyntax.outcomes import TEXT, UNFINISHED, Outcome, Verdict, fired
 from bot.toolsyntax.reader import PARTIAL, Reader, Steps
 
 _WORDS_LIMIT: Final = 200
-"""How many characters of words may stand between an opener and its body, or a body and its closer."""
+"""How many characters of words can come between an opener and its body, or a body and its closer."""
 _MESS_LIMIT: Final = 4000
-"""How far a closer is looked for after a body that broke off."""
+"""How far a closer is searched after a body that broke off."""
 _FENCE_LINE: Final = re.compile(r"\s*`{3,}[\w+-]*\s*\Z")
 
 
 class Tagged(NamedTuple):
-    """What an opener led to."""
+    """What follows an opener."""
 
     outcome: Outcome
     family: Family | None
@@ -35,10 +35,10 @@ class TaggedCalls:
         self._bodies = bodies
         self._words_allowed = True
         self.no_call_until = 0
-        """Openers before this place of the reply lead to the same body, which was found to be no call."""
+        """Openers before this place of the reply lead to the same body, which was found not to be a call."""
 
     def read(self, opener: Marker) -> Steps[Tagged]:
-        """The body after an opener that was read."""
+        """Read the body after an opener."""
         r = self._reader
         openers = 1
         family = opener.family
@@ -64,7 +64,7 @@ class TaggedCalls:
         return Tagged((yield from self._bodies.element(opener)), family, opener.body)
 
     def body(self, family: Family | None, c: str) -> Steps[tuple[Outcome, Body]]:
-        """The body that begins here with the character `c`."""
+        """Read the body that begins here with the character `c`."""
         kinds = family.bodies if family else ()
         if c in "{[":
             outcome = yield from self._bracketed(kinds, c)
@@ -102,7 +102,7 @@ class TaggedCalls:
         return TEXT
 
     def _after_name(self, family: Family | None, kinds: tuple[Body, ...]) -> Steps[tuple[Outcome, Body]]:
-        """A body that begins with the tool's name."""
+        """Read a body that begins with the tool's name."""
         r = self._reader
         start = r.offset
         written = yield from self._bodies.name()
@@ -136,7 +136,7 @@ class TaggedCalls:
         return TEXT, Body.NAMED
 
     def _after_words(self) -> Steps[Outcome]:
-        """An object with words before it: only when the closer stands after it, or the words are a fence."""
+        """Read an object after words: only if the closer follows it, or the words are a fence."""
         r = self._reader
         if not self._words_allowed:
             return TEXT
@@ -155,7 +155,7 @@ class TaggedCalls:
         return TEXT
 
     def _ends_line(self) -> Steps[bool]:
-        """The line ends here, or a closer stands here. Reads nothing for good."""
+        """Return True if the line ends here, or a closer comes here. Consumes nothing."""
         r = self._reader
         here = r.offset
         c = yield from r.skip(" \t\r")
@@ -164,7 +164,7 @@ class TaggedCalls:
         return c in ("", "\n") or isinstance(marker, Marker)
 
     def _closed(self) -> Steps[bool]:
-        """A closer comes soon. Reads nothing for good."""
+        """Return True if a closer comes soon. Consumes nothing."""
         r = self._reader
         here = r.offset
         found = yield from self._words_before_closer(_WORDS_LIMIT, broken=False)
@@ -174,7 +174,7 @@ class TaggedCalls:
     # after the body
 
     def rest(self, tagged: Tagged | None) -> Steps[Outcome | None]:  # noqa: C901  # a branch for each sign that may follow
-        """Read what belongs to the call after its body; an outcome when that is one more body."""
+        """Read what belongs to the call after its body; return an outcome if that is one more body."""
         r = self._reader
         kinds = tagged.family.bodies if tagged and tagged.family else ()
         family = tagged.family if tagged else None
@@ -233,7 +233,7 @@ class TaggedCalls:
         return tagged is not None and tagged.body in (Body.NAMED, Body.PYTHON) and tagged.body in kinds
 
     def _words_before_closer(self, limit: int, *, broken: bool) -> Steps[bool]:
-        """Read up to and over a closer that comes soon; nothing when none does."""
+        """Read up to and over a closer that comes soon; nothing if none does."""
         r = self._reader
         here = r.offset
         while r.offset - here < limit:

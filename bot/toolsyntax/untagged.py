@@ -33,20 +33,20 @@ _INPUT: Final = trie([Marker("Action Input:", Role.ACTION)], _NO_FOLD)
 
 
 class Line(NamedTuple):
-    """What stood at a line's beginning. Without calls, `data` says that it is JSON of its own, to be shown whole."""
+    """The beginning of a line. Without calls, `data` means JSON of its own, to be shown whole."""
 
     outcome: Outcome
     body: Body = Body.JSON
     data: bool = False
     unfinished: JsonScan | None = None
-    """Data that is too long to be held any longer, and goes on."""
+    """Data that is too long to hold any longer, and continues."""
 
 
 _PLAIN: Final = Line(TEXT)
 
 
 class Untagged:
-    """Reads what may be a call at the beginning of a line; the caller holds from there."""
+    """Reads a possible call at the beginning of a line; the caller holds from there."""
 
     def __init__(self, reader: Reader, registry: Registry, bodies: Bodies) -> None:
         self._reader = reader
@@ -57,13 +57,13 @@ class Untagged:
         self._lines = _calls_trie(names, LINE_STARTS)
 
     def may_begin(self, c: str) -> bool:
-        """A line that begins with `c` may be a call in words or in brackets."""
+        """Return True if a line that begins with `c` may be a call in words or in brackets."""
         return c in self._lines
 
     # JSON
 
     def json(self, start: int, *, records: bool) -> Steps[Line]:
-        """An object, or a list of them."""
+        """Read an object, or a list of them."""
         r = self._reader
         scan = JsonScan(records=records, strict=True)
         watch = _Watch(self._registry, 2 if records else 1)
@@ -95,7 +95,7 @@ class Untagged:
         return Line(TEXT, data=True) if calls is None else Line(fired(*calls))
 
     def _names_a_tool(self, text: str) -> bool:
-        """The text stops inside what begins a registered name."""
+        """Return True if the text stops inside the beginning of a registered name."""
         value = partial(text)
         if isinstance(value, list) and value:
             value = value[-1]
@@ -107,7 +107,7 @@ class Untagged:
     # brackets
 
     def listed(self, start: int) -> Steps[Line]:
-        """A list that begins at `start`, which is unread."""
+        """Read a list that begins at `start`, unread."""
         r = self._reader
         r.pos += 1
         c = yield from r.skip()
@@ -128,7 +128,7 @@ class Untagged:
         return (yield from self._python(start, one_line=False))
 
     def worded(self, start: int, *, alone: bool) -> Steps[Line]:
-        """`name(…)`, a name on a line of its own, or a call in words; `alone`: the reply begins here."""
+        """Read `name(…)`, a name on a line of its own, or a call in words; `alone`: the reply begins here."""
         r = self._reader
         marker = yield from r.match(self._lines, _NO_FOLD)
         if not isinstance(marker, Marker):
@@ -143,7 +143,7 @@ class Untagged:
         return (yield from self._python(start, one_line=True))
 
     def _python(self, start: int, *, one_line: bool) -> Steps[Line]:
-        """A call or a list of them, when nothing follows on the line and all tools are registered."""
+        """Read a call or a list of them, if nothing follows on the line and all tools are registered."""
         r = self._reader
         outcome = yield from self._bodies.python(one_line=one_line, start=start)
         if outcome.verdict is Verdict.UNFINISHED:
@@ -158,15 +158,16 @@ class Untagged:
                 return _PLAIN
 
     def _may_run(self, call: Found) -> bool:
-        """An empty pair of brackets after a tool that needs arguments is a mention and no call."""
+        """Return False for an empty pair of brackets after a tool that needs arguments, which is a mention and not a
+        call."""
         return call.name in self._registry and (bool(call.arguments) or not self._registry.needs_arguments(call.name))
 
     # a name on its line
 
     def _lined(self, written: str, *, alone: bool) -> Steps[Line]:
-        """The arguments under a name that fills its line.
+        """Read the arguments under a name that fills its line.
 
-        Behind `>>>` they are a call anywhere; a bare name and its object only where calls are all of the reply.
+        After `>>>` they are a call anywhere; a bare name and its object only if calls are the whole reply.
         """
         r = self._reader
         marked = written.startswith(_MARK)
@@ -197,7 +198,7 @@ class Untagged:
         return Line(UNFINISHED) if not c and self._bodies.cut else _PLAIN
 
     def _action(self) -> Steps[Line]:
-        """What follows `Action:`: a fence with calls, or a name with `Action Input:` on the next line."""
+        """Read what follows `Action:`: a fence with calls, or a name with `Action Input:` on the next line."""
         r = self._reader
         c = yield from r.skip()
         if c != "`":
@@ -221,7 +222,7 @@ class Untagged:
     # words
 
     def _sentence(self, role: Role) -> Steps[Outcome]:
-        """What follows `使用工具` or `我需要使用工具` on its line."""
+        """Read what follows `使用工具` or `我需要使用工具` on its line."""
         r = self._reader
         if (yield from r.skip(" \t")) not in ("：", ":"):
             return TEXT
@@ -255,7 +256,7 @@ class Untagged:
         return self._complete(role, name, rest)
 
     def _complete(self, role: Role, name: str, rest: str) -> Outcome:
-        """The call that a whole line makes."""
+        """Return the call that a whole line forms."""
         rest = rest.strip()
         for token in CONTROL_TOKENS:
             rest = rest.replace(token, "").strip()
@@ -267,7 +268,7 @@ class Untagged:
 
 
 class _Watch:
-    """Notices a registered name where a call has it."""
+    """Notices a registered name in a call's position."""
 
     def __init__(self, registry: Registry, depth: int) -> None:
         self._registry = registry
@@ -276,7 +277,7 @@ class _Watch:
         self.named = False
 
     def see(self, depth: int, is_key: bool, text: str) -> None:
-        """Take note of one string."""
+        """Note one string."""
         if is_key:
             self._keys[depth] = text
         elif self._keys.get(depth) in NAME_KEYS and self._in_place(depth - self._depth):

@@ -1,4 +1,4 @@
-"""The only place where python-telegram-bot offers no public way: raw updates."""
+"""The only place where python-telegram-bot offers no public way: raw updates, and calls without its objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,18 @@ STOPPED: Final = "stopped_message_generation"
 
 
 class RawBot(Bot):
-    """The library's `Bot` with raw updates: it would reject a whole batch for one malformed update."""
+    """The library's `Bot` with raw updates and raw calls.
+
+    It would reject a whole batch for one malformed update, and building its objects costs more than the call itself.
+    """
+
+    async def call(self, method: str, **fields: Any) -> Any:
+        """Call a method of the Bot API and return its result as JSON; a field that is None is not sent.
+
+        Raises:
+            TelegramError: as every call of the library.
+        """
+        return await self._post(method, {name: value for name, value in fields.items() if value is not None})
 
     async def raw_updates(self, offset: int, kinds: list[str]) -> list[dict[str, Any]]:
         """Return the updates from `offset` on as JSON, waiting for the first.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from itertools import groupby
-from typing import Final
+from operator import attrgetter
+from typing import Any, Final
 
-from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, ReplyParameters
 from telegram.constants import ChatAction
 from telegram.error import (
     BadRequest,
@@ -20,6 +20,7 @@ from telegram.error import (
     TimedOut,
 )
 
+from adapters.telegram.compat import RawBot
 from adapters.telegram.drafts import DRAFT, Drafts
 from adapters.telegram.limits import (
     BOT_WINDOW,
@@ -66,7 +67,7 @@ RECEIPT: Final = "👀"
 class TelegramSurface:
     """One chat or topic."""
 
-    def __init__(self, bot: Bot, target: ReplyTarget, drafts: Drafts | None = None) -> None:
+    def __init__(self, bot: RawBot, target: ReplyTarget, drafts: Drafts | None = None) -> None:
         """
         Args:
             drafts: shows unfinished pages in a private chat.
@@ -123,31 +124,24 @@ class TelegramSurface:
                 raise self._drafts.failed(error, _translated(error)) from error
             return draft
         at = None if at is not None and at.form == DRAFT else at
-        preview = LinkPreviewOptions(is_disabled=True)
+        shown = {
+            "chat_id": self._chat,
+            "text": drawn.text,
+            "parse_mode": drawn.mode,
+            "entities": drawn.entities or None,
+            "link_preview_options": {"is_disabled": True},
+            # An edit without buttons removes the present ones.
+            "reply_markup": _keyboard(drawn.buttons),
+        }
         try:
             if at is None:
-                sent = await self._bot.send_message(
-                    self._chat,
-                    drawn.text,
-                    parse_mode=drawn.mode,
-                    entities=drawn.entities or None,
-                    message_thread_id=self._thread,
-                    link_preview_options=preview,
-                    reply_parameters=self._first_reply(nonce),
-                    reply_markup=_keyboard(drawn.buttons),
+                reply = self._first_reply(nonce)
+                sent = await self._bot.call(
+                    "sendMessage", **shown, message_thread_id=self._thread, reply_parameters=reply
                 )
                 self._first = nonce if self._first is None else self._first
-                return MessageRef(str(sent.message_id))
-            await self._bot.edit_message_text(
-                drawn.text,
-                self._chat,
-                int(at.id),
-                parse_mode=drawn.mode,
-                entities=drawn.entities or None,
-                link_preview_options=preview,
-                # An edit without buttons removes the present ones.
-                reply_markup=_keyboard(drawn.buttons),
-            )
+                return MessageRef(str(sent["message_id"]))
+            await self._bot.call("editMessageText", **shown, message_id=int(at.id))
             return at
         except Exception as error:
             if isinstance(error, BadRequest) and "not modified" in error.message.lower() and at is not None:
@@ -235,12 +229,12 @@ class TelegramSurface:
         """Return None: Telegram has no way to look a message up."""
         return None
 
-    def _first_reply(self, nonce: str) -> ReplyParameters | None:
+    def _first_reply(self, nonce: str) -> dict[str, Any] | None:
         """Return the reply parameters that point a group reply's first message at the question."""
         later = self._first is not None and not (self._first and nonce.startswith(self._first))
         if self._reply_to is None or later:
             return None
-        return ReplyParameters(self._reply_to, allow_sending_without_reply=True)
+        return {"message_id": self._reply_to, "allow_sending_without_reply": True}
 
 
 class TelegramPressSurface(TelegramSurface):
@@ -249,7 +243,7 @@ class TelegramPressSurface(TelegramSurface):
     https://core.telegram.org/bots/api#answercallbackquery
     """
 
-    def __init__(self, bot: Bot, target: ReplyTarget) -> None:
+    def __init__(self, bot: RawBot, target: ReplyTarget) -> None:
         super().__init__(bot, target)
         self._query = str(target.data["query"])
 
@@ -279,14 +273,12 @@ class TelegramPressSurface(TelegramSurface):
         return MessageRef(self._query, "notice")
 
 
-def _keyboard(buttons: tuple[Button, ...]) -> InlineKeyboardMarkup | None:
+def _keyboard(buttons: tuple[Button, ...]) -> dict[str, Any] | None:
     if not buttons:
         return None
     # The buttons for one object share a row.
-    rows = [[*row] for _, row in groupby(buttons, key=lambda one: one.turn)]
-    return InlineKeyboardMarkup(
-        [[InlineKeyboardButton(one.label, callback_data=one.data) for one in row] for row in rows]
-    )
+    rows = [[*row] for _, row in groupby(buttons, key=attrgetter("turn"))]
+    return {"inline_keyboard": [[{"text": one.label, "callback_data": one.data} for one in row] for row in rows]}
 
 
 _GONE: Final = ("message to edit not found", "message_id_invalid", "message to delete")

@@ -7,11 +7,16 @@ The table below is the list of platforms, each a `Platform`: its module has
 
 The modules import their platform's library, so they are loaded by name and only when they are configured. How ids are
 written (`ids.py` of each package) is known of every platform.
+
+An installed package adds a row by an entry point `parley.adapters`, whose name is the platform's and whose object is a
+`Platform`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import importlib.metadata
+import re
+from typing import Final, NamedTuple
 
 from adapters.console.ids import IDS as CONSOLE_IDS
 from adapters.discord.ids import IDS as DISCORD_IDS
@@ -19,7 +24,9 @@ from adapters.settings import ConsoleSettings, DiscordSettings, PlatformSettings
 from adapters.slack.ids import IDS as SLACK_IDS
 from adapters.telegram.ids import IDS as TELEGRAM_IDS
 from bot.contract import identity
+from tools.calling.crashes import describe_crash
 from tools.contract.findings import Finding
+from tools.programs.cancelling import Contained
 
 
 class Platform(NamedTuple):
@@ -37,5 +44,27 @@ PLATFORMS: dict[str, Platform] = {
     "console": Platform("adapters.console.adapter", ConsoleSettings, CONSOLE_IDS),
 }
 
+BUILT_IN: Final = frozenset(PLATFORMS)
+GROUP: Final = "parley.adapters"
+_NAME: Final = re.compile(r"[a-z][a-z0-9]{0,30}")
 
-__all__ = ["PLATFORMS", "Finding", "Platform", "PlatformSettings"]
+
+def add_installed() -> list[str]:
+    """Add the platforms of installed packages to the table; return a sentence for each that is left out."""
+    left_out = []
+    for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda one: one.name):
+        try:
+            if entry.name in BUILT_IN or not _NAME.fullmatch(entry.name):
+                raise ValueError("another platform has this name, or it is not written in small letters and digits")
+            with Contained():
+                platform = entry.load()
+            if not isinstance(platform, Platform):
+                raise TypeError(f"{entry.value} is a {type(platform).__name__}, and must be a Platform")
+            PLATFORMS[entry.name] = platform
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever one package does, the others work
+            package = f" of the package {entry.dist.name}" if entry.dist is not None else ""
+            left_out.append(f"the platform {entry.name}{package} is left out: {describe_crash(error)}")
+    return left_out
+
+
+__all__ = ["PLATFORMS", "Finding", "Platform", "PlatformSettings", "add_installed"]

@@ -39,6 +39,8 @@ class Configuration:
     secrets: Mapping[str, str] = field(default_factory=dict)
     """Secrets that must never leave the program → the setting that contains each."""
     strays: Strays = field(default_factory=Strays)
+    left_out: tuple[str, ...] = ()
+    """A sentence for each platform of another author that cannot be used."""
     limits: Limits = LIMITS
     plugins: tuple[Plugin, ...] = ()
     """Tools of other authors."""
@@ -78,6 +80,7 @@ def configure() -> Configuration:
             in the environment cannot be used; each problem is named.
     """
     file = env_file()
+    left_out = importlib.import_module("adapters").add_installed()
     plugins, wrong = _plugins(file)
     keys = _provider_keys(file, wrong)
     kinds = [*settings_classes(), keys, *(plugin.settings for plugin in plugins if plugin.settings is not None)]
@@ -108,6 +111,7 @@ def configure() -> Configuration:
         file=file,
         secrets=secrets_of(kinds, file),
         strays=found,
+        left_out=tuple(left_out),
         plugins=plugins,
         provider_keys={name.removesuffix("_api_key"): key.get_secret_value() for name, key in values[keys]},
     )

@@ -161,6 +161,8 @@ async def check_platform(name: str, settings: Any) -> list[Finding]:
 
 
 async def _examine_platforms(configuration: Configuration, report: _Report, offline: bool) -> None:
+    for sentence in configuration.left_out:
+        report.add("platforms", Finding.bad(sentence))
     if not configuration.configured:
         report.add("platforms", Finding.note("none is configured; `parley playground` needs none"))
     for name in configuration.configured:

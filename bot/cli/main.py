@@ -252,7 +252,7 @@ def _warnings(configuration: Configuration) -> list[str]:
     """Return the warnings about the settings that come before anything else."""
     from bot.cli.machine import open_files
 
-    return [*configuration.strays.sentences, *open_files(configuration.secret_files)]
+    return [*configuration.left_out, *configuration.strays.sentences, *open_files(configuration.secret_files)]
 
 
 def _run(configuration: Configuration, outlet: Outlet, options: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,3 +82,38 @@ def test_its_ids_are_unknown_where_it_has_no_row() -> None:
     identity.use({name: one.ids for name, one in PLATFORMS.items() if name != "matrix"})
 
     assert not identity.is_person("matrix:@ada:example.org")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "left_out"),
+    [
+        ("matrix", "from adapters import Platform\nfrom tests.contract.test_fourth_platform import ROW\n", ""),
+        ("matrix", "ROW = 5\n", "the platform matrix of the package parley-matrix is left out: TypeError: "),
+        ("matrix", "import a_library_that_nobody_has\n", "No module named 'a_library_that_nobody_has'"),
+        ("matrix", "raise SystemExit\n", "left out: SystemExit"),
+        ("matrix", "class Panic(BaseException): ...\nraise Panic\n", "threw Panic"),
+        ("slack", "ROW = 5\n", "the platform slack of the package parley-matrix is left out: "),
+        ("Matrix", "ROW = 5\n", "small letters"),
+    ],
+)
+def test_a_package_brings_a_platform_and_one_that_cannot_be_used_is_named(
+    name: str, text: str, left_out: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before = dict(PLATFORMS)
+    monkeypatch.delitem(PLATFORMS, "matrix")
+    (tmp_path / "parley_matrix_of_a_test.py").write_text(text)
+    info = tmp_path / "parley_matrix-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: parley-matrix\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[parley.adapters]\n{name} = parley_matrix_of_a_test:ROW\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    configuration = configure()
+
+    sys.modules.pop("parley_matrix_of_a_test", None)
+    if left_out:
+        [sentence] = configuration.left_out
+        assert left_out in sentence and "\n" not in sentence
+        assert {one: row for one, row in before.items() if one != "matrix"} == PLATFORMS
+    else:
+        assert not configuration.left_out and PLATFORMS["matrix"] is ROW and "matrix" in configuration.platforms

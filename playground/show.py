@@ -20,6 +20,7 @@ from playground.facts import PEOPLE, SIGNS
 from playground.feed import Feed, Json
 from playground.loopback import Loopback
 from playground.model import ModelServer, texts
+from playground.scenes import SCENES, Scenes
 from playground.slack import SlackServer
 from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
@@ -94,7 +95,9 @@ class Playground:
                 folder.mkdir(parents=True, exist_ok=True)
             self.feed = Feed(windows)
             self.child = Child(folder, lambda: self.settings(folder), self._changed, self.feed.note, self._command)
-            acts = {"kill": self._kill, "restart": self._restart, "use": self._use}
+            self.scenes = Scenes(self.windows, self.feed.tell, lambda: self._kill({}), self._connected)
+            stack.push_async_callback(self.scenes.close)
+            acts = {"kill": self._kill, "restart": self._restart, "use": self._use, "scene": self._play}
             site = Website(self.windows, self.feed, self._start, acts, self._connected)
             page = await self._open_page(site)
             stack.push_async_callback(page.close)
@@ -149,6 +152,8 @@ class Playground:
             "DEXSCREENER_BASE_URL": self.prices.base_url,
             "MCP_CONFIG": str(servers),
             "ALLOW_ALL": "true",
+            # One tool that changes something, so that a person sees what it is to be asked.
+            "CONFIRM_TOOLS": "forget",
             **(PAID if choice.outside else NO_QUOTAS),
             # What the emulators sell costs nothing.
             "IMAGE_PRICE": "0",
@@ -172,7 +177,10 @@ class Playground:
             }
             for window in self.windows.values()
         ]
-        told = {"run": self._run, "windows": windows, "people": PEOPLE, "signs": list(SIGNS)}
+        told: Json = {"run": self._run, "windows": windows, "people": PEOPLE, "signs": list(SIGNS)}
+        told["scenes"] = [
+            {"id": one.id, "name": one.english, "chinese": one.chinese, "about": one.about} for one in SCENES
+        ]
         return {**told, "state": self._state()}
 
     def _state(self) -> Json:
@@ -214,6 +222,10 @@ class Playground:
 
     def _restart(self, body: Mapping[str, Any]) -> None:
         self.child.restart()
+
+    def _play(self, body: Mapping[str, Any]) -> None:
+        """Play a scene on the platforms that are named."""
+        self.scenes.play(str(body["id"]), [str(one) for one in body["platforms"]], str(body.get("language", "en")))
 
     def _use(self, body: Mapping[str, Any]) -> None:
         """Let another model answer: the bot is started anew with it."""

@@ -104,6 +104,7 @@ function start(told) {
   run = told.run;
   if (!panes.size) {
     drawTabs(told.windows);
+    drawScenes(told.scenes);
     for (const one of told.windows) {
       const pane = new Pane(one, SKINS[one.name], told);
       panes.set(one.name, pane);
@@ -114,6 +115,28 @@ function start(told) {
   }
   for (const pane of panes.values()) pane.begin(told.messages.filter((one) => one.platform === pane.name));
   showState(told.state);
+}
+
+/** One button a scene; it plays on what is shown. */
+function drawScenes(scenes) {
+  const chinese = navigator.language.toLowerCase().startsWith("zh");
+  const buttons = scenes.map((scene) => {
+    const play = () => {
+      const platforms = shown === "all" ? [...panes.keys()] : [shown];
+      for (const name of platforms) panes.get(name).go(panes.get(name).places[0].id);
+      act("scene", { id: scene.id, platforms, language: chinese ? "zh" : "en" });
+    };
+    const of = { "data-scene": scene.id, "aria-pressed": "false", title: scene.about, onclick: play };
+    return h("button", { type: "button", ...of }, icon("play"), chinese ? scene.chinese : scene.name);
+  });
+  const hint = h("span.quiet", {}, "or write in any chat, ", h("code", {}, "@Parley"), " in groups");
+  $("#strip").replaceChildren(h("b", {}, "Play a scene"), ...buttons, hint);
+}
+
+function showScene({ id, running }) {
+  const button = $(`[data-scene=${id}]`);
+  button.setAttribute("aria-pressed", String(running));
+  button.disabled = running;
 }
 
 let fading;
@@ -131,6 +154,7 @@ on("state", showState);
 on("message", (view) => panes.get(view.platform)?.show(view));
 on("sign", (sign) => panes.get(sign.platform)?.sign(sign));
 on("note", note);
+on("scene", showScene);
 events.addEventListener("error", () => {
   $("#phase").dataset.phase = "gone";
   $("#phase span").textContent = "ended";

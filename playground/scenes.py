@@ -242,11 +242,14 @@ class _Role:
         """What stood there before the question: no answer to it."""
 
     def say(self, step: Say) -> None:
-        numbers = re.findall(r"\d+", "\n".join(one.text for one in self._answers())) if self._said else []
+        answers = self._answers() if self._said else []
+        # Where the bot answers in a thread, the conversation goes on there.
+        thread = self._window.locate(answers[-1])[1] if answers else ""
+        numbers = re.findall(r"\d+", "\n".join(one.text for one in answers))
         words = self._words(step).replace("{number}", numbers[-1] if numbers else "1")
         self._mark()
         self._others = set(self._old)
-        self._window.say(self._place.id, words, "")
+        self._window.say(self._place.id, words, thread)
         self._said = self._window.screen.messages[-1]
 
     def edit(self, step: Edit) -> None:

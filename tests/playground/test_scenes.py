@@ -12,6 +12,7 @@ from playground.scenes import SCENES, Scenes
 from playground.screen import Shown
 from playground.show import Playground
 from playground.windows import Impossible
+from tests.conftest import RawJson
 from tests.patience import slowed
 
 pytestmark = [pytest.mark.first, pytest.mark.asyncio(loop_scope="module")]
@@ -25,10 +26,10 @@ def answers(playground: Playground, name: str, since: int) -> list[Shown]:
 
 @pytest.mark.parametrize("scene", [scene.id for scene in SCENES])
 async def test_a_scene_ends_as_it_promises_on_every_platform(answering: Playground, scene: str) -> None:
-    told: list[dict[str, object]] = []
+    told: list[dict[str, RawJson]] = []
     windows = answering.windows
     before = {name: len(windows[name].screen.messages) for name in PLATFORMS}
-    played = Scenes(windows, lambda kind, data: told.append({"kind": kind} | data), answering.child.kill, _ready, 0.0)
+    played = Scenes(windows, lambda kind, data: told.append({"kind": kind, **data}), answering.child.kill, _ready, 0.0)
     for name in PLATFORMS:
         await answering._connected(name)
     await played.play(scene, PLATFORMS)

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from bot.contract import Clock, Entrance, SystemClock
-from bot.operations import Metrics, WebServer
+from bot.contract import Clock, Entrance, Metrics, SystemClock
+from bot.operations import WebServer
 from playground.discord.posts import Signer
 from tests.patience import PATIENCE
 

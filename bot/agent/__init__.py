@@ -23,5 +23,4 @@ from bot.agent.events import (
 from bot.agent.loop import Agent
 from bot.agent.modelpass import GAP
 from bot.agent.provenance import learn_result, policy_for
-from bot.agent.sources import Citations, source_line
 from bot.agent.task import CallKey, Decision, Task

@@ -16,9 +16,8 @@ from fnmatch import fnmatchcase
 from typing import TypeAlias
 
 from bot.agent.provenance import SpecOf, brings, stands_in
-from bot.contract import Entry, is_from_outside, join_origins
+from bot.contract import Entry, Permits, allow_everything, is_from_outside, join_origins, matches
 from bot.markdown import host_of
-from bot.policy import Permits, allow_everything, matches
 from bot.settings import ToolRuleSettings
 from tools.contract.base import ToolCall, ToolSpec
 from tools.fetch.guard import wire_form

@@ -20,11 +20,9 @@ from bot.agent.callpolicy import Ask, CallPolicy, Clearance, Refuse, Run, Verdic
 from bot.agent.earlycalls import EarlyCalls
 from bot.agent.events import Asked, EarlyCall, FileProduced, ToolFinished, ToolStarted
 from bot.agent.nudges import describe_problem
-from bot.agent.sources import number_sources
 from bot.agent.task import Decision
-from bot.contract import LIMITS, Entry, File, ToolEntry
-from bot.policy import Permits, allow_everything
-from bot.safety import clean_name, redacted, tool_entry
+from bot.contract import LIMITS, Entry, File, Permits, ToolEntry, allow_everything
+from bot.safety import clean_name, number_sources, redacted, tool_entry
 from tools.calling.registry import ToolRegistry
 from tools.contract.base import ToolCall, ToolContext, ToolResult, ToolSpec, ToolStatus
 from tools.fetch.guard import wire_form

@@ -25,8 +25,8 @@ from bot.agent.events import (
     TextWithdrawn,
 )
 from bot.agent.nudges import CALL_UNREADABLE, GO_ON
+from bot.agent.shortening import ends_with_results, shorten
 from bot.agent.task import Task
-from bot.context import ends_with_results, shorten
 from bot.contract import (
     AccountEmpty,
     AssistantEntry,

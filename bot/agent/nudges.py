@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from bot.model import CALL_FORMAT, as_json
-from bot.toolchoice import any_of, simplified
+from bot.sentences import any_of, simplified
 from tools.contract.base import Json
 
 LAST_PASS: Final = (

@@ -6,9 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from bot.contract import AssistantEntry, Entry
+from bot.contract import AssistantEntry, Entry, Permits, allow_everything
 from bot.model import Model
-from bot.policy import Permits, allow_everything
 from tools.contract.base import ToolCall, ToolContext, ToolResult, ToolSpec
 
 CallKey: TypeAlias = tuple[int, str]

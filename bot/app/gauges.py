@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 
+from bot.contract import Metrics
 from bot.intake import Dispatcher, Platforms, Roles
-from bot.operations import LoopWatch, Metrics, resident_bytes
+from bot.operations import LoopWatch, resident_bytes
 from bot.pacing import Pacer
 from bot.store import Store
 from bot.turn import TurnQueue

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.commands.chatfile import ChatWriter, Form, write_chat
-from bot.contract import File, MessageSent, Surface
-from bot.operations import Metrics
+from bot.contract import File, MessageSent, Metrics, Surface
 from bot.reply import Notices, Replies, Settling, files_before
 from bot.safety import LinkPolicy, Redact
 from bot.sentences import say

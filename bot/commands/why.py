@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.agent import source_line
 from bot.contract import BEFORE_FIRST_PASS, AssistantEntry
 from bot.policy import Prices
-from bot.safety import Redact
+from bot.safety import Redact, source_line
 from bot.sentences import say
 from bot.store import CallRecord, Store, TurnRecord
 from bot.turn import call_lines, describe_reasoning, format_seconds

@@ -6,32 +6,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.contract import MOST_QUOTED, OURS, OUTSIDE, MessageSent, Picture, Quoted, UserEntry, join_origins
-from bot.markdown import escape, quote
+from bot.contract import MOST_QUOTED, OURS, OUTSIDE, MessageSent, Picture, Quoted, UserEntry, as_written, join_origins
 from bot.safety import (
-    announce_unread,
     attribute,
     clean_name,
     clean_untrusted,
     defuse,
     describe_enclosed,
-    enclosed_in,
     spoken_words,
     told_by_others,
 )
-from bot.sentences import how_long, say
+from bot.sentences import how_long
 
-QUOTED_CHARS = 300
-"""Characters of a question, or of a transcript, at the head of a reply."""
-MOST_HEARD = 3
-"""Transcripts there."""
 _LATE = "(Written {wait} before you could answer it. The answer says so already; `tomorrow` counts from then.)"
 _COLON = re.compile("[:：﹕︓︰˸∶ꓽ]")
-
-
-def as_written(question: MessageSent) -> str:
-    """Return the message as the person wrote it, including a command that is a question."""
-    return f"/{question.command} {question.text}".rstrip() if question.command else question.text
 
 
 def subject_of(question: MessageSent) -> str:
@@ -68,25 +56,6 @@ def user_entry(question: MessageSent, quoted_origin: str = OUTSIDE, pictures: tu
 def with_spoken(question: MessageSent) -> MessageSent:
     """Return the message with what its person said in it behind what they wrote."""
     return replace(question, text="\n\n".join([question.text, *spoken_words(question)]).strip())
-
-
-def write_preamble(question: MessageSent, language: str = "en") -> str:
-    """What stands at the head of a reply: the question where its readers cannot see it, sign by sign as it was written,
-    what was heard in recordings, and what of it could not be read."""
-    parts = []
-    if question.quote_question:
-        parts.append(_quote_shortened(as_written(question)))
-    if question.waited:
-        parts.append(say("late", language, wait=how_long(question.waited, language)))
-    heard = [one.text for one in enclosed_in(question) if one.heard]
-    parts += [_quote_shortened(f"🎤 {text}") for text in heard[:MOST_HEARD]]
-    parts.append(announce_unread(question, language))
-    return "".join(f"{part}\n\n" for part in parts if part)
-
-
-def _quote_shortened(text: str) -> str:
-    text = clean_untrusted(" ".join(text.split()))
-    return quote(escape(text if len(text) <= QUOTED_CHARS else text[: QUOTED_CHARS - 1] + "…"))
 
 
 def _attribute(question: MessageSent) -> str:

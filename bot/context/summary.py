@@ -21,6 +21,7 @@ from bot.contract import (
     ChatId,
     Clock,
     Entry,
+    Metrics,
     ModelError,
     Newest,
     StoreError,
@@ -30,9 +31,9 @@ from bot.contract import (
     join_origins,
 )
 from bot.model import CountTokens, Model, Request, ask, token_count
-from bot.operations import Metrics
 from bot.safety import (
     Redact,
+    as_told,
     attribute,
     clean_answer,
     clean_name,
@@ -237,7 +238,7 @@ class Summaries:
 def _count_kept(turns: Sequence[Sequence[HistoryRow]], tokens: int, count: CountTokens) -> int:
     """Return how many of the newest turns stay verbatim: as many as fit into `tokens`, and at least two."""
     for number, turn in enumerate(reversed(turns)):
-        tokens -= token_count(window.as_told([row.entry for row in turn]), count)
+        tokens -= token_count(as_told([row.entry for row in turn]), count)
         if tokens < 0 and number >= _KEEP_TURNS:
             return number
     return len(turns)

@@ -7,18 +7,14 @@ never loses its result. Older turns are not sent; nothing is deleted. Before a t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from bot.contract import AssistantEntry, Entry, ToolEntry, UserEntry
 from bot.model import CountTokens, token_count
-from bot.safety import cut_data
+from bot.safety import as_told
 
-OLD_RESULT_CHARS = 1_500
-"""Characters kept of a tool's result once its turn is over: the answer already says what mattered."""
-_REST = "[… the rest of this earlier result is left out]"
 _WITHHELD = "[left out: the tool is left to others than the person who asks now]"
-MOST_TOLD = OLD_RESULT_CHARS + len(f"\n{_REST}")
 
 
 def turns_of(history: Sequence[Entry]) -> list[list[Entry]]:
@@ -61,14 +57,3 @@ def _withheld(entry: Entry, may_read: Callable[[str], bool]) -> Entry:
         calls = tuple(call if may_read(call.name) else replace(call, arguments={}) for call in entry.calls)
         return replace(entry, calls=calls, written="", raw={})
     return entry
-
-
-def as_told(entries: Iterable[Entry], most: int = MOST_TOLD) -> list[Entry]:
-    """Return entries shortened for later turns: a result has at most `most` characters then."""
-    told: list[Entry] = []
-    for entry in entries:
-        if isinstance(entry, ToolEntry) and len(entry.text) > most:
-            whole = entry.whole or entry.text
-            entry = replace(entry, text=cut_data(whole, most, _REST), whole=whole)
-        told.append(entry)
-    return told

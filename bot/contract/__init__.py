@@ -76,11 +76,14 @@ from bot.contract.messages import (
     Sender,
     Status,
     TimerDue,
+    as_written,
     is_within,
     parse_button,
 )
+from bot.contract.metrics import Metrics
 from bot.contract.newest import Newest
 from bot.contract.origin import OURS, OUTSIDE, is_from_outside, join_origins
+from bot.contract.permits import Permits, allow_everything, matches
 from bot.contract.reference import reference_of, turns_of
 from bot.contract.surface import (
     Adapter,

@@ -418,3 +418,8 @@ class File:
 def is_within(chat: ChatId, within: str) -> bool:
     """Return True if the chat is on the platform, or in the place, of this name."""
     return within in (chat.platform, str(chat.place))
+
+
+def as_written(question: MessageSent) -> str:
+    """Return the message as the person wrote it, including a command that is a question."""
+    return f"/{question.command} {question.text}".rstrip() if question.command else question.text

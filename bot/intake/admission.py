@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from bot.context import Admitted, language_for, subject_of
-from bot.contract import BY_WORD, LIMITS, Clock, Limits, LogThrottle, MessageSent
-from bot.operations import Metrics
+from bot.contract import BY_WORD, LIMITS, Clock, Limits, LogThrottle, MessageSent, Metrics
 from bot.policy import (
     DAY,
     MINUTE,

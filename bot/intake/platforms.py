@@ -24,6 +24,7 @@ from bot.contract import (
     Identified,
     LogThrottle,
     MessageSent,
+    Metrics,
     OtherBot,
     ReplyTarget,
     Resuming,
@@ -37,7 +38,6 @@ from bot.contract import (
 )
 from bot.intake.missingrights import MissingRights
 from bot.intake.ownership import LOOK_SECONDS, Locks, Role, Sessions
-from bot.operations import Metrics
 from tools.programs.cancelling import Contained, end_tasks
 
 log = logging.getLogger(__name__)

@@ -6,7 +6,6 @@ from bot.operations.heap import keep_compact, read_in_pieces, resident_bytes, se
 from bot.operations.http import HttpServer
 from bot.operations.listener import raise_descriptor_limit
 from bot.operations.logs import about, set_up
-from bot.operations.metrics import Metrics
 from bot.operations.outlet import Outlet
 from bot.operations.stopping import TURN_SECONDS, StopRequest, end_in_order
 from bot.operations.watchdog import LoopWatch

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
+from bot.contract import Metrics
 from bot.operations.listener import Port
-from bot.operations.metrics import Metrics
 from bot.operations.outlet import Outlet
 from tools.contract.base import Json
 

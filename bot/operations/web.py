@@ -10,9 +10,8 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from bot.contract import Clock, Entrance, LogThrottle, Visited, WebAnswer, origin_of, proven, time_limit
+from bot.contract import Clock, Entrance, LogThrottle, Metrics, Visited, WebAnswer, origin_of, proven, time_limit
 from bot.operations.listener import Port
-from bot.operations.metrics import Metrics
 
 if TYPE_CHECKING:
     from aiohttp import web

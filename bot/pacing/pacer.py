@@ -17,8 +17,7 @@ from contextlib import AbstractContextManager
 from itertools import count, groupby
 from typing import TypeVar
 
-from bot.contract import CallCost, Clock, Closed, Pace, RateBudget, SystemClock
-from bot.operations import Metrics
+from bot.contract import CallCost, Clock, Closed, Metrics, Pace, RateBudget, SystemClock
 from bot.pacing.asked import Asked, platform_of
 from bot.pacing.reader import CALM, COLLECT, Reader, is_readable, seconds_to_read
 from bot.pacing.scope import ARRIVALS, COUNTED_FOR, BudgetState

@@ -21,13 +21,4 @@ from bot.policy.metering import DayPurse, meter
 from bot.policy.once import Once, OncePer, may_be_told, once_in_chat, once_per_hour, once_per_person
 from bot.policy.prices import Prices, read_prices
 from bot.policy.quotas import Quotas, charge, once_per_window
-from bot.policy.toolrights import (
-    Permit,
-    Permits,
-    ToolRights,
-    allow_everything,
-    check_tools,
-    find_misnamed,
-    matches,
-    try_tools,
-)
+from bot.policy.toolrights import Permit, ToolRights, check_tools, find_misnamed, try_tools

@@ -17,9 +17,19 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 
-from bot.contract import LIMITS, Backoff, Clock, Limits, MessageSent, StoreError, Unaffordable, Usage, time_limit
+from bot.contract import (
+    LIMITS,
+    Backoff,
+    Clock,
+    Limits,
+    MessageSent,
+    Metrics,
+    StoreError,
+    Unaffordable,
+    Usage,
+    time_limit,
+)
 from bot.model import Estimator
-from bot.operations import Metrics
 from bot.policy.answersizes import AnswerSize
 from bot.policy.budgets import DAY, EVERYBODY, MINUTE, OTHERS, Day, Payer, Report, payer_of
 from bot.policy.holdings import Holdings

@@ -12,9 +12,9 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Final, TypeAlias
+from typing import Final
 
-from bot.contract import ADMINS, MessageSent, Sender, SettingsError
+from bot.contract import ADMINS, MessageSent, Sender, SettingsError, matches
 from bot.policy.access import ids_of
 from bot.policy.channelsfile import ChannelsFile
 from bot.sentences import say
@@ -24,14 +24,6 @@ log = logging.getLogger(__name__)
 
 SERVERS_SECONDS: Final = 30.0
 """How long MCP servers may take to list their tools before names count as wrong."""
-
-Permits: TypeAlias = Callable[[Set[str]], Set[str]]
-"""Returns which of these tools may be used, by their names."""
-
-
-def allow_everything(names: Set[str]) -> Set[str]:
-    """The `Permits` of a person who may use every tool."""
-    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +122,6 @@ class ToolRights:
             if not permit.allows(spec.name):
                 off[spec.name] = "tool_off" if permit.is_off(spec.name) else "tool_not_yours"
         return {name: say(key, language, name=name) for name, key in off.items()}
-
-
-def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Return True if one of these names or patterns (`github__*`) means the tool."""
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 async def check_tools(registry: ToolRegistry, named: Iterable[tuple[str, str]]) -> None:

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count, takewhile
 
-from bot.context import write_preamble
 from bot.contract import Button, ChatId, Clock, MessageRef, MessageSent, Surface
 from bot.pacing import Pacer
 from bot.reply.approvalcard import approval_buttons, text_with_outcome
@@ -18,6 +17,7 @@ from bot.reply.closing import take_away
 from bot.reply.filtering import FilterChain
 from bot.reply.fresh import Fresh
 from bot.reply.pages import ShownBefore, TextFilter
+from bot.reply.preamble import write_preamble
 from bot.reply.record import Recorded, Reshown, Unrecorded, files_before
 from bot.reply.stream import ReplyStream
 from bot.reply.typingsign import TypingSign

@@ -9,10 +9,12 @@ from bot.safety.linkpolicy import LinkPolicy, Unknown
 from bot.safety.links import LinkFilter
 from bot.safety.redacted import Redact, redact_nothing, redact_quote
 from bot.safety.redactor import REMOVED, Redactor
+from bot.safety.sources import Citations, number_sources, source_line
 from bot.safety.untrusted import (
+    MOST_TOLD,
     BoundaryFilter,
+    as_told,
     attribute,
-    cut_data,
     defuse,
     new_marker,
     tool_entry,

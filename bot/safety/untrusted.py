@@ -9,11 +9,18 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Iterable
+from dataclasses import replace
 
-from bot.contract import OURS, OUTSIDE, ToolEntry
+from bot.contract import OURS, OUTSIDE, Entry, ToolEntry
 from bot.safety.characters import clean_untrusted
 from bot.toolsyntax import FOLD, MARKERS, WORDINGS
 from tools.contract.base import ToolCall, ToolResult
+
+OLD_RESULT_CHARS = 1_500
+"""Characters kept of a tool's result once its turn is over: the answer already says what mattered."""
+_REST = "[… the rest of this earlier result is left out]"
+MOST_TOLD = OLD_RESULT_CHARS + len(f"\n{_REST}")
 
 _ROLES = (
     r"</?(?:system|assistant|user|tool|tool_result)\b",
@@ -124,3 +131,14 @@ def tool_entry(call: ToolCall, result: ToolResult, marker: str, origin: str = OU
     """
     text = result.text if result.own_words else wrap_as_data(result.text, marker, call.name)
     return ToolEntry(call.id, call.name, text, result.ok, OUTSIDE if result.untrusted else origin)
+
+
+def as_told(entries: Iterable[Entry], most: int = MOST_TOLD) -> list[Entry]:
+    """Return entries shortened for later turns: a result has at most `most` characters then."""
+    told: list[Entry] = []
+    for entry in entries:
+        if isinstance(entry, ToolEntry) and len(entry.text) > most:
+            whole = entry.whole or entry.text
+            entry = replace(entry, text=cut_data(whole, most, _REST), whole=whole)
+        told.append(entry)
+    return told

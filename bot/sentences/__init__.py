@@ -13,6 +13,7 @@ from typing import Final
 from bot.sentences import answers, approvals, attached, commands, limits, people, receipts, spoken, tools
 from bot.sentences.labels import label_of
 from bot.sentences.language import chinese, is_certain, language_of
+from bot.sentences.scripts import any_of, phrases, simplified
 from tools.contract.languages import Words, phrase
 
 _MODULES: Final = (answers, approvals, attached, commands, limits, people, receipts, spoken, tools)

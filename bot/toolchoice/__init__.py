@@ -5,5 +5,3 @@ from __future__ import annotations
 from bot.toolchoice.chooser import MOST_FOREIGN, Choice, Chooser, Room, small_model
 from bot.toolchoice.named import NamedCall, named_call
 from bot.toolchoice.presearch import pre_search
-from bot.toolchoice.scripts import simplified
-from bot.toolchoice.smalltalk import any_of

@@ -14,7 +14,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Final
 
-from bot.toolchoice.smalltalk import phrases
+from bot.sentences import phrases
 from bot.toolchoice.terms import names_of, terms_of
 from tools.contract.base import Json, ToolSpec
 from tools.contract.names import owner

@@ -10,9 +10,9 @@ import secrets
 from collections.abc import Sequence
 from typing import Final
 
+from bot.sentences import any_of, phrases, simplified
 from bot.toolchoice.index import ToolIndex
-from bot.toolchoice.scripts import simplified
-from bot.toolchoice.smalltalk import HELLO, HELLO_HAN, any_of, is_small_talk, phrases
+from bot.toolchoice.smalltalk import HELLO, HELLO_HAN, is_small_talk
 from tools.contract.base import ToolCall, ToolSpec
 
 SEARCH: Final = "search_web"

@@ -5,18 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from bot.toolchoice.scripts import simplified
-
-
-def phrases(text: str) -> list[str]:
-    """Return the phrases of a text in which ` / ` separates them."""
-    return " ".join(text.split()).split(" / ")
-
-
-def any_of(text: str) -> str:
-    """Return a pattern that matches any of the phrases in `text`, the longest first."""
-    return "|".join(re.escape(phrase) for phrase in sorted(phrases(text), key=len, reverse=True))
-
+from bot.sentences import any_of, simplified
 
 HELLO: Final = "hi / hello / hey"
 """Greetings that often stand before a question."""

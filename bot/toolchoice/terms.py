@@ -13,9 +13,9 @@ from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from bot.sentences import simplified
 from bot.toolchoice import languages
 from bot.toolchoice.glossary import ROWS, SHAPES
-from bot.toolchoice.scripts import simplified
 
 MOST_CHARS: Final = 2000
 """So much of a text is looked at, half from its beginning and half from its end: the rest is quoted matter."""

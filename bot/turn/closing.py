@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.agent import Failed, Finished, Task
-from bot.context import Briefing, Summaries, as_told
-from bot.contract import Clock, MessageSent, join_origins, reference_of
+from bot.context import Briefing, Summaries
+from bot.contract import Clock, MessageSent, Metrics, join_origins, reference_of
 from bot.model import Models, token_count
-from bot.operations import Metrics
 from bot.policy import Once, once_per_window, payer_of
 from bot.reply import Settling
-from bot.safety import Redact, shows_nothing
+from bot.safety import Redact, as_told, shows_nothing
 from bot.sentences import how_long, say
 from bot.settings import AnswerSettings
 from bot.store import Approval, PageState, Store, TurnState

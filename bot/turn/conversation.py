@@ -23,6 +23,7 @@ from bot.contract import (
     DeliveryError,
     Limits,
     MessageSent,
+    Metrics,
     StoreError,
     Surface,
     Unreachable,
@@ -30,7 +31,6 @@ from bot.contract import (
     reference_of,
 )
 from bot.model import Models
-from bot.operations import Metrics
 from bot.policy import Once, Permit, Quotas, charge
 from bot.reply import Notices, Replies, Settling, approval_buttons
 from bot.safety import Redact, enclosed_in

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bot.agent import CallKey, Citations, learn_result
+from bot.agent import CallKey, learn_result
 from bot.contract import OURS, AssistantEntry, Entry, File, SurfaceLimits, ToolEntry, Usage, UserEntry, join_origins
 from bot.markdown import escape
 from bot.policy import Prices
 from bot.reply import ReplyStream, files_before
-from bot.safety import LinkPolicy, Redact, clean_name, enclosures, new_marker, redact_nothing, tool_entry
+from bot.safety import Citations, LinkPolicy, Redact, clean_name, enclosures, new_marker, redact_nothing, tool_entry
 from bot.sentences import say
 from bot.settings import AnswerSettings
 from bot.store import FILE_BYTES

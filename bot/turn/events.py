@@ -20,8 +20,7 @@ from bot.agent import (
     ToolStarted,
     learn_result,
 )
-from bot.contract import Clock
-from bot.operations import Metrics
+from bot.contract import Clock, Metrics
 from bot.policy import Prices
 from bot.safety import tool_entry
 from bot.sentences import say

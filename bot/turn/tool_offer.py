@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bot.context import Briefings, as_written, subject_of
-from bot.contract import AssistantEntry, Entry, MessageSent
+from bot.context import Briefings, subject_of
+from bot.contract import AssistantEntry, Entry, MessageSent, as_written
 from bot.model import Models
 from bot.policy import Permit, ToolRights
 from bot.toolchoice import Choice, Chooser, NamedCall, Room, named_call, pre_search

@@ -47,7 +47,7 @@ from adapters.telegram import updates as telegram_updates
 from adapters.telegram import webhook as telegram_webhook
 from adapters.telegram.pages import draw
 from bot import sentences
-from bot.agent import echoes, nudges, sources
+from bot.agent import echoes, nudges
 from bot.agent.provenance import brings, learn_result, policy_for, stands_in
 from bot.commands import chatfile, exports
 from bot.context import question, summary, window
@@ -85,14 +85,25 @@ from bot.operations import outlet
 from bot.operations.http import is_own
 from bot.pacing import Pacer
 from bot.pacing.reader import Reader, is_readable, seconds_to_read
-from bot.reply import approvalcard, cutting, graphemes
+from bot.reply import approvalcard, cutting, graphemes, preamble
 from bot.reply.paging import Paginator, beginning, whole_words, worth_showing
-from bot.safety import characters, enclosures, linkpolicy, links, redacted, redactor, spans, spellings, untrusted
+from bot.safety import (
+    characters,
+    enclosures,
+    linkpolicy,
+    links,
+    redacted,
+    redactor,
+    sources,
+    spans,
+    spellings,
+    untrusted,
+)
+from bot.sentences.scripts import simplified
 from bot.store import facts, incoming
 from bot.store import text as stored
 from bot.toolchoice import index, named, presearch, smalltalk, terms
 from bot.toolchoice.chooser import Chooser
-from bot.toolchoice.scripts import simplified
 from bot.toolsyntax import Detector, parse, repair
 from bot.toolsyntax import arguments as written
 from bot.toolsyntax.elements import typed
@@ -683,14 +694,14 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.reply.paging.beginning": lambda text: beginning(Page(text)),
     "bot.reply.paging.whole_words": whole_words,
     "bot.reply.paging.worth_showing": lambda text: worth_showing(Page(text)),
-    "bot.toolchoice.scripts.simplified": simplified,
+    "bot.sentences.scripts.simplified": simplified,
     "bot.toolchoice.presearch.pre_search": lambda text: presearch.pre_search(text, (SPEC, OTHER), index=INDEX),
     "bot.agent.nudges.announces_search": nudges.announces_search,
     "bot.agent.nudges.claims_search": lambda text: nudges.claims_search(text, results=False),
     "bot.toolchoice.smalltalk.is_small_talk": smalltalk.is_small_talk,
     "bot.model.protocol.results_message": lambda text: protocol.results_message([ToolEntry(text, text, text, True)]),
     "bot.intake.parts.join_parts": lambda text: join_parts(_asked(text), _asked(text)),
-    "bot.context.question.write_preamble": lambda text: question.write_preamble(_asked(text)),
+    "bot.reply.preamble.write_preamble": lambda text: preamble.write_preamble(_asked(text)),
     "bot.context.question.user_entry": lambda text: question.user_entry(_asked(text)),
     "bot.safety.redacted.redact_call": lambda text: redacted.redact_call(_call(text), REDACTOR.redact),
     "bot.safety.redacted.redact_message": lambda text: redacted.redact_message(_asked(text), REDACTOR.redact),
@@ -706,14 +717,14 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.sentences.language.language_of, written before": lambda text: sentences.language_of(
         "", "", [text, f"茶{text}"]
     ),
-    "bot.agent.sources.Citations.list_cited": _footer,
-    "bot.agent.sources.number_sources": _numbered,
+    "bot.safety.sources.Citations.list_cited": _footer,
+    "bot.safety.sources.number_sources": _numbered,
     "bot.turn.footer.describe_reasoning": lambda text: footer.describe_reasoning(
         text, "en", redactor.Redactor(["k" * 40]).redact
     ),
     "bot.turn.footer.collapsed_reasoning": lambda text: footer.collapsed_reasoning(text, "en", str),
     "bot.turn.footer.code_line": lambda text: footer.code_line(text, redactor.Redactor(["k" * 40]).redact, 200),
-    "bot.agent.sources.source_line": lambda text: sources.source_line(Source(text, text)),
+    "bot.safety.sources.source_line": lambda text: sources.source_line(Source(text, text)),
     "bot.safety.spellings.secret_forms": lambda text: spellings.secret_forms([text]),
     "bot.safety.spellings.decode_spelled": spellings.decode_spelled,
     "bot.store.facts.match_expression": facts.match_expression,
@@ -954,7 +965,7 @@ INSIDE: dict[str, str] = {
     "bot.reply.pageset": "bot.reply.paging.Paginator.extend",
     "bot.safety.characters.clean_untrusted": "bot.safety.characters.clean_name",
     "bot.sentences.language": "bot.sentences.language.language_of",
-    "bot.agent.sources.Citations.add": "bot.agent.sources.Citations.list_cited",
+    "bot.safety.sources.Citations.add": "bot.safety.sources.Citations.list_cited",
     "bot.turn.footer.write_footer": "bot.turn.footer.collapsed_reasoning",
     "bot.turn.draft.Draft": "bot.turn.footer.as_paragraph",
     "bot.turn.footer.gap_after": "bot.turn.footer.as_paragraph",
@@ -1071,6 +1082,8 @@ OWN: dict[str, str] = {
     "bot.cli.chats": _OPERATOR,
     "bot.cli.moving": _OPERATOR,
     "bot.policy.channelsfile": _OPERATOR,
+    "bot.contract.permits": _OPERATOR,
+    "bot.model.providersfile": _OPERATOR,
     "bot.cli.machine": _OPERATOR,
     "bot.cli.fleetcheck": _OPERATOR,
     "bot.cli.main": _OPERATOR,
@@ -1094,7 +1107,7 @@ OWN: dict[str, str] = {
     "bot.contract.enclosure": _SHORT,
     "bot.contract.messages": _SHORT,
     "bot.contract.target": _SHORT,
-    "bot.operations.metrics": _SHORT,
+    "bot.contract.metrics": _SHORT,
     "bot.model.api": _HANDS_ON,
     "bot.context.language": _HANDS_ON,
     "bot.model.chain": _HANDS_ON,
@@ -1116,8 +1129,8 @@ OWN: dict[str, str] = {
     "bot.agent.nudges.describe_problem": _OURS_AND_CALLS,
     "bot.context.system_prompt": _OURS_AND_CALLS,
     "bot.model.protocol": _OURS_AND_CALLS,
-    "bot.toolchoice.smalltalk.any_of": "words of our own tables",
-    "bot.toolchoice.smalltalk.phrases": "words of our own tables",
+    "bot.sentences.scripts.any_of": "words of our own tables",
+    "bot.sentences.scripts.phrases": "words of our own tables",
     "bot.network": _OPERATOR,
     "bot.policy.metering": _SHORT,
     "bot.reply.pages.PageNow.draw": _HANDS_ON,
@@ -1129,7 +1142,7 @@ OWN: dict[str, str] = {
     "bot.contract.reference": "six letters of a log line",
     "bot.turn.reminders": _SHORT,
     "bot.settings": _OPERATOR,
-    "bot.context.shortening": "counts entries; what shortens one is fed",
+    "bot.agent.shortening": "counts entries; what shortens one is fed",
     "bot.policy.budgets": _HANDS_ON,
     "bot.policy.holdings": _HANDS_ON,
     "bot.policy.quotas": _HANDS_ON,

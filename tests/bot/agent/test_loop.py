@@ -25,8 +25,8 @@ from bot.agent.events import (
     ToolStarted,
 )
 from bot.agent.loop import Agent
+from bot.agent.shortening import drop_oldest
 from bot.agent.task import Task
-from bot.context.shortening import drop_oldest
 from bot.contract.errors import (
     ContextTooLong,
     ModelAway,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agent.provenance import policy_for
-from bot.context.question import MOST_HEARD, question_text, subject_of, user_entry, with_spoken, write_preamble
+from bot.context.question import question_text, subject_of, user_entry, with_spoken
 from bot.contract.messages import (
     MOST_QUOTED,
     ChatId,
@@ -22,6 +22,7 @@ from bot.contract.messages import (
     Sender,
 )
 from bot.contract.origin import OUTSIDE
+from bot.reply.preamble import MOST_HEARD, write_preamble
 from bot.safety import enclosures
 from bot.safety.enclosures import is_alone
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.context.window import OLD_RESULT_CHARS, fit, turns_of
+from bot.context.window import fit, turns_of
 from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, UserEntry
 from bot.model.usage import PER_ENTRY, text_of
+from bot.safety.untrusted import OLD_RESULT_CHARS
 from tests.letters import count_letters
 from tools.contract.base import ToolCall
 

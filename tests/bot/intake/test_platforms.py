@@ -12,10 +12,10 @@ import pytest
 
 from bot.contract.errors import Contested, DeliveryError, OtherBot, SettingsError, StoreError, Unreachable
 from bot.contract.messages import MessageRef, MessageSent, ReplyTarget
+from bot.contract.metrics import Metrics
 from bot.contract.surface import Deliver, Drawn, SurfaceLimits
 from bot.intake.ownership import Locks, Role, Sessions
 from bot.intake.platforms import STEADY_SECONDS, Platforms
-from bot.operations.metrics import Metrics
 from tests.bot.conftest import BareSurface
 from tests.conftest import FakeClock
 from tests.patience import PATIENCE

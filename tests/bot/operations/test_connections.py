@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from bot.contract import Headers, Proof, WebAnswer, proven
-from bot.operations import HttpServer, Metrics, Outlet, connections, raise_descriptor_limit
+from bot.contract import Headers, Metrics, Proof, WebAnswer, proven
+from bot.operations import HttpServer, Outlet, connections, raise_descriptor_limit
 from tests.patience import PATIENCE, slowed
 from tests.web import Web, serving
 

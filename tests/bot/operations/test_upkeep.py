@@ -12,9 +12,9 @@ import aiohttp
 import pytest
 
 from bot.contract.errors import SettingsError, StoreError
+from bot.contract.metrics import Metrics
 from bot.operations.heap import resident_bytes
 from bot.operations.http import HttpServer
-from bot.operations.metrics import Metrics
 from bot.operations.outlet import Outlet
 from bot.store import Keep, Store
 from bot.store.upkeep import EVERY, FIRST_AFTER, WIPE_EVERY, prune_hourly, wipe_deleted, writes

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from bot.contract import Headers, Proof, SettingsError, WebAnswer, is_same
-from bot.operations import Metrics, WebServer
+from bot.contract import Headers, Metrics, Proof, SettingsError, WebAnswer, is_same
+from bot.operations import WebServer
 from bot.operations.web import MOST_BYTES, MOST_READING, READ_SECONDS
 from tests.conftest import FakeClock
 from tests.patience import PATIENCE

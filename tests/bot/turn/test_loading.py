@@ -6,8 +6,9 @@ from typing import BinaryIO
 
 import pytest
 
-from bot.context import Admitted, write_preamble
+from bot.context import Admitted
 from bot.contract import Enclosure, EnclosureKind, MessageSent, Quoted
+from bot.reply.preamble import write_preamble
 from bot.store import InboxState
 from bot.turn.queue import Running
 from bot.turn.run import MOST_ATTEMPTS

@@ -1,7 +1,8 @@
-"""Chinese in one script: our tables of words are written in simplified characters."""
+"""Match people's words against our tables, whose Chinese is written in simplified characters."""
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 _TRADITIONAL: Final = (
@@ -24,3 +25,13 @@ _TABLE: Final = str.maketrans(_TRADITIONAL, _SIMPLIFIED)
 def simplified(text: str) -> str:
     """`text` with its traditional characters replaced one for one by simplified ones that our tables have."""
     return text.translate(_TABLE)
+
+
+def phrases(text: str) -> list[str]:
+    """Return the phrases of a text in which ` / ` separates them."""
+    return " ".join(text.split()).split(" / ")
+
+
+def any_of(text: str) -> str:
+    """Return a pattern that matches any of the phrases in `text`, the longest first."""
+    return "|".join(re.escape(phrase) for phrase in sorted(phrases(text), key=len, reverse=True))

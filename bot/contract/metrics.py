@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from bot.contract import Usage
+from bot.contract.transcript import Usage
 
 MOST_SERIES = 200
 """Label values of one counter; further ones (a tool source may name thousands) are counted as `other`."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agent.sources import Citations, number_sources
+from bot.safety.sources import Citations, number_sources
 from tools.contract.base import Source, ToolResult
 
 TEA = Source("Green tea", "https://tea.example/green")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bot.context.shortening import LEAST_RESULT_CHARS, drop_oldest, shorten
-from bot.context.window import MOST_TOLD, OLD_RESULT_CHARS
+from bot.agent.shortening import LEAST_RESULT_CHARS, drop_oldest, shorten
 from bot.contract import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
 from bot.model import Request
 from bot.safety import wrap_as_data
+from bot.safety.untrusted import MOST_TOLD, OLD_RESULT_CHARS
 from tools.contract.base import ToolCall, ToolSpec
 
 TOOL = ToolSpec(name="look", purpose="Look.", parameters={}, category="web")

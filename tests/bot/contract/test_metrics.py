@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.operations.metrics import MOST_SERIES, Count, Metrics, Spread
+from bot.contract.metrics import MOST_SERIES, Count, Metrics, Spread
 
 _LINE = re.compile(r'[a-z_]+(?:\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"(?:,[a-z_]+="(?:[^"\\\n]|\\["\\n])*")*\})? [0-9.e+-]+')
 

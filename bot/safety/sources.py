@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from bot.safety import clean_name
+from bot.safety.characters import clean_name
 from bot.sentences import say
 from tools.contract.base import Source, ToolResult
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.context.window import MOST_TOLD, as_told
 from bot.contract import Entry, SystemEntry, ToolEntry, UserEntry
 from bot.model import Request
+from bot.safety import MOST_TOLD, as_told
 
 LEAST_RESULT_CHARS = 200
 """A result of fewer characters is not cut, but left out."""

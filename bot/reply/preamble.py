@@ -1,0 +1,35 @@
+"""The head of a reply: the question, if its readers cannot see it, and what was heard of it."""
+
+from __future__ import annotations
+
+from bot.contract import MessageSent, as_written
+from bot.markdown import escape, quote
+from bot.safety import announce_unread, clean_untrusted, enclosed_in
+from bot.sentences import how_long, say
+
+
+def write_preamble(question: MessageSent, language: str = "en") -> str:
+    """What stands at the head of a reply: the question where its readers cannot see it, sign by sign as it was written,
+    what was heard in recordings, and what of it could not be read."""
+    parts = []
+    if question.quote_question:
+        parts.append(_quote_shortened(as_written(question)))
+    if question.waited:
+        parts.append(say("late", language, wait=how_long(question.waited, language)))
+    heard = [one.text for one in enclosed_in(question) if one.heard]
+    parts += [_quote_shortened(f"🎤 {text}") for text in heard[:MOST_HEARD]]
+    parts.append(announce_unread(question, language))
+    return "".join(f"{part}\n\n" for part in parts if part)
+
+
+def _quote_shortened(text: str) -> str:
+    text = clean_untrusted(" ".join(text.split()))
+    return quote(escape(text if len(text) <= QUOTED_CHARS else text[: QUOTED_CHARS - 1] + "…"))
+
+
+QUOTED_CHARS = 300
+"""Characters of a question, or of a transcript, at the head of a reply."""
+
+
+MOST_HEARD = 3
+"""Transcripts there."""

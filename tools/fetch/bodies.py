@@ -10,7 +10,7 @@ from typing import Protocol
 MOST_BYTES = 2 * 1024 * 1024
 _CHUNK = 64 * 1024
 _PIECE = 1024 * 1024
-"""Bytes that are unpacked at once: more of them would hold up the loop."""
+"""Bytes that are unpacked at once: more would block the loop."""
 
 
 class Unreadable(Exception):
@@ -24,10 +24,10 @@ class Stream(Protocol):
 
 
 async def read_body(stream: Stream, encoding: str, most: int) -> tuple[bytearray, bool]:
-    """Return the decompressed body and whether it was cut at `most` bytes, holding no more than that.
+    """Return the decompressed body and whether it was cut at `most` bytes, without keeping more than that.
 
     Raises:
-        Unreadable: it is packed in a way that was not asked for, or damaged.
+        Unreadable: it is packed in an unrequested way, or damaged.
     """
     unpack = _unpacker(encoding)
     body = bytearray()
@@ -40,7 +40,7 @@ async def read_body(stream: Stream, encoding: str, most: int) -> tuple[bytearray
             for piece in unpack.feed(chunk, most + 1 - len(body)):
                 body += piece
                 await asyncio.sleep(0)
-        # What is packed may not be longer either: empty members and junk at the end unpack to nothing, for ever.
+        # The packed data has a limit, too: empty members and junk at the end unpack to nothing, for ever.
         if len(body) > most or came > most + _CHUNK:
             del body[most:]
             return body, True
@@ -66,7 +66,7 @@ class _Unpacker:
                 yield piece
                 data = self._open.unconsumed_tail
                 if self._open.eof:
-                    # A gzip body may have several members; what follows a deflate body is nobody's.
+                    # A gzip body may have several members; data after a deflate body is ignored.
                     data = self._open.unused_data
                     self._ended = not self._gzip or (bool(data) and not data.startswith(b"\x1f"))
                     self._open = None

@@ -23,7 +23,7 @@ CONNECT_SECONDS = 5.0
 TOTAL_SECONDS = 10.0
 MOST_REDIRECTS = 3
 PDF_BYTES = 20 * 1024 * 1024
-"""A PDF must come whole: its table of contents stands at its end."""
+"""A PDF must be complete: its table of contents is at its end."""
 USER_AGENT = "Mozilla/5.0 (compatible; Parley/0.1; a page a person asked for)"
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ACCEPT = "text/html, application/xhtml+xml, application/pdf;q=0.9, text/*;q=0.9, application/json;q=0.8, */*;q=0.1"
@@ -85,7 +85,7 @@ class _Checked(AbstractResolver):
 class Fetcher:
     """Fetches pages, without connections or cookies shared between them.
 
-    `allow` names what the operator opens on purpose (`host:port`). The rest is for tests.
+    `allow` names the operator's exceptions (`host:port`). The rest is for tests.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Fetcher:
 
         Raises:
             Refused: it must not be opened.
-            ToolError: it could not be had, with the reason.
+            ToolError: it could not be fetched, with the reason.
         """
         seconds = min(seconds, TOTAL_SECONDS)
         try:
@@ -216,7 +216,7 @@ class Fetcher:
         return Fetched(str(where.url), "application/pdf" if is_pdf else kind, response.charset or "", body, cut)
 
     def _only(self, addresses: Sequence[Address]) -> Dial:
-        """Return a socket factory that connects only to `addresses`, should a library ever look up again."""
+        """Return a socket factory that connects only to `addresses`, in case a library looks them up again."""
         known = {str(one) for one in addresses}
 
         def make(info: aiohttp.AddrInfoType) -> socket.socket:
@@ -227,7 +227,7 @@ class Fetcher:
         return make
 
     async def _system_lookup(self, host: str, port: int) -> Sequence[str]:
-        # Threads of its own: a name server that does not answer must not hold up what else runs in threads.
+        # Separate threads: a silent name server must not block other work in threads.
         if self._threads is None:
             self._threads = ThreadPoolExecutor(4, thread_name_prefix="resolve")
         found = await asyncio.get_running_loop().run_in_executor(

@@ -1,4 +1,4 @@
-"""Decode text whose encoding the server, the page or only its bytes tell. It runs in the processes that read."""
+"""Decode text whose encoding the server, the page or only its bytes reveal. It runs in the reading processes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _XML_CHARSET = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40
 _FOREIGN = re.compile(rb"(?:[\x80-\xff][\t\x20-\x7f]{0,20}+){1,200}+")
 """A passage with characters beyond ASCII; in East Asian encodings their second halves may be ASCII."""
 _GUESSED = 64 * 1024
-"""Bytes by which an encoding is guessed."""
+"""Bytes from which an encoding is guessed."""
 _MOST_GUESSES = 8
 _BROKEN_SHARE = 10
 _NO_CHARSETS = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"})
-"""Codecs of Python that no page uses; some take quadratic time."""
+"""Python codecs that no page uses; some take quadratic time."""
 
 
 def decode_body(body: bytes, charset: str) -> str:
@@ -28,7 +28,7 @@ def decode_body(body: bytes, charset: str) -> str:
     elif body.startswith((b"\xff\xfe", b"\xfe\xff")):
         names.insert(0, "utf-16")
     for name in names:
-        # As browsers do: each is a part of the encoding it is read as.
+        # Like browsers: each is a part of the encoding as which it is read.
         name = {"gb2312": "gb18030", "gbk": "gb18030", "iso-8859-1": "cp1252", "ascii": "cp1252"}.get(
             name.lower(), name
         )
@@ -39,7 +39,7 @@ def decode_body(body: bytes, charset: str) -> str:
         except (LookupError, UnicodeError, TypeError, AttributeError):
             continue
     try:
-        # The last characters may be missing where the page was cut.
+        # The last characters may be missing if the page was cut.
         return body[:-4].decode("utf-8") + body[-4:].decode("utf-8", "replace")
     except UnicodeDecodeError:
         pass
@@ -47,8 +47,8 @@ def decode_body(body: bytes, charset: str) -> str:
 
 
 def guess_encoding(body: bytes) -> str:
-    """The encoding of a text that does not name it, decided on all of it: the one in which the fewest bytes make no
-    sense. A text that is UTF-8 but for a few bytes is UTF-8."""
+    """Return the encoding of a text that does not name it, decided on all of it: the one with the fewest invalid bytes.
+    A text that is UTF-8 except for a few bytes is UTF-8."""
     text = body.decode("utf-8", "replace")
     broken = text.count("\ufffd") - body.count(b"\xef\xbf\xbd")
     if not broken or _BROKEN_SHARE * broken <= len(text) - len(text.encode("ascii", "ignore")) - broken:
@@ -61,7 +61,7 @@ def guess_encoding(body: bytes) -> str:
 
 
 def _foreign_passages(body: bytes) -> bytes:
-    """Passages from all over a text in which it is not ASCII, as many as a guess needs."""
+    """Return passages from all over a text in which it is not ASCII, as many as a guess needs."""
     found = [body[max(0, one.start() - 20) : one.end()] for one in _FOREIGN.finditer(body)]
     step = max(1, sum(map(len, found)) // _GUESSED)
     return b"\n".join(found[::step])[: 2 * _GUESSED]

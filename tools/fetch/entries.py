@@ -1,4 +1,4 @@
-"""Cut a list between its entries to a length, saying how many there are."""
+"""Cut a list between its entries to a length, stating how many there are."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _CUT = " […]"
 def joined(head: str, entries: Sequence[str], chars: int, *, what: str = "results", tail: str = "") -> tuple[str, int]:
     """Join head, entries and tail in at most `chars` characters; return the text and the number of entries.
 
-    Where they do not all fit, the tail gives way first, and a notice says how many are shown; where not even one
-    fits, a part of the first one is, for it says more than nothing.
+    If they do not all fit, the tail is shortened first, and a notice says how many are shown; if not even one fits, a
+    part of the first one is shown.
     """
     whole = head + "".join(entries) + tail
     if len(whole) <= chars or not entries:

@@ -15,7 +15,7 @@ _DAMAGED = "The page is damaged or too complex to be read. Try another source."
 
 
 MOST_HEAD_BYTES = 64_000
-"""Of what a reader says of a page: JSON that is longer takes too long to parse."""
+"""Bytes of a reader's description of a page: longer JSON would take too long to parse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ async def extract(page: Fetched, *, seconds: float = READ_SECONDS, start: Start 
     """Return the readable text of `page`, read by the process that `start` starts.
 
     Raises:
-        ToolError: there is none, or it took too long.
+        ToolError: there is no text, or it took too long.
     """
     about = {"kind": _kind(page), "url": page.url, "charset": page.charset, "seconds": seconds}
     answer = await _run(json.dumps(about).encode() + b"\n", page.body, seconds, start)

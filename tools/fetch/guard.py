@@ -1,8 +1,8 @@
 """Allow only public addresses to be opened, whatever name, spelling or tunnel leads to them.
 
-A check of the name alone is worth nothing: names resolve to anything, and again to something else a moment later. So
-`destination` reads the URL with the same parser that the connection uses, `approved` resolves the name once and checks
-every address of it, and the client connects to those addresses and to no others.
+A check of the name alone is worthless: names resolve to anything, and to something else a moment later. So
+`destination` reads the URL with the same parser as the connection, `approved` resolves the name once and checks all its
+addresses, and the client connects only to those.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tools.contract.base import ToolError
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Lookup: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Host and port → the addresses of that name; raises OSError when it has none."""
+"""Returns the addresses of a host and port; raises OSError if there are none."""
 
 PORTS = frozenset({80, 443})
 LONGEST_URL = 4096
@@ -31,7 +31,7 @@ _V4 = tuple(
         *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
         *("192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24"),
         *("203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
-        # Azure answers its virtual machines here, in the middle of a public range.
+        # Azure's address for its virtual machines, in the middle of a public range.
         "168.63.129.16/32",
     )
 )
@@ -58,17 +58,17 @@ class Destination:
 
     url: URL
     host: str
-    """As it is connected to: ASCII, lower case, no dot at the end; an IPv6 address without brackets."""
+    """In the form that is connected to: ASCII, lower case, no dot at the end; an IPv6 address without brackets."""
     port: int
     trusted: bool
     """The operator has named this host and port: neither port nor addresses are checked."""
 
 
 def destination(address: str | URL, *, allow: Collection[str] = (), ports: Collection[int] = PORTS) -> Destination:
-    """Return where `address` leads, if its form allows opening it; `allow` holds `host:port`.
+    """Return the destination of `address`, if its form allows opening it; `allow` contains `host:port`.
 
     Raises:
-        Refused: scheme, port, credentials or the way the host is written.
+        Refused: for its scheme, port, credentials or the notation of its host.
     """
     url = _parsed(address)
     if url.scheme not in ("http", "https"):
@@ -93,8 +93,8 @@ def destination(address: str | URL, *, allow: Collection[str] = (), ports: Colle
 def wire_form(address: str) -> str:
     """Return what a request for `address` reveals to the network: host, path and query, as sent.
 
-    Two addresses of one wire form are the same request, however they are written; http and https count as one. Empty
-    for what is no address that can be opened.
+    Two addresses with the same wire form are the same request, however they are written; http and https count as one.
+    Empty for an address that cannot be opened.
     """
     try:
         where = destination(address, ports=range(1, 65536))
@@ -135,7 +135,7 @@ async def approved(where: Destination, lookup: Lookup) -> tuple[Address, ...]:
 def is_public(address: Address) -> bool:
     """Return True if `address` is globally reachable.
 
-    The standard library's `is_global` is not enough: in 3.11 it holds for tunnels into private networks, multicast
+    The standard library's `is_global` is not enough: in 3.11 it is true for tunnels into private networks, multicast
     and the metadata services of two clouds.
     """
     if isinstance(address, ipaddress.IPv4Address):
@@ -144,8 +144,8 @@ def is_public(address: Address) -> bool:
         return is_public(address.ipv4_mapped)
     if address.scope_id is not None:
         return False
-    # A tunnel carries the packet to the IPv4 address inside. Refusing tunnels altogether leaves nothing to decode
-    # wrongly; real hosts have addresses of their own.
+    # A tunnel carries the packet to the IPv4 address inside. Refusing all tunnels leaves nothing to decode wrongly;
+    # real hosts have their own addresses.
     return not inner(address) and address in _GLOBAL_V6 and not any(address in network for network in _V6)
 
 
@@ -189,7 +189,7 @@ def _literal(host: str) -> Address | None:
     """Return `host` as an address; None if it is a name.
 
     Raises:
-        Refused: a number in another spelling (127.1, 0x7f000001, 0177.0.0.1), which libraries read differently.
+        Refused: a number in another notation (127.1, 0x7f000001, 0177.0.0.1), which libraries read differently.
     """
     if ":" in host:
         try:
@@ -205,6 +205,6 @@ def _literal(host: str) -> Address | None:
 
 
 def _plain(address: Address) -> Address:
-    """Return the IPv4 address in a mapped one, which is what is connected to."""
+    """Return the IPv4 address in a mapped one, which is connected to."""
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return mapped if mapped is not None else address

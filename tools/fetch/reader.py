@@ -1,7 +1,7 @@
 """The program that extracts the text of a fetched page: reads a page from standard input, writes JSON and Markdown.
 
 A hostile page can keep the parsing libraries busy for ever or make them take all memory. A thread cannot be stopped;
-this process has limits, knows no secret, and can be killed. It imports nothing of ours but how bytes become text.
+this process has limits, knows no secret, and can be killed. Of our code it imports only the decoding of text.
 
 In: a line of JSON (`kind`: html, pdf or text; `url`, `charset`, `seconds`), then the page's bytes.
 Out: a line of JSON (`title`, `date`, `author`, `site`, `note`, or `error`, a sentence), then the text in Markdown.
@@ -27,7 +27,7 @@ MOST_CHARS = 2_000_000
 MOST_FIELD = 2000
 """Characters of a title or an author's name."""
 MOST_ADDRESS = 2000
-"""Characters of a link's address; a longer one is no link."""
+"""Characters of a link's address; a longer one is not a link."""
 MOST_OBJECTS = 1000
 """Objects read of a page's JSON-LD."""
 SHORT = 8000
@@ -74,7 +74,7 @@ _AFTER = (
 
 
 def set_limits(seconds: float | None, memory: int = _MEMORY, *, threads: bool = False) -> None:
-    """Limit this process to what parsing needs. Where the system cannot, the caller's time limit remains.
+    """Limit this process to what parsing needs. If the system cannot, the caller's time limit remains.
 
     `seconds`: None for any time; `threads`: it may start threads, which systems count as processes.
     """
@@ -93,7 +93,8 @@ def set_limits(seconds: float | None, memory: int = _MEMORY, *, threads: bool = 
 
 
 def has_no_room(error: BaseException) -> bool:
-    """Whether an error says that no memory is left: also that of a library which is there and cannot be loaded."""
+    """Return True if an error says that memory has run out, including that of a library that exists but cannot be
+    loaded."""
     return isinstance(error, MemoryError | RecursionError) or (
         isinstance(error, ImportError) and not isinstance(error, ModuleNotFoundError)
     )
@@ -113,7 +114,7 @@ def read_html(body: bytes, url: str, charset: str, until: float) -> dict[str, st
     resolve_links(tree, url)
     text, note = extract_main_text(tree, until), ""
     if len(text) < SHORT:
-        # A table of contents is nothing but links, which the extraction takes for a menu.
+        # A table of contents consists of links, which the extraction mistakes for a menu.
         whole = extract_all_text(tree, _UNSEEN | _BESIDE) or extract_all_text(tree, _UNSEEN)
         if not text or 2 * len(text) < len(whole) < SHORT:
             text, note = whole, "The main text could not be told from the rest: menus may be among it."
@@ -124,7 +125,7 @@ def read_html(body: bytes, url: str, charset: str, until: float) -> dict[str, st
 
 
 def parse_html(text: str) -> Any:
-    """Parse an HTML document to a tree; raise ParserError where it is empty."""
+    """Parse an HTML document to a tree; raise ParserError if it is empty."""
     from lxml.html import HTMLParser, document_fromstring
 
     parser = HTMLParser(
@@ -141,7 +142,7 @@ def parse_html(text: str) -> Any:
 
 
 def write_ruby(tree: Any) -> None:
-    """Put how characters are read, which stands small above them, in brackets behind them: 漢（かん）."""
+    """Put ruby text, the small reading above characters, in brackets after them: 漢（かん）."""
     for node in list(tree.iter("rp")):
         node.text = None
         node.tag = "span"
@@ -154,7 +155,7 @@ def write_ruby(tree: Any) -> None:
 
 
 def read_metadata(tree: Any) -> dict[str, str]:
-    """Title, date, author and site from the metadata of a page. Nothing is guessed from its text."""
+    """Return title, date, author and site from the metadata of a page. Nothing is guessed from its text."""
     named: dict[str, str] = {}
     for meta in tree.iter("meta"):
         name = meta.get("property") or meta.get("name") or meta.get("itemprop") or ""
@@ -180,7 +181,7 @@ def read_metadata(tree: Any) -> dict[str, str]:
     return {
         "title": _choose_first(named.get(name, "") for name in _TITLES),
         "date": _choose_first(dates),
-        # Some name a profile where others name a person.
+        # Some name a profile instead of a person.
         "author": _choose_first(one for name in _AUTHORS if "://" not in (one := named.get(name, ""))),
         "site": _choose_first(named.get(name, "") for name in _SITES),
     }
@@ -227,7 +228,7 @@ def flatten_code(tree: Any) -> None:
             line.tail = "\n" + (line.tail or "")
         strip_tags(code, "*")
         if code.tag == "pre":
-            # By this the extraction knows a program from a quotation.
+            # This tells the extraction a program from a quotation.
             inner = SubElement(code, "span")
             inner.text, code.text = code.text, None
 
@@ -286,7 +287,7 @@ def extract_main_text(tree: Any, until: float) -> str:
 
 @contextlib.contextmanager
 def time_limit(until: float) -> Iterator[None]:
-    """Raise TooSlow in the block at `until`, where the system has timers."""
+    """Raise TooSlow in the block at `until`, if the system has timers."""
     if not hasattr(signal, "setitimer"):
         yield
         return
@@ -324,7 +325,7 @@ def extract_all_text(tree: Any, without: frozenset[str]) -> str:
                     made.pop()
                     mark = ""
             code -= node.tag == "pre"
-        # A paragraph that begins an item stands beside its dash.
+        # A paragraph that begins an item is beside its dash.
         if mark and not (mark.isspace() and made[-1] == _BEFORE["li"]):
             made.append(mark)
         if not code:
@@ -347,7 +348,7 @@ class PasswordNeeded(Exception):
 
 
 def open_pdf(body: bytes) -> Any:
-    """Open a PDF; raise PasswordNeeded where it asks for one."""
+    """Open a PDF; raise PasswordNeeded if it asks for one."""
     from pypdfium2 import PdfDocument, PdfiumError
 
     try:
@@ -364,7 +365,7 @@ def read_pdf_page(document: Any, number: int) -> str:
 
 
 def read_pdf(body: bytes, until: float) -> dict[str, str]:
-    """The text of a PDF, page by page, until the time is up; of its first page in any case."""
+    """Return the text of a PDF, page by page, until the time is up; of its first page in any case."""
     try:
         document = open_pdf(body)
     except PasswordNeeded:
@@ -390,7 +391,7 @@ def read_pdf(body: bytes, until: float) -> dict[str, str]:
 
 
 def join_broken_words(text: str, before: frozenset[str] | set[str] = frozenset()) -> str:
-    """Join words that a line break split where `text` or `before` also has them whole; other hyphens stay."""
+    """Join words that a line break split if `text` or `before` also has them whole; other hyphens stay."""
     first, *rest = text.split(_BROKEN)
     known = before | set(re.findall(r"\w+", text)) if rest else set()
     made = [first]

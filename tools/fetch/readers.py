@@ -1,7 +1,8 @@
-"""Run readers of pages and documents in a sandbox where this machine has one, else as processes with the bot's rights.
+"""Run readers of pages and documents in a sandbox if this machine has one, otherwise as processes with the bot's
+rights.
 
-What comes from outside is parsed by libraries in C and C++; one that takes them over finds, in a sandbox, no network,
-no environment, no file of anybody's and no second process. Without a sandbox there remain the reader's own limits.
+Data from outside is parsed by libraries in C and C++; data that takes them over finds, in a sandbox, no network, no
+environment, no files and no second process. Without a sandbox only the reader's own limits remain.
 """
 
 from __future__ import annotations
@@ -45,22 +46,22 @@ MODULES = as_modules(
 PACKAGES = ("trafilatura", "lxml_html_clean", "charset-normalizer", "pypdfium2")
 """Distributions that a reader imports."""
 MOST_BYTES = 8 * 1024 * 1024 + 64 * 1024
-"""What a reader may answer: its longest text, four bytes a character, and what it says of it."""
+"""Bytes of a reader's answer: its longest text, four bytes a character, and its description."""
 TRIAL_SECONDS = 20.0
 _CHUNK = 64 * 1024
 _WORDS = 4096
 """Bytes of its errors that are kept."""
 _FILES = 1024 * 1024
-"""Bytes of all files that a reader may write in its sandbox: it needs none."""
+"""Bytes of all files that a reader can write in its sandbox: it needs none."""
 _WORKED: set[tuple[Hashable, str]] = set()
-"""The trials of this process that were passed, by what was started and the kind of page."""
-# What a Python needs to find its libraries; no key of the operator's.
+"""The trials that this process has passed, by the program and the kind of page."""
+# What a Python needs to find its libraries; none of the operator's keys.
 _KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "LANG", "SYSTEMROOT", "TZ")
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program that reads what comes from outside."""
+    """A program that reads data from outside."""
 
     file: Path
     packages: tuple[str, ...]
@@ -70,7 +71,7 @@ class Program:
     reads: str = "pages"
     """What it reads, in the plural."""
     trial: str = "html"
-    """What shows that the libraries are found in a sandbox."""
+    """The trial that shows that the libraries are found in a sandbox."""
 
 
 class Readers:
@@ -94,7 +95,7 @@ class Readers:
 
     @property
     def confined(self) -> bool:
-        """Whether readers run in a sandbox, as far as it was tried."""
+        """Readers run in a sandbox, as far as it was tried."""
         return self._launcher is not None
 
     @property
@@ -118,13 +119,13 @@ class Readers:
 
     async def prove(self, kind: str) -> None:
         """Read a page of our own once: as `text` it shows that the machine allows sandboxes, as `html` that the
-        libraries are found in there. Where it fails, readers run without one from then on.
+        libraries are found in there. If it fails, readers run without one from then on.
 
-        What a stranger's page does has no part in this: it could have its next reader run unconfined. What has worked
-        once is not tried again in this process.
+        A stranger's page has no influence on this: it could have its next reader run unconfined. A trial that passed
+        once is not repeated in this process.
 
         Raises:
-            TimeoutError: it took too long, which says nothing of the sandbox.
+            TimeoutError: it took too long, which says nothing about the sandbox.
         """
         async with self._trying:
             if self._launcher is None or kind in self._tried:
@@ -167,7 +168,7 @@ async def start_plain(program: Program | None = None, **options: Any) -> asyncio
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_OURS), env.get("PYTHONPATH"))))
     return await subprocesses.start(
         sys.executable,
-        "-P",  # the folder of the script holds modules whose names must not shadow others
+        "-P",  # the folder of the script contains modules whose names must not shadow others
         str(READER if program is None else program.file),
         env=env,
         **options,
@@ -182,10 +183,10 @@ async def talk(
     came: bytearray | None = None,
     most: int = MOST_BYTES,
 ) -> tuple[bytes, bytes]:
-    """What `reader` answers to `about` and `body`, at most one byte more than `most`, and the beginning of its
-    errors; nothing when it failed. It has ended when this returns or raises.
+    """Return a reader's answer to `about` and `body`, at most one byte more than `most`, and the beginning of its
+    errors; nothing if it failed. It has ended when this returns or raises.
 
-    `came` holds whatever was answered until then, also when it failed or took too long.
+    `came` contains the answer so far, also if it failed or took too long.
 
     Raises:
         TimeoutError: it took too long.
@@ -219,7 +220,7 @@ async def _feed(stdin: asyncio.StreamWriter, *parts: bytes | bytearray) -> None:
 
 
 async def _read(stream: asyncio.StreamReader, most: int, *, stop: bool = False, into: bytearray | None = None) -> bytes:
-    """The first `most` bytes that come; what follows is read and thrown away, or left where `stop` is set."""
+    """Return the first `most` bytes; the rest is read and dropped, or left if `stop` is set."""
     found = bytearray() if into is None else into
     while not (stop and len(found) == most) and (chunk := await stream.read(_CHUNK)):
         found += chunk[: most - len(found)]

@@ -26,7 +26,7 @@ SECONDS = 10.0
 MOST_BYTES = 4 * 1024 * 1024
 MOST_CONNECTIONS = 4
 LONGEST_TEXT = 20_000
-"""Characters read of one field: more than any result may have."""
+"""Characters read of one field: more than any result can have."""
 LONGEST_NUMBER = 400
 MOST_ITEMS = 200
 """Items read of one list; requests ask for far fewer."""
@@ -34,7 +34,7 @@ USER_AGENT = "parley-chat/0.2 (assistant in chats, asked by a person)"
 
 
 class ServiceError(ToolError):
-    """The service does not do its part; `reason` is for the operator."""
+    """The service fails; `reason` is for the operator."""
 
     def __init__(self, message: str, reason: str, *, retry: bool = True) -> None:
         super().__init__(message, retry=retry)
@@ -43,7 +43,7 @@ class ServiceError(ToolError):
 
 @dataclass(eq=False, repr=False)
 class JsonService:
-    """One service. The model knows it as `name`; `setting` is the variable that holds its address.
+    """One service. The model knows it as `name`; `setting` is the variable with its address.
 
     Addresses come from the operator, so the rules for pages do not apply; redirects are not followed.
     """
@@ -105,10 +105,10 @@ class JsonService:
         offline: bool,
         base_url: str = "",
     ) -> Finding:
-        """Whether the service answers this request, for the operator; `offline`: it is not asked.
+        """Check for the operator whether the service answers this request; `offline`: do not ask it.
 
         Args:
-            expected: the field that its answer has.
+            expected: a field of its answer.
         """
         place = urlsplit(base_url or self.base_url).netloc.rpartition("@")[2]
         if offline:
@@ -176,12 +176,12 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def text_of(value: object) -> str:
-    """A text field on one line, cut where it is very long; empty for any other type."""
+    """Return a text field on one line, cut if it is very long; empty for any other type."""
     return " ".join(value[:LONGEST_TEXT].split()) if isinstance(value, str) else ""
 
 
 def items_of(value: object) -> list[dict[str, Any]]:
-    """The objects in a list, cut where it is very long; empty for any other type."""
+    """Return the objects in a list, cut if it is very long; empty for any other type."""
     return [one for one in value[:MOST_ITEMS] if isinstance(one, dict)] if isinstance(value, list) else []
 
 
@@ -191,7 +191,7 @@ def fields_of(value: object) -> dict[str, Any]:
 
 
 def number_of(value: object) -> float | None:
-    """A number, or a string that holds one; None for anything else."""
+    """Return a number, or a string with one; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     if isinstance(value, str) and len(value) > LONGEST_NUMBER:
@@ -214,7 +214,7 @@ async def _read_body(response: ClientResponse) -> bytes:
 
 
 def _read_reason(body: bytes) -> str:
-    """The reason that the body of a refusal gives, as a clause; empty if there is none."""
+    """Return the reason in the body of a refusal, as a clause; empty if there is none."""
     try:
         found = read_json(body)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Names of arguments that every model provider takes, and the server's own for the call.
+"""Names of arguments that every model provider accepts, and the server's own for the call.
 
 OData has `$filter`, JSON:API `filter[name]`, Twilio `StartTime<`, others names in Chinese or with spaces; a provider
 that refuses one name refuses the whole request.
@@ -27,9 +27,9 @@ class ArgumentNames:
     own: Mapping[str, str] = field(default_factory=dict)
     """By the offered name."""
     inside: Mapping[str, ArgumentNames] = field(default_factory=dict)
-    """By the offered name of a property that holds renamed ones."""
+    """By the offered name of a property that contains renamed ones."""
     each: ArgumentNames | None = None
-    """Of each item of a list, and of properties without a schema of their own."""
+    """The names in each item of a list, and in properties without their own schema."""
 
     def __bool__(self) -> bool:
         return bool(self.own or self.inside or self.each)
@@ -47,7 +47,7 @@ class ArgumentNames:
         return self.restored(value) if isinstance(value, dict) and self else value
 
     def and_of(self, other: ArgumentNames) -> ArgumentNames:
-        """Return these and another alternative's names; one name means the same in all of a schema."""
+        """Return these and another alternative's names; a name has the same meaning in the whole schema."""
         inside = dict(self.inside)
         for name, one in other.inside.items():
             inside[name] = inside[name].and_of(one) if name in inside else one
@@ -59,7 +59,7 @@ _NONE = ArgumentNames()
 
 
 def rename_properties(schema: dict[str, Json]) -> tuple[dict[str, Json], ArgumentNames]:
-    """Return `schema` with names that every provider takes, each unique in all of it, and the names they stand for."""
+    """Return `schema` with names that every provider accepts, each unique in the whole schema, and their originals."""
     every = set(_names_in(schema))
     if all(_FIT.fullmatch(name) for name in every):
         return schema, _NONE

@@ -1,4 +1,4 @@
-"""`mcp.json`: which MCP servers there are, in the form that other MCP clients read too.
+"""`mcp.json`: the MCP servers, in the form that other MCP clients read, too.
 
     {"mcpServers": {
         "github": {"command": "github-mcp-server", "args": ["stdio"], "env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}"},
@@ -7,15 +7,15 @@
                    "timeout": 60}
     }}
 
-Comments and trailing commas are read too, as editors write them. `${NAME}`, `${env:NAME}` and `${NAME:-default}` are
-replaced from the environment wherever a text stands. `allow` and `deny` are names of tools or patterns as `get_*`;
-`deny` wins. Keys that only other clients know are ignored.
+Comments and trailing commas are accepted, as editors write them. `${NAME}`, `${env:NAME}` and `${NAME:-default}` are
+replaced from the environment in every text. `allow` and `deny` are names of tools or patterns as `get_*`; `deny` wins.
+Keys that only other clients know are ignored.
 
-`describe` says of tools what their server does not: `"describe": {"search": {"category": "web", "useWhen": "…",
+`describe` adds to a server's description of its tools: `"describe": {"search": {"category": "web", "useWhen": "…",
 "notFor": "…", "prefer": {"search_web": "news"}, "examples": [{"query": "tea"}], "keywords": ["茶"], "purpose": "…"}}`.
 
-Headers, variables, the queries of addresses and what looks like a key in arguments are taken for secrets and never
-shown; `public` names those that are none: `"public": ["AWS_REGION"]`.
+Headers, variables, the queries of addresses and key-like arguments count as secrets and are never shown; `public` names
+exceptions: `"public": ["AWS_REGION"]`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MOST_BYTES = 1_000_000
 PREFIX_CHARS = 24
 
 TOLD_CHARS = 600
-"""Characters of one thing that an operator says of a tool: it stands in every prompt that offers it."""
+"""Characters of one text about a tool by an operator: every prompt that offers the tool contains it."""
 MOST_EXAMPLES = 4
 _TOLD = ("purpose", "category", "useWhen", "notFor", "prefer", "examples", "keywords")
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}")
@@ -54,12 +54,12 @@ _HTTP_TYPES = {"http", "streamable-http", "streamableHttp", "streamable_http"}
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A server that is a program: it is started, and spoken to through its standard input and output."""
+    """A server that is a program: it is started, and reached through its standard input and output."""
 
     program: str
     arguments: tuple[str, ...] = field(default=(), repr=False)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """All it is given, beside PATH, HOME and the like. Never our own environment: that holds our tokens."""
+    """All that it gets, beside PATH, HOME and the like. Never our own environment, which contains our tokens."""
     folder: str | None = None
 
 
@@ -93,7 +93,7 @@ class ServerConfig:
     descriptions: Mapping[str, Description] = field(default_factory=dict)
     """The operator's descriptions of tools, by their names at the server."""
     public: tuple[str, ...] = ()
-    """Names of headers, variables and flags whose values are no secrets."""
+    """Names of headers, variables and flags whose values are not secret."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ class ServerConfig:
         return tuple(sorted(value for value in found if value))
 
     def offers(self, tool: str) -> bool:
-        """Whether this tool may be offered."""
+        """Return True if this tool may be offered."""
         if any(fnmatchcase(tool, pattern) for pattern in self.deny):
             return False
         return self.allow is None or any(fnmatchcase(tool, pattern) for pattern in self.allow)
@@ -117,7 +117,7 @@ class ServerConfig:
 
 @dataclass(frozen=True, slots=True)
 class McpConfig:
-    """The servers to start, and why others are left out."""
+    """The servers to start, and the reasons why others are left out."""
 
     servers: tuple[ServerConfig, ...]
     problems: Mapping[str, str]
@@ -238,15 +238,15 @@ def _read_reach(entry: dict[str, Any], environment: Mapping[str, str]) -> Reach:
 
 
 def place_of(command: Command) -> Path:
-    """Return where a program is: a path below its folder, or a name that is looked for in PATH."""
+    """Return where a program is: a path below its folder, or a name to look up in PATH."""
     return Path(command.folder or "", command.program) if os.sep in command.program else Path(command.program)
 
 
 def missing_program(reach: Reach, path: str | None) -> str:
-    """Say that a server's program or its folder does not exist; empty if both do.
+    """Return a sentence if a server's program or its folder does not exist; empty if both do.
 
     Args:
-        path: where programs are looked for unless the server has a PATH of its own.
+        path: where programs are looked up unless the server has its own PATH.
     """
     if not isinstance(reach, Command):
         return ""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock
 
 MOST_TEXT = 200_000
-"""Characters read; the registry cuts the rest to the length of a result."""
+"""Characters that are read; the registry cuts the rest to the length of a result."""
 MOST_FILES = 8
 MOST_FILE_BYTES = 8_000_000
 
@@ -99,7 +99,7 @@ def _add_block(block: ContentBlock, made: _Parts, stem: str) -> None:
 
 
 def _read_file_name(uri: str) -> str:
-    """The last part of an address; empty if it is not an address."""
+    """Return the last part of an address; empty if it is not an address."""
     try:
         return unquote(split_address(uri).path.rpartition("/")[2])
     except ValueError:
@@ -162,7 +162,7 @@ def _name_run(match: re.Match[str]) -> str:
 
 
 def _is_repeated(structured: object, texts: list[str]) -> bool:
-    """Whether the texts contain every value of the structured content, as most servers write both."""
+    """Return True if the texts contain every value of the structured content, as most servers write both."""
     said = {word for text in texts for word in _WORD.findall(text[:MOST_TEXT].lower())}
     return bool(texts) and all(word in said for word in _iterate_words(structured))
 

@@ -16,12 +16,12 @@ class ServerGone(Exception):
 
 
 class ServerRefused(Exception):
-    """The server answered a request with an error of the protocol, or with something that is no answer."""
+    """The server answered a request with a protocol error, or with something that is not an answer."""
 
 
 @dataclass(slots=True)
 class LastWords:
-    """The last lines a program wrote to standard error and its exit code, the only signs of why it ended."""
+    """The last lines that a program wrote to standard error and its exit code, the only signs of why it ended."""
 
     KEPT: ClassVar = 3
 
@@ -34,7 +34,7 @@ class LastWords:
             self.lines.append(line.strip())
 
     def cut(self, why: str) -> None:
-        """Put why we ended it in the place of what it wrote."""
+        """Replace its text by our reason for ending it."""
         self.lines.clear()
         self.take(why)
 

@@ -1,4 +1,4 @@
-"""How much a server may send that nobody asked for: a connection that floods is cut."""
+"""Limits on unrequested data from a server: a connection that floods is cut."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Callable
 from typing import Final
 
 MOST_UNASKED: Final = 2_000
-"""Messages that answer nothing (progress, log lines, questions to us) in short order."""
+"""Messages that answer nothing (progress, log lines, questions to us) in a short time."""
 UNASKED_PER_SECOND: Final = 100.0
 MOST_NOISE: Final = 16_000_000
-"""Bytes that belong to no message in short order: comments, lines that are none, lines beyond the limit."""
+"""Bytes outside messages in a short time: comments, malformed lines, lines beyond the limit."""
 NOISE_PER_SECOND: Final = 1_000_000.0
 FLOODS: Final = "it was cut off, as it sent far more than was asked for"
 
 
 class Flooded(Exception):
-    """A server sent far more than was asked for."""
+    """A server sent far more than was requested."""
 
 
 class Allowance:
-    """An amount that may be used up at once, and grows again with time."""
+    """An amount that can be used up at once, and grows again with time."""
 
     __slots__ = ("_at", "_left", "_most", "_now", "_per_second")
 
@@ -34,7 +34,7 @@ class Allowance:
         """Use some of it.
 
         Raises:
-            Flooded: there is not so much left.
+            Flooded: not enough is left.
         """
         self._left -= amount
         if self._left < 0:
@@ -46,10 +46,10 @@ class Allowance:
 
 
 def unasked() -> Allowance:
-    """Return how many messages one connection may send that answer nothing."""
+    """Return the allowance of one connection for messages that answer nothing."""
     return Allowance(MOST_UNASKED, UNASKED_PER_SECOND)
 
 
 def noise() -> Allowance:
-    """Return how many bytes one connection may send that belong to no message."""
+    """Return the allowance of one connection for bytes outside messages."""
     return Allowance(MOST_NOISE, NOISE_PER_SECOND)

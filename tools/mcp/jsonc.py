@@ -8,7 +8,7 @@ from typing import Any
 
 from tools.contract.json_values import read_json
 
-# Also one that never ends, which is no JSON: to look for a text in it again and again would take for ever.
+# Also a comment without an end, which is not JSON: searching it again and again would take for ever.
 _TEXT = r'"(?:[^"\\\n]|\\.)*+"?'
 _COMMENTS = re.compile(rf"{_TEXT}|//[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _COMMAS = re.compile(rf"{_TEXT}|,(?=\s*+[}}\]])")
@@ -18,7 +18,7 @@ def read_jsonc(data: bytes) -> Any:
     """Return the value of JSON in any Unicode encoding, with or without comments and trailing commas.
 
     Raises:
-        ValueError: it is none; a line in the error is the file's.
+        ValueError: it is not JSON; a line in the error is the file's.
     """
     try:
         return read_json(data)
@@ -28,7 +28,7 @@ def read_jsonc(data: bytes) -> Any:
 
 
 def _kept_lines(match: re.Match[str]) -> str:
-    """Leave a text as it is, and of a comment its line breaks."""
+    """Keep texts as they are, and of comments the line breaks."""
     return match[0] if match[0][0] == '"' else " " + "\n" * match[0].count("\n")
 
 

@@ -2,13 +2,12 @@
 
     python -I -S keeper.py LIFELINE PROGRAM [ARGUMENT ...]
 
-It starts the program, which speaks through the streams it was given itself, and ends as the program does. LIFELINE is
-the descriptor of a pipe whose other end only the bot has: whatever becomes of the bot, `kill -9` included, the system
-closes it. Then the program is asked to end and a second later killed, with everything that it has started: its group,
-and on Linux also what has left the group, as browsers do. The bot asks for the same with a byte, and with another to
-kill at once.
+It starts the program, which uses the inherited streams, and ends with its exit code. LIFELINE is the descriptor of a
+pipe whose other end only the bot has: however the bot ends, even by `kill -9`, the system closes it. Then the program
+is asked to end and a second later killed, with everything that it has started: its group, and on Linux also processes
+that have left the group, as browsers do.
 
-Only the standard library is imported, and little of it: one such process runs beside each server.
+It imports little, and only the standard library: one such process runs beside each server.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ import sys
 import time
 
 GRACE_SECONDS = 1.0
-"""What the program has to end by itself when we are gone."""
+"""The time for the program to end by itself when the bot is gone."""
 ASK, KILL = b"?", b"!"
-"""What comes through the lifeline: end the program in order, or at once."""
+"""Messages through the lifeline: end the program in order, or at once."""
 NOT_STARTED = 127
 _SIGNALLED = 128
-"""What the exit code of a program begins at that was ended by a signal."""
+"""The base of the exit code of a program that a signal ended."""
 _SET_CHILD_SUBREAPER = 36
 _SWEEPS = 200
 
@@ -38,10 +37,10 @@ def main(lifeline: int, command: list[str]) -> int:
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        # The group is asked to end, and we with it: our part is to stay until the program has done so.
+        # The group is asked to end, and this process with it, which must stay until the program has ended.
         signal.signal(number, lambda *_: None)
     try:
-        # What Python ignores the program would ignore too.
+        # The program would ignore what Python ignores, too.
         program = os.posix_spawnp(
             command[0], command, os.environ, setsigdef=[signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD]
         )
@@ -56,7 +55,7 @@ def main(lifeline: int, command: list[str]) -> int:
 
 
 def _watch(program: int, ended: int, lifeline: int) -> int:
-    """Wait until the program ends or is told to; return its exit code."""
+    """Wait until the program ends or must end; return its exit code."""
     watched = [ended, lifeline]
     until: float | None = None
     while True:
@@ -110,9 +109,9 @@ def _let_go_of_streams() -> None:
 
 
 def _sweep() -> None:
-    """Kill every process left of the program."""
+    """Kill every remaining process of the program."""
     if sys.platform != "linux":
-        # Nobody tells who left the group; and with the group goes this process. Where the bot lives, it does this.
+        # Nothing reports who left the group; and this process ends with the group. If the bot lives, it does this.
         if os.getppid() == 1:
             os.killpg(0, signal.SIGKILL)
         return

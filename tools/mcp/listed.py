@@ -16,11 +16,11 @@ class ListedTool:
     read_only: bool = False
     """The server promises that it changes nothing; no promise counts as none."""
     destroys: bool = True
-    """What it changes cannot be had back, unless the server promises that it only adds (`destructiveHint: false`)."""
+    """Its changes cannot be undone, unless the server promises that it only adds (`destructiveHint: false`)."""
     closed: bool = False
-    """The server promises that it deals with nothing outside its own data (`openWorldHint: false`)."""
+    """The server promises that it reaches nothing outside its own data (`openWorldHint: false`)."""
     as_task: bool = False
     """It runs only as a task, whose result is fetched later. See
     https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks"""
     left_out: tuple[str, ...] = ()
-    """What does not follow the protocol and was left out, a few words each."""
+    """The parts that break the protocol and were left out, in a few words each."""

@@ -1,6 +1,6 @@
-"""Mend what a server sends so that the SDK's client takes it: the client refuses a whole list or answer for one part.
+"""Repair a server's messages for the SDK's client, which refuses a whole list or answer for one bad part.
 
-Only what does not follow the protocol comes here, as JSON; `fits` asks the SDK.
+Only messages that break the protocol come here, as JSON; `fits` asks the SDK.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any, TypeAlias
 Fits: TypeAlias = Callable[[dict[str, Any]], bool]
 
 SCHEMA, LEFT_OUT = "parley/inputSchema", "parley/leftOut"
-"""Under which the schema of a mended tool, and the fields it lost, travel in its `_meta`."""
+"""The keys in `_meta` for the schema of a repaired tool, and for the fields it lost."""
 
 MOST_BLOCKS = 200
-"""Parts of an answer that are read: to check one takes as long as to parse a thousand letters."""
+"""Parts of an answer that are read: checking one takes as long as parsing a thousand letters."""
 
 _UNREAD = ("_meta", "annotations", "icons")
-"""Optional fields of a part that nobody reads here."""
+"""Optional fields of a part that are not used here."""
 _OF_TOOLS = ("title", "description", "annotations", "execution")
 _LIST: dict[str, Any] = {"tools": [], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-"""A list in which nothing is missing, for every version of the protocol."""
+"""A complete list, for every version of the protocol."""
 
 
 def mend_list(result: dict[str, Any], fits: Fits) -> int:
-    """Mend a list of tools in place; return how many had to be left out."""
+    """Repair a list of tools in place; return how many had to be left out."""
     around = {key: one for key, one in result.items() if key != "tools" and fits({**_LIST, key: one})}
     whole = {**_LIST, **around}
     tools: list[dict[str, Any]] = []
@@ -41,7 +41,7 @@ def mend_list(result: dict[str, Any], fits: Fits) -> int:
 
 
 def _mended_tool(tool: object, fits: Fits) -> dict[str, Any] | None:
-    """Return a tool without the fields for which it does not fit; None if it has no name."""
+    """Return a tool without the fields that break the protocol; None if it has no name."""
     if not isinstance(tool, Mapping):
         return None
     made: dict[str, Any] = {"name": tool.get("name"), "inputSchema": {"type": "object"}}
@@ -54,7 +54,7 @@ def _mended_tool(tool: object, fits: Fits) -> dict[str, Any] | None:
 
 
 def cut_answer(result: dict[str, Any]) -> None:
-    """Cut an answer of very many parts in place, and say so in its last one."""
+    """Cut an answer with very many parts in place, and say so in its last one."""
     content = result.get("content")
     if isinstance(content, list) and len(content) > MOST_BLOCKS:
         left_out = f"[{len(content) - MOST_BLOCKS} more parts were left out]"
@@ -62,7 +62,7 @@ def cut_answer(result: dict[str, Any]) -> None:
 
 
 def mended_answer(result: Mapping[str, Any], fits: Fits) -> dict[str, Any]:
-    """Return the answer of a tool with all that can be read of it: what is in no form of the protocol, as text."""
+    """Return the readable parts of a tool's answer; parts in no form of the protocol become text."""
     kind = result.get("resultType")
     made: dict[str, Any] = {"resultType": kind if isinstance(kind, str) else "complete", "content": []}
     if result.get("isError") not in (None, False, 0, "false"):
@@ -73,7 +73,7 @@ def mended_answer(result: Mapping[str, Any], fits: Fits) -> dict[str, Any]:
     made["content"] = [one for one in read if one is not None]
     structured = result.get("structuredContent")
     if structured is None and not made["content"]:
-        # The form of old (`toolResult`), or the bare value that a tool returned.
+        # The old form (`toolResult`), or the bare value that a tool returned.
         known = {"content", "structuredContent", "isError", "resultType", "_meta"}
         structured = {key: one for key, one in result.items() if key not in known} or None
     if structured is not None:
@@ -83,7 +83,7 @@ def mended_answer(result: Mapping[str, Any], fits: Fits) -> dict[str, Any]:
 
 
 def _mended_block(block: Any, fits: Fits) -> dict[str, Any] | None:
-    """Return a part of an answer in a form of the protocol; None for what says nothing."""
+    """Return a part of an answer in a form of the protocol; None for an empty one."""
     told = block
     if isinstance(block, dict):
         plain = {key: one for key, one in block.items() if one is not None and key not in _UNREAD}

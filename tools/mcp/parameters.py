@@ -1,9 +1,9 @@
-"""The schema of an MCP tool's arguments, made safe to check and fit for every model provider.
+"""The schema of an MCP tool's arguments, made safe to check and acceptable to every model provider.
 
-A server may send anything here: references in a circle, a pattern that takes a year to match, a million nodes, names
-and keywords that no provider takes. What comes out is a plain tree: references are written out, only keywords that
-models and our checker know are kept, each with a value of its type, and the whole is small. An odd part costs that
-part and never the tool: what is left out is named for the operator, and the server still checks it itself.
+A server may send anything here: circular references, a pattern that takes a year to match, a million nodes, names and
+keywords that no provider accepts. The result is a small plain tree: references are written out, and only keywords that
+models and our checker know are kept, each with a value of its type. An odd part costs that part and never the tool: it
+is named for the operator, and the server still checks it itself.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ MOST_ARGUMENTS = 500
 DESCRIPTION_CHARS = 400
 VALUE_CHARS = 4000
 MOST_REFERENCES = 50
-"""References that lead to one another."""
+"""The longest chain of references."""
 MOST_NAMED = 5
-"""Parts left out that are named to the operator; of the rest the number is."""
+"""Parts left out that are named to the operator; the rest are counted."""
 LARGEST_BOUND = 10**18
-"""A larger number bounds nothing."""
+"""A larger number is no bound."""
 
 _KINDS = {"string", "integer", "number", "boolean", "array", "object", "null"}
 _OTHER_KINDS = {
@@ -47,9 +47,9 @@ _OTHER_KINDS = {
     "map": "object",
     "none": "null",
 }
-"""Types of other languages, as servers write them, and what JSON Schema calls them."""
+"""Types of other languages in servers' schemas, and their JSON Schema names."""
 _DEPTHS = (MOST_DEPTH, 6, 4, 3, 2, 1, 0)
-"""Levels that are read, fewer where they have more parts than are taken."""
+"""Levels that are read; fewer if they have too many parts."""
 _NUMBERS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
 _COUNTS = {"minLength", "maxLength", "minItems", "maxItems"}
 _OPTIONS = ("anyOf", "oneOf", "allOf")
@@ -63,7 +63,7 @@ class UsableSchema:
     names: ArgumentNames
     """The server's own names of renamed properties."""
     left_out: tuple[str, ...]
-    """What of it is not told to models, a few words each."""
+    """The parts of it that models do not get, in a few words each."""
 
 
 class _TooLarge(Exception):
@@ -71,10 +71,10 @@ class _TooLarge(Exception):
 
 
 def usable_schema(schema: object, descriptions: Mapping[str, str] = {}) -> UsableSchema:
-    """Convert `schema` to one that can be offered. Whatever it is, something can.
+    """Convert `schema` to one that can be offered. This works for any schema.
 
     Args:
-        descriptions: of arguments that have none in the schema.
+        descriptions: of arguments without one in the schema.
     """
     for depth in _DEPTHS:
         tree = _Tree(schema, depth)
@@ -107,14 +107,14 @@ def _named(left_out: Mapping[str, str]) -> Iterator[str]:
 
 
 class _Tree:
-    """One reading of a schema, so many levels deep."""
+    """One reading of a schema, up to a number of levels."""
 
     def __init__(self, root: object, depth: int) -> None:
         self._root = root
         self._depth = depth
         self._nodes = 0
         self.left_out: dict[str, str] = {}
-        """By its place, what was odd there."""
+        """By its place, the odd part."""
 
     def whole(self) -> dict[str, Json]:
         """Return the schema of an object.
@@ -137,7 +137,8 @@ class _Tree:
         return {"type": "object", **made}
 
     def _node(self, schema: object, within: tuple[str, ...], place: str, depth: int) -> dict[str, Json] | None:
-        """One schema, its references written out; None for what is none. `within` are those it stands in."""
+        """Return one schema with its references written out; None for an invalid one. `within` are the enclosing
+        ones."""
         self._nodes += 1
         if self._nodes > MOST_NODES:
             raise _TooLarge
@@ -180,7 +181,7 @@ class _Tree:
         if kinds is None or "array" in (kinds if isinstance(kinds, list) else [kinds]):
             items = schema.get("items", None if kinds is None else {})
             if items is not None:
-                # Of a list of schemas, one for each place, a model is told nothing.
+                # A list of schemas, one for each place, is left out for models.
                 is_one = isinstance(items, Mapping) and depth < self._depth
                 made["items"] = (self._node(items, within, f"{place}[]", depth + 1) if is_one else None) or {}
         return made
@@ -213,7 +214,7 @@ class _Tree:
             inner: dict[str, Json] = {}
             for name in self._chosen(properties, needed):
                 one = self._node(properties[name], within, f"{place}.{name:.60}".lstrip("."), depth + 1)
-                # Without an argument that it wants, the server would refuse every call.
+                # Without a required argument, the server would refuse every call.
                 if one is not None or name in needed:
                     inner[name] = one or {}
             made["properties"] = inner
@@ -229,7 +230,7 @@ class _Tree:
             made["additionalProperties"] = one
 
     def _chosen(self, properties: Mapping[str, Any], needed: list[Json]) -> list[str]:
-        """Return the names of all properties; where there are too many for one level, of the first."""
+        """Return the names of all properties; if there are too many for one level, of the first."""
         if self._depth > 1 or len(properties) <= MOST_ARGUMENTS:
             return list(properties)
         self.left_out[f"all but {MOST_ARGUMENTS} of {len(properties)} arguments"] = ""
@@ -283,7 +284,7 @@ class _Tree:
 def _description(schema: Mapping[str, Any]) -> str:
     told = schema["description"] if isinstance(schema.get("description"), str) else ""
     if isinstance(schema.get("pattern"), str):
-        # Told, not checked: a hostile pattern could hold the event loop for hours.
+        # Shown, not checked: a hostile pattern could block the event loop for hours.
         told = f"{told[:4000]} Pattern: {schema['pattern'][:100]}"
     values = schema.get("enum")
     if isinstance(values, list) and _is_long(values):
@@ -292,7 +293,7 @@ def _description(schema: Mapping[str, Any]) -> str:
 
 
 def _is_long(value: object) -> bool:
-    """Return True for what is too long to stand in a prompt, or no JSON."""
+    """Return True for a value that is too long for a prompt, or not JSON."""
     try:
         return len(json.dumps(value, ensure_ascii=False, allow_nan=False)) > VALUE_CHARS
     except ValueError:
@@ -320,7 +321,7 @@ def _lift_options(schema: dict[str, Json]) -> None:
 
 
 def _number(key: str, value: object) -> Json:
-    """Return a bound; None for what is none."""
+    """Return a bound; None for an invalid one."""
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > LARGEST_BOUND:
         return None
     if key not in _COUNTS:

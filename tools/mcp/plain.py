@@ -1,4 +1,4 @@
-"""Plain text of what a server says of itself."""
+"""A server's statements about itself as plain text."""
 
 from __future__ import annotations
 

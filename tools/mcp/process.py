@@ -1,8 +1,8 @@
-"""A server that is a program: messages through its standard input and output, one to a line.
+"""A server that is a program: messages through its standard input and output, one a line.
 
-The SDK has such a transport. This one differs where a server may be broken or hostile: a line has a largest size, and
-a result over it fails that call alone; standard error goes to our log, a bounded part of it; and whatever the program
-started is gone when it is, or when we are, however the end came about: `keeper.py` sees to that.
+The SDK has such a transport. This one handles broken or hostile servers: a line has a largest size, and a larger result
+fails only that call; standard error goes to our log, up to a limit; and everything that the program started is gone
+when it is, or when we are, however that happens: `keeper.py` ensures it.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ MORE_BYTES = f"more than the {MOST_MESSAGE_BYTES} that are taken"
 PATIENCE_SECONDS = 1.0
 """How long the program has to end by itself once its input is closed; then its keeper asks it, and kills it."""
 KEEPER_SECONDS = GRACE_SECONDS + 1.0
-"""How long the keeper has to end the program, before it is killed with the program's group."""
+"""How long the keeper has to end the program, before the program's group is killed."""
 WORDS_SECONDS = 0.5
-"""How long the end of its standard error, and its exit code, are waited for once its output has ended."""
+"""The longest wait for the end of its standard error, and its exit code, once its output has ended."""
 LOG_LINES = 200
 LOG_CHARS = 400
 
@@ -59,7 +59,7 @@ async def process_transport(
 ) -> AsyncGenerator[tuple[Reading, Writing], None]:
     """Start the program and connect to it; `ended` is called when it closes its output.
 
-    On leaving, `words` holds the end of its standard error, and its exit code where it ended by itself.
+    On leaving, `words` has the end of its standard error, and its exit code if it ended by itself.
 
     Raises:
         OSError: it cannot be started.
@@ -79,7 +79,7 @@ async def process_transport(
         try:
             await _end(process, lifeline, words)
         finally:
-            # Also after a second cancellation: nothing of the program's may outlive this block.
+            # Also after a second cancellation: nothing of the program may outlive this block.
             await _kill(process, lifeline)
             try:
                 await asyncio.wait([errors], timeout=WORDS_SECONDS)
@@ -118,10 +118,10 @@ async def _started(command: Command) -> tuple[asyncio.subprocess.Process, Lifeli
 
 
 def _find(command: Command, path: str | None) -> None:
-    """Find the program's file: its keeper could report a missing one only as text.
+    """Return the path of the program: its keeper could report a missing one only as text.
 
     Raises:
-        OSError: there is none, or it is none.
+        OSError: it does not exist, or is not a program.
     """
     if shutil.which(place := place_of(command), path=path) is None:
         number = errno.EACCES if place.exists() else errno.ENOENT
@@ -147,7 +147,7 @@ async def _end(process: asyncio.subprocess.Process, lifeline: Lifeline, words: L
     """End the server: close its input, then have its keeper signal it, and finally kill it."""
     assert process.stdin is not None
     with contextlib.suppress(TimeoutError):
-        # One that closed its output is about to end by itself, with a code that tells why.
+        # A program that closed its output is about to end by itself, with a meaningful exit code.
         async with asyncio.timeout(WORDS_SECONDS if process.stdout is not None and process.stdout.at_eof() else 0):
             words.exit_code = await process.wait()
             return
@@ -210,12 +210,12 @@ async def _write(process: asyncio.subprocess.Process, to_send: MemoryObjectRecei
             process.stdin.write(text.encode("utf-8", "replace") + b"\n")
             await process.stdin.drain()
     except (ConnectionError, RuntimeError, anyio.ClosedResourceError):
-        # It no longer reads. Its output ends too, or the call in question runs out of time.
+        # It no longer reads. Its output ends, too, or the affected call times out.
         to_send.close()
 
 
 async def _drain(process: asyncio.subprocess.Process, listener: _Log) -> None:
-    """Read standard error all the time: a full pipe would block the server."""
+    """Read standard error continuously: a full pipe would block the server."""
     assert process.stderr is not None
     while chunk := await process.stderr.read(65_536):
         listener.take(chunk)
@@ -243,12 +243,12 @@ class _Lines:
 
     @property
     def dropping(self) -> bool:
-        """The line under way is over a limit: what still comes of it is not kept."""
+        """The present line is over a limit: the rest of it is dropped."""
         return bool(self._excess)
 
     @property
     def _excess(self) -> str:
-        """Which limit this line exceeds."""
+        """Return the limit that this line exceeds."""
         if self._values.too_many:
             return f"{self._values.count} values, more than the {MOST_VALUES} that are taken"
         return f"{self._size} bytes, {MORE_BYTES}" if self._size > MOST_MESSAGE_BYTES else ""
@@ -263,7 +263,7 @@ class _Lines:
 
 
 class TooLong:
-    """The beginning of a line that was too long to keep, or holds too much to parse."""
+    """The beginning of a line that is too long to keep, or contains too much to parse."""
 
     def __init__(self, beginning: bytes, excess: str) -> None:
         self.beginning = beginning[:300]

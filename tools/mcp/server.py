@@ -1,7 +1,7 @@
 """The owner task of one MCP server: connect, keep the list of tools, and reconnect.
 
-Everything of a connection is entered and left in this one task, as the SDK demands. Calls come from other tasks and
-use the connection while it is up.
+Everything of a connection is entered and left in this one task, as the SDK demands. Calls come from other tasks and use
+the connection while it is up.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 STEADY_SECONDS = 30.0
-"""A connection that lasted so long did not fail at the start: the next pause is the shortest again."""
+"""A connection that lasted this long did not fail at the start: the next pause is the shortest again."""
 LIST_SECONDS = 1.0
-"""Least time between two readings of the list, however often a server says that it changed."""
+"""The least time between two readings of the list, however often a server reports changes."""
 POLL_SECONDS = 300.0
-"""A service is asked for its list this often even when it says nothing."""
+"""How often a service is asked for its list without a notification."""
 LONGEST_WAIT = 10.0
-"""How long a call waits for a server that is being started."""
+"""How long a call waits for a starting server."""
 
 REASON_CHARS = 400
 
@@ -59,11 +59,11 @@ class McpServer:
         self._stopped = False
         self._tools: dict[str, McpTool] = {}
         self._said: set[str] = set()
-        """What was logged of its present tools."""
+        """Lines logged about its present tools."""
         self.tried = asyncio.Event()
-        """Set once the first attempt to connect is over, well or not."""
+        """Set once the first attempt to connect has ended, successfully or not."""
         self.problem = "it is being started"
-        """Why nothing of it is offered; empty while it is up."""
+        """Why it offers nothing; empty while it is up."""
 
     @property
     def up(self) -> bool:
@@ -125,7 +125,7 @@ class McpServer:
             try:
                 with Contained():
                     await self._connected(words)
-            except Exception as error:  # the edge around a server: whatever its connection raises ends that alone
+            except Exception as error:  # the edge around a server: any exception of its connection ends only that
                 self._down(_reason(error, self.config, words))
                 log.debug("the MCP server %r", self.config.name, exc_info=True)
             except BaseException:

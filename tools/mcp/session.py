@@ -1,8 +1,8 @@
 """One connection to an MCP server, through the official SDK. Imported late and in a thread: the SDK is large.
 
-The SDK's exceptions are translated here. Two things are done below its client: tools/call is sent without the check
-of results against the server's own output schema, because that check runs the server's patterns on the server's text
-in our event loop; and a list of tools with one malformed entry loses that entry, not all of them.
+The SDK's exceptions are translated here. Two things bypass its client: tools/call is sent without the check of results
+against the server's own output schema, because that check runs the server's patterns on the server's text in our event
+loop; and a list of tools with one malformed entry loses that entry, not all of them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 MOST_PAGES = 50
 MOST_TOOLS = 500
 AGAIN_SECONDS = 5.0
-"""Between the end of a subscription and the next one."""
+"""Seconds between the end of a subscription and the next one."""
 
 _Answer = types.CallToolResult | types.InputRequiredResult
 _ANSWER: TypeAdapter[_Answer] = TypeAdapter(_Answer)
@@ -65,7 +65,7 @@ class Session:
         """Return all its tools.
 
         Raises:
-            ServerGone, ServerRefused: as said there.
+            ServerGone, ServerRefused: as described there.
         """
         tools: list[ListedTool] = []
         seen: set[str] = set()
@@ -83,10 +83,10 @@ class Session:
     async def call(
         self, name: str, arguments: Mapping[str, Any], seconds: float, progress: ProgressFnT
     ) -> types.CallToolResult:
-        """Call a tool; on cancellation or after `seconds` the server is told to stop.
+        """Call a tool; on cancellation or after `seconds` the server is asked to stop.
 
         Raises:
-            ServerGone, ServerRefused: as said there.
+            ServerGone, ServerRefused: as described there.
             TimeoutError: no answer within `seconds`.
         """
         request = types.CallToolRequest(params=types.CallToolRequestParams(name=name, arguments=dict(arguments)))
@@ -105,7 +105,7 @@ async def open_session(
 ) -> AsyncGenerator[Session, None]:
     """Connect; `changed` is called when the tools may have changed, `ended` when the connection ends.
 
-    Afterwards `words` tell how a program ended.
+    Afterwards `words` describes how a program ended.
 
     Enter and leave it in the same task; anything may be raised on entering.
     """
@@ -136,7 +136,7 @@ async def open_session(
 
 
 async def _follow(client: Client, changed: Callable[[], None]) -> None:
-    """Subscribe to changes where the protocol version needs it; older servers send them anyway."""
+    """Subscribe to changes if the protocol version needs it; older servers send them anyway."""
     if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         return
     while True:
@@ -149,7 +149,7 @@ async def _follow(client: Client, changed: Callable[[], None]) -> None:
             return
         except SubscriptionLost:
             pass
-        # What changed meanwhile was not told; and a connection that is gone shows when the list is asked for.
+        # Changes in between were not reported; and a lost connection shows when the list is requested.
         changed()
         await asyncio.sleep(AGAIN_SECONDS)
 
@@ -242,7 +242,7 @@ class _Limited(httpx2.AsyncByteStream):
             yield chunk
 
     def _listen(self, chunk: bytes) -> None:
-        """Count what is no message: comments, and lines without anything.
+        """Count everything outside messages: comments and empty lines.
 
         Raises:
             StreamError: there is too much of it.
@@ -264,7 +264,7 @@ class _Limited(httpx2.AsyncByteStream):
         """Count each message's content: a body is one message, a stream has one between empty lines.
 
         Raises:
-            StreamError: it holds too much to be parsed.
+            StreamError: it contains too much to parse.
         """
         messages = [chunk]
         if self._events:
@@ -282,19 +282,19 @@ class _Limited(httpx2.AsyncByteStream):
 
 
 class _Sieve:
-    """A transport that mends what the client would refuse as a whole for one part."""
+    """A transport that repairs messages that the client would refuse as a whole for one bad part."""
 
     def __init__(self, transport: AbstractAsyncContextManager[Any], server: str, cut: Callable[[str], None]) -> None:
         """
         Args:
-            cut: is told why, where the connection is to end.
+            cut: called with the reason if the connection must end.
         """
         self._transport = transport
         self._server = server
         self._cut = cut
         self._unasked = flood.unasked()
         self._calls: set[types.RequestId] = set()
-        """Calls of tools that have no answer yet."""
+        """Tool calls without an answer yet."""
         self._lost = 0
         self._mended = False
         self.version = ""
@@ -307,7 +307,7 @@ class _Sieve:
         return await self._transport.__aexit__(*exc)
 
     def note(self, item: SessionMessage) -> None:
-        """Remember which answers will be those of tools."""
+        """Remember which answers will be tools' answers."""
         match item.message:
             case types.JSONRPCRequest(method="tools/call", id=number):
                 self._calls.add(number)
@@ -315,7 +315,7 @@ class _Sieve:
                 self._calls.discard((params or {}).get("requestId"))
 
     def pass_on(self, item: Any) -> Any:
-        """Return the item, mended.
+        """Return the item, repaired.
 
         Raises:
             EndOfStream: the server floods.
@@ -407,7 +407,7 @@ class _SievedStream:
 
 
 class _NotedStream:
-    """A write stream for the SDK that tells a `_Sieve` what is asked."""
+    """A write stream for the SDK that reports requests to a `_Sieve`."""
 
     def __init__(self, stream: Any, sieve: _Sieve) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Shorten a schema until it is small enough to stand in every prompt: descriptions first, then the deepest parts."""
+"""Shorten a schema until it is small enough for every prompt: descriptions first, then the deepest parts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _stages() -> Iterator[_Limits]:
 
 
 def shortened(schema: dict[str, Json]) -> tuple[dict[str, Json], list[str]]:
-    """Return `schema` in at most `MOST_CHARS` characters, and what that cost in a few words each."""
+    """Return `schema` in at most `MOST_CHARS` characters, and the losses in a few words each."""
     made, limits = schema, _FULL
     stages = _stages()
     while len(json.dumps(made, ensure_ascii=False)) > MOST_CHARS:

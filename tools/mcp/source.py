@@ -39,18 +39,18 @@ class McpSource:
 
     @property
     def faults(self) -> Mapping[str, str]:
-        """The same without servers that are still being started."""
+        """The same without servers that are still starting."""
         starting = {f"MCP {server.config.name}" for server in self._servers if not server.tried.is_set()}
         return {name: reason for name, reason in self.unavailable.items() if name not in starting}
 
     def could_bring(self, pattern: str) -> bool:
-        """Whether a server that is not up may have a tool of this name or pattern."""
+        """Return True if a server that is not up may have a tool of this name or pattern."""
         head = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
         prefixes = [f"{server.config.prefix}{SEPARATOR}" for server in self._servers if not server.up]
         return any(head.startswith(one) or (one.startswith(head) and head != pattern) for one in prefixes)
 
     def starting(self, permits: Callable[[str], bool]) -> tuple[str, ...]:
-        """Return the names of servers whose first start goes on, and whose tools may be used."""
+        """Return the names of servers in their first start, whose tools may be used."""
         waiting = (server.config for server in self._servers if not server.tried.is_set())
         return tuple(config.name for config in waiting if permits(config.prefix + SEPARATOR))
 
@@ -62,7 +62,7 @@ class McpSource:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Values the servers were given that may be keys."""
+        """Values given to servers that may be keys."""
         return tuple(secret for server in self._servers for secret in server.config.secrets)
 
     def start(self) -> None:
@@ -99,7 +99,7 @@ class McpSource:
             server.stop()
         pending = set(self._tasks)
         while pending:
-            # A second cancellation ends a server at once; it comes when the first one took too long.
+            # A second cancellation ends a server at once; it comes if the first one took too long.
             for task in pending:
                 task.cancel()
             _, pending = await asyncio.wait(pending, timeout=STOP_SECONDS)

@@ -30,7 +30,7 @@ LABEL_CHARS = 80
 PROGRESS_CHARS = 80
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
 ARGUMENT_CHARS = 400_000
-"""As much as a model writes in one answer: what a server takes of it is the server's own to say."""
+"""The most that a model writes in one answer; the server checks how much of it it accepts."""
 
 
 class Line(Protocol):
@@ -47,13 +47,13 @@ class Line(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A listed tool as it is offered to models."""
+    """A listed tool in the form offered to models."""
 
     own_name: str
-    """What the server calls it."""
+    """The server's name of it."""
     spec: ToolSpec
     names: ArgumentNames
-    """What the server calls its arguments."""
+    """The server's names of its arguments."""
 
 
 class McpTool:
@@ -69,7 +69,7 @@ class McpTool:
         return self.offer.spec
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
-        """Call it; on cancellation or timeout the server is told."""
+        """Call it; on cancellation or timeout the server is notified."""
 
         async def heard(progress: float, total: float | None, message: str | None) -> None:
             if message:
@@ -94,7 +94,7 @@ class McpTool:
                 status=ToolStatus.FAILED,
                 untrusted=True,
             )
-        # Ten megabytes may come: looked through in the event loop they would hold up every chat.
+        # Ten megabytes may come: searched in the event loop they would hold up every chat.
         return await asyncio.to_thread(convert_answer, answer, self.offer.own_name)
 
     async def close(self) -> None:
@@ -102,7 +102,7 @@ class McpTool:
 
 
 def offers_of(config: ServerConfig, title: str, listed: Iterable[ListedTool]) -> tuple[list[Offer], list[str]]:
-    """Return a server's usable tools, in its order, and a sentence for each that is unusable or not told in full."""
+    """Return a server's usable tools, in its order, and a sentence for each that is unusable or shortened."""
     wanted: dict[str, ListedTool] = {}
     for tool in listed:
         if config.offers(tool.name):
@@ -157,11 +157,11 @@ def _spec(
         verb=_using(f"{server} {told or plain_text(tool.name, 60)}"),
         label=label,
         effects=not tool.read_only,
-        # As the protocol says of what a server leaves open: it changes things for good, and reaches others.
+        # The protocol's defaults for undeclared hints: it changes things for good, and reaches others.
         # https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations
         asks=not (tool.read_only or own_data),
-        # Also one that only reads, as a fetcher does, unless it says that it has nowhere to send what it is given. The
-        # operator chose the server: its word about itself counts, other people's text that passes through it does not.
+        # Also one that only reads, such as a fetcher, unless it declares that it cannot send its arguments anywhere.
+        # The operator chose the server: its own declaration counts, not other people's text that passes through it.
         outside=not own_data,
         aliases={own: name for name, own in schema.names.own.items()},
         timeout=config.timeout,

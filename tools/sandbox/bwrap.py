@@ -40,7 +40,7 @@ class Bubblewrap(Places[Session]):
         """`rich` runs cells in a Jupyter kernel instead of the plain interpreter.
 
         Raises:
-            SandboxFailed: a program that this needs is missing.
+            SandboxFailed: a required program is missing.
         """
         if rich and importlib.util.find_spec("ipykernel") is None:
             raise SandboxFailed("CODE_BACKEND=jupyter needs ipykernel: pip install ipykernel ipython")
@@ -102,7 +102,7 @@ class Bubblewrap(Places[Session]):
             place.used = self._now()
             if cell is None or cell.lost:
                 place.session = None
-                # A cell that was cancelled told nobody; one that ended says so itself.
+                # A cancelled cell told nobody; one that ended says so itself.
                 place.lost = "an earlier cell was stopped" if cell is None else ""
         return replace(cell, notes=(*notes, *cell.notes))
 

@@ -38,11 +38,11 @@ class Cell:
     """Why it ended early: a traceback's last lines, or a limit."""
     files: tuple[ProducedFile, ...] = ()
     notes: tuple[str, ...] = ()
-    """What else the model should know, a sentence each."""
+    """Further notes for the model, a sentence each."""
     lost: bool = False
     """The sandbox is gone and with it the variables of this chat."""
     paid_seconds: float = 0.0
-    """For how much longer the cell made a machine run that is paid by time."""
+    """How many more seconds of a paid machine the cell used."""
 
 
 class Backend(Protocol):
@@ -52,7 +52,7 @@ class Backend(Protocol):
 
     @property
     def summary(self) -> str:
-        """One line for the operator: what runs code, and what it can import."""
+        """One line for the operator: what runs code, and what code can import."""
         ...
 
     async def check(self) -> None:
@@ -64,7 +64,7 @@ class Backend(Protocol):
         ...
 
     def paid_seconds(self, scope: str, seconds: float) -> float:
-        """Return the most `Cell.paid_seconds` of a cell that may take `seconds`; 0 if time is not paid for."""
+        """Return the most `Cell.paid_seconds` of a cell that may take `seconds`; 0 if time is free."""
         ...
 
     async def run(self, scope: str, code: str, seconds: float) -> Cell:
@@ -87,7 +87,7 @@ class Backend(Protocol):
 
 
 def safe_name(name: str, taken: set[str]) -> str:
-    """Make `name` safe to show and save: one plain, short component not in `taken`, which then holds it."""
+    """Make `name` safe to show and save: one plain, short component not in `taken`, which then contains it."""
     plain = unicodedata.normalize("NFC", name[:1000].encode("utf-8", "replace").decode("utf-8"))
     plain = "".join("_" if unicodedata.category(char)[0] in "CZ" and char != " " else char for char in plain)
     plain = re.sub(r'[/\\:*?"<>|@#`]', "_", plain).strip(" .") or "file"
@@ -102,7 +102,7 @@ def safe_name(name: str, taken: set[str]) -> str:
 
 
 def produced(name: str, content: bytes, taken: set[str]) -> ProducedFile:
-    """Return a file for the chat, called an image only if its content begins like one."""
+    """Return a file for the chat, with an image type only if its content begins like one."""
     safe = safe_name(name, taken)
     media_type = mimetypes.guess_type(safe, strict=True)[0] or "application/octet-stream"
     begins = _SIGNATURES.get(media_type)

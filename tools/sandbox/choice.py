@@ -29,7 +29,7 @@ class Choice:
         """Return the chosen backend.
 
         Raises:
-            SandboxFailed: none passes; says why each does not. It is tried again the next time.
+            SandboxFailed: none passes; the text says why each does not. The next call tries again.
         """
         async with self._choosing:
             if self._chosen is not None:

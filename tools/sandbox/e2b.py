@@ -1,10 +1,10 @@
 """Run cells in E2B's remote sandboxes. Code and its output leave this machine, so it must be enabled explicitly.
 
 Four plain HTTP requests: create a sandbox, extend its lifetime, run a cell as a stream of JSON lines, end it. The
-sandbox is created without internet access. By hand instead of the package e2b-code-interpreter 2.11, which would save
-about 30 lines for 13 packages more (22 MB, a Rust HTTP client), 29 MB of memory and 0.4 s of import; it has no limit
-for the length of a line or of the output, and logs the code. See docs/decisions.md, 2026-11-22.
-See: https://e2b.dev/docs/api-reference
+sandbox is created without internet access. Written by hand instead of using the package e2b-code-interpreter 2.11,
+which would save about 30 lines for 13 more packages (22 MB, a Rust HTTP client), 29 MB of memory and 0.4 s of import;
+it has no limit for the length of a line or of the output, and logs the code. See docs/decisions.md, 2026-11-22. See:
+https://e2b.dev/docs/api-reference
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class E2B(Places[_Remote]):
 
 
 def _proxy(url: str) -> str | None:
-    """Return the proxy before an address of E2B; None if it is reached directly."""
+    """Return the proxy for an address of E2B; None if it is reached directly."""
     try:
         return proxy_before(url, "E2B")
     except UnusableProxy as error:

@@ -65,17 +65,17 @@ def main(worker: str, connection: str, answers: int, limits: dict[str, Any]) -> 
     config.InteractiveShell.colors = "nocolor"
     config.InteractiveShell.automagic = False
     config.InteractiveShell.enable_tip = False
-    config.IPKernelApp.log_level = 50  # what it logs would be taken for the code's output
+    config.IPKernelApp.log_level = 50  # its log would be mistaken for the code's output
     config.IPKernelApp.connection_file = connection
     config.IPKernelApp.ignore_cwd = True
-    # What is written to descriptor 1 goes straight to the reader: a thread in between would lose its end.
+    # Output to descriptor 1 goes straight to the reader: a thread in between would lose its end.
     config.IPKernelApp.capture_fd_output = False
     config.IPKernelApp.outstream_class = f"{__name__}.Stream"
     app = App.instance(config=config, kernel_class=Kernel)
     app.initialize([])
     app.session.pack = _pack
     OutputBarrier(answers)
-    # The interpreter's own objects are left out of every later collection, which makes each cheaper.
+    # Later collections skip the interpreter's own objects, which makes each cheaper.
     gc.freeze()
     app.start()
 
@@ -116,7 +116,7 @@ class Stream(OutStream):
 
     @property
     def buffer(self) -> Bytes:
-        """The stream for bytes. It shares the way of text, so that the order is kept."""
+        """The stream for bytes. It shares the path of text, so that the order is kept."""
         made: Bytes = self.__dict__.setdefault("_bytes", Bytes(self))
         return made
 

@@ -1,8 +1,8 @@
 """Build the command line that starts a sandbox with bubblewrap.
 
 As an ordinary user one bubblewrap does everything. As root that would leave the code root on this machine, whom the
-limit of processes does not bind; so an outer one lays out the files, which perhaps only root may reach, gives up
-root for good, and starts the inner one as the user nobody. The inner one is the same in both cases.
+limit of processes does not bind; so an outer one lays out the files, which perhaps only root can reach, gives up root
+for good, and starts the inner one as the user nobody. The inner one is the same in both cases.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def programs() -> Programs:
     """Find the programs.
 
     Raises:
-        SandboxFailed: one is missing; says which package brings it.
+        SandboxFailed: one is missing; the text says which package contains it.
     """
     bubblewrap = shutil.which("bwrap")
     if bubblewrap is None:

@@ -20,10 +20,10 @@ class Launcher:
     """Starts one program, each time in a new sandbox."""
 
     def __init__(self, lay_out: Callable[[], Layout], limits: Limits) -> None:
-        """`lay_out` says what the sandboxes see; it is called once, in a thread.
+        """`lay_out` returns the visible files of the sandboxes; it is called once, in a thread.
 
         Raises:
-            SandboxFailed: a program that this needs is missing.
+            SandboxFailed: a required program is missing.
         """
         if sys.platform != "linux":
             raise SandboxFailed("it needs Linux")
@@ -32,16 +32,16 @@ class Launcher:
             raise SandboxFailed(f"its system call filter is not written for {platform.machine()} processors")
         self.limits = limits
         self.layout: Layout | None = None
-        """What the sandboxes see, once one was started."""
+        """The visible files of the sandboxes, once one was started."""
         self._lay_out = lay_out
         self._programs = programs()
         self._filter = filtered
 
     async def key(self) -> Hashable:
-        """Return what two launchers share only where they start the same program in the same surroundings.
+        """Return a key that two launchers share only if they start the same program in the same surroundings.
 
         Raises:
-            SandboxFailed: a sandbox would see what it must not.
+            SandboxFailed: a sandbox would see a forbidden file.
         """
         return self._programs, await self._seen()
 
@@ -49,7 +49,7 @@ class Launcher:
         """Start the program and return its process, with pipes.
 
         Raises:
-            SandboxFailed: it cannot be run, or would see what it must not.
+            SandboxFailed: it cannot be run, or would see a forbidden file.
         """
         layout = await self._seen()
         read, write = os.pipe()
@@ -58,7 +58,7 @@ class Launcher:
                 pipe.write(self._filter)
             return await subprocesses.start(
                 *command(self._programs, layout, self.limits, read, root=os.geteuid() == 0),
-                # The launcher's environment can be read from inside, so it gets none: ours holds every key.
+                # The launcher's environment can be read from inside, so it gets none: ours contains every key.
                 env={},
                 cwd="/",
                 pass_fds=(read,),

@@ -1,6 +1,6 @@
 """The files a sandbox can read: the interpreter, system libraries and chosen packages.
 
-Nothing else exists inside: no home, no settings, no program folder, no other packages. The paths inside say nothing
+Nothing else exists inside: no home, no settings, no program folder, no other packages. The paths inside reveal nothing
 about the machine.
 """
 
@@ -29,7 +29,7 @@ _SYSTEM = (
     "/etc/ld.so.cache",
 )
 _UNUSED = frozenset({"debugpy"})
-"""What a package asks for and does without: the kernel's debugger, which nobody could reach."""
+"""A package's unnecessary dependency: the kernel's debugger, which nobody could reach."""
 PROGRAM = Path(__file__).resolve().parents[2]
 """The folder this program lives in: never visible inside."""
 
@@ -59,14 +59,14 @@ class Layout:
 
     mounts: tuple[Mount, ...]
     links: tuple[tuple[str, str], ...]
-    """Symbolic links of the system's own folders: what they say and where they are."""
+    """Symbolic links of the system's own folders: targets and places."""
     emptied: tuple[str, ...]
-    """Folders inside that are covered, because they may hold anything."""
+    """Folders inside that are covered, because they may contain anything."""
     interpreter: str
     packages: tuple[str, ...]
     """The distributions that code can import, as `numpy 2.4`."""
     program: tuple[str, ...]
-    """What the interpreter runs, with its arguments."""
+    """The interpreter's program, with its arguments."""
 
     @property
     def tops(self) -> tuple[str, ...]:
@@ -119,9 +119,9 @@ def layout(
     """Return the layout of a sandbox that can import `packages` (installed distributions).
 
     Args:
-        program: a file that the interpreter runs, and files whose paths inside are its arguments.
-        beside: further files that it sees.
-        modules: files that it can import, by their paths below a folder of packages.
+        program: a file for the interpreter, and files whose paths inside are its arguments.
+        beside: further visible files.
+        modules: importable files, by their paths below a folder of packages.
     """
     packages = tuple(packages)
     mounts, links = _system()
@@ -135,7 +135,7 @@ def layout(
     mounts += [
         Mount(str(file.resolve()), f"{PYTHON}/lib/{file.name}") for file in (prefix / "lib").glob("libpython3*.so*")
     ]
-    # Packages beside the standard library are whatever somebody installed there, this program perhaps included.
+    # Packages beside the standard library are whatever somebody installed there, perhaps including this program.
     emptied = tuple(f"{inside}/{name}" for name in ("site-packages", "dist-packages") if (stdlib / name).is_dir())
     chosen = list(_distributions(packages))
     seen: set[str] = set()
@@ -193,7 +193,7 @@ def _distributions(names: Iterable[str]) -> Iterator[_Package]:
 
 @functools.cache
 def _installed(name: str) -> _Package | None:
-    """Return the distribution `name`, None if it is missing; what is installed later, the next process sees."""
+    """Return the distribution `name`, None if it is missing; the next process sees later installations."""
     try:
         distribution = importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:
@@ -212,7 +212,7 @@ def _installed(name: str) -> _Package | None:
 
 
 def _contents(distribution: importlib.metadata.Distribution) -> Iterator[Mount]:
-    """The top-level entries that a distribution installed: not the folder they lie in, which holds others too."""
+    """Return a distribution's top-level entries: not their folder, which contains others, too."""
     tops = {file.parts[0] for file in distribution.files or () if file.parts}
     for top in sorted(tops):
         if top in ("..", "__pycache__") or top.startswith("/") or top.endswith((".pth", ".egg-link")):

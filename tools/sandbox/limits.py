@@ -17,7 +17,7 @@ class Limits:
     cpu: float = 10.0
     """Processor time of a cell, all its processes together."""
     memory: int = 512 * MIB
-    """Address space of one process, and what all processes and files of a sandbox hold together."""
+    """Address space of one process, and the memory of all processes and files of a sandbox together."""
     file: int = 16 * MIB
     """The largest file."""
     disk: int = 64 * MIB

@@ -1,8 +1,8 @@
 """Run cells in Monty, an interpreter for a subset of Python without access to the operating system.
 
-For machines without namespaces. Its workers are processes of their own, with an empty environment; its limits are the
-interpreter's. A small part of the standard library, no packages, no files and no images.
-See: https://github.com/pydantic/monty
+For machines without namespaces. Its workers are separate processes, with an empty environment; its limits are the
+interpreter's. It has a small part of the standard library, no packages, no files and no images. See:
+https://github.com/pydantic/monty
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Monty(Places["AsyncMontySession"]):
             value = "" if result is None else repr(result)[: self.limits.value]
             over = False
         except monty.MontyRuntimeError as raised:
-            # After a time limit nothing is certain of the interpreter's memory, says its maker.
+            # After a time limit nothing is certain about the interpreter's memory, says its maker.
             error = raised.display()
             over = isinstance(raised.exception(), TimeoutError | MemoryError)
         except monty.MontySyntaxError as raised:

@@ -295,7 +295,7 @@ class _Cell:
                 return ""
         plain = data.get("text/plain")
         bare = not isinstance(plain, str) or _BARE.fullmatch(plain) is not None
-        # HTML only where the plain text says nothing: the HTML of a table is many times as long as the table.
+        # HTML only if the plain text says nothing: the HTML of a table is many times as long as the table.
         for kind in ("text/markdown", "text/latex", *(("text/html",) if bare else ())):
             if isinstance(data.get(kind), str) and data[kind]:
                 return str(data[kind])

@@ -27,18 +27,18 @@ class Place(Generic[S]):
     """When a cell last ended in it, by the clock of its owner."""
     waiting: int = 0
     lost: str = ""
-    """Why the variables of its earlier cells are gone, until the next cell was told."""
+    """Why the variables of its earlier cells are gone, until the next cell has said so."""
     paid_until: float = 0.0
-    """Monotonic time until which its interpreters are paid for, where they are."""
+    """Monotonic time until which its interpreters are paid for, if they are."""
 
     def take_notes(self) -> tuple[str, ...]:
-        """Return once what a model should know of a lost interpreter."""
+        """Return once the notes for a model about a lost interpreter."""
         lost, self.lost = self.lost, ""
         return (f"This is a new interpreter, variables of earlier cells are gone: {lost}.",) if lost else ()
 
 
 class Places(ABC, Generic[S]):
-    """What every backend with an interpreter per scope does with them."""
+    """The common work of every backend with an interpreter per scope."""
 
     def __init__(self, now: Callable[[], float], *, idle: float = IDLE_SECONDS, sessions: int = SESSIONS) -> None:
         self._now = now
@@ -69,7 +69,7 @@ class Places(ABC, Generic[S]):
 
     @asynccontextmanager
     async def _use(self, scope: str) -> AsyncIterator[Place[S]]:
-        """Wait for the cells of this scope before, and keep its place meanwhile."""
+        """Wait for this scope's earlier cells, and keep its place meanwhile."""
         place = self._places.setdefault(scope, Place())
         self._places.move_to_end(scope)
         place.waiting += 1

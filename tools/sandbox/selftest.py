@@ -94,7 +94,7 @@ async def examine(start: Callable[[], Awaitable[Session]], limits: Limits) -> No
     """Start a sandbox with `limits` and try to escape from it.
 
     Raises:
-        SandboxFailed: it cannot be started, or something got out; says what.
+        SandboxFailed: it cannot be started, or something escaped; the text says what.
     """
     hidden = [*map(str, private()), "/etc/passwd", "/etc/shadow", "/root", "/home"]
     with socket.create_server(("127.0.0.1", 0)) as canary:
@@ -104,7 +104,7 @@ async def examine(start: Callable[[], Awaitable[Session]], limits: Limits) -> No
         try:
             session = await start()
         except SandboxFailed as failure:
-            # What bubblewrap says where the kernel, a container or AppArmor refuses.
+            # bubblewrap's words if the kernel, a container or AppArmor refuses.
             if any(word in str(failure) for word in ("namespace", "uid map", "not permitted", "Permission denied")):
                 raise SandboxFailed(f"{failure}; {_REFUSED}") from failure
             raise

@@ -1,7 +1,7 @@
 """One live sandbox: start it, run cells, limit its resources, freeze it between cells, and end it.
 
-Whatever comes out of a sandbox is taken for the code's own words. An answer must carry the number drawn for this
-request and keep the format; anything else ends the sandbox.
+Everything from a sandbox counts as the code's own words. An answer must carry the number drawn for this request and
+keep the format; anything else ends the sandbox.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ class _Ended(Exception):
 
 @dataclass(slots=True)
 class _Handles:
-    """The processes of a sandbox that the kernel lets us hold: a number may be given to another one, these cannot."""
+    """Handles of a sandbox's processes: a process number may be reused, a handle cannot."""
 
     first: int
     """The first process of its namespace: when it ends, the kernel ends all others."""
     interpreters: tuple[int, ...]
-    """The program that takes requests and, where it has one, the kernel that runs code for it."""
+    """The program that takes requests and, if it has one, the kernel that runs code for it."""
     spine: frozenset[int]
-    """The processes that belong there; all others were started by code."""
+    """The processes that belong there; code has started all others."""
     folders: tuple[int, ...]
-    """Its writable folders, to see how full they are."""
+    """Its writable folders, to measure their contents."""
 
     def close(self) -> None:
         for descriptor in (self.first, *self.interpreters, *self.folders):
@@ -71,7 +71,7 @@ class Session:
         """Start a sandbox and wait until it can take a cell.
 
         Raises:
-            SandboxFailed: it did not start; says what the launcher wrote.
+            SandboxFailed: it did not start; the text has the launcher's output.
         """
         session = cls(await launcher.start(), launcher.limits)
         try:
@@ -146,8 +146,8 @@ class Session:
         handles, self._handles = self._handles, None
         if self._process.stdin is not None:
             self._process.stdin.close()
-        # Read on while it ends: asyncio tells of the end of a process only after the end of its pipes, and these end
-        # when the last process that holds them has.
+        # Read on while it ends: asyncio reports the end of a process only after the end of its pipes, and these end
+        # with the last process that holds them.
         words = bytearray()
         rest = asyncio.gather(
             self._process.wait(),
@@ -197,7 +197,7 @@ class Session:
         self._handles = _Handles(opened[0], tuple(opened[1:held]), frozenset(below), tuple(opened[held:]))
 
     def _freeze(self) -> None:
-        """Stop the interpreters between cells, so that threads left behind take no processor time."""
+        """Stop the interpreters between cells, so that remaining threads take no processor time."""
         self._signal(signal.SIGSTOP)
 
     def _thaw(self) -> None:
@@ -245,7 +245,7 @@ class Session:
                     raise _Ended(f"Stopped: its processes used more than {size(limits.memory)} of memory.")
 
     async def _output(self, end: bytes, printed: bytearray) -> None:
-        """Collect the output of the cell, up to the limit; what a thread still prints behind its end is dropped."""
+        """Collect the output of the cell, up to the limit; a thread's output after its end is dropped."""
         assert self._process.stderr is not None
         most = self._limits.output + len(end)
         while True:

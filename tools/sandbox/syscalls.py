@@ -1,9 +1,8 @@
 """Build the seccomp filter of the system calls that a sandbox may not make.
 
-Namespaces and limits do the confining; this closes what they leave open: memory that no process limit counts (SysV
-shared memory, memfd), sockets that know no network namespace (vsock reaches the hypervisor), the kernel's key rings
-of this user, and kernel interfaces that no calculation needs.
-See: https://docs.kernel.org/userspace-api/seccomp_filter.html
+Namespaces and limits do the confining; this closes their gaps: memory that no process limit counts (SysV shared memory,
+memfd), sockets outside network namespaces (vsock reaches the hypervisor), the kernel's key rings of this user, and
+kernel interfaces that no calculation needs. See: https://docs.kernel.org/userspace-api/seccomp_filter.html
 """
 
 from __future__ import annotations
@@ -79,9 +78,9 @@ _SOCKET = (41, 198)
 _SOCKETPAIR = (53, 199)
 _CLONE3 = 435
 _FAMILIES = (1, 2, 10)
-"""Unix, IPv4 and IPv6: those that know namespaces."""
+"""Unix, IPv4 and IPv6: the families with namespaces."""
 _X32 = 0x40000000
-"""The bit of the x32 convention, whose numbers are others."""
+"""The bit of the x32 convention, which has other numbers."""
 
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _NUMBER, _ARCH, _FIRST_ARGUMENT = 0, 4, 16
@@ -101,7 +100,7 @@ def program(machine: str = "") -> bytes | None:
         _row(_LOAD, _NUMBER),
         _row(_AT_LEAST, _X32, 0, 1),
         _row(_RETURN, _ERROR | errno.EPERM),
-        # Its arguments lie in memory, out of a filter's sight; the C library falls back to clone.
+        # Its arguments are in memory, out of a filter's sight; the C library falls back to clone.
         _row(_EQUAL, _CLONE3, 0, 1),
         _row(_RETURN, _ERROR | errno.ENOSYS),
     ]
@@ -117,5 +116,5 @@ def program(machine: str = "") -> bytes | None:
 
 
 def _row(code: int, value: int, when_true: int = 0, when_false: int = 0) -> bytes:
-    """One instruction: `struct sock_filter`; the jumps count the instructions to pass over."""
+    """Return one instruction: `struct sock_filter`; the jumps count the instructions to skip."""
     return struct.pack("=HBBI", code, when_true, when_false, value)

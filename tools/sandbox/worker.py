@@ -91,7 +91,7 @@ def main() -> None:
     limits = _receive(requests)
     _set_limits(limits)
     output = Output()
-    # The same one for every cell: the interpreter crashes where a thread prints to one that is freed meanwhile.
+    # The same one for every cell: the interpreter crashes if a thread prints to one that is freed meanwhile.
     printed = Text(output)
     namespace = types.ModuleType("__main__")
     sys.modules["__main__"] = namespace
@@ -100,7 +100,7 @@ def main() -> None:
     run, end_others = (
         _start_kernel(kernels[0], own, limits) if kernels else _use_own_process(namespace.__dict__, limits)
     )
-    # The interpreter's own objects are left out of every later collection, which makes each cheaper.
+    # Later collections skip the interpreter's own objects, which makes each cheaper.
     gc.freeze()
     _answer(answers, {"ready": True}, [])
     number = 0
@@ -114,7 +114,7 @@ def main() -> None:
         sys.stdin = io.TextIOWrapper(io.BytesIO())
         value, error, told = run(request["code"], number, request["seconds"])
         if os.getpid() != _OWN:
-            os._exit(0)  # A child that code forked and that came out of the cell like its parent.
+            os._exit(0)  # A child that code forked and that left the cell like its parent.
         end_others()
         contents, notes = _collect(folder, before, limits)
         _send(1, request["end"].encode())
@@ -390,7 +390,7 @@ def _set_limits(limits: dict[str, Any]) -> None:
         (resource.RLIMIT_MSGQUEUE, 0),
     ):
         resource.setrlimit(kind, (most, most))
-    # When this machine runs out of memory, the kernel shall end this process before any other.
+    # When this machine runs out of memory, the kernel should end this process before any other.
     try:
         Path("/proc/self/oom_score_adj").write_text("1000")
     except OSError:

@@ -16,7 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -121,6 +121,29 @@ _TURNS = 300
 """Turns after which the rest of a longer way is not waited for: an emulator may stream without end."""
 
 
+class Alarm:
+    """What `FakeClock.after` returns."""
+
+    def __init__(self, action: Callable[[], object], sleepers: list[tuple[float, int, asyncio.Future[None]]]) -> None:
+        self._action = action
+        self._sleepers = sleepers
+        self._off = False
+        self.due: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.due.add_done_callback(self._ring)
+        self.sleeper = (0.0, 0, self.due)
+
+    def _ring(self, _: asyncio.Future[None]) -> None:
+        if not self._off:
+            self._action()
+
+    def cancel(self) -> None:
+        self._off = True
+        if not self.due.done():
+            self.due.cancel()
+            self._sleepers.remove(self.sleeper)
+            heapq.heapify(self._sleepers)
+
+
 class FakeClock:
     """Time that stands still until a test moves it."""
 
@@ -152,6 +175,13 @@ class FakeClock:
             if future.cancelled():
                 self._sleepers.remove(sleeper)
                 heapq.heapify(self._sleepers)
+
+    def after(self, seconds: float, action: Callable[[], object]) -> Alarm:
+        alarm = Alarm(action, self._sleepers)
+        self._count += 1
+        alarm.sleeper = (self.now + max(0.0, seconds), self._count, alarm.due)
+        heapq.heappush(self._sleepers, alarm.sleeper)
+        return alarm
 
     async def settle(self) -> None:
         """Let every task run until it waits for this clock, or for something outside of this process."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.contract import identity, words
 from bot.contract.allowance import Allowance
-from bot.contract.clock import PATIENT, QUICK, Backoff, Clock, SystemClock, done_within, pause_after, time_limit
+from bot.contract.clock import PATIENT, QUICK, Backoff, Clock, SystemClock, Timer, done_within, pause_after, time_limit
 from bot.contract.entrance import Entrance, Headers, Proof, Visited, WebAnswer, is_recent, is_same, proven
 from bot.contract.errors import (
     LONGEST_PAUSE,

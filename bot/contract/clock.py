@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from typing import Final, Protocol, TypeVar
 
 _Result = TypeVar("_Result")
@@ -24,6 +24,18 @@ class Clock(Protocol):
 
     async def sleep(self, seconds: float) -> None: ...
 
+    def after(self, seconds: float, action: Callable[[], object]) -> Timer:
+        """Call `action` after so many seconds, unless what is returned is cancelled before."""
+        ...
+
+
+class Timer(Protocol):
+    """What will be done at its time."""
+
+    def cancel(self) -> None:
+        """Do not do it; without effect once it is done."""
+        ...
+
 
 class SystemClock:
     """The machine's own time."""
@@ -34,6 +46,9 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
+    def after(self, seconds: float, action: Callable[[], object]) -> Timer:
+        return asyncio.get_running_loop().call_later(seconds, action)
+
 
 @contextlib.asynccontextmanager
 async def time_limit(clock: Clock, seconds: float) -> AsyncIterator[None]:
@@ -43,17 +58,11 @@ async def time_limit(clock: Clock, seconds: float) -> AsyncIterator[None]:
         TimeoutError: it took longer.
     """
     async with asyncio.timeout(None) as limit:
-
-        async def expire() -> None:
-            await clock.sleep(seconds)
-            limit.reschedule(asyncio.get_running_loop().time())
-
-        alarm = asyncio.create_task(expire(), name="time limit")
+        alarm = clock.after(seconds, lambda: limit.reschedule(0.0))
         try:
             yield
         finally:
             alarm.cancel()
-            await asyncio.gather(alarm, return_exceptions=True)
 
 
 async def done_within(clock: Clock, tasks: Collection[asyncio.Future[_Result]], seconds: float) -> bool:

@@ -200,7 +200,7 @@ class ModelClient:
         patience = Patience(
             self._clock, name=self.name, first=self._first, idle=self._at.options.limits.idle_seconds, deadline=deadline
         )
-        async with patience:
+        with patience:
             opening = wire.open(body)
             try:
                 response = await patience.wait(opening.__aenter__)

@@ -10,13 +10,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Self, TypeVar
 
-from bot.contract import Clock, ModelSlow
-from tools.programs.cancelling import end_tasks
+from bot.contract import Clock, ModelSlow, Timer
 
 _Value = TypeVar("_Value")
 
-_LONGEST_NAP = 5.0
-"""The watcher's longest sleep: progress may bring the deadline nearer meanwhile."""
 _BUSY_CHECK = 0.25
 """How often to check again while the caller is busy with the last data, and time does not count."""
 
@@ -36,20 +33,21 @@ class Patience:
         self._due = min(clock.monotonic() + first, deadline)
         self._started = False
         self._scope: asyncio.Timeout | None = None
+        self._alarm: Timer | None = None
+        self._looks_at = 0.0
 
-    async def __aenter__(self) -> Self:
-        self._watcher = asyncio.create_task(self._watch(), name=f"deadlines of {self._name}")
+    def __enter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *exc: object) -> None:
-        await end_tasks(self._watcher)
-        # A cancelled task keeps its frames, which keep this object: breaking the circle frees all at once.
-        del self._watcher
+    def __exit__(self, *exc: object) -> None:
+        self._stop()
 
     def progressed(self, seconds: float | None = None) -> None:
         """Record progress: allow the idle time, or `seconds`, from now."""
         self._started = True
         self._due = min(self._clock.monotonic() + (self._idle if seconds is None else seconds), self._deadline)
+        if self._alarm is not None and self._due < self._looks_at:
+            self._stop()
 
     async def wait(self, start: Callable[[], Awaitable[_Value]]) -> _Value:
         """Await what `start` begins.
@@ -62,6 +60,8 @@ class Patience:
         try:
             async with asyncio.timeout(None) as scope:
                 self._scope = scope
+                if self._alarm is None:
+                    self._look_in(max(self._due - self._clock.monotonic(), _BUSY_CHECK))
                 try:
                     return await start()
                 finally:
@@ -78,13 +78,19 @@ class Patience:
             return ModelSlow(f"{self._name} gave no first token within {self._first:g} s")
         return ModelSlow(f"{self._name} fell silent for {self._idle:g} s")
 
-    async def _watch(self) -> None:
-        while True:
-            left = self._due - self._clock.monotonic()
-            if left > 0:
-                await self._clock.sleep(min(left, self._idle, _LONGEST_NAP))
-            elif self._scope is None:
-                await self._clock.sleep(_BUSY_CHECK)
-            else:
-                self._scope.reschedule(0.0)
-                return
+    def _look(self) -> None:
+        """The time is up, unless there was progress meanwhile, or nobody waits: the next wait looks again."""
+        self._alarm = None
+        if self._due > self._clock.monotonic():
+            self._look_in(self._due - self._clock.monotonic())
+        elif self._scope is not None:
+            self._scope.reschedule(0.0)
+
+    def _look_in(self, seconds: float) -> None:
+        self._looks_at = self._clock.monotonic() + seconds
+        self._alarm = self._clock.after(seconds, self._look)
+
+    def _stop(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from itertools import count, groupby
 from typing import TypeVar
 
-from bot.contract import CallCost, Clock, Closed, Metrics, Pace, RateBudget, SystemClock
+from bot.contract import CallCost, Clock, Closed, Metrics, Pace, RateBudget, SystemClock, Timer
 from bot.pacing.asked import Asked, platform_of
 from bot.pacing.reader import CALM, COLLECT, Reader, is_readable, seconds_to_read
 from bot.pacing.scope import ARRIVALS, COUNTED_FOR, BudgetState
@@ -63,7 +63,7 @@ class Pacer:
         self._scopes: dict[str, BudgetState] = {}
         self._waiting = _Queues()
         self._numbers = count()
-        self._timer: asyncio.Task[None] | None = None
+        self._timer: Timer | None = None
         self._timer_at = float("inf")
         self._sweep_at = 0.0
 
@@ -309,7 +309,6 @@ class Pacer:
         """Stop the timer; nothing is granted any more."""
         if self._timer is not None:
             self._timer.cancel()
-            await asyncio.gather(self._timer, return_exceptions=True)
             self._timer = None
 
     @property
@@ -441,9 +440,8 @@ class Pacer:
             self._timer = None
         self._timer_at = at
         if at != float("inf"):
-            self._timer = asyncio.get_running_loop().create_task(self._sleep_until(at))
+            self._timer = self._clock.after(max(0.0, at - self._clock.monotonic()), self._wake)
 
-    async def _sleep_until(self, at: float) -> None:
-        await self._clock.sleep(max(0.0, at - self._clock.monotonic()))
+    def _wake(self) -> None:
         self._timer, self._timer_at = None, float("inf")
         self.pump()

@@ -18,6 +18,7 @@ import pytest
 from adapters.discord import limits as discord
 from adapters.slack import limits as slack
 from adapters.telegram import limits as telegram
+from bot.contract.clock import Timer
 from bot.contract.errors import RateLimited
 from bot.contract.messages import GROWS, MessageRef
 from bot.contract.surface import CallCost, Drawn, RateBudget, SurfaceLimits, Window
@@ -78,6 +79,9 @@ class LoopClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(max(0.0, seconds))
+
+    def after(self, seconds: float, action: Callable[[], object]) -> Timer:
+        return asyncio.get_running_loop().call_later(max(0.0, seconds), action)
 
 
 class Service:

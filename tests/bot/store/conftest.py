@@ -12,6 +12,7 @@ from typing import Unpack
 
 import pytest
 
+from bot.contract.clock import Timer
 from bot.contract.messages import ChatId, Incoming, MessageSent, ReplyTarget, Sender
 from bot.store import Store
 from tests.bot.conftest import MessageDetails
@@ -43,6 +44,9 @@ class HandClock:
         for time in [time for time in self.at if time <= self.passed]:
             self.at.pop(time)()
         await asyncio.sleep(0)
+
+    def after(self, seconds: float, action: Callable[[], object]) -> Timer:
+        raise NotImplementedError("the store sets no timer")
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from playground import choices
+from playground.calls import Calls
 from playground.child import BOT, Child
 from playground.choices import NO_QUOTAS, PAID, SCRIPTED, Choice
 from playground.discord import DiscordServer
@@ -27,6 +28,7 @@ from playground.telegram import TelegramServer
 from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, OpenMeteoServer
 from playground.website import Website
 from playground.windows import DiscordWindow, Impossible, SlackWindow, TelegramWindow, Window
+from playground.wire import Wire
 
 DEFAULT_PORT = 8765
 _OTHER_PORTS = 20
@@ -97,8 +99,14 @@ class Playground:
             self.child = Child(folder, lambda: self.settings(folder), self._changed, self.feed.note, self._command)
             self.scenes = Scenes(self.windows, self.feed.tell, lambda: self._kill({}), self._connected)
             stack.push_async_callback(self.scenes.close)
+            calls: dict[str, Calls[Any]] = {
+                "telegram": self.telegram.calls,
+                "slack": self.slack.calls,
+                "discord": self.discord.calls,
+            }
+            self.wire = Wire(self.windows, calls, self.model.requests, self.feed.tell)
             acts = {"kill": self._kill, "restart": self._restart, "use": self._use, "scene": self._play}
-            site = Website(self.windows, self.feed, self._start, acts, self._connected)
+            site = Website(self.windows, self.feed, self._start, acts, self._connected, self.wire)
             page = await self._open_page(site)
             stack.push_async_callback(page.close)
             self.url = f"{page.url}/"

@@ -16,6 +16,7 @@ from playground.facts import PEOPLE, SIGNS, YOU
 from playground.feed import Feed, Json
 from playground.screen import Shown
 from playground.windows import Impossible, Sent, Window
+from playground.wire import Wire
 
 _FOLDER = Path(__file__).resolve().parent / "page"
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
@@ -59,11 +60,13 @@ class Website:
         start: Callable[[], Json],
         acts: Mapping[str, Act],
         connected: Callable[[str], Awaitable[None]],
+        wire: Wire,
     ) -> None:
         self._windows = windows
         self._feed = feed
         self._start = start
         self._connected = connected
+        self._wire = wire
         own: dict[str, Act] = {
             "say": self._say,
             "press": self._press,
@@ -76,6 +79,7 @@ class Website:
         for path in ("/", *(f"/{name}" for name in _files_of(_FOLDER))):
             self.app.router.add_get(path, self._file)
         self.app.router.add_get("/events", self._events)
+        self.app.router.add_get("/wire/{platform}", self._calls)
         self.app.router.add_get("/files/{platform}/{chat}/{id}/{number}", self._attachment)
         self.app.router.add_post("/do/{act}", self._do)
         self.app.router.add_post("/send", self._send)
@@ -103,6 +107,12 @@ class Website:
                     await answer.write(_event(kind, data))
         finally:
             self._feed.close(viewer)
+
+    async def _calls(self, request: web.Request) -> web.StreamResponse:
+        """The wire of a platform's last answer."""
+        if request.match_info["platform"] not in self._windows:
+            return _problem(404, "there is no such platform")
+        return web.json_response(self._wire.told(request.match_info["platform"]), headers=_HEADERS)
 
     async def _do(self, request: web.Request) -> web.StreamResponse:
         act = self._acts.get(request.match_info["act"])

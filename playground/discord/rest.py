@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from aiohttp import BodyPartReader, web
 
+from playground.calls import Calls, Left
 from playground.discord.bodies import Upload
 from playground.discord.clock import Clock
 from playground.discord.errors import (
@@ -43,6 +44,9 @@ class Call:
     status: int = 0
     """0 while it is not answered, or when the connection was dropped."""
     retry_after: float = 0.0
+    took: float = 0.0
+    """Seconds until it was answered."""
+    left: Left | None = None
 
     @property
     def name(self) -> str:
@@ -119,7 +123,7 @@ class Rest:
         self.limits = limits
         self.faults = faults
         self.token = token
-        self.calls: list[Call] = []
+        self.calls: Calls[Call] = Calls()
         self.invalid = InvalidRequests(clock.now, limits.invalid)
         self._buckets = Buckets(clock.now)
 
@@ -144,41 +148,51 @@ class Rest:
         async def serve(request: web.Request) -> web.StreamResponse:
             call = Call(self.clock.now(), route.method, route.path, dict(request.match_info))
             self.calls.append(call)
-            body, uploads, broken = await _read(request)
-            call.body = body
-            fault = self.faults.take(call.name)
-            asked = Asked(call.parameters, request.query, body, uploads)
-            if fault is not None and fault.drop == "late":
-
-                async def later() -> None:
-                    self._answer(route, request, asked, broken)
-
-                self.faults.later(fault, later)
-                return _dropped(request)
-            if fault is not None:
-                await asyncio.sleep(fault.delay)
-                if fault.hold is not None:
-                    await fault.hold.wait()
-                if fault.drop == "before":
-                    return _dropped(request)
-            if fault is not None and fault.status:
-                answer = _faulty(fault)
-            else:
-                answer = self._answer(route, request, asked, broken)
-            if fault is not None:
-                if fault.hold_after is not None:
-                    await fault.hold_after.wait()
-                if fault.drop == "after":
-                    return _dropped(request)
-                if fault.answer is not None and answer.status in (200, 201, 204):
-                    call.status = 200
-                    return odd(fault)
-            call.status = answer.status
-            if answer.status == 429 and isinstance(answer.body, dict):
-                call.retry_after = float(answer.body.get("retry_after") or 0.0)
-            return _response(answer)
+            try:
+                return await self._meet(route, request, call)
+            finally:
+                self.calls.answered(call, self.clock.now(), call.left)
 
         return serve
+
+    async def _meet(self, route: Route, request: web.Request, call: Call) -> web.StreamResponse:
+        """Answer a call, with the fault that waits for it, if any."""
+        body, uploads, broken = await _read(request)
+        call.body = body
+        fault = self.faults.take(call.name)
+        asked = Asked(call.parameters, request.query, body, uploads)
+        if fault is not None and fault.drop == "late":
+
+            async def later() -> None:
+                self._answer(route, request, asked, broken)
+
+            self.faults.later(fault, later)
+            return _dropped(request)
+        if fault is not None:
+            await asyncio.sleep(fault.delay)
+            if fault.hold is not None:
+                await fault.hold.wait()
+            if fault.drop == "before":
+                return _dropped(request)
+        if fault is not None and fault.status:
+            answer = _faulty(fault)
+        else:
+            answer = self._answer(route, request, asked, broken)
+        if fault is not None:
+            if fault.hold_after is not None:
+                await fault.hold_after.wait()
+            if fault.drop == "after":
+                return _dropped(request)
+            if fault.answer is not None and answer.status in (200, 201, 204):
+                call.status = 200
+                return odd(fault)
+        call.status = answer.status
+        if "X-RateLimit-Remaining" in answer.headers:
+            rest = int(answer.headers["X-RateLimit-Remaining"]), int(answer.headers["X-RateLimit-Limit"])
+            call.left = (f"{route.method} in this place", *rest)
+        if answer.status == 429 and isinstance(answer.body, dict):
+            call.retry_after = float(answer.body.get("retry_after") or 0.0)
+        return _response(answer)
 
     def _answer(self, route: Route, request: web.Request, asked: Asked, broken: bool) -> Answer:
         answer = self._limited(route, request, asked, broken)

@@ -10,6 +10,7 @@ from types import TracebackType
 
 from aiohttp import web
 
+from playground.calls import Calls
 from playground.discord.channels import Channels
 from playground.discord.clock import Clock
 from playground.discord.commands import Commands
@@ -74,7 +75,7 @@ class DiscordServer(People):
         return f"ws://{self.host}:{self.port}/gateway"
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> Calls[Call]:
         """Every REST call, in the order of arrival."""
         return self.rest.calls
 

@@ -48,6 +48,8 @@ class ModelRequest:
     ended_at: float = 0.0
     sent: int = 0
     """Characters sent."""
+    samples: list[tuple[float, int]] = field(default_factory=list)
+    """When how many of them were sent, at most ten a second."""
     closed_early: bool = False
     """The client left before the answer was complete."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)

@@ -16,6 +16,8 @@ from playground.model.wire import Frame, event
 
 _PING = b": ping\n\n"
 _PING_SECONDS = 0.02
+_SAMPLED = 0.1
+"""Seconds between two notes of how much was sent."""
 
 
 class Watched(Protocol):
@@ -24,6 +26,7 @@ class Watched(Protocol):
     first_at: float
     last_at: float
     sent: int
+    samples: list[tuple[float, int]]
 
 
 def cuts(reply: Reply) -> list[int]:
@@ -105,6 +108,8 @@ class Stream:
                 self._seen.last_at = clock()
                 self._seen.first_at = self._seen.first_at or self._seen.last_at
                 self._seen.sent += frame.weight
+                if not self._seen.samples or self._seen.last_at - self._seen.samples[-1][0] >= _SAMPLED:
+                    self._seen.samples.append((self._seen.last_at, self._seen.sent))
         await answer.write_eof()
         return answer
 

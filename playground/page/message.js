@@ -201,7 +201,8 @@ export class Message {
     const press = (one) => act("press", { platform: this.pane.name, chat: view.chat, id: view.id, button: one.id });
     const key = (one) =>
       h("button.key", { type: "button", "data-style": one.style, onclick: () => press(one) }, ...keyWords(one.label));
-    const link = (one) => h("a.key", { href: one.address, target: "_blank", rel: "noreferrer noopener" }, ...keyWords(one.label));
+    const link = (one) =>
+      h("a.key", { href: one.address, target: "_blank", rel: "noreferrer noopener" }, ...keyWords(one.label));
     this.parts.keys.replaceChildren(
       ...[...rows.values()].map((row) =>
         h(

@@ -1,5 +1,6 @@
 // Puts the page together: the bar on top, the three panes, and the events that fill them.
 import { $, act, drawSprite, h, icon, problem } from "./dom.js";
+import { Dock } from "./dock.js";
 import { Pane } from "./pane.js";
 import { discord } from "./discord.js";
 import { slack } from "./slack.js";
@@ -17,6 +18,7 @@ const NOTE_SECONDS = 8;
 const NARROW = matchMedia("(max-width: 760px)");
 const THEMES = { "": "as the system has them", light: "light", dark: "dark" };
 const panes = new Map(); // platform → Pane
+let dock;
 let run = "";
 let shown = "";
 
@@ -105,6 +107,7 @@ function start(told) {
   if (!panes.size) {
     drawTabs(told.windows);
     drawScenes(told.scenes);
+    dock = new Dock(told.windows);
     for (const one of told.windows) {
       const pane = new Pane(one, SKINS[one.name], told);
       panes.set(one.name, pane);
@@ -155,6 +158,7 @@ on("message", (view) => panes.get(view.platform)?.show(view));
 on("sign", (sign) => panes.get(sign.platform)?.sign(sign));
 on("note", note);
 on("scene", showScene);
+on("call", (call) => dock?.heard(call));
 events.addEventListener("error", () => {
   $("#phase").dataset.phase = "gone";
   $("#phase span").textContent = "ended";

@@ -9,6 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
+from playground.calls import Calls, Left
 from playground.faults import Fault, Faults
 from playground.loopback import odd
 from playground.slack.arguments import Arguments, read_arguments
@@ -78,6 +79,9 @@ class Call:
     """0 until it is answered, and when the connection was dropped instead."""
     error: str = ""
     retry_after: float = 0.0
+    took: float = 0.0
+    """Seconds until it was answered."""
+    left: Left | None = None
 
 
 class Api:
@@ -90,7 +94,7 @@ class Api:
         self._budgets = Budgets(limits) if rates else None
         self._tokens = {bot_token: "bot", app_token: "app"}
         self.methods: dict[str, Method] = {}
-        self.calls: list[Call] = []
+        self.calls: Calls[Call] = Calls()
         self.refusals = 0
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -121,6 +125,14 @@ class Api:
 
     async def meet(self, request: web.Request, call: Call, answer: Callable[[], Any]) -> web.StreamResponse:
         """Apply the fault that waits for this call, if any, around `answer`."""
+        try:
+            return await self._meet(request, call, answer)
+        finally:
+            now = self._workspace.now()
+            known = self._budgets if call.method in self.methods else None
+            self.calls.answered(call, now, known.left(call.method, now) if known else None)
+
+    async def _meet(self, request: web.Request, call: Call, answer: Callable[[], Any]) -> web.StreamResponse:
         fault = self._faults.take(call.method)
         if fault is None:
             response: web.StreamResponse = await answer()

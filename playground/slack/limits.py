@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from playground.calls import Left
+
 TIER_1, TIER_2, TIER_3, TIER_4 = 1, 20, 50, 100
 
 PER_MINUTE: Mapping[str, int] = {
@@ -88,6 +90,12 @@ class Budgets:
         if method == "chat.postMessage" and channel:
             self._next_post[channel] = max(self._next_post.get(channel, now), now) + 1 / self._limits.posts_per_second
         return 0
+
+    def left(self, method: str, now: float) -> Left:
+        """How many calls of a method the last minute has left."""
+        allowed = self._limits.per_minute.get(method, TIER_3)
+        self._window_wait(method, now)
+        return f"{method} in a minute", max(0, allowed - len(self._calls[method])), allowed
 
     def _window_wait(self, method: str, now: float) -> float:
         allowed = self._limits.per_minute.get(method, TIER_3)

@@ -10,6 +10,7 @@ from typing import Self
 
 from aiohttp import web
 
+from playground.calls import Calls
 from playground.faults import Faults
 from playground.screen import Screen
 from playground.slack.agents import AgentMethods
@@ -124,7 +125,7 @@ class SlackServer(PeopleSide):
         return self.workspace.bot_id
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> Calls[Call]:
         """Every call of a method (and of `response_url`), in the order they arrived."""
         return self.api.calls
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from aiohttp import web
 
+from playground.calls import Left
+
 Json = dict[str, Any]
 
 
@@ -50,9 +52,12 @@ class Call:
     parameters: Json
     status: int = 0
     """0 while it is being worked on."""
-    retry_after: int = 0
+    retry_after: float = 0
     description: str = ""
     """The error text, where it was refused."""
+    took: float = 0.0
+    """Seconds until it was answered."""
+    left: Left | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from playground.calls import Left
 from playground.telegram.call import too_many
 
 
@@ -61,6 +62,14 @@ class Flood:
     def closed(self, chat: int) -> int:
         """The whole seconds for which `chat` is still closed; 0 when it is open."""
         return max(0, math.ceil(self._closed.get(chat, 0.0) - self._now()))
+
+    def left(self, chat: int) -> Left | None:
+        """What a chat takes at once now; None where nothing is counted."""
+        if self.limits is None:
+            return None
+        wait = self._bucket_wait(chat, self._now())
+        tokens = 0 if wait or self.closed(chat) else math.floor(self._buckets[chat][0] + 1e-9)
+        return "calls in this chat", tokens, self.limits.chat_burst
 
     def take(self, chat: int, *, group: bool, light: bool = False) -> None:
         """Count one call. A `light` one (typing) draws on the bot-wide budget only.

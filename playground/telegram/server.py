@@ -10,6 +10,7 @@ from typing import Self
 
 from aiohttp import web
 
+from playground.calls import Calls
 from playground.faults import Fault, Faults
 from playground.loopback import odd
 from playground.telegram import media, messages, profile, rich
@@ -85,7 +86,7 @@ class TelegramServer:
     ) -> None:
         self.token = "7000000001:AAF3playgroundPlaygroundPlayground0"
         self.base_url = ""
-        self.calls: list[Call] = []
+        self.calls: Calls[Call] = Calls()
         self.refusals = 0
         """How many calls flood control refused (429); a 429 that a fault asked for is not one of them."""
         budgets = limits if isinstance(limits, Limits) else Limits() if limits else None
@@ -226,7 +227,15 @@ class TelegramServer:
             return _answer(ApiError(413, "Request Entity Too Large").body(), 413)
         call = Call(self.world.now(), method, arguments.text("chat_id"), arguments.record())
         self.calls.append(call)
-        fault = self.faults.take(method) or Fault()
+        try:
+            return await self._meet(request, call, arguments)
+        finally:
+            left = self.world.flood.left(arguments.integer("chat_id")) if call.chat else None
+            self.calls.answered(call, self.world.now(), left)
+
+    async def _meet(self, request: web.Request, call: Call, arguments: Arguments) -> web.StreamResponse:
+        """Apply the fault that waits for a call, if any, around its answer."""
+        fault = self.faults.take(call.method) or Fault()
         if fault.drop == "late":
             self.faults.later(fault, lambda: self._admitted(call, arguments))
             return _drop(request)

@@ -1,0 +1,178 @@
+// What stands beside the chats: the wire, with every call of the last answer.
+import { $, h, icon } from "./dom.js";
+import { gauge, timeGraph } from "./charts.js";
+
+const KINDS = { wire: "Wire" };
+const REFRESH = 250; // milliseconds between two looks, however many calls come
+const narrow = matchMedia("(max-width: 760px)");
+
+export class Dock {
+  constructor(windows) {
+    this.windows = windows;
+    this.kind = "";
+    this.platform = windows[0].name;
+    this.waiting = null;
+    for (const [kind, name] of Object.entries(KINDS)) {
+      const of = { "data-kind": kind, "aria-pressed": "false", "aria-label": name, onclick: () => this.toggle(kind) };
+      $("#dockbar").append(h("button", { type: "button", ...of }, icon(kind), h("span", {}, name)));
+    }
+    narrow.addEventListener("change", () => this.place());
+    $("#dock").addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.toggle(this.kind);
+    });
+  }
+
+  toggle(kind) {
+    const closing = this.kind === kind;
+    this.kind = closing ? "" : kind;
+    this.place();
+    if (closing) $(`#dockbar [data-kind=${kind}]`).focus();
+    else this.show();
+  }
+
+  /** Put the dock beside the panes, or over them on a phone. */
+  place() {
+    const stage = $("#stage");
+    $("#dock").hidden = !this.kind;
+    if (this.kind) Object.assign(stage.dataset, { dock: "open", of: this.platform });
+    else for (const name of ["dock", "of"]) delete stage.dataset[name];
+    $("#panes").inert = Boolean(this.kind) && narrow.matches;
+    for (const button of document.querySelectorAll("#dockbar button")) {
+      button.setAttribute("aria-pressed", String(button.dataset.kind === this.kind));
+    }
+  }
+
+  show() {
+    const name = KINDS[this.kind];
+    const choices = this.windows.map((one) => {
+      const of = { "aria-pressed": String(one.name === this.platform), onclick: () => this.choose(one.name) };
+      return h("button", { type: "button", ...of }, one.title);
+    });
+    const seg = h("div.seg", { role: "group", "aria-label": "Platform" }, choices);
+    const close = { type: "button", "aria-label": `Close ${name}`, onclick: () => this.toggle(this.kind) };
+    this.body = h("div.dockbody", { tabindex: "0", role: "region", "aria-label": name });
+    const head = h("header.dockhead", {}, h("h2", {}, name), seg, h("button.icon", close, icon("close")));
+    $("#dock").replaceChildren(head, this.body);
+    this.look();
+  }
+
+  choose(platform) {
+    this.platform = platform;
+    this.place();
+    this.show();
+    $("#dock .seg [aria-pressed=true]").focus();
+  }
+
+  /** A call was answered: look again, but not for each of many. */
+  heard(call) {
+    if (!this.kind || call.platform !== this.platform || this.waiting) return;
+    this.waiting = setTimeout(() => {
+      this.waiting = null;
+      this.look();
+    }, REFRESH);
+  }
+
+  async look() {
+    const { platform, kind } = this;
+    let told;
+    try {
+      told = await (await fetch(`wire/${platform}`)).json();
+    } catch {
+      return; // the page says by itself that the playground has ended
+    }
+    if (this.platform !== platform || this.kind !== kind) return;
+    const top = this.body.scrollTop;
+    const open = Boolean($("details[open]", this.body));
+    this.body.replaceChildren(...wire(told, open));
+    this.body.scrollTop = top;
+  }
+}
+
+function wire(told, open) {
+  if (!told.question) {
+    return [h("section", {}, h("p", {}, "Play a scene, or write something: its calls are listed here."))];
+  }
+  return [
+    h("section", {}, h("h3", {}, `“${told.question}”`), ...graph(told, open)),
+    h("section", {}, h("h3", {}, "Left of each rate"), h("ul.budgets", {}, told.left.map(budget))),
+    h("section", {}, h("h3", {}, "Calls"), calls(told.calls)),
+  ];
+}
+
+function graph(told, open) {
+  const last = (points) => points.at(-1)?.[1] ?? 0;
+  const end = told.screen.at(-1)?.[0] ?? 0;
+  const stand = `After ${end.toFixed(1)} seconds ${last(told.screen)} characters stand on the screen`;
+  const label = `${stand}, of ${last(told.written)} that the model wrote; a reader has read ${last(told.read)}.`;
+  const of = (refused) => told.calls.filter((call) => call.refused === refused).map((call) => call.at);
+  const lines = [
+    { kind: "written", points: told.written },
+    { kind: "screen", points: [[0, 0], ...told.screen], step: true },
+    { kind: "read", points: told.read },
+  ].filter((line) => line.points.length);
+  const legend = [
+    ["written", "written by the model"],
+    ["screen", "on the screen"],
+    ["read", "read (240 words a minute)"],
+    ["refused", "refused"],
+  ];
+  return [
+    timeGraph({ lines, calls: of(false), refusals: of(true), label }),
+    h(
+      "p.legend",
+      {},
+      legend.map(([kind, text]) => h(`span.k.${kind}`, {}, text)),
+    ),
+    verdict(told, end),
+    h("details.behind", { open }, h("summary", {}, "As a table"), table(told.screen)),
+  ];
+}
+
+function verdict(told, end) {
+  if (told.first === null) return h("p.verdict", {}, "Nothing stands on the screen yet.");
+  const waited = h("b", {}, `${told.waited.toFixed(1)} s`);
+  const first = h("b", {}, `${told.first.toFixed(1)} s`);
+  return h(
+    "p.verdict",
+    {},
+    "A reader waited ",
+    waited,
+    ` of ${end.toFixed(1)} s. The first words stood after `,
+    first,
+    ".",
+  );
+}
+
+const head = (names) =>
+  h(
+    "thead",
+    {},
+    h(
+      "tr",
+      {},
+      names.map((name) => h("th", { scope: "col" }, name)),
+    ),
+  );
+
+function table(points) {
+  const rows = points.map(([at, count]) => h("tr", {}, h("td", {}, at.toFixed(2)), h("td", {}, String(count))));
+  return h("table.calls", {}, head(["Seconds", "Characters on the screen"]), h("tbody", {}, rows));
+}
+
+function budget([name, left, most]) {
+  return h("li", {}, h("b", {}, name), h("span", {}, `${left} of ${most}`), gauge(left / most));
+}
+
+function calls(made) {
+  const rows = made.map((call) =>
+    h(
+      "tr",
+      { class: call.refused ? "refused" : null },
+      h("td", {}, call.at.toFixed(2)),
+      h("td", {}, h("code", {}, call.method), call.about ? h("small", {}, call.about) : null),
+      h("td", {}, h("span.code", {}, call.status ? String(call.status) : "lost")),
+      h("td", {}, call.took < 0.001 ? "< 1 ms" : `${Math.round(call.took * 1000)} ms`),
+    ),
+  );
+  return h("table.calls", {}, head(["At", "Call", "Answer", "Took"]), h("tbody", {}, rows));
+}

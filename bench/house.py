@@ -31,7 +31,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from bot import app
-from bot.configuration import configure, open_adapters
+from bot.settings.configuration import configure, open_adapters
 from playground.model import ModelServer, Reply
 from playground.screen import Screen
 from playground.tavily import TavilyServer

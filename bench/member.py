@@ -17,8 +17,8 @@ from adapters.console.adapter import ConsoleAdapter, ConsoleSurface
 from adapters.console.ids import IDS
 from adapters.console.terminal import DrawnText, lines_of
 from adapters.settings import ConsoleSettings
-from bot.configuration import configure
 from bot.contract import ChatId, Deliver, Drawn, MessageRef, MessageSent, ReplyTarget, Sender, Surface
+from bot.settings.configuration import configure
 
 PLATFORM = "bench"
 

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from bot.configuration import Configuration, model_options
 from bot.contract import Adapter, Clock, Limits, Metrics, SystemClock
 from bot.intake import Alone, Locks, Members, Ownership, Sessions
 from bot.model import Models
 from bot.operations import Outlet
-from bot.policy import ChannelsFile, read_channels
-from bot.settings import CoreSettings
+from bot.settings import ChannelsFile, Configuration, CoreSettings, model_options, read_channels
 from bot.store import Store
 
 

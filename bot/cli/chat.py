@@ -11,9 +11,9 @@ from typing import Protocol
 
 from bot.app import App
 from bot.cli.machine import standing_faults
-from bot.configuration import Configuration
 from bot.contract import Adapter, Sender
 from bot.operations import Outlet
+from bot.settings import Configuration
 from bot.store import TurnState, lock_database
 
 

@@ -15,7 +15,6 @@ from bot.agent import CallPolicy
 from bot.cli.fleetcheck import Result
 from bot.cli.machine import examine_machine
 from bot.cli.sharing import digests_of
-from bot.configuration import Configuration, model_options
 from bot.context import write_system_prompt
 from bot.contract import BotError, Clock, SettingsError, SystemClock, SystemEntry, UserEntry
 from bot.model import (
@@ -33,8 +32,8 @@ from bot.model import (
     tool_token_count,
 )
 from bot.operations import Outlet, set_up
-from bot.policy import ChannelsFile, ToolRights, find_misnamed, read_channels
-from bot.settings import CoreSettings
+from bot.policy import ToolRights, find_misnamed
+from bot.settings import ChannelsFile, Configuration, CoreSettings, model_options, read_channels
 from bot.toolchoice import MOST_FOREIGN
 from tools.calling.crashes import describe_crash
 from tools.calling.registry import ToolRegistry

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bot.configuration import settings_classes
-from bot.settings import Settings, mirrors, variables
+from bot.settings import Settings, mirrors, settings_classes, variables
 
 _HEAD = """\
 # Every setting with its default. Copy this file to .env and uncomment the lines you change.

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bot.contract import SettingsError
-from bot.environment import ENCODING
+from bot.settings import ENCODING
 
 _PLAIN = re.compile(r"[\w.:/@+,=-]*")
 _HEAD = "# Written by `parley init`. Every other setting with its default: .env.example\n"

@@ -17,12 +17,19 @@ from pydantic import ValidationError
 from bot.cli.doctor import ask_a_word, check_platform, platform_table
 from bot.cli.envfile import check_value, write_settings
 from bot.cli.machine import examine_database
-from bot.configuration import Configuration, model_options, settings_classes
 from bot.contract import BotError, SettingsError, SetupRefused, SystemClock, identity
-from bot.environment import names_in, texts
 from bot.model import PROVIDERS, ModelName, Models, default_model
 from bot.operations import Outlet, set_up
-from bot.settings import CoreSettings, secrets_of, variables
+from bot.settings import (
+    Configuration,
+    CoreSettings,
+    model_options,
+    names_in,
+    secrets_of,
+    settings_classes,
+    texts,
+    variables,
+)
 from bot.store import is_server
 from tools.contract.credentials import in_address
 from tools.contract.findings import Finding

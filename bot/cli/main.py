@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from bot.configuration import Configuration
     from bot.operations import Outlet
+    from bot.settings import Configuration
 
     class _Commands(Protocol):
         """The used part of what `add_subparsers` returns."""
@@ -240,9 +240,7 @@ async def _look_after_chats(database_url: str, options: argparse.Namespace) -> i
 
 def configured(outlet: Outlet) -> Configuration:
     """Return all settings. Secrets are masked before any is checked, so that no error message shows one."""
-    from bot.configuration import configure, settings_classes
-    from bot.environment import env_file
-    from bot.settings import secrets_of
+    from bot.settings import configure, env_file, secrets_of, settings_classes
 
     outlet.mask(secrets_of(settings_classes(), env_file()))
     return configure()

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from bot.cli.sharing import digests_of
-from bot.configuration import Configuration, open_adapters
 from bot.contract import SettingsError
 from bot.operations import Outlet
+from bot.settings import Configuration, open_adapters
 
 log = logging.getLogger(__name__)
 

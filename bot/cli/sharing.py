@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from bot.configuration import Configuration
 from bot.intake import digest, digest_of_bot
+from bot.settings import Configuration
 
 _OWN = {"database_url", "http_host", "http_port", "web_host", "web_port", "log_level", "log_format"}
 """Settings of one machine."""

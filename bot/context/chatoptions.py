@@ -9,8 +9,8 @@ from typing import Final
 
 from bot.contract import ChatId
 from bot.model import Models
-from bot.policy import ChannelsFile
 from bot.safety import clean_untrusted
+from bot.settings import ChannelsFile
 from bot.store import ChatSettings
 
 PERSONA_CHARS: Final = 2_000

@@ -25,9 +25,8 @@ from bot.contract import (
     is_within,
     post_cost,
 )
-from bot.markdown import escape
 from bot.pacing import Pacer
-from bot.safety import clean_untrusted
+from bot.reply import on_one_line
 from tools.programs.cancelling import Contained
 
 log = logging.getLogger(__name__)
@@ -119,8 +118,7 @@ class WaitingSigns:
         if not message.quote_question:
             return
         # Nobody else sees a slash command, so there is no message for a sign: one line names it.
-        text = clean_untrusted(" ".join(message.text.split()))
-        words = escape(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+        words = on_one_line(message.text, _SHOWN)
         surface = self._surface(message)
         drawn = surface.draw(Page(asked.say("waiting", text=words), final=True))
         line: list[MessageRef] = []

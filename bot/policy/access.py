@@ -48,7 +48,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from bot.contract import ChatId, Clock, Incoming, MessageSent, Sender, identity
-from bot.policy.channelsfile import EVERYBODY, ChannelsFile
+from bot.settings import EVERYBODY, ChannelsFile
 from bot.store import CONSOLE, Pairing
 
 log = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ from typing import Final
 
 from bot.contract import ADMINS, MessageSent, Sender, SettingsError, matches
 from bot.policy.access import ids_of
-from bot.policy.channelsfile import ChannelsFile
 from bot.sentences import say
+from bot.settings import ChannelsFile
 from tools.calling.registry import ToolRegistry
 
 log = logging.getLogger(__name__)

@@ -7,6 +7,7 @@ from bot.reply.filtering import FilterChain
 from bot.reply.notices import Notices
 from bot.reply.opening import Replies
 from bot.reply.pages import ShownBefore
+from bot.reply.preamble import on_one_line
 from bot.reply.record import files_before
 from bot.reply.settling import Settling
 from bot.reply.stream import ReplyStream

@@ -7,6 +7,11 @@ from bot.markdown import escape, quote
 from bot.safety import announce_unread, clean_untrusted, enclosed_in
 from bot.sentences import how_long, say
 
+QUOTED_CHARS = 300
+"""Characters of a question, or of a transcript, at the head of a reply."""
+MOST_HEARD = 3
+"""Transcripts there."""
+
 
 def write_preamble(question: MessageSent, language: str = "en") -> str:
     """What stands at the head of a reply: the question where its readers cannot see it, sign by sign as it was written,
@@ -23,13 +28,10 @@ def write_preamble(question: MessageSent, language: str = "en") -> str:
 
 
 def _quote_shortened(text: str) -> str:
+    return quote(on_one_line(text, QUOTED_CHARS))
+
+
+def on_one_line(text: str, most: int) -> str:
+    """Return a person's words as they were written, without an effect as Markdown, in at most so many characters."""
     text = clean_untrusted(" ".join(text.split()))
-    return quote(escape(text if len(text) <= QUOTED_CHARS else text[: QUOTED_CHARS - 1] + "…"))
-
-
-QUOTED_CHARS = 300
-"""Characters of a question, or of a transcript, at the head of a reply."""
-
-
-MOST_HEARD = 3
-"""Transcripts there."""
+    return escape(text if len(text) <= most else text[: most - 1] + "…")

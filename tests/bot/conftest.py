@@ -13,7 +13,6 @@ from typing import BinaryIO, Protocol, TypedDict, Unpack
 import pytest
 
 from bot import app
-from bot.configuration import configure
 from bot.contract.errors import DeliveryError, MessageGone, Unreachable
 from bot.contract.limits import LIMITS, Limits
 from bot.contract.messages import (
@@ -29,6 +28,7 @@ from bot.contract.messages import (
     Sender,
 )
 from bot.contract.surface import CallCost, Deliver, Drawn, SurfaceLimits
+from bot.settings.configuration import configure
 from bot.store import Store
 from playground.model import ModelServer
 from tests.conftest import FakeClock

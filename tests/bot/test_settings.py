@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from adapters.settings import DiscordSettings, SlackSettings
-from bot import configuration
 from bot.cli.env_example import example
 from bot.contract.errors import SettingsError
-from bot.environment import ENVIRONMENT_ONLY, GONE, OTHERS, env_file, nearest, strays
 from bot.model.providers import place_of
-from bot.settings import CoreSettings, mirrors, read, secrets_of, variables
+from bot.settings import CoreSettings, configuration, mirrors, read, secrets_of, variables
+from bot.settings.environment import ENVIRONMENT_ONLY, GONE, OTHERS, env_file, nearest, strays
 from tests.conftest import RawJson
 
 

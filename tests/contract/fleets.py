@@ -16,12 +16,12 @@ from typing import NoReturn, Protocol
 import pytest
 
 from bot import app
-from bot.configuration import configure
 from bot.contract.errors import StoreError, Unreachable
 from bot.contract.limits import Limits
 from bot.contract.messages import ChatId, Incoming, MessageRef, MessageSent, ReplyTarget, Sender
 from bot.contract.surface import Drawn
 from bot.intake import Alone
+from bot.settings.configuration import configure
 from bot.store import Connection, Store
 from bot.store.intake import is_idle
 from playground.model import ModelServer

@@ -10,9 +10,9 @@ import pytest
 
 from adapters import PLATFORMS, Platform
 from adapters.settings import PlatformSettings
-from bot.configuration import configure
 from bot.contract import ChatId, SettingsError, identity
-from bot.policy import read_channels
+from bot.settings import read_channels
+from bot.settings.configuration import configure
 
 ROW = Platform(
     "nowhere.matrix",

@@ -14,8 +14,8 @@ from bot.contract.transcript import Usage
 from bot.model import ModelOptions, Models
 from bot.policy.access import Access
 from bot.policy.budgets import payer_of
-from bot.policy.channelsfile import Channel, ChannelsFile, Given
 from bot.policy.toolrights import ToolRights
+from bot.settings.channels import Channel, ChannelsFile, Given
 from bot.store import Store
 from bot.store.states import TurnState
 from tests.conftest import FakeClock

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.configuration import settings_classes
 from bot.model import read_providers
-from bot.policy import read_channels
-from bot.settings import read, variables
+from bot.settings import read, read_channels, variables
+from bot.settings.configuration import settings_classes
 from tools import open_registry
 from tools.calling.plugins import find_plugins
 from tools.calling.registry import ToolRegistry

@@ -21,9 +21,9 @@ from pathlib import Path
 import pytest
 
 from bot.cli.main import parser
-from bot.configuration import settings_classes
 from bot.contract import words
 from bot.settings import variables
+from bot.settings.configuration import settings_classes
 from tests.conftest import Nursery
 
 ROOT = Path(__file__).parent.parent.parent

@@ -17,8 +17,8 @@ from typing import Protocol
 import pytest
 
 from bot import app
-from bot.configuration import configure, open_adapters
 from bot.contract.limits import LIMITS, Limits
+from bot.settings.configuration import configure, open_adapters
 from playground.discord import DiscordServer
 from playground.model import ModelServer
 from playground.screen import Screen

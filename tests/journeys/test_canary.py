@@ -18,8 +18,8 @@ import aiohttp
 import pytest
 from pydantic import SecretStr
 
-from bot import configuration
 from bot.model.providers import PROVIDERS
+from bot.settings import configuration
 from playground.faults import Fault
 from playground.model import Reply
 from tests.conftest import Nursery, RawJson, RawObject

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from bot import app
-from bot.configuration import configure, open_adapters
+from bot.settings.configuration import configure, open_adapters
 from bot.turn.run import EndReason
 from tests.contract.fleets import Board, OnBoard
 from tests.journeys.conftest import World

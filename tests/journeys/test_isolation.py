@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 
 from bot import app
-from bot.configuration import configure, open_adapters
 from bot.intake.membership import ENDED
+from bot.settings.configuration import configure, open_adapters
 from bot.store import StoredFacts
 from playground.model import Reply
 from playground.tavily.pages import CannedPage

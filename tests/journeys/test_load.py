@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 
 from bot import app
-from bot.configuration import configure, open_adapters
 from bot.contract.clock import SystemClock
 from bot.contract.limits import Limits
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.settings.configuration import configure, open_adapters
 from bot.store import Store
 from playground.model import Reply
 from playground.tavily.pages import CannedPage

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from bot import app
-from bot.configuration import configure, open_adapters
 from bot.settings import QuotaSettings, read
+from bot.settings.configuration import configure, open_adapters
 from playground.choices import NO_QUOTAS
 from playground.model import Reply
 from playground.show import Playground

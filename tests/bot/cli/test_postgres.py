@@ -15,12 +15,12 @@ import pytest
 
 from adapters.settings import DiscordSettings, SlackSettings, TelegramSettings
 from bot.cli.sharing import digests_of
-from bot.configuration import Configuration
 from bot.contract.clock import SystemClock
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.contract.transcript import Usage
 from bot.intake import digest_of_bot
 from bot.settings import CoreSettings
+from bot.settings.configuration import Configuration
 from bot.store import Store, TurnState, list_processes, prepare_server
 from tests.bot.cli.conftest import Inside
 from tests.conftest import RawJson

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from bot.app import App
-from bot.configuration import configure
 from bot.contract.messages import MessageRef
 from bot.contract.surface import Drawn
 from bot.intake import Alone
 from bot.reply import Notices
 from bot.sentences import say
+from bot.settings.configuration import configure
 from bot.store import InboxState
 from playground.faults import Fault
 from playground.model import Reply

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from bot.app import App
-from bot.configuration import configure
 from bot.contract import MessageSent, StoreError
 from bot.intake import Platforms, Roles
 from bot.intake.ownership import Role
 from bot.intake.roles import find_lack
+from bot.settings.configuration import configure
 from tests.bot.conftest import Memory
 from tests.bot.store.conftest import HandClock
 from tests.contract.fleets import message

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.configuration import configure, model_options
 from bot.contract.errors import SettingsError
 from bot.model import PROVIDERS, ModelName, read_providers, use_providers
 from bot.model.providersfile import MOST_BYTES
+from bot.settings.configuration import configure, model_options
 
 GROQ = '[groq]\nbase_url = "https://api.groq.example/openai/v1"\n'
 WRONG = {

@@ -10,8 +10,8 @@ import pytest
 from bot.contract.errors import SettingsError
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.policy.access import Access
-from bot.policy.channelsfile import MOST_VALUES, Channel, ChannelsFile, Given, read_channels
 from bot.policy.toolrights import ToolRights
+from bot.settings.channels import MOST_VALUES, Channel, ChannelsFile, Given, read_channels
 from bot.store import Store
 from tests.bot.conftest import OpenRig
 from tests.conftest import FakeClock

@@ -179,7 +179,7 @@ def test_the_setting_is_read_as_written_and_what_is_wrong_in_it_is_said(monkeypa
         ("run_python=", "must be written tool=who,who"),
         ("run_python=123", "TOOLS_FOR: '123' lacks its platform"),
         ("run_python=@ada", "TOOLS_FOR: '@ada' is"),
-        ("a=telegram:1;a=telegram:2", "TOOLS_FOR: 'a' stands in it twice"),
+        ("a=telegram:1;a=telegram:2", "TOOLS_FOR: 'a' occurs twice"),
     ):
         monkeypatch.setenv("TOOLS_FOR", text)
         with pytest.raises(SettingsError) as refused:

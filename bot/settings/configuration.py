@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, SecretStr, create_model
 
 from bot.contract import LIMITS, Limits, SettingsError, identity
-from bot.environment import Strays, env_file, strays
-from bot.settings import CoreSettings, ModelSettings, Settings, read, secrets_of, variables
+from bot.settings.environment import Strays, env_file, strays
+from bot.settings.groups import CoreSettings, ModelSettings, Settings, read, secrets_of, variables
 from tools.contract.forms import Key
 from tools.contract.network import find_certificate_fault
 

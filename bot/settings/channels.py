@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from bot.contract import ADMINS, ChatId, SettingsError, identity
-from bot.environment import ENCODING
+from bot.settings.environment import ENCODING
 from tools.contract.nearness import explain_path_error
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot.contract import SettingsError, identity
-from bot.environment import ENCODING, texts
+from bot.settings.environment import ENCODING, texts
 from tools.contract.credentials import accounts, in_address
 from tools.contract.forms import MIRROR, Address, Key, MirrorAddress, checked_address, sentences
 

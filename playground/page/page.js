@@ -65,6 +65,7 @@ function showState(told) {
   const chosen = told.choices.find((choice) => choice.id === told.chosen);
   $("#model").dataset.scripted = told.scripted;
   $("#model-name").textContent = told.scripted ? "Scripted model, no AI" : told.chosen;
+  $("#model summary").setAttribute("aria-label", `${$("#model-name").textContent}: choose another`);
   $("#model-note").textContent = told.scripted
     ? "Every answer on this page comes from a script. Nothing leaves this machine."
     : chosen.label;

@@ -58,6 +58,8 @@ class SplitCharacters:
         self._half = ""
 
     def join(self, text: str) -> str:
+        if not self._half and text.isascii() and "\0" not in text:
+            return text  # as most tokens are
         if self._half:
             text, self._half = self._half + text, ""
         if "\ud800" <= text[-1:] <= "\udbff":

@@ -380,8 +380,6 @@ class Pacer:
 
         Until it is needed, it is made if enough of every budget is free: `BudgetState.leaves`.
         """
-        if now < (of_use_at := min(grant.needed_at, grant.not_before)):
-            return of_use_at, ""
         needed, at, full = now >= grant.needed_at, now, ""
         for scope in self._scopes_of(grant.cost.budgets):
             budget = scope.budget
@@ -418,6 +416,9 @@ class Pacer:
         full: set[str] = set()
         for grant in self._waiting.in_order(full):
             if full and any(budget.scope in full for budget in grant.cost.budgets):
+                continue
+            if now < (of_use_at := min(grant.needed_at, grant.not_before)):
+                wake = min(wake, of_use_at)
                 continue
             if grant.granted:
                 self._waiting.remove(grant)

@@ -75,7 +75,7 @@ class ConsoleAdapter:
         self._screen = Screen(out or sys.stdout, os.isatty(source) and (out or sys.stdout).isatty())
 
     async def __aenter__(self) -> ConsoleAdapter:
-        # Log in here: raise SettingsError for a token that is refused, Unreachable where nobody answers.
+        # Log in here: raise SettingsError for a token that is refused, Unreachable if there is no answer.
         return self
 
     async def __aexit__(
@@ -187,7 +187,7 @@ class ConsoleSurface:
         return self._screen.show(draw(Page(f"[file: {path}]", final=True)), None)
 
     async def remove(self, at: MessageRef) -> None:
-        return None  # what is printed stays
+        return None  # printed text stays
 
     async def typing(self, words: str) -> None:
         return None
@@ -208,5 +208,5 @@ def open_adapter(settings: ConsoleSettings) -> ConsoleAdapter:
 
 
 async def check(settings: ConsoleSettings) -> list[Finding]:
-    """Log in for `parley doctor`, and report what is missing and where to add it."""
+    """Log in for `parley doctor`, and report each missing right and where to add it."""
     return [Finding.ok("a terminal needs nothing")]

@@ -1,4 +1,4 @@
-"""How ids of the terminal are written. Nobody else than who runs it is there to be listed, so none is shown."""
+"""The form of ids of the terminal. It has a single user, so there are no ids of others to list."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from bot.contract import Button, Control, Drawn, MessageRef, Page
 PROMPT: Final = "you> "
 _PROMPTED: Final = "prompt"
 _DECIDES: Final = {"y": Control.ALLOW, "yes": Control.ALLOW, "n": Control.DENY, "no": Control.DENY}
-"""What is typed where a platform has buttons."""
+"""The words to type where a platform has buttons."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """What could move the cursor or recolour the screen; text of a model or a web page must not."""
 
@@ -41,7 +41,7 @@ def draw(page: Page) -> DrawnText:
 
 
 class Screen:
-    """Prints pages on the terminal, appending what is new; a page that changes otherwise is printed again."""
+    """Prints pages on the terminal, appending new text; a page that changes otherwise is printed again."""
 
     def __init__(self, out: TextIO, terminal: bool) -> None:
         """

@@ -1,4 +1,4 @@
-"""What the model is told: the system prompt, the history that fits, facts, summaries."""
+"""What the model reads: the system prompt, the history that fits, facts, summaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assemble what the model is told: system prompt, remembered facts, summary, history, and the question.
+"""Assemble what the model reads: system prompt, remembered facts, summary, history, and the question.
 
 The same is shown to a person who asks for it with `/context`.
 """
@@ -29,7 +29,7 @@ BYTES_AGAIN: Final = 2 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The history of a chat, as much of it as a model may be told; kept in memory for one turn."""
+    """The history of a chat, as much of it as a model may read; kept in memory for one turn."""
 
     summary: Summary | None
     """The summary of the turns before `entries`."""
@@ -44,7 +44,7 @@ class Briefing:
 
     entries: tuple[Entry, ...]
     turns: int
-    """Earlier turns that are told word for word."""
+    """Earlier turns that the model reads word for word."""
     left_out: int
     """Turns that are in no summary and fit no more."""
     past_tokens: int
@@ -87,7 +87,7 @@ class Briefings:
         return Past(summary, entries, await self.store.turns.origin_of(question.chat, quoted.message_id))
 
     async def _show_pictures(self, entries: list[Entry]) -> tuple[Entry, ...]:
-        """Load what is in the newest pictures of a history, as far as it is still stored; older ones are only named."""
+        """Load the newest pictures of a history, as far as they are still stored; older ones are only named."""
         left, room = MOST_SHOWN_AGAIN, BYTES_AGAIN
         for place in range(len(entries) - 1, -1, -1):
             entry = entries[place]
@@ -120,8 +120,8 @@ class Briefings:
         """Build the briefing for `asked`, with as much history as fits.
 
         Args:
-            told: what is set for this chat; see `ChatOptions.told`.
-            others: tools of which only the names are told.
+            told: the instructions for this chat; see `ChatOptions.told`.
+            others: tools that are listed by name alone.
             starting: servers whose tools will come.
         """
         summary = past.summary.text if past.summary else ""
@@ -158,7 +158,7 @@ class Briefings:
         )
 
     async def report(self, asked: Admitted) -> str:
-        """Return what the model would be told of this chat now, as text for the person."""
+        """Return what the model would read about this chat now, as text for the person."""
         question = asked.message
         options = await self.book.options_of(question.chat)
         model = options.model or self.models.name
@@ -182,7 +182,7 @@ class Briefings:
             summarised = await self.store.history.count_summarised(question.chat)
             lines.append(asked.say("context_summary", turns=summarised))
             lines.append(quote(clean_untrusted(past.summary.text)))
-        # A model wrote the summary; a link in it is nobody's word.
+        # A model wrote the summary, so no person vouches for a link in it.
         links = LinkFilter(LinkPolicy())
         return links.feed("\n\n".join(lines)) + links.finish()
 

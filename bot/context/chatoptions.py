@@ -28,7 +28,7 @@ class Busy(StrEnum):
     INTERRUPT = "interrupt"
     """It ends the answer that is being written."""
     STEER = "steer"
-    """The model is told of it at its next pass."""
+    """The model reads it at its next pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ class ChatOptions:
     voice: bool = False
     """Answers are spoken, too."""
     given_model: bool = False
-    """The model is the operator's for this chat, and nobody chose one there."""
+    """The operator gave this chat its model; no person chose one there."""
 
     @property
     def told(self) -> str:
-        """The instructions and persona of the chat as the model is told them, after the operator's for all chats."""
+        """The instructions and persona of the chat as the model reads them, after the operator's for all chats."""
         parts = [self.instructions]
         if self.persona:
             parts.append(
@@ -76,7 +76,7 @@ class ChatBook:
                 models.only(channel.model.value, f"CHANNELS_FILE ({channel.model.source}, {chat})")
 
     async def options_of(self, chat: ChatId) -> ChatOptions:
-        """Return the options of `chat`; a thread inherits from its channel what is not set for the thread.
+        """Return the options of `chat`; a thread inherits its channel's options where it has none of its own.
 
         What people chose in the chat goes before the file's model, which is what the chat begins with.
         """

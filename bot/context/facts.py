@@ -1,7 +1,7 @@
 """Facts remembered about people and chats, and who may see them.
 
-Facts belong to a person, in every chat, or to one chat. In a group only the chat's own facts are stored and told: what
-somebody said in private is not for the others.
+Facts belong to a person, in every chat, or to one chat. A group stores and uses only its own facts: what somebody said
+in private is not for the others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bot.safety import clean_name, defuse
 from bot.store import Fact, StoredFacts
 
 PINNED = 20
-"""Facts, the newest, that the model is told without asking."""
+"""The model gets this many facts without asking, the newest ones."""
 PINNED_CHARS = 300
 """Characters of each."""
 LISTED = 100
@@ -24,7 +24,7 @@ _FORGET = re.compile(r"(?:forget|delete|remove|忘记|删除|忘記|刪除)?\s*#
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """The facts a model is told without asking for them."""
+    """The facts a model gets without asking for them."""
 
     lines: tuple[str, ...] = ()
     origin: str = OURS
@@ -42,7 +42,7 @@ class ChatFacts:
 
     @property
     def owners(self) -> tuple[str, ...]:
-        """The owners whose facts may be told here."""
+        """The owners whose facts may be used here."""
         return (self._scope,) if self._group else (self._person, self._scope)
 
     async def remember(self, owner: str, text: str, *, outside: bool = False) -> int:

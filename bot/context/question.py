@@ -30,7 +30,7 @@ def subject_of(question: MessageSent) -> str:
 
 
 def question_text(question: MessageSent) -> str:
-    """Return a message as the model is told it: with earlier messages, the quote and the files; in groups with its
+    """Return a message as the model reads it: with earlier messages, the quote and the files; in groups with its
     sender."""
     parts = [*_write_before(question), _attribute(question), describe_enclosed(question)]
     return "\n\n".join(part for part in parts if part).rstrip()
@@ -41,11 +41,11 @@ def user_entry(question: MessageSent, quoted_origin: str = OUTSIDE, pictures: tu
 
     Args:
         quoted_origin: whose words a quoted message of the bot's own holds, where that is known.
-        pictures: those of its pictures that the model is shown: anybody may have written what is in them.
+        pictures: those of its pictures that the model sees: anybody may have written text into them.
     """
     text = question_text(question)
     others = [*question.earlier, *(one for one in question.quotes if one.text.strip())]
-    # An address in the bot's own words may be made up by a model, so what stands beside them brings none either.
+    # An address in the bot's own words may be made up by a model, so text beside them vouches for no address either.
     begins = len("\n\n".join(_write_before(question))) if any(one.from_bot for one in others) else 0
     # Who sends a file has seldom named it, and a name can be an order.
     if question.earlier or told_by_others(question) or pictures or any(not one.from_bot for one in others):
@@ -114,5 +114,5 @@ def _quoted(quoted: Quoted) -> str:
 
 
 def _name(name: str) -> str:
-    """Return a person's name, shortened, for a line that the model is told."""
+    """Return a person's name, shortened, for a line that the model reads."""
     return defuse(clean_name(name)[:80])

@@ -1,7 +1,7 @@
 """Summarise older turns, so that a long chat stays cheap and keeps what matters.
 
-It happens in the background, after a turn is closed: no answer waits for it. A summary that fails is tried again
-after a later turn; until then the turns themselves are told, as far as they fit. The turns stay stored.
+It happens in the background, after a turn is closed: no answer waits for it. A summary that fails is tried again after
+a later turn; until then the model reads the turns themselves, as far as they fit. The turns stay stored.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ MOST_WAITING = 64
 AGAIN_AFTER = 60.0
 """Seconds for which a chat is left alone after a summary failed."""
 _REMEMBERED = 1_000
-"""Chats of which a failure is remembered."""
+"""The number of chats whose failure is remembered."""
 _KEEP_TURNS = 2
 """Newest turns that are never summarised: an answer may still be asked for again."""
 _LEAST = 200
@@ -85,8 +85,7 @@ class _OldTurns:
 
     before: str
     after: int
-    """Up to where the summary stands that the new one takes the place of: `before`, or one of another branch; 0 without
-    one."""
+    """The end of the summary that the new one replaces: `before`, or one of another branch; 0 without one."""
     turns: tuple[tuple[HistoryRow, ...], ...]
     upto: int
     origin: str
@@ -110,7 +109,8 @@ class Summaries:
     """Who writes the summaries; None: the model that answered."""
     metrics: Metrics = field(default_factory=Metrics)
     limited: Callable[[str], bool] = lambda name: False
-    """Whether a tool is left to some people: a summary, which is told everybody, is not made from what it found."""
+    """Whether only some people may use a tool: everybody in the chat reads a summary, so it leaves out what such a tool
+    found."""
     _gate: asyncio.Semaphore = field(init=False, default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     _running: dict[ChatId, asyncio.Task[None]] = field(init=False, default_factory=dict)
     _not_before: Newest[ChatId, float] = field(init=False, default_factory=lambda: Newest(_REMEMBERED))

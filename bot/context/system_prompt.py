@@ -1,4 +1,4 @@
-"""The system prompt: who the assistant is, what is known of the chat, and the date."""
+"""The system prompt: who the assistant is, facts about the chat, and the date."""
 
 from __future__ import annotations
 
@@ -46,10 +46,11 @@ def system_prompt(
 ) -> str:
     """Build the system prompt.
 
-    `today` is the time now in seconds since the epoch, its date taken in `zone`; `language` is the tag the platform
-    told of the person, `extra` the operator's own words, `facts` what is remembered, a line each, `summary` what turns
-    came to that are not told any more; `withholds` says that some of the tools may be withheld, `others` names tools
-    that are not declared, `starting` servers whose tools will come. What changes least stands first.
+    `today` is the time now in seconds since the epoch, its date taken in `zone`; `language` is the person's language
+    tag on the platform, `extra` the operator's own words, `facts` the remembered facts, a line each, `summary` the
+    outcome of turns that are no longer in the history; `withholds` says that some of the tools may be withheld,
+    `others` names tools that are not declared, `starting` servers whose tools will come. The parts that change least
+    come first.
     """
     parts = [
         f"You are {name}, an assistant that people write to in a chat. If asked who you are, say so; never claim to "

@@ -45,7 +45,7 @@ def withhold(history: Sequence[Entry], may_read: Callable[[str], bool]) -> list[
     """Return a history without what the calls of some tools were given and found.
 
     Args:
-        may_read: tells by its name whether what a tool found may be told.
+        may_read: tells by its name whether the model may read what a tool found.
     """
     return [_withheld(entry, may_read) for entry in history]
 

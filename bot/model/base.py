@@ -57,7 +57,7 @@ class CallPiece:
 
 @dataclass(frozen=True, slots=True)
 class AskedAgain:
-    """Nothing so far was visible, and the model is asked once more: the following pieces stand alone."""
+    """Nothing so far was visible, and the model is asked once more: the following pieces start a new answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,7 +65,8 @@ class CallSlot:
         return self._end.complete or self.given is not None
 
     def repeats(self, arguments: object) -> bool:
-        """Return True if a piece of arguments says what is here already, all that is here and more, or nothing."""
+        """Return True if a piece of arguments is the beginning of the ones here, or begins with all of them, or is
+        empty."""
         if not isinstance(arguments, str):
             return True
         said, length = [], 0
@@ -209,7 +210,7 @@ class CallSlots:
         return slot
 
     def whole(self, finish: str) -> Iterator[ToolCall]:
-        """Calls that became whole since this was last asked, in order: none before the one that stands before it."""
+        """The calls that became whole since the last time, in order: none before the one ahead of it."""
         while self._whole < len(self._slots):
             followed = self._whole < len(self._slots) - 1
             finished = finish not in UNPROVEN

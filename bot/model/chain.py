@@ -43,7 +43,7 @@ _KEEP_SECONDS = 30.0
 _WAIT_BEFORE_FALLBACK = 2.0
 """A busy model is not waited for longer than this if another one could answer."""
 _WAIT_FOR_LAST = 20.0
-"""Nor longer than this if none could: the person is told, and may ask again."""
+"""The longest wait if none could: then the person gets the error, and may ask again."""
 
 
 class Link(Protocol):

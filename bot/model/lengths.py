@@ -55,7 +55,7 @@ class AnswerTooLong(ModelRefused):
 
 
 def name_in(body: Mapping[str, Any]) -> str:
-    """Return the name of the answer's limit in this body; empty if there is none."""
+    """Return the name of the answer's limit in this body, or an empty text."""
     return next((name for name in NAMES if name in body), "")
 
 

@@ -40,7 +40,7 @@ class Provider:
     reasoning_back: tuple[str, ...] = ()
     """Fields of the assistant message that hold reasoning and return with it when it made calls."""
     calls_need_raw: bool = False
-    """It refuses calls in history that are not its own; those are told as text."""
+    """It refuses calls in history that are not its own; the request gives those as text."""
     tool_choice: bool = True
     """`tool_choice` may be sent; else a sentence says the same."""
     last_pass_keeps_tools: bool = True

@@ -2,9 +2,9 @@
 
 The work a token causes does not depend on its length; two tokens read together cost little more than one. A stream is
 read as it comes while its reader waits for first words, and collects longer the longer it has run: by then its reader
-has much to read. How long at most depends on the number of open streams: with hundreds of them, reading each token by
-itself would use up a processor, while no platform shows anybody more than a call a second. A stream that ends is read
-at once: nobody waits for an answer that is complete.
+has much to read. The longest time depends on the number of open streams: with hundreds of them, reading each token by
+itself would use up a processor, while no platform shows more than a call a second. A stream that ends is read at once,
+so that a complete answer never waits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHARE = 0.2
 """Of the time that a stream has run, the part that it collects at most: first words come with the first tokens, and
 what was shown since lasts its reader several times as long."""
 _TICK = 0.025
-"""Seconds between two checks of which streams are due: one timer serves all, and shorter times are not collected."""
+"""Seconds between two checks for streams that are due: one timer serves all, and shorter times are not collected."""
 
 
 class ReadBatcher:
@@ -40,7 +40,7 @@ class ReadBatcher:
         self._ticker: asyncio.Task[None] | None = None
 
     def join(self) -> BatchedRead:
-        """Count a stream that opened; call `leave` on what is returned when it closes."""
+        """Count a stream that opened; call `leave` on the returned object when it closes."""
         self._open += 1
         return BatchedRead(self)
 

@@ -23,7 +23,7 @@ _DRAIN_SECONDS = 0.05
 _GRACE_SECONDS = 5.0
 """How long, after the finish reason, usage and the end may still take."""
 _PIECE_CHARS = 8_000
-"""Longer pieces are handed on in parts, with a pause between: whoever takes them must not hold up the event loop."""
+"""Longer pieces are handed on in parts, with a pause between, so that the consumer does not hold up the event loop."""
 CHARS_PER_ARGUMENT_TOKEN = 3.0
 """Characters of arguments, which are JSON, in a token."""
 _REASONING_FACTOR = 5
@@ -100,7 +100,7 @@ class StreamReading:
 
     @property
     def unknown_reason(self) -> str:
-        """The finish reason of an answer that ended for one that nobody knows; empty where it did not."""
+        """The finish reason of an answer that ended for an unknown one; empty where it did not."""
         return name_of(self.assembly.reason) if self.assembly.finish == BROKEN else ""
 
     def take_fault(self) -> StreamFault | ModelError:
@@ -131,7 +131,7 @@ class StreamReading:
         return False
 
     def _look_at_rest(self, ended: bool, delta: Delta, name: str) -> bool:
-        """Take what is no event, where there was none to the end; whether the stream is over."""
+        """Take text that is no event, if there was no event to the end; return whether the stream is over."""
         if ended and not self._events:
             self._not_a_stream(self.decoder.stray, delta, name)
         elif self.decoder.too_long:

@@ -29,7 +29,8 @@ NO_RESULT = "Error: there is no result, the call was cancelled."
 
 
 NOT_KEPT = "(not kept)"
-"""Stands for the reasoning that a server insists on where another model wrote the message; an empty text is refused."""
+"""Takes the place of the reasoning that a server insists on where another model wrote the message; an empty text is
+refused."""
 NOT_SHOWN = "(You cannot see the pictures of this message now.)"
 
 
@@ -61,7 +62,7 @@ class Declarations:
         self._known: dict[str, tuple[ToolSpec, Declared]] = {}
 
     def of(self, specs: Iterable[ToolSpec]) -> list[Declared]:
-        """They are shared with other requests: nobody may change them."""
+        """Other requests share them, so they must not be changed."""
         declared: list[Declared] = []
         for spec in specs:
             known = self._known.get(spec.name)
@@ -94,7 +95,7 @@ def told(entry: UserEntry) -> str:
 
 
 def posted(entry: AssistantEntry) -> str:
-    """What is said behind an answer with pictures that the model made, as no server takes them in its own message."""
+    """The text behind an answer with pictures that the model made, as no server takes them in its own message."""
     names = ", ".join(one.name for one in entry.pictures)
     seen = "" if all(one.content for one in entry.pictures) else " You cannot see it now."
     return f"(With your answer above, {names} was posted in this chat.{seen})" if names else ""
@@ -242,7 +243,7 @@ def _say(messages: list[Message], text: str, pictures: Sequence[str] = ()) -> No
 
 
 def _say_first(messages: list[Message], text: str) -> None:
-    """Put what is no person's message before the first one that is."""
+    """Put every message of another role before the first message of a person."""
     if not messages or messages[0]["role"] != "user":
         messages.insert(0, {"role": "user", "content": text})
     elif isinstance(content := messages[0]["content"], str):

@@ -87,7 +87,7 @@ class StreamTransport(httpx2.AsyncBaseTransport):
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
-            # Nobody cancelled this call: the pool was closed while it waited for a connection.
+            # No caller cancelled this call: the pool was closed while it waited for a connection.
             raise httpx2.PoolTimeout("the connections were closed", request=request) from None
         except SettingsError as error:
             raise httpx2.ProxyError(str(error), request=request) from error

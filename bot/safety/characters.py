@@ -63,7 +63,7 @@ def clean_answer(text: str) -> str:
 
 
 def shows_nothing(text: str) -> bool:
-    """Return True for a text in which nobody sees anything, also where it is not empty.
+    """Return True for a text that shows nothing, also where it is not empty.
 
     Blanks, characters without width, the blank Braille pattern, HTML names of these, and HTML comments show nothing.
     """
@@ -101,7 +101,7 @@ class AnswerFilter:
         return self._clean(text[:at])
 
     def finish(self) -> str:
-        """Return what is held back, at the end of the text."""
+        """Return the text held back, at the end of the text."""
         text, self._held = self._held, ""
         return self._clean(text)
 

@@ -24,8 +24,8 @@ def enclosed_in(question: MessageSent) -> tuple[Enclosure, ...]:
 
 
 def is_alone(question: MessageSent) -> bool:
-    """Return True if a message consists of attachments alone of which the model sees none, so that there is nothing to
-    ask."""
+    """Return True if a message consists of attachments alone and the model sees none of them, so that there is nothing
+    to ask."""
     if question.command or question.text.strip() or any(one.brought for one in enclosed_in(question)):
         return False
     quoted = question.quoted
@@ -44,7 +44,8 @@ def announce_unread(question: MessageSent, language: str) -> str:
 
 
 def _left_out(enclosed: Sequence[Enclosure], sentence: str, language: str) -> str:
-    """Return a sentence for everything with the same reason; what has none of its own is told of with `sentence`."""
+    """Return a sentence for everything with the same reason; `sentence` serves for anything without a sentence of its
+    own."""
     reasons = dict.fromkeys(one.problem or sentence for one in enclosed)
     told = [
         say(reason, language, what=_listed([one for one in enclosed if (one.problem or sentence) == reason], language))
@@ -59,7 +60,7 @@ def spoken_words(question: MessageSent) -> tuple[str, ...]:
 
 
 def told_by_others(question: MessageSent) -> bool:
-    """Return True if what is enclosed brings words or names that the person has not chosen."""
+    """Return True if an attachment brings words or names that the person has not chosen."""
     own = [one for one in question.enclosed if one.spoken]
     return any(one.name or one.text for one in enclosed_in(question) if not any(one is said for said in own))
 

@@ -43,7 +43,8 @@ class Text:
 _LONGEST_HOST = 253
 """Characters of a host; anything longer is no host, and converting it to ASCII takes a microsecond a character."""
 _LONGEST_TAIL = 120
-"""Characters after the host that a URL nobody brought may have and still be a link."""
+"""A URL that neither the person nor a source brought may have this many characters after the host and still be a
+link."""
 _LONGEST_QUERY = 40
 _LONGEST_WORD = 24
 _LONGEST_MIXED = 11
@@ -136,7 +137,7 @@ class LinkPolicy:
             return Text(label)
         same = label.strip() in ("", url, re.sub(r"^\w+:(//)?", "", url))
         if image or not self.allows(url):
-            # What stands before an @ in an address looks like its host.
+            # The part before an @ in an address looks like its host.
             host = host_of(url) if "@" in url and scheme_of(url) != "mailto" else ""
             return Code("" if same and not host else f"{label} ({host})".strip() if host else label, url)
         known = self.knows(url)

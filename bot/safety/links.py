@@ -120,7 +120,7 @@ class LinkFilter:
         return self._apart(self._run(final=False))
 
     def finish(self) -> str:
-        """Return what is held back, at the end of the text."""
+        """Return the text held back, at the end of the text."""
         return self._apart(self._run(final=True))
 
     def _span(self, url: str) -> str:

@@ -180,7 +180,7 @@ class Redactor:
         return self._release(until)
 
     def finish(self) -> str:
-        """Return what is held back, at the end of the text."""
+        """Return the text held back, at the end of the text."""
         if self._spelled is not None:
             self._read(self._spelled, self._written.at, final=True)
         shown = self._release(self._given + len(self._held))

@@ -1,6 +1,6 @@
-"""URLs that are not to be links: written as code or as words, and kept apart from what stands beside them.
+"""URLs that are not to be links: written as code or as words, and kept apart from the text beside them.
 
-What is written here has a marker at each end until `separate` has put a space where two things would join.
+Such a URL has a marker at each end until `separate` has put a space where two things would join.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def last_marker(text: str) -> str:
 
 
 def separate(text: str) -> str:
-    """Put spaces where a marked URL would join what stands beside it, and take the markers out."""
+    """Put spaces where a marked URL would join the text beside it, and take the markers out."""
     return without_markers(_TOO_NEAR.sub(" ", text))
 
 

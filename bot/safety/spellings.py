@@ -38,10 +38,10 @@ def secret_forms(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def encoded_forms(form: str) -> Iterator[str]:
-    """Return the parts of a value that are found wherever it stands in a text encoded as Base64 or hex.
+    """Return the parts of a value that occur wherever a text contains it encoded as Base64 or hex.
 
     In Base64 three bytes make four characters, so a value has three looks, by the place at which it begins. Characters
-    that hold a part of what stands beside the value are left out.
+    that also hold a part of the text beside the value are left out.
     """
     value = form.encode(errors="surrogatepass")
     whole = base64.b64encode(value).decode()

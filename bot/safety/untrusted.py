@@ -1,8 +1,7 @@
 """Make outside text safe to show to a model: inside a boundary it cannot forge, and without working call syntax.
 
-Whatever a page or a search says is data. It stands between two lines with a marker drawn for this turn alone;
-role tags and tool-call markers inside it are broken, so that neither a server's template nor a parser takes
-them for its own.
+Text from a page or a search is data. It goes between two lines with a marker drawn for this turn alone; role tags and
+tool-call markers inside it are broken, so that neither a server's template nor a parser takes them for its own.
 """
 
 from __future__ import annotations
@@ -113,7 +112,7 @@ class BoundaryFilter:
         return text[:at] if held else text
 
     def finish(self) -> str:
-        """Return what is held back, at the end of the text."""
+        """Return the text held back, at the end of the text."""
         text, self._held = self._held, ""
         return text
 

@@ -63,7 +63,7 @@ class _NotYetError(Exception):
 
 
 class _LostAnswerError(Exception):
-    """The connection was lost in a commit, so that nobody knows whether it was made."""
+    """The connection was lost in a commit, so the commit may or may not have been made."""
 
     def __init__(self, error: DatabaseError, landed: Callable[[Session], bool | None], outcomes: _Outcomes) -> None:
         super().__init__(error)
@@ -86,7 +86,7 @@ class Writer:
         """Write through `db`, and through what `connect` opens when that one fails.
 
         Args:
-            check: raises a `DatabaseError` where what is written would be lost.
+            check: raises a `DatabaseError` where the operation's data would be lost.
         """
         self._connect = connect
         self._check = check
@@ -104,7 +104,7 @@ class Writer:
         """What was deleted may still be in the write-ahead log, at first that of a process that was killed; see
         bot/store/forgetting.py."""
         self.traces_told = False
-        """It is in the log, and the operator was told."""
+        """It is in the log, and the operator has been informed."""
         self.commits = 0
         """Transactions committed since the store was opened."""
         self._task = asyncio.create_task(self._work(), name="store writer")
@@ -368,7 +368,7 @@ def _one(job: _Job[Any], db: Session) -> Any:
     try:
         outcome = job.operation(db)
         db.finish()
-    except Exception as error:  # it goes to whoever waits for this operation
+    except Exception as error:  # it goes to the caller who waits for this operation
         told = db.explain(error)
         _raise_if_again(told, db)
         if not db.in_transaction:  # SQLite took back the whole transaction (disk full, I/O error)

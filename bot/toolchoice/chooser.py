@@ -1,8 +1,9 @@
 """Choose the tools to offer for a question before the first pass, by the cheapest method that decides.
 
-A greeting needs none. Else all of ours are offered, and of the servers' the ones the question is about, by a ranking
-(`index.py`). Where the operator names a small model for it, that model chooses among all of them. A tool that the
-question names is always offered, and the model is told the names of those that are not: it may call them as well.
+A greeting needs none. Otherwise all of our own tools are offered, and of the servers' tools the ones that fit the
+question, by a ranking (`index.py`). Where the operator names a small model for it, that model chooses among all of
+them. A tool that the question names is always offered, and the model gets the names of the tools that are left out: it
+may call them as well.
 """
 
 from __future__ import annotations
@@ -43,17 +44,17 @@ _PURPOSE_CHARS: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The tools that a model is told of for one question."""
+    """The tools offered to a model for one question."""
 
     tools: tuple[ToolSpec, ...] = ()
     """Those that are declared, in their order."""
     others: tuple[ToolSpec, ...] = ()
-    """Those that are told by name alone, the best match first."""
+    """Tools offered by name alone, the best match first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How much a model can be told of tools."""
+    """How much a model can take in about tools."""
 
     size: int
     count: CountTokens
@@ -104,7 +105,7 @@ class Chooser:
             used: names of tools used in this chat, the latest last.
             before: the bot's last words, so that "ok" after "Shall I look it up?" is no mere nod.
             certain: names of tools that are declared in any case; with one the question is known to need some.
-            room: what is told of tools at most, beside the certain ones.
+            room: limits what the model reads about tools, beside the certain ones.
         """
         if not certain and is_small_talk(question) and not _asks(before):
             return Choice()

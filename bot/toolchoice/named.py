@@ -60,10 +60,10 @@ def named_call(
     """Return the tool call that a whole message is; None for a message that the model answers.
 
     After `/tool` the person certainly meant a tool, so an unknown name or arguments that do not fit are a problem,
-    told in `language`. In the other forms a message that does not fit is an ordinary one.
+    reported in `language`. In the other forms a message that does not fit is an ordinary one.
 
     Args:
-        closed: tools that this person may not use, each with what is said to a call of it.
+        closed: tools that this person may not use, each with the answer to a call of it.
         form: how a person writes a command on this platform; asked for only after `/tool`.
     """
     text = text.strip()
@@ -193,7 +193,7 @@ def _ways(spec: ToolSpec, text: str, registry: Registry) -> Iterator[dict[str, A
     values = [part for part in parts if part.strip()]
     if 1 < len(values) <= len(properties):
         yield registry.arguments_from_line(name, ", ".join(values))
-    # A sentence with commas in it, given to a tool of which one text is the only need.
+    # A sentence with commas in it, for a tool that needs a single text.
     yield registry.first_parameter(name, text)
 
 

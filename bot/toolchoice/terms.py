@@ -1,7 +1,7 @@
 """Turn a text into weighted terms that are the same in every language we have words of.
 
-English words are stemmed lightly; Chinese, Japanese and Thai are cut into pairs of characters. All are looked up in the
-glossary: what is found there becomes a term of its own, the same in all languages (`#weather`).
+English words are stemmed lightly; Chinese, Japanese and Thai are cut into pairs of characters. The glossary adds a term
+for each word it knows, the same in all languages (`#weather`).
 """
 
 from __future__ import annotations

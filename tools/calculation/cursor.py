@@ -1,4 +1,4 @@
-"""The parser's position among the tokens, tests of what stands there, and the echo of what was understood."""
+"""The parser's position among the tokens, tests of the tokens there, and the echo of the expression as understood."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Cursor:
         return at < len(self._tokens) and self._tokens[at].kind == "number" and self._tokens[at].text.isdecimal()
 
     def _is_divisor(self, at: int) -> bool:
-        """Whether a slash and a whole number stand at this token."""
+        """Whether a slash and a whole number come at this token."""
         return at < len(self._tokens) and self._tokens[at].text == "/" and self._is_whole(at + 1)
 
     def _is_convert(self, at: int) -> bool:
@@ -116,7 +116,7 @@ class Cursor:
         )
 
     def _read_exponent(self) -> int:
-        """Read the integer exponent behind a unit: ^2, ^-1, ²; 1 if there is none."""
+        """Read the integer exponent behind a unit: ^2, ^-1, ²; 1 without one."""
         token = self._peek()
         if token is None or token.text != "^":
             return 1

@@ -1,7 +1,7 @@
 """Numbers: exact fractions while they stay small enough, else decimals of 60 digits. Every operation is bounded.
 
-A result of more than 5,000 digits becomes a decimal, whose exponent may reach a thousand million: 9^9^9 is answered
-at once, and what is larger still is an error, never a long wait.
+A result of more than 5,000 digits becomes a decimal, whose exponent may reach a thousand million: 9^9^9 is answered at
+once, and a larger one is an error, never a long wait.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SETTLING = Context(prec=SETTLED, Emax=10**9, Emin=-(10**9), rounding=ROUND_HALF
 
 
 class CalculationError(Exception):
-    """An expression has no value. `at` is the character where the reason stands, if it has a place."""
+    """An expression has no value. `at` is the character at which the reason is, if it has a place."""
 
     def __init__(self, message: str, at: int | None = None) -> None:
         super().__init__(message)
@@ -59,7 +59,7 @@ def add(left: Number, right: Number) -> Number:
         return bound(left + right)
     one, other = to_decimal(left), to_decimal(right)
     total = CONTEXT.add(one, other)
-    # What is left when two inexact numbers cancel is rounding, not a result.
+    # The difference of two inexact numbers that cancel is rounding, not a result.
     if total and total.adjusted() < max(one.adjusted(), other.adjusted()) - SETTLED:
         return Fraction(0)
     return total

@@ -315,7 +315,7 @@ class _Reader:
         return Fraction(value)
 
     def _add_meaning(self, word: str, length: int) -> bool:
-        """Add the token that a word stands for."""
+        """Add the token that a word means."""
         folded = word.lower()
         if folded in ("squared", "cubed"):
             self._add("op", "^", 0)

@@ -31,7 +31,7 @@ def parse(text: str) -> dict[str, str]:
         ValueError: it is not of this form; the sentence shows no URL, which may hold a password.
     """
     found: dict[str, str] = {}
-    # A comma may stand in a password or a query, so only one before a new name separates.
+    # A password or a query may contain a comma, so only one before a new name separates.
     for part in re.split(r",\s*(?=[A-Za-z][\w-]{0,40}=\w+:/)", text.strip().strip(",")):
         if not part.strip():
             continue

@@ -1,11 +1,11 @@
 """A PostgreSQL database, asked in a read-only transaction through asyncpg (the extra `postgres`).
 
-The statement stands as a sub-select inside `DECLARE … CURSOR FOR SELECT …`, sent by the protocol that takes one
-statement only: anything but a SELECT is no grammar there, and a transaction that has begun reading cannot be made
-writable. What a transaction does not confine is found by `powers.py`, and a role that could do it is refused. Left to
-any role are other sessions of its own, which it may end: it should be this bot's alone.
+The statement becomes a sub-select inside `DECLARE … CURSOR FOR SELECT …`, sent by the protocol that takes one statement
+only: anything but a SELECT is a syntax error there, and a transaction that has begun reading cannot be made writable.
+`powers.py` finds what a transaction does not confine, and refuses a role that could use it. Every role can end other
+sessions of its own, so the role should be this bot's alone.
 
-Everything is said inside the transaction, so that a pooler may stand between (pgbouncer): it hands each transaction
+All settings are made inside the transaction, so that a pooler (pgbouncer) may be in between: it hands each transaction
 to another connection, and takes no settings when a session starts.
 """
 

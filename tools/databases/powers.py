@@ -7,7 +7,7 @@ statement does cannot be seen from its text (`query_to_xml` runs another one), s
 
 from __future__ import annotations
 
-# Nobody can be given more than these say by being a member; what is new in a later version counts as powerful.
+# A member of these roles gains no more than their names say; a predefined role of a later version counts as powerful.
 _READING_ROLES = "'pg_read_all_data', 'pg_read_all_settings', 'pg_read_all_stats', 'pg_stat_scan_tables'"
 
 _FIRST_OWN_OID = 16384
@@ -20,11 +20,12 @@ _ROLES = f"""
     FROM pg_catalog.pg_roles r WHERE pg_catalog.pg_has_role(session_user, r.oid, 'MEMBER')
 """
 
-# Of what every database begins with: what PostgreSQL lets nobody call whom a superuser did not allow it (files of the
-# server, its configuration, its log). Of what was added: languages that nothing confines (PL/Python, …), and C where
-# the author says neither that it has no effect nor that it keeps nothing between calls, and PostgreSQL does not trust
-# the extension. That is what dials out (dblink, http, …); what stays inside passes (pgcrypto, PostGIS, …).
-# Not looked into is what runs with its owner's rights in a confined language: whoever wrote that has granted it.
+# Functions that every database begins with count if PostgreSQL lets only superusers and their grantees call them (files
+# of the server, its configuration, its log). Added functions count if they are in a language that nothing confines
+# (PL/Python, …), or in C where the author declares neither that they have no effect nor that they keep nothing between
+# calls, and PostgreSQL does not trust the extension. Those are the ones that dial out (dblink, http, …); those that
+# stay inside pass (pgcrypto, PostGIS, …). Functions in a confined language that run with their owner's rights are not
+# examined: their author has granted those rights.
 _FUNCTIONS = """
     SELECT format('it can call %s', p.oid::pg_catalog.regprocedure) AS power
     FROM pg_catalog.pg_proc p

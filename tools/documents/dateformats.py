@@ -88,7 +88,7 @@ def _date_part(
 
 
 def _is_minute(parts: tuple[Part, ...], place: int) -> bool:
-    """True where `m` stands for minutes: behind hours or before seconds."""
+    """Return True where `m` means minutes: behind hours or before seconds."""
     if len(parts[place].text) > 2:
         return False
     before = next((part for part in reversed(parts[:place]) if part.kind in ("date", "elapsed")), None)

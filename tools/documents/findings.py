@@ -12,7 +12,7 @@ Found: TypeAlias = tuple[str, str]
 
 @dataclass(slots=True)
 class Findings:
-    """What is known of a document beside its parts. Whoever reads it fills this in on the way."""
+    """Facts about a document beside its parts. The reader fills them in on the way."""
 
     until: float
     """Monotonic time at which reading ends."""
@@ -27,7 +27,7 @@ class Findings:
     """How many there are of them; 0: unknown."""
 
     def sentences(self) -> str:
-        """What is missing, by kind and count; empty where nothing is."""
+        """The missing kinds with their counts, as sentences; empty where nothing is missing."""
         named = [f"{count:,} {kind}{'s' * (count != 1)}" for kind, count in sorted(self.left.items()) if count]
         left = f"Left out, as it is not text: {', '.join(named)}." if named else ""
         return " ".join(sentence for sentence in (self.note, left) if sentence)

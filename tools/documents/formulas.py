@@ -112,7 +112,7 @@ def _base(text: str) -> str:
 
 
 def _name(text: str) -> str:
-    """What stands where a function's name does: known ones by their command."""
+    """The token in the place of a function's name: known ones by their command."""
     return _FUNCTIONS.sub(r"\\\1", text, count=1) if _FUNCTIONS.match(text.strip()) else text
 
 

@@ -87,7 +87,7 @@ class Archive:
         self.names = frozenset(entry.filename for entry in entries)
 
     def read(self, name: str) -> bytes:
-        """An entry; empty where there is none of this name.
+        """Return an entry, or an empty text if there is none of this name.
 
         Raises:
             DocumentUnreadable: it is too large, or damaged.
@@ -179,7 +179,8 @@ def without_mark(sample: bytes) -> str:
     even, odd = sample[::2].count(0), sample[1::2].count(0)
     half = len(sample) // 2
     most, least = max(even, odd), min(even, odd)
-    # Of Latin letters every second byte is zero; what is UTF-8 without its zeros may as well have a few too many.
+    # Of Latin letters every second byte is zero; text that is UTF-8 without its zeros may be UTF-8 with a few stray
+    # zeros.
     needed = 0.9 if _is_in(sample.replace(b"\0", b""), "utf-8") else 0.25
     if half < 2 or most < needed * half or 4 * least > most:
         return ""

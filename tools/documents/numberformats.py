@@ -1,8 +1,8 @@
 """Show a value of a workbook as its number format shows it.
 
 A format has up to four sections (positive, negative, zero, text), each made of digits' places (`0 # ?`), date letters,
-and text that stands as it is. Where a format leaves the order of a date to the reader's own country, the date is
-written as 2026-03-04.
+and literal text. Where a format leaves the order of a date to the reader's own country, the date is written as
+2026-03-04.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Plan:
     """How the digits of a number are placed in a section."""
 
     point: int
-    """The part before which the whole digits stand."""
+    """The part before which the whole digits come."""
     power: int
     """The part at which the exponent begins."""
     whole: int
@@ -61,8 +61,8 @@ class _Plan:
     grouped: bool
     fraction: bool
     simple: tuple[str, int, str, str] | None
-    """Text before the digits, how many of them are always shown, the point, and text behind; None where other text
-    stands among the digits, or some of them are left out."""
+    """Text before the digits, how many of them are always shown, the point, and text behind; None where there is other
+    text among the digits, or some of them are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def _general(value: Decimal) -> str:
 
 @lru_cache(maxsize=1000)
 def parse(code: str) -> tuple[_Section, ...]:
-    """The sections of a format; a single empty one (`General`) where it is none that a program could have written."""
+    """The sections of a format; a single empty one (`General`) for a format that no program could have written."""
     if not code or len(code) > _LONGEST:
         code = "General"
     sections, parts = list[_Section](), list[Part]()
@@ -263,7 +263,7 @@ def _digits(value: Decimal, parts: tuple[Part, ...], plan: _Plan) -> str:
 
 
 def _mantissa(value: Decimal, width: int, decimals: int) -> tuple[Decimal, int]:
-    """The number that stands before the exponent, and the exponent, a multiple of `width`."""
+    """The number before the exponent, and the exponent, a multiple of `width`."""
     if not value:
         return value, 0
     exponent = value.adjusted() // width * width
@@ -306,7 +306,7 @@ def _whole(digits: str, parts: tuple[Part, ...], grouped: bool) -> str:
 
 
 def _decimals(digits: str, parts: tuple[Part, ...]) -> str:
-    """The point and the digits behind it, with what stands among and behind them."""
+    """The point and the digits behind it, with the text among and behind them."""
     needed = [part.text for part in parts if part.kind == "place"]
     while needed and digits.endswith("0") and needed[-1] != "0":
         needed.pop()

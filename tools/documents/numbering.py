@@ -1,5 +1,5 @@
-"""The numbers that Word shows before paragraphs: of lists and of headings. No paragraph holds its own; they follow from
-what stands before it."""
+"""The numbers that Word shows before paragraphs: of lists and of headings. A paragraph does not hold its own number: it
+follows from the paragraphs before it."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class _Level:
     legal: bool = False
     """All numbers in it are written in digits."""
     joined: bool = False
-    """Nothing stands between the number and the text."""
+    """No character separates the number from the text."""
 
 
 @dataclass(slots=True)
 class _List:
-    """A list, of which several may be views that go on with the same numbers."""
+    """A list; several lists may be views that go on with the same numbers."""
 
     levels: dict[int, _Level] = field(default_factory=dict)
     style: str = ""
@@ -67,7 +67,7 @@ class Numbering:
     def __init__(self, numbering: Any, styles: Any) -> None:
         """
         Args:
-            numbering, styles: the trees of these parts; None where there is none.
+            numbering, styles: the trees of these parts; None for a missing part.
         """
         self._lists: dict[str, _List] = {}
         self._views: dict[str, _View] = {}
@@ -88,8 +88,7 @@ class Numbering:
             self._styles[_attribute(one, "styleId")] = (_read_named(told), _value(one, "basedOn"))
 
     def take(self, paragraph: Any) -> tuple[str, str] | None:
-        """Count a paragraph, and return what stands before its text and what separates the two; None where nothing
-        does that is a number."""
+        """Count a paragraph, and return its number and the separator behind it; None where it has no number."""
         properties = paragraph.find("{*}pPr")
         if properties is None:
             return None
@@ -178,7 +177,7 @@ def _letters(count: int) -> str:
 
 
 def _counted(digits: str, places: str) -> Callable[[int], str]:
-    """Return what writes numbers below 10,000 as they are said in Chinese."""
+    """Return a function that writes numbers below 10,000 as they are spoken in Chinese."""
 
     def write(count: int) -> str:
         if not 0 < count < 10_000:
@@ -262,7 +261,7 @@ def _children(node: Any, name: str) -> Iterable[Any]:
 
 
 def _value(node: Any, name: str) -> str:
-    """The value of an element within another; empty where there is none."""
+    """The value of an element within another, or an empty text."""
     found = node.find(f"{{*}}{name}")
     return "" if found is None else _attribute(found, "val")
 

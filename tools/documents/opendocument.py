@@ -48,7 +48,7 @@ _DROPPED = (
 
 
 def read_odt(body: bytes, findings: Findings) -> Iterator[Found]:
-    """The sections of a text; what stands at the head and foot of its pages as sections of their own."""
+    """The sections of a text; the heads and feet of its pages as sections of their own."""
     content = _content(body, findings)
     heads, feet = _margins(Archive(body))
     yield from heads
@@ -58,7 +58,7 @@ def read_odt(body: bytes, findings: Findings) -> Iterator[Found]:
 
 
 def _margins(archive: Archive) -> tuple[list[Found], list[Found]]:
-    """What stands at the heads and feet of the pages, each text once."""
+    """The texts at the heads and feet of the pages, each once."""
     written = archive.read("styles.xml")
     masters = parse_xml(written).find(f"{_OFFICE}master-styles") if written else None
     found: tuple[list[Found], list[Found]] = ([], [])
@@ -134,7 +134,7 @@ def _rows(sheet: Any) -> Iterator[Row]:
 
 
 def _count(node: Any, name: str) -> int:
-    """How often an element stands for itself."""
+    """How many times an element counts."""
     written = node.get(name, "1")
     return max(1, int(written)) if written.isdecimal() and len(written) < 10 else 1
 
@@ -233,7 +233,8 @@ def _to_html(tree: Any) -> Any:
 
 
 def _write_out(tree: Any) -> Any:
-    """The tree with rows and cells of its tables, which may be written once with a count, as often as they stand."""
+    """The tree with each row and cell of its tables as often as it is repeated; a file may hold it once with a
+    count."""
     from copy import deepcopy
 
     room = _MOST_COPIES

@@ -21,7 +21,7 @@ _MOST_OBJECTS = 2000
 
 
 def read_pdf(body: bytes, findings: Findings) -> Iterator[Found]:
-    """The text of each page, and below it what is noted on it.
+    """The text of each page, and below it the notes on it.
 
     Raises:
         PasswordNeeded: it asks for one.
@@ -47,7 +47,7 @@ def read_pdf(body: bytes, findings: Findings) -> Iterator[Found]:
 
 
 def _notes(page: Any, form: Any, findings: Findings) -> Iterator[str]:
-    """What is noted on a page and seen there; what is no text is counted."""
+    """The visible notes on a page; parts that are no text are counted."""
     from pypdfium2 import raw
 
     drawn = (raw.FPDF_ANNOT_INK, raw.FPDF_ANNOT_STAMP)

@@ -61,7 +61,7 @@ def read_csv(body: bytes, findings: Findings) -> Iterator[Found]:
 
 
 def find_delimiter(text: str) -> str:
-    """What stands between the values of the first rows, the same number of times in each."""
+    """The delimiter of the first rows: it gives each of them the same number of values."""
     lines = [line for line in text[: MOST_COLUMNS * 1000].split("\n", _TRIED)[:_TRIED] if line.strip()]
 
     def evenness(delimiter: str) -> tuple[int, int]:

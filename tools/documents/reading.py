@@ -71,7 +71,7 @@ class Document:
     """What the document says of itself; often empty."""
     parts: tuple[Part, ...]
     note: str = ""
-    """What is missing, in a sentence."""
+    """A sentence about the missing part."""
 
     @property
     def markdown(self) -> str:

@@ -134,7 +134,7 @@ def _threads(archive: Archive, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _tree(archive: Archive, path: str) -> Any:
-    """A part of the document as a tree; None where there is none, or it is damaged: the rest is read without it."""
+    """A part of the document as a tree; None for a missing or damaged one: the rest is read without it."""
     with contextlib.suppress(DocumentUnreadable):
         if content := archive.read(path):
             return parse_xml(content)

@@ -15,7 +15,7 @@ _MOST_COMMENTS = 1000
 
 
 def open_up(tree: Any) -> None:
-    """Make what is written for newer programs, shapes and formulas, ordinary shapes and text."""
+    """Turn shapes and formulas for newer programs into ordinary shapes and text."""
     for node in list(tree.iter("{*}AlternateContent")):
         choice, above = node.find("{*}Choice"), node.getparent()
         if above is None:

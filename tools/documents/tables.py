@@ -24,7 +24,7 @@ class Row:
 
     values: Sequence[str]
     times: int = 1
-    """How often it stands in the sheet, one below the other."""
+    """How often the sheet repeats it, one below the other."""
     hidden: bool = False
 
 
@@ -48,8 +48,8 @@ def too_large() -> str:
 
 
 def gather_rows(found: Iterable[Row]) -> Gathered:
-    """The rows that hold anything, without empty columns at their ends; a row that is written once with a count as
-    often as it stands there, and hidden rows marked."""
+    """The rows that hold anything, without empty columns at their ends; a row that the file holds once with a count as
+    often as the sheet repeats it, and hidden rows marked."""
     made, scanned, room = Gathered([]), 0, MOST_CHARS * 9 // 10  # the rest is for lines and padding
     for row in found:
         scanned += 1
@@ -79,7 +79,8 @@ def gather_rows(found: Iterable[Row]) -> Gathered:
 def describe(
     gathered: Gathered, columns: Iterable[tuple[int, int]] = (), notes: Sequence[tuple[str, str]] = ()
 ) -> list[str]:
-    """The lines of a sheet: its table, above it what is hidden, below it the notes on its cells (place and text).
+    """The lines of a sheet: its table, above it a note on its hidden parts, below it the notes on its cells (place and
+    text).
 
     `columns`: the hidden ones, each range by its first and last, counted from 1."""
     width = max(map(len, gathered.rows), default=0)

@@ -25,7 +25,7 @@ def parse_xml(text: bytes) -> Any:
     """
     from lxml.etree import ErrorTypes, XMLParser, XMLSyntaxError, fromstring
 
-    # Without `huge_tree` the parser itself refuses what is nested deeper than 256 elements, or expands for ever.
+    # Without `huge_tree` the parser itself refuses elements nested deeper than 256, or expands for ever.
     parser = XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True)
     try:
         tree = fromstring(text, parser)
@@ -37,7 +37,7 @@ def parse_xml(text: bytes) -> Any:
 
 
 def find_title(text: bytes) -> str:
-    """The title in the metadata of a document; empty where there is none."""
+    """The title in the metadata of a document, or an empty text."""
     if not text:
         return ""
     try:
@@ -101,7 +101,7 @@ def _flatten_table(table: Any) -> None:
 
 
 def cell_text(text: str) -> str:
-    """Text as it can stand in a cell of a table."""
+    """Text in the form in which a cell of a table can hold it."""
     return " ".join(text.split()).replace("|", "\\|")
 
 

@@ -1,8 +1,8 @@
 """Write all that a person sees of a Word document as text that the library for Word documents reads.
 
-The library leaves out what it does not know: the numbers of lists and headings as they are shown, formulas, simple
-fields, chosen entries, small readings, boxes of text, comments, what stands at the head and foot of pages. All of it
-becomes ordinary runs and paragraphs before.
+The library leaves out everything it does not know: the numbers of lists and headings as they are shown, formulas,
+simple fields, chosen entries, small readings, boxes of text, comments, heads and feet of pages. All of it becomes
+ordinary runs and paragraphs before.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DEEPEST_FIELD: Final = 20
 """Fields within each other: the library looks through all of them at each run."""
 _LONGEST_NOTE: Final = 5000
 _WRAPPERS: Final = ("fldSimple", "dir", "bdo")
-"""What stands around runs and is unknown to the library."""
+"""Elements around runs that the library does not know."""
 _LOOKED_FOR: Final = frozenset((
     *("AlternateContent", "txbxContent", "oMath", "ruby", "fldChar", "commentReference", "vanish", "delText", "pic"),
     *("imagedata", "graphicData", "object", "altChunk"), *_WRAPPERS,
@@ -34,7 +34,7 @@ _SPACE: Final = "{http://www.w3.org/XML/1998/namespace}space"
 
 
 def write_plainly(body: bytes, findings: Findings) -> tuple[bytes, list[Found]]:
-    """The document with all that is seen as ordinary text, and what stands at the heads and feet of its pages."""
+    """The document with everything visible as ordinary text, and the texts at the heads and feet of its pages."""
     archive = Archive(body)
     main = next((path for kind, _, path in related(archive, "") if kind == "officeDocument"), "word/document.xml")
     beside = {key: (kind, path) for kind, key, path in related(archive, main)}
@@ -81,7 +81,7 @@ def _write(
 
 
 def _part(archive: Archive, beside: Mapping[str, tuple[str, str]], kind: str) -> Any:
-    """The tree of a part beside the main one; None where there is none that can be read."""
+    """The tree of a part beside the main one; None for a part that is missing or cannot be read."""
     path = next((path for one, path in beside.values() if one == kind), "")
     try:
         written = archive.read(path)
@@ -103,7 +103,7 @@ def _write_numbers(tree: Any, numbering: Numbering) -> None:
 def _margins(
     archive: Archive, beside: Mapping[str, tuple[str, str]], sections: list[Any], findings: Findings
 ) -> list[Found]:
-    """What stands at the heads and feet of pages, each text once."""
+    """The texts at the heads and feet of pages, each once."""
     found: dict[Found, None] = {}
     seen = set[str]()
     for node in sections:
@@ -141,8 +141,8 @@ def flatten(
     comments: dict[str, str],
     findings: Findings,
 ) -> None:
-    """Write what the library for Word documents does not know as runs and paragraphs that it does, and count what is no
-    text. Each comment is told once, and is then removed from `comments`."""
+    """Rewrite elements that the library for Word documents does not know as runs and paragraphs that it does, and count
+    the parts that are no text. Each comment is written once, and is then removed from `comments`."""
     for node in list(tree.iter("{*}AlternateContent")):
         _choose(node)
     nodes: dict[str, list[Any]] = defaultdict(list)
@@ -191,7 +191,7 @@ def _choose(node: Any) -> None:
 
 
 def _count(nodes: Mapping[str, list[Any]], findings: Findings) -> None:
-    """Count what is seen and is no text."""
+    """Count the visible parts that are no text."""
     findings.left["embedded object"] += len(nodes["object"])
     findings.left["embedded document"] += len(nodes["altChunk"])
     findings.left["tracked deletion"] += len({node.getparent().getparent() for node in nodes["delText"]})

@@ -1,8 +1,8 @@
 """The program that reads one document: takes it from standard input and writes its parts, a line of JSON each.
 
 A hostile document can keep the parsing libraries busy for ever or make them take all memory. This process has limits,
-knows no secret, has no network in its sandbox, and can be killed; what it wrote until then stands. It imports nothing
-of ours but the modules of this package and the reader of web pages.
+knows no secret, has no network in its sandbox, and can be killed; the lines it wrote until then are kept. It imports
+nothing of ours but the modules of this package and the reader of web pages.
 
 In: a line of JSON (`name`, `media_type`, `seconds`, `memory`; `kind` for a trial), then the document's bytes.
 Out: `{"kind"}`, then `{"label", "text"}` for each part, then `{"title", "note"}`, or `{"unreadable"}`, a `Reason`.
@@ -81,7 +81,7 @@ def read(kind: Kind, body: bytes, findings: Findings) -> Iterator[Found]:
 
 
 def _next(kind: Kind, parts: Iterator[Found], until: float) -> Found | None:
-    """The next part; None where there is none left.
+    """The next part, or None after the last.
 
     Raises:
         TooSlow: the time is up.
@@ -95,13 +95,13 @@ def _next(kind: Kind, parts: Iterator[Found], until: float) -> Found | None:
 
 
 def _rest(findings: Findings, done: int, ended: str) -> str:
-    """What is missing, in a sentence."""
+    """A sentence about the missing rest."""
     whole = f" of {findings.total:,}" if findings.total else ""
     return f"Only the first {done:,}{whole} {findings.unit} were read: {ended}."
 
 
 def answer(about: Mapping[str, Any], body: bytes, until: float, write: Callable[[Mapping[str, str]], None]) -> None:
-    """Read one document until its time is up, and write what is found as lines."""
+    """Read one document until its time is up, and write the findings as lines."""
     findings = Findings(until)
     reason, shown = Reason.NOTHING_TO_READ, 0
     try:
@@ -127,7 +127,7 @@ def answer(about: Mapping[str, Any], body: bytes, until: float, write: Callable[
 
 
 def main() -> int:
-    """Read one document from standard input and write what is found; the exit code is 0."""
+    """Read one document from standard input and write the findings; the exit code is 0."""
     started = time.monotonic()
     about: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
     body = sys.stdin.buffer.read()

@@ -17,7 +17,7 @@ _OTHERS: Final = (b"BM", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _BRANDS: Final = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1", b"avif", b"avis")
 """What follows `ftyp` in a picture of the HEIF family."""
 _FRAMES: Final = frozenset((*range(0xC0, 0xC4), *range(0xC5, 0xC8), *range(0xC9, 0xCC), *range(0xCD, 0xD0)))
-"""The marks of a JPEG behind which its size stands."""
+"""The marks of a JPEG that its size follows."""
 _ALONE: Final = frozenset((0x01, *range(0xD0, 0xD9)))
 """The marks of a JPEG that have no length."""
 _MOST_MARKS: Final = 1000

@@ -20,7 +20,7 @@ from typing import Any
 from tools.fetch.reader import has_no_room, set_limits
 
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "DIB", "TIFF", "AVIF")
-"""What is decoded at all: the library knows fifty more."""
+"""The formats that are decoded at all: the library knows fifty more."""
 _QUALITIES = (90, 80, 65, 50, 35)
 _SHRINKS = 6
 """How often a picture is made smaller that is still too long."""

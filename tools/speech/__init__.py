@@ -1,1 +1,1 @@
-"""Write down what is said in recordings, on this machine."""
+"""Transcribe recordings on this machine."""

@@ -1,4 +1,4 @@
-"""Have a speech model on this machine write down what is said, in processes of its own."""
+"""Transcribe speech with a model on this machine, in processes of its own."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ class Spoken:
 
 
 def missing(model: Path) -> str:
-    """What is not there of a model in a folder and of the library that runs it, as a half sentence; empty: nothing."""
+    """Return what is missing of a model in a folder and of the library that runs it, as half a sentence; empty if
+    nothing is."""
     if fault := find_path_fault(model, "folder"):
         return fault
     if find_spec("faster_whisper") is None:
@@ -105,7 +106,7 @@ class Recogniser:
         self._rest: asyncio.Task[None] | None = None
 
     async def recognise(self, recording: bytes, seconds: float) -> Spoken:
-        """Return what is said in `recording`, whatever of ogg, m4a, mp3, wav, webm or flac it is.
+        """Return the words spoken in `recording`, which may be ogg, m4a, mp3, wav, webm or flac.
 
         One recording is listened to at a time. The process that listens is killed when this is cancelled, or takes
         longer than `seconds` once its turn has come.
@@ -146,7 +147,7 @@ class Recogniser:
         return samples
 
     async def _listen(self, samples: bytes) -> str:
-        """Return what is said, by the process that keeps the model."""
+        """Return the words spoken, from the process that keeps the model."""
         listener = self._listener
         if listener is None or listener.returncode is not None:
             await self._end()

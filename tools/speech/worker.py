@@ -55,11 +55,11 @@ def load(about: dict[str, Any]) -> Any:
 
 
 def transcribe(about: dict[str, Any], model: Any, samples: bytes) -> str:
-    """Return what is said."""
+    """Return the words spoken."""
     import numpy
 
     sound = numpy.frombuffer(samples, "<i2").astype(numpy.float32) / 32768.0
-    # What is not said is not to be invented: a stretch of silence has the models repeat what they wrote before.
+    # The models invent words in silence: they repeat what they wrote before.
     parts, _ = model.transcribe(sound, beam_size=1, condition_on_previous_text=False, vad_filter=True)
     return " ".join(part.text.strip() for part in parts)[: about["chars"]]
 

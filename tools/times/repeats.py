@@ -10,7 +10,7 @@ from tools.contract.base import ToolError
 from tools.times import cron, moments, numerals
 
 SHORTEST = 300.0
-"""Seconds that lie at least between two times: nobody reads more, and a chat is no log."""
+"""Seconds between two times at least: more would not be read, and a chat is no log."""
 _DAYTIME = datetime.time(9)
 """When something comes that names only days."""
 _EVENING = datetime.time(18)

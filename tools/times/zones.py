@@ -14,7 +14,7 @@ from tools.contract.base import ToolError
 
 _REGIONS = ("Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic", "Indian", "Antarctica", "Arctic")
 
-# One line a zone; a name may stand in one line only. Cities that have a zone of their own are found without it.
+# One line a zone; a name may be in one line only. Cities that have a zone of their own are found without it.
 _NAMES = """
 UTC: utc, gmt, z, zulu, universal time, greenwich mean time, 世界时, 协调世界时, 格林威治, 格林尼治
 Asia/Shanghai: beijing, peking, china, prc, shenzhen, guangzhou, hangzhou, chengdu, wuhan, nanjing, tianjin, xian, \
@@ -158,7 +158,7 @@ def find(name: str) -> Zone:
     """The zone of that name: IANA, a city, a country, an abbreviation or an offset.
 
     Raises:
-        UnknownZone: there is none, or more than one.
+        UnknownZone: no zone fits, or more than one.
     """
     said = _normalize(name[:_LONGEST_NAME])
     for ending in (" standard time", " daylight time", " local time", " time", "时间", "当地"):

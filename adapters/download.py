@@ -31,11 +31,11 @@ async def download(
     never: tuple[bytes, ...] = (),
     size: int = 0,
 ) -> None:
-    """Write what stands at `address` into `into`. Redirections are not followed: they would take the token along.
+    """Write the file at `address` into `into`. Redirections are not followed: they would take the token along.
 
     Args:
-        refused: media types of what stands there in place of a file.
-        never: how such a thing begins, in lower case.
+        refused: media types of the answers that come in place of a file.
+        never: beginnings of such answers, in lower case.
         size: the bytes that the file has; 0: unknown.
 
     Raises:

@@ -47,10 +47,9 @@ def system_prompt(
     """Build the system prompt.
 
     `today` is the time now in seconds since the epoch, its date taken in `zone`; `language` is the person's language
-    tag on the platform, `extra` the operator's own words, `facts` the remembered facts, a line each, `summary` the
-    outcome of turns that are no longer in the history; `withholds` says that some of the tools may be withheld,
-    `others` names tools that are not declared, `starting` servers whose tools will come. The parts that change least
-    come first.
+    tag on the platform, `extra` the operator's own words, `facts` the remembered facts, a line each, `summary` that of
+    turns no longer in the history; `withholds` says that some of the tools may be withheld, `others` names tools that
+    are not declared, `starting` servers whose tools will come. The parts that change least come first.
     """
     parts = [
         f"You are {name}, an assistant that people write to in a chat. If asked who you are, say so; never claim to "

@@ -5,20 +5,20 @@ BotError
 │   └── OtherBot        other processes are another bot → the same, whichever platform else could be used
 ├── DeliveryError       a platform did not show something; it did not arrive and may be tried again
 │   ├── RateLimited     retry_after → pause, slow down, send the newest text
-│   ├── Closed          until → nobody waits so long: show it another way, or then
+│   ├── Closed          until → too long to wait: show it another way, or then
 │   ├── Unclear         it may have arrived → repeat only what repeats safely, else look it up
 │   ├── TooLong         by → cut the page again, shorter
-│   │   └── Full        what stands stays for good → the rest goes into a further message
-│   ├── Refused         in words that nobody knows → once more; the same again as plain text, and then not any more
+│   │   └── Full        the text so far stays for good → the rest goes into a further message
+│   ├── Refused         in words we do not know → once more; if refused again, as plain text, and then not any more
 │   ├── MessageGone     somebody deleted the reply while it was written → end the turn, post nothing again
-│   │   └── Uneditable  it stands, and stays as it is → no more progress; the final text once, as a new message
+│   │   └── Uneditable  it stays as it is → no more progress; the final text once, as a new message
 │   ├── Unreachable     blocked, kicked, slot expired → end the turn quietly, keep the history
 │   │   ├── RightMissing  the token or a right is missing → the same, and an error in the log that names it
 │   │   └── Contested   another program receives with the same token → say so, wait, receive again
 │   └── Unrenderable    our notation was refused → the same page as plain text, and a log line: our bug
 ├── ModelError          a model did not answer
 │   ├── ModelBusy       429 or 5xx → back off; once text has been shown, end with an honest sentence
-│   │   └── ModelAway   no connection → as busy; say that nobody answers there
+│   │   └── ModelAway   no connection → as busy; say that the server does not answer
 │   ├── ModelDropped    the stream ended early or broke → keep what came; ask again, once text was shown to go on
 │   │   └── CallRefused    the server cannot read the model's own call → as a drop
 │   ├── ModelSlow       a deadline passed → as a drop
@@ -26,7 +26,7 @@ BotError
 │   │   ├── ToolsRefused   the server knows no native tools → ask again in prompt mode
 │   │   ├── SetupRefused   key, name or account → the next model; the operator's sentence
 │   │   │   └── AccountEmpty  no money → the same; its own sentence
-│   │   └── ContentRefused the provider refuses what is said → say so, and do not send it again
+│   │   └── ContentRefused the provider refuses the text → say so, and do not send it again
 │   ├── ContextTooLong  window → drop the oldest turns, cut results, leave the tools out, until it fits
 │   └── Unaffordable    whose, until → nothing was asked; say when the quota starts afresh
 └── StoreError          the database is unusable → answer nothing that cannot be recorded

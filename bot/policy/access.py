@@ -24,10 +24,10 @@ ones of everybody invalidate it; and the owner is told at once which account use
 | anybody in direct messages of several people (Slack, Discord) | as in a group |
 | bots, webhooks, a linked channel's posts (Telegram), the bot itself | never: adapters do not hand them on |
 | anonymous admins, who writes as a channel (Telegram) | no: a chat is no person, as a sentence says |
-| what an inline bot made for a person (Telegram) | as a forward of that person |
-| who forwards | as else, but nothing in what is forwarded is a command (`Quoted.forwarded`) |
-| who edits, deletes, presses a button, or set the reminder that is due | as who writes there; an edit runs no command |
-| in a chat whose `who` stands in `CHANNELS_FILE`: who is named there | yes, also if listed nowhere else |
+| an inline bot's message for a person (Telegram) | as a forward of that person |
+| one who forwards | as else, but the forwarded text runs no command (`Quoted.forwarded`) |
+| one who edits, deletes, presses a button, or set a reminder now due | as one who writes there; no edit is a command |
+| in a chat with `who` in `CHANNELS_FILE`: people named there | yes, also if listed nowhere else |
 | anybody else there | no, whatever else is listed |
 | whom `/forbid` names, and everybody in a chat that it names | no, whatever else is listed |
 | admins and owners | yes, everywhere, else nobody could undo a `/forbid` |
@@ -108,9 +108,9 @@ class Access:
     groups: tuple[str, ...] = ()
     """Workspaces and roles as `Sender.groups` writes them."""
     channels: ChannelsFile = field(default_factory=ChannelsFile)
-    """Where it says who may write, nobody else may but admins, whatever else is listed."""
+    """In a chat whose `who` it sets, only those and admins may write, whatever else is listed."""
     people_in_groups: bool = True
-    """What allows a person holds in groups that nothing else allows."""
+    """An entry for a person counts in groups as well."""
 
     def __post_init__(self) -> None:
         self._listed = frozenset((*self.users, *self.admins, *self.chats, *self.groups))

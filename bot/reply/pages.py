@@ -137,7 +137,7 @@ class PageNow:
     grows: bool = False
     """Its message accepts more text at its end, but no edits."""
     calm: bool = False
-    """Nobody waits for it: it is not posted again."""
+    """It is not posted again if it disappears."""
 
     def become(self, stage: Stage, stands: Standing = NOTHING) -> None:
         """Move to a stage: the only place that changes it. The message is kept if the platform may still show it."""

@@ -278,7 +278,7 @@ class Turns(Queries):
         return 0 if row is None else int(row[0])
 
     async def find_shown_in(self, chat: ChatId, message: str) -> int:
-        """Return the turn whose reply stands in a message; 0 if there is none."""
+        """Return the turn whose reply a message holds, or 0."""
         return await self._readers.read(lambda db: find_shown_in(db, str(chat), message))
 
     async def rate(self, turn: int, rating: str) -> None:
@@ -290,7 +290,7 @@ class Turns(Queries):
         return await self._readers.read(lambda db: find_newest_answer(db, turn))
 
     async def load_standing(self, turn: int) -> StoredTurn:
-        """Return the turn whose reply stands under the question of `turn`."""
+        """Return the turn whose reply is under the question of `turn`."""
         return await self._readers.read(lambda db: _load(db, find_standing_answer(db, turn)))
 
     async def take_over(
@@ -302,7 +302,7 @@ class Turns(Queries):
 
         Args:
             asks_again: the turn answers the question of `old`; else one of its own.
-            messages: False: what stands on screen stays.
+            messages: False: the messages on screen stay.
         """
         now = self._clock.wall()
 

@@ -13,7 +13,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TypeAlias
 
 from bot.agent.callpolicy import Ask, CallPolicy, Clearance, Refuse, Run, Verdict
@@ -70,41 +70,33 @@ class _Plan:
     """Signatures of the allowed calls."""
 
 
+@dataclass(eq=False, repr=False)
 class CallRunner:
     """Runs the calls of each pass of one turn."""
 
-    def __init__(
-        self,
-        registry: ToolRegistry,
-        context: ToolContext,
-        *,
-        marker: str,
-        offered: Sequence[str],
-        policy: CallPolicy,
-        calls_per_pass: int = LIMITS.calls_per_pass,
-        redact: redacted.Redact = redacted.redact_nothing,
-        permits: Permits = allow_everything,
-        decision: Decision | None = None,
-        may_ask: bool = True,
-    ) -> None:
-        """
-        Args:
-            permits: the rights of the person who asked.
-            decision: a person's decision about one call that has not run yet.
-            may_ask: a person can be asked about further calls.
-        """
-        self._registry = registry
-        self._policy = policy
-        self._permits = permits
-        self._clearance = Clearance(self._policy, (), context.person, registry.spec, permits, may_ask)
-        self._context = replace(context, together=object())
-        self._marker = marker
-        self._offered = set(offered)
+    registry: ToolRegistry
+    context: ToolContext
+    _: KW_ONLY
+    marker: str
+    offered: Sequence[str]
+    policy: CallPolicy
+    calls_per_pass: int = LIMITS.calls_per_pass
+    redact: redacted.Redact = redacted.redact_nothing
+    permits: Permits = allow_everything
+    """The rights of the person who asked."""
+    decision: Decision | None = None
+    """A person's decision about one call that has not run yet."""
+    may_ask: bool = True
+    """A person can be asked about further calls."""
+
+    def __post_init__(self) -> None:
+        self._clearance = Clearance(
+            self.policy, (), self.context.person, self.registry.spec, self.permits, self.may_ask
+        )
+        self.context = replace(self.context, together=object())
+        self._offered = set(self.offered)
         self._withheld = self._find_withheld()
-        self._calls_per_pass = calls_per_pass
-        self._redact = redact
-        self._decided = {signature_of(decision.call): decision} if decision is not None else {}
-        self._may_ask = may_ask
+        self._decided = {signature_of(self.decision.call): self.decision} if self.decision is not None else {}
         self._gate = asyncio.Semaphore(AT_ONCE)
         self._early = EarlyCalls()
         self._results: dict[str, ToolResult] = {}
@@ -137,8 +129,8 @@ class CallRunner:
     def update_clearance(self, entries: Sequence[Entry]) -> None:
         """Record the model's present input, which decides about its next calls."""
         outside = self._clearance.outside
-        person, spec_of = self._context.person, self._registry.spec
-        self._clearance = Clearance(self._policy, tuple(entries), person, spec_of, self._permits, self._may_ask)
+        person, spec_of = self.context.person, self.registry.spec
+        self._clearance = Clearance(self.policy, tuple(entries), person, spec_of, self.permits, self.may_ask)
         if self._clearance.outside == outside:
             return  # no other input changes which tools are withheld
         self._withheld = self._find_withheld()
@@ -162,7 +154,7 @@ class CallRunner:
 
     def entry_of(self, call: ToolCall, result: ToolResult, origin: str) -> ToolEntry:
         """Return the history entry of a result; `origin` is the origin of the words that led to the call."""
-        return tool_entry(call, result, self._marker, origin)
+        return tool_entry(call, result, self.marker, origin)
 
     def begin(self, calls: Sequence[ToolCall]) -> EarlyCall | None:
         """Begin the last of `calls` while their pass still streams; return None if it must wait for the pass's end.
@@ -171,10 +163,10 @@ class CallRunner:
         try may request something else. Nor does it begin before an earlier call with effects. `run` takes it over;
         `keep` and `aclose` end those that are not requested.
         """
-        call = redacted.redact_call(calls[-1], self._redact)
-        if call.problem or len(calls) > self._calls_per_pass or len(self._early) >= AT_ONCE:
+        call = redacted.redact_call(calls[-1], self.redact)
+        if call.problem or len(calls) > self.calls_per_pass or len(self._early) >= AT_ONCE:
             return None
-        specs = [self._registry.spec(one.name) for one in calls]
+        specs = [self.registry.spec(one.name) for one in calls]
         if any(spec is None or spec.effects for spec in specs):
             return None
         spec, key = specs[-1], signature_of(call)
@@ -226,7 +218,7 @@ class CallRunner:
             await task
         finally:
             await end_tasks(task)
-            self._context = replace(self._context, together=object())
+            self.context = replace(self.context, together=object())
 
     def _plan(self, calls: Sequence[ToolCall]) -> _Plan:
         """Decide about each call of a pass, and whether the model goes round in circles."""
@@ -242,7 +234,7 @@ class CallRunner:
             key = signature_of(call)
             if self._waits_for_server(call):
                 continue
-            spec = self._registry.spec(call.name)
+            spec = self.registry.spec(call.name)
             judged = key in self._early
             verdict = Run() if spec is None or judged else self._judge(spec, call)
             if (problem := self._find_problem(call, number, verdict)) is not None:
@@ -271,8 +263,8 @@ class CallRunner:
         """Keep an allowed call to ask about it again if its tool's server is not running."""
         key = signature_of(call)
         decision = self._decided.get(key)
-        can = decision is not None and decision.allowed and self._may_ask and call.name in self._permits({call.name})
-        if decision is None or not can or not self._registry.could_bring(call.name):
+        can = decision is not None and decision.allowed and self.may_ask and call.name in self.permits({call.name})
+        if decision is None or not can or not self.registry.could_bring(call.name):
             return False
         log.warning("%s was not run: its server is not running", call.name)
         del self._decided[key]
@@ -292,13 +284,13 @@ class CallRunner:
 
     def _ask(self, call: ToolCall, verdict: Ask) -> Sequence[ToolFinished]:
         """Keep a call to ask a person about: the first of several, and never one that would fail at once."""
-        prepared = self._registry.prepare(call)
+        prepared = self.registry.prepare(call)
         if isinstance(prepared, ToolResult):
             self._count_failure(call.name)
             return [ToolFinished(call, prepared)]
         if self.asked is not None:
             return [ToolFinished(call, _error(_ONE_AT_A_TIME.format(name=call.name)))]
-        spec = self._registry.spec(call.name)
+        spec = self.registry.spec(call.name)
         assert spec is not None
         address = prepared.arguments.get(spec.address) if spec.address else None
         self.asked = Asked(
@@ -329,19 +321,19 @@ class CallRunner:
                 report(ToolFinished(twin, self._repeat(key) if result.ok else replace(result, dollars=0.0)))
 
     async def _run_call(self, call: ToolCall, verdict: Run) -> ToolResult:
-        context = replace(self._context, outside=self._clearance.outside, follow=verdict.follow)
-        return redacted.redact_result(await self._registry.run(call, context), self._redact)
+        context = replace(self.context, outside=self._clearance.outside, follow=verdict.follow)
+        return redacted.redact_result(await self.registry.run(call, context), self.redact)
 
     async def _run_early(self, call: ToolCall, verdict: Run) -> ToolResult:
         async with self._gate:
             return await self._run_call(call, verdict)
 
     def _status_of(self, call: ToolCall) -> str:
-        return self._registry.status(_clean(call), self._failures[call.name] + 1, self._context.language)
+        return self.registry.status(_clean(call), self._failures[call.name] + 1, self.context.language)
 
     def _find_withheld(self) -> set[str]:
-        closed = self._offered - self._permits(self._offered)
-        return closed | self._clearance.withheld(self._registry.specs_of(self._offered))
+        closed = self._offered - self.permits(self._offered)
+        return closed | self._clearance.withheld(self.registry.specs_of(self._offered))
 
     def _find_problem(self, call: ToolCall, number: int, verdict: Verdict) -> ToolResult | None:
         """Return the result for a call that is not run at all; None if it may run."""
@@ -353,17 +345,17 @@ class CallRunner:
             return _error(f"{call.name} is not available any more in this turn. Answer without it.", retry=False)
         if call.problem:
             self._count_failure(call.name)
-            spec = self._registry.spec(call.name)
+            spec = self.registry.spec(call.name)
             wrong = describe_problem(call.name, call.problem, spec.parameters if spec is not None else {})
             return ToolResult(text=wrong, ok=False, status=ToolStatus.FAILED, own_words=True)
-        if number >= self._calls_per_pass:
-            return _error(f"Not run: at most {self._calls_per_pass} calls are made at once. Ask again for this one.")
+        if number >= self.calls_per_pass:
+            return _error(f"Not run: at most {self.calls_per_pass} calls are made at once. Ask again for this one.")
         return None
 
     def _offer_from_now(self, call: ToolCall) -> ToolResult | None:
         """Offer a tool that exists: a model that calls it knows better than our choice. Return the result for a call
         whose arguments do not fit, which does not count as a failure: the model has not seen the tool's parameters."""
-        spec = next((one for one in self._registry.specs() if one.name == call.name), None)
+        spec = next((one for one in self.registry.specs() if one.name == call.name), None)
         if spec is None:
             names = ", ".join(sorted(self._offered - self.withdrawn)) or "none"
             return _error(f"There is no tool {call.name[:100]!r}. Available tools: {names}.")
@@ -373,7 +365,7 @@ class CallRunner:
         if call.problem:
             wrong = describe_problem(call.name, call.problem, spec.parameters)
             return ToolResult(text=wrong, ok=False, status=ToolStatus.FAILED, own_words=True)
-        prepared = self._registry.prepare(call)
+        prepared = self.registry.prepare(call)
         return prepared if isinstance(prepared, ToolResult) else None
 
     def _record(self, call: ToolCall, result: ToolResult) -> None:

@@ -198,7 +198,7 @@ async def test_an_unreachable_platform_holds_no_other(
         [message] = await person(world, "telegram").ask(bot, "please answer me")
 
     assert message.text == "Here I am."
-    assert any("slack does not receive now" in record.getMessage() for record in caplog.records)
+    assert any("slack receives nothing now" in record.getMessage() for record in caplog.records)
 
 
 async def test_a_refused_token_switches_one_platform_off_with_one_sentence(

@@ -16,7 +16,7 @@ from bot.model.callslots import MOST_ARGUMENT_CHARS
 from bot.model.endings import BAD_CALL, BROKEN, CALLS, UNPROVEN, WHOLE, name_of
 from bot.model.failures import NETWORK_ERRORS, dropped
 from bot.model.patience import Patience
-from bot.model.sse import DONE, Decoder, read_event
+from bot.model.sse import DONE, Decoder, read_event, read_together
 
 _DRAIN_SECONDS = 0.05
 """How long the end of the body may take after `[DONE]`; a body read to its end leaves the connection usable."""
@@ -111,6 +111,15 @@ class StreamReading:
 
     def _take(self, events: list[bytes], delta: Delta, name: str) -> bool:
         """Take events in; whether the stream is over."""
+        try:
+            if (together := read_together(events)) is not None:
+                self._events += len(together)
+                for event in together:
+                    self.assembly.add(event, delta)
+                return False
+        except StreamFault as fault:
+            self.fault = fault
+            return True
         for data in events:
             if data == DONE or data.strip() == DONE:
                 self._done = True

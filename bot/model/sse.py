@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tools.contract.json_values import MOST_VALUES, OutsideDecoder, ValueCounter
@@ -143,6 +144,20 @@ class EventDecoder(Decoder):
         room = _STRAY_BYTES - len(self._stray)
         if room > 0:
             self._stray += line[:room] + b"\n"
+
+
+def read_together(events: Sequence[bytes]) -> list[dict[str, Any]] | None:
+    """Return the objects of several events that hold one each, parsed at once; None if they must be read one by one."""
+    data = b",".join(events)
+    if len(events) < 2 or len(data) > _LARGE:
+        return None
+    try:
+        objects = _decoder.decode(f"[{data.decode('utf-8', 'replace')}]")
+    except ValueError:
+        return None
+    # The parts of one that is cut in two would fit together.
+    whole = len(objects) == len(events) and all(isinstance(one, dict) for one in objects)
+    return objects if whole else None
 
 
 def read_event(data: bytes) -> tuple[list[dict[str, Any]], bool]:

@@ -779,6 +779,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.model.sse.LineDecoder.feed": _events("", 64, lambda: sse.LineDecoder()),
     "bot.model.sse.EventDecoder.feed": _events("", 64),
     "bot.model.sse.EventDecoder.feed, of one event": _events("data: ", 64),
+    "bot.model.sse.read_together": lambda text: sse.read_together([text.encode("utf-8", "replace"), b"{}"]),
     "bot.model.sse.read_event": lambda text: _read_events(
         text, f'{{"a": "{text}', f'{{"a": {text}{{"b": 1}}', f'{{"a": 1}}{text}'
     ),

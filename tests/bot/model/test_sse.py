@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.model.sse import EventDecoder
+from bot.model.sse import EventDecoder, read_together
 
 
 def decode(*chunks: bytes) -> list[str]:
@@ -78,3 +79,28 @@ def test_cutting_a_stream_anywhere_changes_nothing(events: list[str], newline: s
     pieces = [stream[left:right] for left, right in itertools.pairwise(borders)]
 
     assert decode(*pieces) == events
+
+
+def test_events_that_came_together_are_parsed_at_once() -> None:
+    assert read_together([b'{"a": 1}', b'{"b": [1, "\xe8\x8c\xb6"]}', b"{}"]) == [{"a": 1}, {"b": [1, "茶"]}, {}]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [],
+        [b'{"a": 1}'],
+        [b'{"a": 1}', b"[DONE]"],
+        [b'{"a": 1', b'"b": 2}'],
+        [b'{"a": 1}{"b": 2}', b'{"c": 3}'],
+        [b'{"a": 1}\n{"b": 2}', b'{"c": 3}'],
+        [b'[{"a": 1}]', b'{"c": 3}'],
+        [b'{"a": 1}, {"b": 2}', b'{"c": 3}'],
+        [b"1", b"2"],
+        [b'{"a": ' * 70 + b"1" + b"}" * 70, b"{}"],
+        [b'{"a": "' + b"x" * 70_000 + b'"}', b"{}"],
+    ],
+    ids=["none", "one", "the end", "cut", "two", "two lines", "a list", "more", "numbers", "too deep", "large"],
+)
+def test_events_of_which_one_is_not_a_single_object_are_read_one_by_one(events: list[bytes]) -> None:
+    assert read_together(events) is None

@@ -23,6 +23,7 @@ from playground.loopback import Loopback
 from playground.model import ModelServer, texts
 from playground.scenes import SCENES, Scenes
 from playground.slack import SlackServer
+from playground.switches import KINDS, Switches
 from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
 from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, OpenMeteoServer
@@ -105,7 +106,10 @@ class Playground:
                 "discord": self.discord.calls,
             }
             self.wire = Wire(self.windows, calls, self.model.requests, self.feed.tell)
+            servers = self.telegram, self.slack, self.discord, self.model
+            self.switches = Switches(*servers, self.windows, self.feed.tell)
             acts = {"kill": self._kill, "restart": self._restart, "use": self._use, "scene": self._play}
+            acts["fault"] = self._switch
             site = Website(self.windows, self.feed, self._start, acts, self._connected, self.wire)
             page = await self._open_page(site)
             stack.push_async_callback(page.close)
@@ -189,7 +193,8 @@ class Playground:
         told["scenes"] = [
             {"id": one.id, "name": one.english, "chinese": one.chinese, "about": one.about} for one in SCENES
         ]
-        return {**told, "state": self._state()}
+        told["kinds"] = [{"id": one.id, "name": one.name, "about": one.about, "how": one.how} for one in KINDS]
+        return {**told, "faults": self.switches.told(), "state": self._state()}
 
     def _state(self) -> Json:
         state = self.child.state
@@ -234,6 +239,10 @@ class Playground:
     def _play(self, body: Mapping[str, Any]) -> None:
         """Play a scene on the platforms that are named."""
         self.scenes.play(str(body["id"]), [str(one) for one in body["platforms"]], str(body.get("language", "en")))
+
+    def _switch(self, body: Mapping[str, Any]) -> None:
+        """Switch a fault on or off."""
+        self.switches.set(str(body["platform"]), str(body["kind"]), str(body["how"]))
 
     def _use(self, body: Mapping[str, Any]) -> None:
         """Let another model answer: the bot is started anew with it."""

@@ -1,14 +1,16 @@
-// What stands beside the chats: the wire, with every call of the last answer.
-import { $, h, icon } from "./dom.js";
+// What stands beside the chats: the wire, with every call of the last answer, and faults to switch on.
+import { $, act, h, icon } from "./dom.js";
 import { gauge, timeGraph } from "./charts.js";
 
-const KINDS = { wire: "Wire" };
+const KINDS = { wire: "Wire", fault: "Faults" };
 const REFRESH = 250; // milliseconds between two looks, however many calls come
 const narrow = matchMedia("(max-width: 760px)");
 
 export class Dock {
-  constructor(windows) {
+  constructor({ windows, kinds, faults }) {
     this.windows = windows;
+    this.faults = kinds; // what may go wrong
+    this.on = faults; // what is switched on
     this.kind = "";
     this.platform = windows[0].name;
     this.waiting = null;
@@ -65,14 +67,49 @@ export class Dock {
 
   /** A call was answered: look again, but not for each of many. */
   heard(call) {
-    if (!this.kind || call.platform !== this.platform || this.waiting) return;
+    if (this.kind !== "wire" || call.platform !== this.platform || this.waiting) return;
     this.waiting = setTimeout(() => {
       this.waiting = null;
       this.look();
     }, REFRESH);
   }
 
+  /** What is switched on has changed. */
+  switched({ on }) {
+    this.on = on;
+    $("#dockbar [data-kind=fault]").toggleAttribute("data-on", on.length > 0);
+    if (this.kind === "fault") this.look();
+  }
+
+  drawFaults() {
+    const focused = document.activeElement?.id;
+    const rows = this.faults.map((fault) => faultRow(fault, this.platform, this.on));
+    const big = (name, of, title, about) =>
+      h(
+        "button.big",
+        { type: "button", "data-act": of },
+        icon(name),
+        h("span", {}, h("b", {}, title), h("small", {}, about)),
+      );
+    this.body.replaceChildren(
+      h("section", {}, h("ul.faults", {}, rows)),
+      h(
+        "section",
+        {},
+        h("h3", {}, "The bot itself"),
+        h(
+          "div.two",
+          {},
+          big("bolt", "kill", "Kill it", "as a power cut would"),
+          big("redo", "restart", "Restart", "in order"),
+        ),
+      ),
+    );
+    if (focused) document.getElementById(focused)?.focus();
+  }
+
   async look() {
+    if (this.kind === "fault") return this.drawFaults();
     const { platform, kind } = this;
     let told;
     try {
@@ -86,6 +123,25 @@ export class Dock {
     this.body.replaceChildren(...wire(told, open));
     this.body.scrollTop = top;
   }
+}
+
+/** One fault: how it goes wrong, and its switch; what happens once by a click has a button. */
+function faultRow(fault, platform, on) {
+  const mine = on.find((one) => one.kind === fault.id && (!one.platform || one.platform === platform));
+  const how = h(
+    "select",
+    { "aria-label": `How: ${fault.name}`, disabled: fault.how.length < 2 },
+    fault.how.map(([key, words]) => h("option", { value: key, selected: mine?.how === key }, words)),
+  );
+  const set = () => act("fault", { platform, kind: fault.id, how: mine ? "" : how.value });
+  how.addEventListener("change", () => mine && act("fault", { platform, kind: fault.id, how: how.value }));
+  const of = { type: "button", id: `fault-${fault.id}-switch`, "aria-labelledby": `fault-${fault.id}`, onclick: set };
+  const button =
+    fault.id === "again"
+      ? h("button.icon", of, icon("redo"))
+      : h("button.switch", { ...of, role: "switch", "aria-checked": String(Boolean(mine)) }, h("i"));
+  const name = h("b", { id: `fault-${fault.id}` }, fault.name);
+  return h("li", {}, h("div", {}, name, h("small", {}, fault.about)), how, button);
 }
 
 function wire(told, open) {

@@ -108,7 +108,7 @@ function start(told) {
   if (!panes.size) {
     drawTabs(told.windows);
     drawScenes(told.scenes);
-    dock = new Dock(told.windows);
+    dock = new Dock(told);
     for (const one of told.windows) {
       const pane = new Pane(one, SKINS[one.name], told);
       panes.set(one.name, pane);
@@ -160,6 +160,7 @@ on("sign", (sign) => panes.get(sign.platform)?.sign(sign));
 on("note", note);
 on("scene", showScene);
 on("call", (call) => dock?.heard(call));
+on("faults", (told) => dock?.switched(told));
 events.addEventListener("error", () => {
   $("#phase").dataset.phase = "gone";
   $("#phase span").textContent = "ended";

@@ -213,10 +213,10 @@ async def test_axe_finds_nothing_in_any_view(playground: Playground, tab: Tab, s
     violations = "told.violations.map((one) => `${one.id}: ${WHERE}`)".replace("WHERE", where)
     found = f"axe.run(document, {json.dumps(rules)}).then((told) => {violations})"
     for width in (1440, 1024, 390):
-        for dock in (False, True):
+        for dock in ("", "wire", "fault"):
             await resize(tab, width, 900, scheme)
-            open_now = "document.querySelector('#dockbar [data-kind=wire]').ariaPressed === 'true'"
-            if await tab.value(open_now) != dock:
-                await tab.value("document.querySelector('#dockbar [data-kind=wire]').click()")
+            open_now = "document.querySelector('#dockbar [aria-pressed=true]')?.dataset.kind ?? ''"
+            if (now := await tab.value(open_now)) != dock:
+                await tab.value(f"document.querySelector('#dockbar [data-kind={dock or now}]').click()")
                 await tab.until(f"({open_now}) === {json.dumps(dock)}")
             assert await tab.value(found) == [], (width, dock)

@@ -130,7 +130,7 @@ export class Message {
         hidden.setAttribute(name, value);
       }
     }
-    if (live && body.hasChildNodes()) endOf(body).append("\u2060", h("span.caret", { "aria-hidden": "true" }));
+    if (live && body.hasChildNodes()) placeCaret(body);
     this.skin.finish(this.parts, view, { time: this.parts.time, edited });
     reachWide(body);
   }
@@ -348,6 +348,14 @@ function replaceChanged(old, fresh) {
   while (same < before.length && same < after.length && before[same].isEqualNode(after[same])) same += 1;
   for (const node of before.slice(same)) node.remove();
   old.append(...after.slice(same));
+}
+
+/** Put the caret behind the last word; a break that ends the text comes after it. */
+function placeCaret(body) {
+  const end = endOf(body);
+  const caret = ["\u2060", h("span.caret", { "aria-hidden": "true" })];
+  if (end.lastChild?.nodeName === "BR") end.lastChild.before(...caret);
+  else end.append(...caret);
 }
 
 /** The innermost last block of a text: there the caret stands. */

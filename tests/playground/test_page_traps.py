@@ -114,6 +114,18 @@ async def test_the_caret_never_stands_alone_on_a_line(playground: Playground, ta
         await resize(tab, width)
         assert not await sight.value(alone), width
 
+    discord, place = playground.discord, playground.windows["discord"].places[0].id
+    stop = {"type": 2, "style": 4, "label": "⏹ Stop", "custom_id": "stop"}
+    body = {"content": "-# Checking the weather", "components": [{"type": 1, "components": [stop]}]}
+    address = f"{discord.base_url}/channels/{place}/messages"
+    headers = {"Authorization": f"Bot {discord.token}"}
+    async with aiohttp.ClientSession(headers=headers) as bot, bot.post(address, json=body) as answer:
+        assert answer.status == 200, await answer.text()
+    sight = Sight(tab, "discord")
+    await sight.until("root.querySelector('.caret')")
+    assert not await sight.value(alone)
+    assert await sight.value("root.querySelector('.key').dataset.style") == "danger"
+
 
 async def test_the_end_is_followed_when_the_dock_opens_and_left_alone_when_one_reads_above(
     playground: Playground, tab: Tab

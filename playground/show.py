@@ -26,6 +26,7 @@ from playground.slack import SlackServer
 from playground.switches import KINDS, Switches
 from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
+from playground.turns import last_turn
 from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, OpenMeteoServer
 from playground.website import Website
 from playground.windows import DiscordWindow, Impossible, SlackWindow, TelegramWindow, Window
@@ -111,6 +112,9 @@ class Playground:
             acts = {"kill": self._kill, "restart": self._restart, "use": self._use, "scene": self._play}
             acts["fault"] = self._switch
             site = Website(self.windows, self.feed, self._start, acts, self._connected, self.wire)
+            site.turn = lambda platform: last_turn(
+                folder / "parley.db", platform, self.model.requests, time.time() - time.monotonic()
+            )
             page = await self._open_page(site)
             stack.push_async_callback(page.close)
             self.url = f"{page.url}/"

@@ -67,6 +67,8 @@ class Website:
         self._start = start
         self._connected = connected
         self._wire = wire
+        self.turn: Callable[[str], Json] = lambda platform: {}
+        """What the bot's store knows of the last turn of a platform."""
         own: dict[str, Act] = {
             "say": self._say,
             "press": self._press,
@@ -80,6 +82,7 @@ class Website:
             self.app.router.add_get(path, self._file)
         self.app.router.add_get("/events", self._events)
         self.app.router.add_get("/wire/{platform}", self._calls)
+        self.app.router.add_get("/turn/{platform}", self._turn)
         self.app.router.add_get("/files/{platform}/{chat}/{id}/{number}", self._attachment)
         self.app.router.add_post("/do/{act}", self._do)
         self.app.router.add_post("/send", self._send)
@@ -113,6 +116,12 @@ class Website:
         if request.match_info["platform"] not in self._windows:
             return _problem(404, "there is no such platform")
         return web.json_response(self._wire.told(request.match_info["platform"]), headers=_HEADERS)
+
+    async def _turn(self, request: web.Request) -> web.StreamResponse:
+        """The last turn of a platform."""
+        if request.match_info["platform"] not in self._windows:
+            return _problem(404, "there is no such platform")
+        return web.json_response(self.turn(request.match_info["platform"]), headers=_HEADERS)
 
     async def _do(self, request: web.Request) -> web.StreamResponse:
         act = self._acts.get(request.match_info["act"])

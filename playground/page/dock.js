@@ -2,7 +2,7 @@
 import { $, act, h, icon } from "./dom.js";
 import { gauge, timeGraph } from "./charts.js";
 
-const KINDS = { wire: "Wire", fault: "Faults" };
+const KINDS = { wire: "Wire", turn: "Turn", fault: "Faults" };
 const REFRESH = 250; // milliseconds between two looks, however many calls come
 const narrow = matchMedia("(max-width: 760px)");
 
@@ -67,7 +67,7 @@ export class Dock {
 
   /** A call was answered: look again, but not for each of many. */
   heard(call) {
-    if (this.kind !== "wire" || call.platform !== this.platform || this.waiting) return;
+    if (!["wire", "turn"].includes(this.kind) || call.platform !== this.platform || this.waiting) return;
     this.waiting = setTimeout(() => {
       this.waiting = null;
       this.look();
@@ -113,16 +113,58 @@ export class Dock {
     const { platform, kind } = this;
     let told;
     try {
-      told = await (await fetch(`wire/${platform}`)).json();
+      told = await (await fetch(`${kind}/${platform}`)).json();
     } catch {
       return; // the page says by itself that the playground has ended
     }
     if (this.platform !== platform || this.kind !== kind) return;
     const top = this.body.scrollTop;
     const open = Boolean($("details[open]", this.body));
-    this.body.replaceChildren(...wire(told, open));
+    this.body.replaceChildren(...(kind === "turn" ? turn(told) : wire(told, open)));
     this.body.scrollTop = top;
   }
+}
+
+function turn(told) {
+  if (!told.id) return [h("section", {}, h("p", {}, "Play a scene, or write something: its turn is shown here."))];
+  const [into, out, cached] = told.tokens;
+  const sums = [
+    ["Time", told.seconds === null ? "…" : `${told.seconds.toFixed(1)} s`],
+    ["Tokens in", into.toLocaleString()],
+    ["cached", cached.toLocaleString()],
+    ["Tokens out", out.toLocaleString()],
+    ["Calls", String(told.calls.length)],
+    ["Passes", String(1 + Math.max(0, ...told.calls.map((call) => call.pass)))],
+    ["Cost", `$${Number(told.dollars).toFixed(4)}`],
+    ["State", told.state],
+  ];
+  const steps = told.calls.map((call) => {
+    const side = call.seconds === null ? call.status : `${call.status}, ${call.seconds.toFixed(2)} s`;
+    const title = h("p", {}, h("b", {}, call.name), h("span", {}, side));
+    const result = h("details", {}, h("summary", {}, "Result"), h("p.words", {}, call.result));
+    return h(
+      "li",
+      {},
+      h("span.ic", {}, icon("turn")),
+      h("div", {}, title, h("code.args", {}, call.arguments), result),
+    );
+  });
+  const sent = told.sent.map((one) => h("li", {}, h("b", {}, one.role), h("span.words", {}, one.words)));
+  return [
+    h(
+      "section",
+      {},
+      h("h3", {}, told.model),
+      h(
+        "dl.sums",
+        {},
+        sums.map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, value))),
+      ),
+    ),
+    told.reasoning ? h("section", {}, h("h3", {}, "Reasoning"), h("p.words", {}, told.reasoning)) : "",
+    steps.length ? h("section", {}, h("h3", {}, "Calls of tools"), h("ol.steps", {}, steps)) : "",
+    h("section", {}, h("h3", {}, "What the model was sent last"), h("ol.sent", {}, sent)),
+  ];
 }
 
 /** One fault: how it goes wrong, and its switch; what happens once by a click has a button. */

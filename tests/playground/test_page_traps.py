@@ -225,7 +225,7 @@ async def test_axe_finds_nothing_in_any_view(playground: Playground, tab: Tab, s
     violations = "told.violations.map((one) => `${one.id}: ${WHERE}`)".replace("WHERE", where)
     found = f"axe.run(document, {json.dumps(rules)}).then((told) => {violations})"
     for width in (1440, 1024, 390):
-        for dock in ("", "wire", "fault"):
+        for dock in ("", "wire", "turn", "fault"):
             await resize(tab, width, 900, scheme)
             open_now = "document.querySelector('#dockbar [aria-pressed=true]')?.dataset.kind ?? ''"
             if (now := await tab.value(open_now)) != dock:

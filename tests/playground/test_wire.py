@@ -45,5 +45,12 @@ async def test_each_call_of_an_answer_is_told_with_its_time_and_a_refusal_too(an
             assert [at for at, _ in told["screen"]] == sorted(at for at, _ in told["screen"])
             assert told["first"] is not None and told["read"][-1][1] <= told["screen"][-1][1]
             assert any(call["refused"] for call in told["calls"]) == (name == "telegram")
+            async with page.get(f"{answering.url}turn/{name}") as answer:
+                turn = await answer.json()
+            assert (turn["state"], [call["name"] for call in turn["calls"]]) == ("done", ["search_web"]), name
+            assert "solar power" in turn["calls"][0]["arguments"] and turn["seconds"] > 0 and turn["tokens"][0] > 1000
+            assert [one["role"] for one in turn["sent"]][:2] == ["system", "user"]
+        async with page.get(f"{answering.url}turn/irc") as answer:
+            assert answer.status == 404
         async with page.get(f"{answering.url}wire/irc") as answer:
             assert answer.status == 404

@@ -1,0 +1,67 @@
+"""The last turn of a platform, from the bot's own store and from what the scripted model was asked."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from playground.model.server import ModelRequest
+
+Json: TypeAlias = dict[str, Any]
+_SHOWN: Final = 2_000
+"""Characters of a message or result that the page is told."""
+
+
+def last_turn(database: Path, platform: str, requests: Sequence[ModelRequest], wall: float) -> Json:
+    """The newest turn of a platform: its sums, its calls and the messages the model was sent; empty without one.
+
+    Args:
+        wall: what has to be added to the model's clock to get seconds since the epoch.
+    """
+    if not database.exists():
+        return {}
+    with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as store:
+        store.row_factory = sqlite3.Row
+        found = store.execute("SELECT * FROM turns WHERE person LIKE ? ORDER BY id DESC LIMIT 1", (f"{platform}:%",))
+        turn = found.fetchone()
+        if turn is None:
+            return {}
+        calls = store.execute("SELECT * FROM calls WHERE turn = ? ORDER BY pass, position", (turn["id"],)).fetchall()
+    start, end = turn["started_at"], turn["ended_at"]
+    asked = [one for one in requests if start - 0.5 <= one.at + wall and (not end or one.at + wall <= end)]
+    # Until it ends nothing is counted.
+    used = json.loads(turn["usage"] or "null") or [0, 0, 0, 0]
+    return {
+        "id": turn["id"],
+        "model": turn["model"],
+        "state": turn["state"],
+        "seconds": round(end - start, 2) if end else None,
+        "tokens": used,
+        "dollars": turn["dollars"] or 0.0,
+        "reasoning": (turn["reasoning"] or "")[:_SHOWN],
+        "calls": [_call(one, start) for one in calls],
+        "sent": [_message(one) for one in asked[-1].messages] if asked else [],
+    }
+
+
+def _call(row: sqlite3.Row, start: float) -> Json:
+    return {
+        "pass": row["pass"],
+        "name": row["name"],
+        "arguments": row["arguments"][:_SHOWN],
+        "status": row["status"],
+        "result": (row["text"] or row["result"] or "")[:_SHOWN],
+        "at": round(row["started_at"] - start, 2) if row["started_at"] else None,
+        "seconds": row["seconds"],
+    }
+
+
+def _message(body: Json) -> Json:
+    content = body.get("content")
+    said = content if isinstance(content, str) else json.dumps(content or "", ensure_ascii=False)
+    names = [one.get("function", {}).get("name", "") for one in body.get("tool_calls") or ()]
+    return {"role": body.get("role", ""), "words": (f"calls {', '.join(names)} " if names else "") + said[:_SHOWN]}

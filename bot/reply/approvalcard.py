@@ -217,7 +217,8 @@ def _is_line(values: list[Json]) -> bool:
 def _is_short(value: Json) -> bool:
     """Return True if a value can share a line with others."""
     if isinstance(value, str):
-        return 0 < len(value) <= _LISTED_CHARS and not _NEEDS_BLOCK.search(value)
+        # Signs that are named take more room than they had.
+        return 0 < len(value) <= _LISTED_CHARS and len(exact(value)) <= _INLINE_CHARS and not _NEEDS_BLOCK.search(value)
     return not isinstance(value, list | dict) and len(str(value)) <= _LISTED_CHARS
 
 

@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.contract import ChatId
@@ -44,6 +44,7 @@ def test_what_is_shown_is_exactly_what_is_given(text: str) -> None:
     assert not [sign for sign in set(shown) - {"\n", " "} if unicodedata.category(sign) in UNSEEN]
 
 
+@example({"": ["0" * 13 + "\x1f" * 9 + "\U00018d09" * 4]})
 @given(st.dictionaries(st.text(), values, max_size=3))
 def test_nothing_in_a_call_hides_or_ends_what_it_stands_in(arguments: dict[str, Json]) -> None:
     text = listed(arguments)

@@ -18,7 +18,7 @@ from tools import TOOLS
 
 ROOT = Path(__file__).parent.parent
 ALLOWED = {
-    "parley_chat": {"parley_chat", "bot", "tools"},
+    "parley_chat": {"parley_chat", "adapters", "bot", "tools"},
     "adapters": {"adapters", "bot", "tools"},
     "bot": {"bot", "tools"},
     "tools": {"tools"},

@@ -114,7 +114,7 @@ class ReplyStream:
         begun = {number: file.ref for number, file in (attached or {}).items() if file.state != PageState.GONE}
         self._attachments = Attachments(surface, pacer, delivery, clock, turn=turn, begun=begun)
         self._dead = ""
-        self.edits = 0  # posts and edits that the platform accepted
+        self.edits = self.refusals = 0  # calls that the platform accepted, and those it refused as too many
         self._closed = False  # the platform accepts nothing for so long that progress does not wait for it
         self._owed: Closed | None = None
         self._calling = asyncio.Lock()  # held while a call may change messages
@@ -355,6 +355,7 @@ class ReplyStream:
         try:
             await grant.call(partial(self._call, number, shown, cost, grant))
         except RateLimited as error:
+            self.refusals += 1
             log.info("turn %s: refused for %.1f s", self._turn, error.retry_after)
             if shown.overdue(until := self._clock.monotonic() + error.retry_after):
                 raise Closed(f"page {number} was refused for too long", until=until) from error

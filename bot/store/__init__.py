@@ -26,6 +26,7 @@ from bot.store.privacy import database_files, open_to_all
 from bot.store.records import (
     AttachmentRecord,
     CallRecord,
+    Delivered,
     HistoryRow,
     PageRecord,
     ReplyRecord,

@@ -8,6 +8,7 @@ from bot.contract import ChatId, Clock
 from bot.store.files import remove_files
 from bot.store.readers import Readers
 from bot.store.sql import Connection
+from bot.store.sums import uncount_turns
 from bot.store.writer import Writer
 
 _STEP = 500
@@ -46,9 +47,7 @@ async def forget_chat(writer: Writer, readers: Readers, clock: Clock, chat: Chat
     while await writer.run(lambda db: _delete_files(db, key)):
         pass
     turns = 0
-    while removed := await writer.execute(
-        "DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE chat = ? AND id <= ? LIMIT ?)", (id, last, _STEP)
-    ):
+    while removed := await writer.run(lambda db: _delete_turns(db, id, last)):
         turns += removed
     while await writer.run(lambda db: _delete_inbox(db, key, id, last)):
         pass
@@ -105,12 +104,20 @@ def _delete_files(db: Connection, scope: str) -> int:
     return len(ids)
 
 
+def _delete_turns(db: Connection, id: int, last: int) -> int:
+    rows = db.execute("SELECT id FROM turns WHERE chat = ? AND id <= ? LIMIT ?", (id, last, _STEP)).fetchall()
+    uncount_turns(db, [turn for (turn,) in rows])
+    db.executemany("DELETE FROM turns WHERE id = ?", rows)
+    return len(rows)
+
+
 def _delete_inbox(db: Connection, key: str, id: int, last: int) -> int:
     # A turn that was opened meanwhile goes with its inbox row, and the chat's row when nothing refers to it.
-    rows = "SELECT id FROM inbox WHERE chat = ? AND id <= ? LIMIT ?"
-    done = db.execute(f"DELETE FROM inbox WHERE id IN ({rows})", (key, last, _STEP))
-    if done.rowcount == _STEP:
-        return done.rowcount
+    rows = db.execute("SELECT id FROM inbox WHERE chat = ? AND id <= ? LIMIT ?", (key, last, _STEP)).fetchall()
+    uncount_turns(db, [row for (row,) in rows])
+    db.executemany("DELETE FROM inbox WHERE id = ?", rows)
+    if len(rows) == _STEP:
+        return len(rows)
     # Questions since then are answered in the same chat.
     if not db.execute("SELECT 1 FROM turns WHERE chat = ? LIMIT 1", (id,)).fetchall():
         while _delete_history(db, id):

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from bot.store.renaming import list_unplaced
 from bot.store.sql import Connection
+from bot.store.sums import LATE, count_earlier_turns
 
 Step: TypeAlias = tuple[str | Callable[[Connection], None], ...]
 """Statements, and functions for what statements cannot do."""
@@ -63,4 +64,41 @@ GOES_ON = (
 HELD_BY_TURNS = (
     # The turn whose answer a running call pays for: a killed process's usage is estimated from what the turn shows.
     "ALTER TABLE holdings ADD COLUMN turn INTEGER NOT NULL DEFAULT 0",
+)
+
+TOLD = (
+    # How an ended turn's answer reached its reader; `first_words` and `waited` in seconds, NULL where nobody measured.
+    "ALTER TABLE turns ADD COLUMN first_words REAL DEFAULT NULL",
+    "ALTER TABLE turns ADD COLUMN waited REAL DEFAULT NULL",
+    "ALTER TABLE turns ADD COLUMN edits INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE turns ADD COLUMN refusals INTEGER NOT NULL DEFAULT 0",
+    # What the operator's page lists. Each holds only the turns that it lists, so most turns are in none.
+    f"CREATE INDEX turns_late ON turns (id, waited) WHERE waited > {LATE}",
+    "CREATE INDEX turns_refused ON turns (id, refusals) WHERE refusals > 0",
+    "CREATE INDEX turns_failed ON turns (id) WHERE state = 'failed'",
+    "CREATE INDEX turns_bad ON turns (id) WHERE rating = 'bad'",
+    "CREATE INDEX calls_failed ON calls (name, turn) WHERE status IN ('failed', 'timeout')",
+    "CREATE INDEX chats_by_last ON chats (last_at)",
+    # Sums by day (UTC), see bot/store/sums.py. Only `person_days` is about people.
+    """
+    CREATE TABLE days (
+        day INTEGER NOT NULL, platform TEXT NOT NULL, model TEXT NOT NULL, turns INTEGER NOT NULL,
+        failed INTEGER NOT NULL, prompt INTEGER NOT NULL, completion INTEGER NOT NULL, dollars REAL NOT NULL,
+        timed INTEGER NOT NULL, first_words REAL NOT NULL, waited REAL NOT NULL, late INTEGER NOT NULL,
+        edits INTEGER NOT NULL, refusals INTEGER NOT NULL, PRIMARY KEY (day, platform, model)
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE person_days (
+        day INTEGER NOT NULL, person TEXT NOT NULL, turns INTEGER NOT NULL, prompt INTEGER NOT NULL,
+        completion INTEGER NOT NULL, dollars REAL NOT NULL, PRIMARY KEY (day, person)
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE tool_days (
+        day INTEGER NOT NULL, name TEXT NOT NULL, calls INTEGER NOT NULL, failed INTEGER NOT NULL,
+        seconds REAL NOT NULL, longest REAL NOT NULL, PRIMARY KEY (day, name)
+    ) STRICT, WITHOUT ROWID
+    """,
+    count_earlier_turns,
 )

@@ -103,6 +103,20 @@ class TurnRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Delivered:
+    """How an answer reached its reader."""
+
+    first_words: float | None = None
+    """Seconds from the question to the first words; None: unknown, as after a restart."""
+    waited: float | None = None
+    """Seconds, since words existed, in which the reader had nothing left to read; None: unknown."""
+    edits: int = 0
+    """Posts and edits that the platform accepted."""
+    refusals: int = 0
+    """Calls that it refused as too many."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReplyRecord:
     """What an ended turn showed: enough to show it again."""
 

@@ -12,6 +12,7 @@ from bot.store.records import CallRecord
 from bot.store.retention import BYTES_OF_TURN, remove_turn
 from bot.store.sql import Connection
 from bot.store.states import PageState, TurnState
+from bot.store.sums import count_turn
 from bot.store.text import entry_json, result_json, to_json, usage_json
 from tools.contract.base import ToolCall, ToolResult, ToolStatus
 
@@ -53,12 +54,12 @@ def supersede(db: Connection, old: int, new: int, now: float, *, messages: bool 
         messages: `new` continues in its messages.
     """
     found = db.execute(
-        "SELECT o.chat, o.first_sequence, o.last_sequence, o.ended_at IS NOT NULL FROM turns o "
+        "SELECT o.chat, o.first_sequence, o.last_sequence, o.ended_at IS NOT NULL, o.person FROM turns o "
         "JOIN turns n ON n.id = ? AND n.chat = o.chat WHERE o.id = ? AND o.id < n.id "
         "AND coalesce(o.superseded_by, 0) <> n.id",
         (new, old),
     ).fetchall()
-    for chat, first, last, ended in found:
+    for chat, first, last, ended, person in found:
         withdraw_replaced(db, old, now)
         db.execute("UPDATE turns SET superseded_by = ?, again_at = NULL WHERE id = ?", (new, old))
         db.execute("UPDATE history SET superseded = 1 WHERE chat = ? AND sequence BETWEEN ? AND ?", (chat, first, last))
@@ -70,6 +71,7 @@ def supersede(db: Connection, old: int, new: int, now: float, *, messages: bool 
             stopped = (TurnState.STOPPED, now, old)
             db.execute("UPDATE turns SET state = ?, ended_at = ? WHERE id = ?", stopped)
             db.execute("DELETE FROM passes WHERE turn = ?", (old,))
+            count_turn(db, old, person, now)
         if messages:
             _pass_messages(db, chat, old, new)
 

@@ -12,6 +12,7 @@ from bot.store.branches import leave_out
 from bot.store.queries import Queries
 from bot.store.readers import Readers
 from bot.store.sql import Connection
+from bot.store.sums import uncount_turns
 from bot.store.writer import Writer
 
 DAY = 86_400.0
@@ -139,6 +140,7 @@ def remove_turn(
         size: bytes of its entries.
     """
     first, last = sequences
+    uncount_turns(db, (turn,))
     leave_out(db, chat, turn, first, last)
     entries = "FROM history WHERE chat = ? AND sequence BETWEEN ? AND ?"
     db.execute(f"DELETE FROM bodies WHERE id IN (SELECT aside {entries})", (chat, first, last))

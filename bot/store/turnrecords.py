@@ -15,6 +15,7 @@ from bot.store.readers import Readers
 from bot.store.records import TurnRecord
 from bot.store.sql import Connection, Row
 from bot.store.states import TURN_ENDS, ApprovalState, InboxState, TurnState
+from bot.store.sums import count_turn
 from bot.store.text import entry_json, usage_from_json
 from bot.store.writer import Writer
 from tools.contract.base import ToolStatus
@@ -67,9 +68,10 @@ async def close_turn(
     results = [(turn, to_plain(entry.call_id)) for entry in entries if isinstance(entry, ToolEntry)]
 
     def work(db: Connection) -> None:
-        chat = _chat_of_running(db, turn, now)
-        if chat is None:
+        running = _find_running(db, turn, now)
+        if running is None:
             return
+        chat, person = running
         first, last = add_entries(db, chat, turn, bodies, now)
         columns = ", ".join(f"{name} = :{name}" for name in record)
         db.execute(
@@ -97,19 +99,20 @@ async def close_turn(
             (ToolStatus.CANCELLED, turn, ToolStatus.PENDING, ToolStatus.RUNNING),
         )
         db.executemany("UPDATE calls SET text = NULL WHERE turn = ? AND call_id = ?", results)
+        count_turn(db, turn, person, now)
 
     await writer.run(work)
 
 
-def _chat_of_running(db: Connection, turn: int, now: float) -> int | None:
-    """Return the chat's key of a turn that has not ended, opening one that was never opened."""
-    query = "SELECT chat, ended_at FROM turns WHERE id = ?"
+def _find_running(db: Connection, turn: int, now: float) -> tuple[int, str] | None:
+    """Return the chat's key and the person of a turn that has not ended, opening one that was never opened."""
+    query = "SELECT chat, person, ended_at FROM turns WHERE id = ?"
     rows = db.execute(query, (turn,)).fetchall()
     if not rows:
         for chat, incoming in db.execute("SELECT chat, incoming FROM inbox WHERE id = ?", (turn,)).fetchall():
             open_turn(db, turn, ChatId.parse(chat), json.loads(incoming)["sender"]["id"], now)
         rows = db.execute(query, (turn,)).fetchall()
-    return None if not rows or rows[0][1] is not None else int(rows[0][0])
+    return None if not rows or rows[0][2] is not None else (int(rows[0][0]), str(rows[0][1]))
 
 
 async def find_last_turn(readers: Readers, chat: ChatId) -> TurnRecord | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from bot.contract import (
     OUTSIDE,
@@ -15,7 +14,6 @@ from bot.contract import (
     ChatId,
     Entry,
     MessageRef,
-    ToolEntry,
     Usage,
     entry_from_json,
     is_within,
@@ -23,11 +21,21 @@ from bot.contract import (
 )
 from bot.store.approvals import load_approval
 from bot.store.branches import find_newest_answer, find_shown_in, place_turn
+from bot.store.callrecords import list_calls
 from bot.store.files import attachments_of, keep_files, keep_pictures, load_pictures, produced_files
 from bot.store.incoming import incoming_from_json
 from bot.store.intake import count_attempt
 from bot.store.queries import Queries, in_place, place_range
-from bot.store.records import CallRecord, PageRecord, PassRecord, ReplyRecord, StoredTurn, TurnRecord, message_ref
+from bot.store.records import (
+    CallRecord,
+    Delivered,
+    PageRecord,
+    PassRecord,
+    ReplyRecord,
+    StoredTurn,
+    TurnRecord,
+    message_ref,
+)
 from bot.store.replacing import (
     Replaced,
     find_standing_answer,
@@ -38,7 +46,7 @@ from bot.store.replacing import (
 )
 from bot.store.sql import Connection
 from bot.store.states import PageState, TurnState
-from bot.store.text import entry_json, result_from_json, result_json, to_json, usage_from_json, usage_json
+from bot.store.text import entry_json, result_json, to_json, usage_from_json, usage_json
 from bot.store.turnrecords import (
     TURN,
     close_turn,
@@ -48,7 +56,7 @@ from bot.store.turnrecords import (
     turn_record,
 )
 from tools.contract.base import ToolCall, ToolResult, ToolStatus
-from tools.contract.plaintext import read_stored, to_plain
+from tools.contract.plaintext import to_plain
 
 
 class Turns(Queries):
@@ -183,7 +191,7 @@ class Turns(Queries):
 
     async def list_calls(self, turn: int) -> list[CallRecord]:
         """Return the tool calls of a turn, running or ended, in order."""
-        return await self._readers.read(lambda db: _calls(db, turn))
+        return await self._readers.read(lambda db: list_calls(db, turn))
 
     async def close(
         self,
@@ -203,6 +211,7 @@ class Turns(Queries):
         withheld: bool = False,
         goes_on: bool = False,
         stays: bool = False,
+        delivered: Delivered = Delivered(),  # noqa: B008 - frozen
     ) -> None:
         """End a turn in one transaction: its entries join the chat's history, its record is written, its inbox row
         ends, and what was kept only for resuming is dropped. A turn that has ended already is left as it is.
@@ -232,6 +241,7 @@ class Turns(Queries):
                 "error": to_plain(error),
                 "again_at": again_at,
                 "goes_on": int(goes_on),
+                **{name: getattr(delivered, name) for name in Delivered.__slots__},
             },
             self._clock.wall(),
             cuts,
@@ -355,7 +365,7 @@ def _load(db: Connection, turn: int) -> StoredTurn:
             PassRecord(number, _assistant(db, entry), model, usage_from_json(usage))
             for number, entry, model, usage in passes
         ),
-        tuple(_with_files(db, turn, call) for call in _calls(db, turn)),
+        tuple(_with_files(db, turn, call) for call in list_calls(db, turn)),
         tuple(
             PageRecord(number, end, body, message_ref(message, form), PageState(state), nonce)
             for number, end, body, message, form, state, nonce, _ in pages
@@ -383,16 +393,6 @@ def _shown(db: Connection, turn: int) -> ReplyRecord | None:
     return ReplyRecord(ChatId.parse(chat), asked, target, visible, stored, bool(newest), bool(goes_on), approval)
 
 
-def _calls(db: Connection, turn: int) -> list[CallRecord]:
-    rows = db.execute(
-        "SELECT pass, position, call_id, name, arguments, problem, effects, status, result, text, started_at, "
-        "seconds FROM calls WHERE turn = ? ORDER BY pass, position",
-        (turn,),
-    ).fetchall()
-    texts = _texts_in_history(db, turn) if any(row[8] and row[9] is None for row in rows) else {}
-    return [_call(row, texts) for row in rows]
-
-
 def _with_files(db: Connection, turn: int, record: CallRecord) -> CallRecord:
     if record.result is None:
         return record
@@ -411,34 +411,7 @@ def _passes_of(db: Connection, turn: int) -> list[Entry]:
     return [entry_from_json(body) for (body,) in rows]
 
 
-def _texts_in_history(db: Connection, turn: int) -> dict[str, list[str]]:
-    """Return the result texts of an ended turn by call id, in order: only the history has them."""
-    rows = db.execute(
-        "SELECT coalesce(h.body, b.body) FROM turns t "
-        "JOIN history h ON h.chat = t.chat AND h.sequence BETWEEN t.first_sequence AND t.last_sequence "
-        "LEFT JOIN bodies b ON b.id = h.aside WHERE t.id = ?",
-        (turn,),
-    )
-    texts: dict[str, list[str]] = {}
-    for (body,) in rows:
-        entry = entry_from_json(body)
-        if isinstance(entry, ToolEntry):
-            texts.setdefault(entry.call_id, []).append(entry.text)
-    return texts
-
-
 def _assistant(db: Connection, text: str) -> AssistantEntry:
     entry = entry_from_json(text)
     assert isinstance(entry, AssistantEntry)
     return load_pictures(db, entry) if entry.pictures else entry
-
-
-def _call(row: tuple[Any, ...], texts: dict[str, list[str]]) -> CallRecord:
-    passnumber, position, call_id, name, arguments, problem, effects, status, result, text, started_at, seconds = row
-    call, status = ToolCall(call_id, name, read_stored(arguments), problem), ToolStatus(status)
-    if result is None:
-        return CallRecord(passnumber, position, call, bool(effects), status, started_at)
-    if text is None:
-        text = kept.pop(0) if (kept := texts.get(call_id)) else ""
-    outcome = result_from_json(result, text, status, seconds)
-    return CallRecord(passnumber, position, call, bool(effects), status, started_at, seconds, outcome)

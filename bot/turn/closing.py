@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from bot.agent import Failed, Finished, Task
@@ -15,7 +15,7 @@ from bot.reply import Settling
 from bot.safety import Redact, as_told, shows_nothing
 from bot.sentences import how_long, say
 from bot.settings import AnswerSettings
-from bot.store import Approval, PageState, Store, TurnState
+from bot.store import Approval, Delivered, PageState, Store, TurnState
 from bot.turn import footer
 from bot.turn.approvals import Approvals
 from bot.turn.draft import Draft, write_unsent
@@ -120,9 +120,10 @@ class Closing:
             StoreError: it was not stored.
         """
         known, made, reply, turn = draft.known, draft.made, draft.reply, draft.run.turn
+        delivered = Delivered(edits=reply.edits, refusals=reply.refusals)
         if end.state == TurnState.DONE and made.last_token and not reply.lost:
             self.metrics.lag.observe(self.clock.monotonic() - made.last_token)
-            self._count_waits(draft)
+            delivered = self._count_waits(draft, delivered)
         due = self.settling.due(reply, resumed=is_resumed(draft))
         told = join_origins(entry.origin for entry in briefing.entries)
         entries = made.to_entries(known.asked, self.redact(end.note), self.redact, told=told)
@@ -141,6 +142,7 @@ class Closing:
             withheld=end.withheld,
             goes_on=end.goes_on,
             stays=stays,
+            delivered=delivered,
         )
         chat = known.question.chat
         self.settling.begin(turn, chat, due)
@@ -151,14 +153,16 @@ class Closing:
             chat, task.model, briefing.past_tokens + new, room=briefing.room, left_out=briefing.left_out > 0
         )
 
-    def _count_waits(self, draft: Draft) -> None:
+    def _count_waits(self, draft: Draft, delivered: Delivered) -> Delivered:
         """Record how long the person waited for an answer that this process made alone."""
         reader, came_at = draft.reply.cadence.reader, draft.run.came_at
         if reader.words_at is None or draft.run.limits.attempts > 1:
-            return
+            return delivered
         self.metrics.reader_waits.observe(reader.waited)
-        if came_at:
-            self.metrics.first_words.observe(reader.words_at - came_at)
+        first_words = reader.words_at - came_at if came_at else None
+        if first_words is not None:
+            self.metrics.first_words.observe(first_words)
+        return replace(delivered, first_words=first_words, waited=reader.waited)
 
 
 def is_resumed(draft: Draft) -> bool:

@@ -41,7 +41,11 @@ async def test_a_turn_with_a_search_is_counted_from_its_question_to_its_last_edi
         ready, _ = await get(bot, "/ready")
         health, _ = await get(bot, "/health")
         _, page = await get(bot, "/metrics")
+        [told] = await bot.store.writer.run(
+            lambda db: db.execute("SELECT first_words, waited, edits, refusals FROM turns").fetchall()
+        )
 
+    assert 0 < told[0] < 60 and told[1] >= 0 and told[2] >= 2 and not told[3], "the turn is stored with its waits"
     assert (ready, health) == (200, 200)
     assert value(page, "parley_turns_begun_total") == 1
     assert value(page, 'parley_turns_ended_total{state="done"}') == 1

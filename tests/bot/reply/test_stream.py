@@ -374,6 +374,7 @@ async def test_a_refused_last_edit_is_sent_again_after_the_wait(
 
     assert task.done()
     assert screen.now() == FIRST + " and last"
+    assert (reply.edits, reply.refusals) == (2, 1)
 
 
 async def test_no_call_is_made_before_the_time_a_refusal_names(

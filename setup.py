@@ -130,8 +130,10 @@ def _quoted(node: ast.expr, text: str, source: bytes, starts: list[int]) -> int:
 def readme(text: str, home: str, version: str) -> str:
     """Return the README as an index shows it: with whole addresses where `home`, the project's, is known.
 
-    Elsewhere a link into the repository would lead nowhere, so its words stand alone.
+    Elsewhere a link into the repository would lead nowhere, so its words stand alone, without pictures.
     """
+    if not home:
+        text = re.sub(r"<picture>.*?</picture>\n*", "", text, flags=re.S)
 
     def written(link: re.Match[str]) -> str:
         mark, words, target = link.groups()
@@ -139,6 +141,7 @@ def readme(text: str, home: str, version: str) -> str:
             return link[0]
         return f"{mark}[{words}]({home}/{'raw' if mark else 'blob'}/v{version}/{target})" if home else words
 
+    text = re.sub(r'(src|srcset)="(?!https?:)([^"]+)"', rf'\1="{home}/raw/v{version}/\2"', text)
     return re.sub(r"(!?)\[([^\[\]]*)\]\(([^()\s]+)\)", written, text)
 
 

@@ -1,6 +1,6 @@
 """What is published of a run of `bench.delivery`: tables in Markdown, and a chart.
 
-    python -m bench.published FIGURES.json… --readme            the README's table
+    python -m bench.published FIGURES.json… --readme            the README's line and table
     python -m bench.published FIGURES.json… --table             the table of docs/figures.md
     python -m bench.published FIGURES.json… --chart FILE.svg    the chart of docs/figures.md
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import groupby
@@ -28,6 +29,7 @@ _README = (
     *(("Slack mention", "20 at once"), ("Slack mention", "100 at once")),
     *(("Discord command", "20 at once"), ("Discord mention", "20 at once"), ("Discord mention", "100 at once")),
 )
+_MEDIANS = re.compile(r"([\d.]+) / [\d.]+ s \(([\d.]+) /")
 _LEFT, _RIGHT, _WIDTH, _ROW = 210, 30, 860, 26
 _FROM, _TO = 0.02, 200.0
 _OURS, _POSSIBLE, _INK, _FAINT = "#2563eb", "#9ca3af", "#1f2937", "#e5e7eb"
@@ -40,8 +42,24 @@ def load(paths: Iterable[Path]) -> list[Run]:
 
 
 def readme(runs: Sequence[Run]) -> str:
-    """The README's table: at most eight lines of the whole one."""
-    return table([run for name, kind in _README for run in runs if run["setup"] == name and run["load"] == kind])
+    """The README's line, and its table: at most eight lines of the whole one."""
+    shown = table([run for name, kind in _README for run in runs if run["setup"] == name and run["load"] == kind])
+    return f"{summary(shown)}\n\n{shown}"
+
+
+def summary(shown: str) -> str:
+    """One sentence about the lines of a table with 20 questions at once, by their medians."""
+    found = [_MEDIANS.findall(line) for line in shown.splitlines() if ", 20 at once |" in line]
+    (waits, possible), (first, _) = (zip(*column, strict=True) for column in list(zip(*found, strict=True))[:2])
+
+    def span(medians: Sequence[str]) -> str:
+        least, most = min(medians, key=float), max(medians, key=float)
+        return least if least == most else f"{least} to {most}"
+
+    return (
+        f"**20 people ask at once**: first words after {span(first)} s, then {span(waits)} s of waiting for more in a "
+        f"whole answer (best possible: {span(possible)} s)."
+    )
 
 
 def table(runs: Sequence[Run]) -> str:

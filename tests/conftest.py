@@ -69,6 +69,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--forks", type=int, help="run the tests in so many processes, which this one makes; Linux only")
     help = "leave out the tests that take longer, in seconds of tests/long.txt, and those that run others' programs"
     parser.addoption("--at-most", type=float, help=help)
+    parser.addoption("--pictures", action="store_true", help="write the README's pictures anew; needs an emoji font")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -136,6 +136,9 @@ def test_links_of_the_readme_lead_somewhere_outside_the_repository_too() -> None
         "[c](https://example.org/) [d](#here) [`e`](https://example.org/p/blob/v1.2/.env.example)"
     )
     assert readme(text, "", "1.2") == "a b [c](https://example.org/) [d](#here) `e`"
+    picture = '<picture>\n  <source srcset="docs/a.png">\n  <img src="docs/b.png">\n</picture>\n\n'
+    assert readme(f"{picture}c", "", "1.2") == "c"
+    assert 'srcset="https://example.org/p/raw/v1.2/docs/a.png"' in readme(picture, "https://example.org/p", "1.2")
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from bench.published import chart, readme, table
+from bench.published import chart, readme, summary, table
 from tests.conftest import RawObject
 
 
@@ -33,10 +33,20 @@ def test_refused_calls_and_answers_that_were_lost_are_told() -> None:
 
 
 def test_the_readmes_table_is_a_choice_of_lines_of_the_whole_one() -> None:
-    lines = readme(RUNS).splitlines()
+    line, empty, *lines = readme(RUNS).splitlines()
 
+    assert (line, empty) == (summary("\n".join(lines)), "")
     assert len(lines) == 3
     assert set(lines) < set(table(RUNS).splitlines())
+
+
+def test_the_readmes_line_goes_from_the_least_median_to_the_most() -> None:
+    runs = [run_of("Telegram private", "20 at once"), run_of("Slack mention", "20 at once", 0.1)]
+
+    assert summary(table(runs)) == (
+        "**20 people ask at once**: first words after 0.30 s, then 0.30 to 0.60 s of waiting for more in a whole "
+        "answer (best possible: 0.10 s)."
+    )
 
 
 def test_the_chart_is_xml_with_a_bar_for_each_run_and_the_same_each_time() -> None:

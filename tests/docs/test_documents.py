@@ -12,6 +12,7 @@ import itertools
 import os
 import re
 import shlex
+import struct
 import subprocess
 import sys
 import tomllib
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.published import summary
 from bot.cli.main import parser
 from bot.contract import words
 from bot.settings import variables
@@ -360,6 +362,19 @@ def test_the_figures_of_the_readme_are_those_of_their_page() -> None:
 
     assert 6 <= len(rows("README.md")) <= 8
     assert set(rows("README.md")) <= set(rows("docs/figures.md"))
+    line = summary("\n".join(rows("README.md")))
+    assert line in PAGES["README.md"], f"its one line of figures is not that of its table: {line}"
+
+
+def test_the_readme_is_short_and_shows_the_page_in_light_and_dark() -> None:
+    shown = re.findall(r'(?:src|srcset)="([^"]+)"', PAGES["README.md"])
+
+    assert len(PAGES["README.md"].splitlines()) <= 120
+    assert shown == ["docs/picture-dark.png", "docs/picture-light.png"]
+    for name in shown:
+        picture = (ROOT / name).read_bytes()
+        assert (picture[:4], len(picture) < 300_000) == (b"\x89PNG", True), name
+        assert struct.unpack(">II", picture[16:24]) == (1440, 900), "tests/playground/test_picture.py --pictures"
 
 
 RUN = re.compile(r"parley (?:--version|tools|chats|chat|run)$")

@@ -114,8 +114,12 @@ async def tab(playground: Playground, browser: str) -> AsyncIterator[Tab]:
 
 
 @asynccontextmanager
-async def opened(browser: str, url: str) -> AsyncIterator[Tab]:
-    """A tab that shows the page at `url`, in a new profile."""
+async def opened(browser: str, url: str, before: str = "") -> AsyncIterator[Tab]:
+    """A tab that shows the page at `url`, in a new profile.
+
+    Args:
+        before: JavaScript that runs before the page's own.
+    """
     pages = browser.replace("/devtools/browser/", "/devtools/page/").rpartition("/")[0]
     async with aiohttp.ClientSession() as session, session.ws_connect(browser, max_msg_size=0) as control:
         whole = Tab(control)
@@ -127,6 +131,7 @@ async def opened(browser: str, url: str) -> AsyncIterator[Tab]:
                 tab = Tab(socket)
                 for domain in ("Page", "Runtime", "Log"):
                     await tab.send(f"{domain}.enable")
+                await tab.send("Page.addScriptToEvaluateOnNewDocument", source=before)
                 await tab.send("Page.navigate", url=url)
                 await tab.until("document.querySelectorAll('.pane').length === 3")
                 yield tab

@@ -23,6 +23,7 @@ from setuptools.command.editable_wheel import editable_wheel
 ROOT = Path(__file__).resolve().parent
 NAME = "parley_chat"
 FOLDERS = ("adapters", "bot", "playground", "tools")
+OWN = [NAME, f"{NAME}.contract"]
 PACKAGES = find_packages(str(ROOT), include=[pattern for name in FOLDERS for pattern in (name, f"{name}.*")])
 DATA = {"adapters.slack": ["manifest.yaml"], "playground": ["page/*", "page/**/*"]}
 
@@ -163,7 +164,7 @@ class Editable(editable_wheel):
 
     def finalize_options(self) -> None:
         """Find the packages where they lie."""
-        self.distribution.packages = [NAME, *PACKAGES]
+        self.distribution.packages = [*OWN, *PACKAGES]
         self.distribution.package_dir = {}
         super().finalize_options()
 
@@ -175,7 +176,7 @@ if __name__ == "__main__":
         long_description=readme((ROOT / "README.md").read_text(encoding="utf-8"), home, version),
         long_description_content_type="text/markdown",
         project_urls={"Homepage": home, "Issues": f"{home}/issues"} if home else {},
-        packages=[NAME, *(f"{NAME}.{package}" for package in PACKAGES)],
+        packages=[*OWN, *(f"{NAME}.{package}" for package in PACKAGES)],
         package_dir={f"{NAME}.{folder}": folder for folder in FOLDERS},
         package_data={NAME: ["py.typed"], **{f"{NAME}.{package}": files for package, files in DATA.items()}},
         cmdclass={"build_py": Renamed, "editable_wheel": Editable},

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 
-PATIENCE = 120.0
-"""Seconds for what must happen: reached only by what never does. No test takes that long, whatever runs beside it."""
-
+from parley_chat.contract.clock import PATIENCE as PATIENCE
 
 LATE = 15.0
 """Seconds after the limit of whatever is given it, so that the limit decides."""

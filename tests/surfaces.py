@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.contract import CallCost, Drawn, MessageRef, Page, Surface
-
-
-async def show(surface: Surface, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
-    """Draw a page and show it."""
-    return await surface.show(surface.draw(page), at, nonce)
-
-
-def cost_of(surface: Surface, page: Page, at: MessageRef | None) -> CallCost:
-    """What showing a page draws on."""
-    return surface.cost(surface.draw(page), at)
+from bot.contract import Drawn, Page
+from parley_chat.contract.scene import cost_of as cost_of
+from parley_chat.contract.scene import show as show
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from adapters.console.ids import IDS as CONSOLE_IDS
 from adapters.discord.ids import IDS as DISCORD_IDS
 from adapters.settings import ConsoleSettings, DiscordSettings, PlatformSettings, SlackSettings, TelegramSettings
 from adapters.slack.ids import IDS as SLACK_IDS
+from adapters.slack.manifest import new_app_link
 from adapters.telegram.ids import IDS as TELEGRAM_IDS
 from bot.contract import identity
 from tools.calling.crashes import describe_crash
@@ -35,12 +37,24 @@ class Platform(NamedTuple):
     module: str
     settings: type[PlatformSettings]
     ids: identity.PlatformIds
+    origin: Callable[[], str] = str
+    """Where its tokens come from, as `parley init` says before it asks for them; empty: it says nothing."""
 
+
+def _origin_on_slack() -> str:
+    return (
+        f"create the app at {new_app_link()} (filled in already), install it and copy the Bot User OAuth Token; then "
+        "generate an App-Level Token with connections:write under Basic Information."
+    )
+
+
+_BOTFATHER: Final = "write /newbot to https://t.me/BotFather, which shows the token."
+_PORTAL: Final = "at https://discord.com/developers/applications choose New Application, Bot, Reset Token."
 
 PLATFORMS: dict[str, Platform] = {
-    "telegram": Platform("adapters.telegram.adapter", TelegramSettings, TELEGRAM_IDS),
-    "slack": Platform("adapters.slack.adapter", SlackSettings, SLACK_IDS),
-    "discord": Platform("adapters.discord.adapter", DiscordSettings, DISCORD_IDS),
+    "telegram": Platform("adapters.telegram.adapter", TelegramSettings, TELEGRAM_IDS, lambda: _BOTFATHER),
+    "slack": Platform("adapters.slack.adapter", SlackSettings, SLACK_IDS, _origin_on_slack),
+    "discord": Platform("adapters.discord.adapter", DiscordSettings, DISCORD_IDS, lambda: _PORTAL),
     "console": Platform("adapters.console.adapter", ConsoleSettings, CONSOLE_IDS),
 }
 

@@ -219,7 +219,7 @@ def test_an_adapter_knows_the_ground_floor_and_no_other_adapter() -> None:
         for node in import_statements(path):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("adapters."):
                 room = (node.module or "").split(".")[1]
-                table = own == "__init__.py" and (node.module or "").endswith(".ids")
+                table = own == "__init__.py" and (node.module or "").endswith((".ids", ".manifest"))
                 if room not in (own, "download", "formatting", "settings") and not table:
                     wrong.add(f"{name_of(path)} imports {node.module}")
         wrong |= {f"{name_of(path)} imports bot.{room}" for room in rooms - FOR_ADAPTERS}

@@ -132,6 +132,8 @@ class _Asking:
                 names = [name for name in names if not self._set.get(name)]
                 if not names:
                     self._try(platform, partial(self._examine_platform, platform, {}))
+            if names and (origin := one.origin()):
+                self._terminal.say(f"{platform.title()}: {origin}")
             while given := self._tokens(platform, names):
                 if self._try(platform, partial(self._examine_platform, platform, given)):
                     self.found |= given

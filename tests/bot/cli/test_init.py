@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from dotenv import dotenv_values
 
+from adapters.slack.manifest import new_app_link
 from bot.cli import init
 from bot.cli.envfile import changed, check_value, write_settings
 from bot.cli.init import begin
@@ -127,6 +128,9 @@ async def test_four_questions_make_a_file_with_which_the_bot_starts(desk: Desk) 
     assert stat.S_IMODE(desk.file.stat().st_mode) == 0o600
     for found in ("telegram: the token works", "slack: ", "discord: the token works", "model: openai:scripted answers"):
         assert f"ok  {found}" in typist.text
+    assert "Telegram: write /newbot to https://t.me/BotFather" in typist.text
+    assert f"create the app at {new_app_link()} " in typist.text
+    assert "invite it to a server with https://discord.com/oauth2/authorize?client_id=" in typist.text
     assert "BAD" not in typist.text and not [secret for secret in typist.unseen if secret in typist.text]
     assert len(typist.unseen) == 5
     assert list(desk.folder.iterdir()) == [desk.file], "a database is made by the start, and nothing else is left"

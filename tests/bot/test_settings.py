@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters import PLATFORMS
 from adapters.settings import DiscordSettings, SlackSettings
 from bot.cli.env_example import example
 from bot.contract.errors import SettingsError
@@ -376,13 +377,15 @@ def test_the_example_begins_with_what_most_people_need_and_shows_nothing_twice()
     assert len(names) == len(set(names))
 
 
-def test_a_person_reads_97_settings_at_most_and_no_address_that_only_a_mirror_changes() -> None:
-    names = re.findall(r"^# ([A-Z0-9_]+)=", example(), re.M)
+def test_a_person_reads_81_settings_at_most_9_for_a_platform_and_no_address_that_only_a_mirror_changes() -> None:
+    names = set(re.findall(r"^# ([A-Z0-9_]+)=", example(), re.M))
+    platforms = {name: names & variables([row.settings]).keys() for name, row in PLATFORMS.items()}
     mirrored = mirrors(configuration.settings_classes())
 
-    assert len(names) <= 97, "95, and those that let others add tools and model servers"
-    assert not mirrored.keys() & set(names)
-    assert set(names) | mirrored.keys() == variables(configuration.settings_classes()).keys()
+    assert len(names.difference(*platforms.values())) <= 81
+    assert all(len(own) <= 9 for own in platforms.values()), platforms
+    assert not mirrored.keys() & names
+    assert names | mirrored.keys() == variables(configuration.settings_classes()).keys()
 
 
 def test_the_guide_lists_every_address_that_only_a_mirror_changes() -> None:

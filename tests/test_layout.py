@@ -172,7 +172,8 @@ def test_a_room_of_tools_imports_only_what_stands_before_it_and_no_tool_another(
 
     assert {path.stem for path in (ROOT / "tools").iterdir() if path.stem[:2] != "__"} | {"__main__"} == floor.keys()
     assert not {(own, room) for own, room in arrows if floor[room] >= floor[own]}
-    assert len(floor) <= 32 and len(arrows) <= 89
+    assert len(floor.keys() - TOOLS) <= 16 and len([own for own, _ in arrows if own not in TOOLS]) <= 31
+    assert all(len([own for own, _ in arrows if own == tool]) <= 5 for tool in TOOLS), arrows
 
 
 def test_nobody_goes_past_the_door_of_a_room() -> None:

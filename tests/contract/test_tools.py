@@ -269,23 +269,39 @@ UNTRIED = {"run_python": {"code"}}
 """Arguments whose examples are only read: to run them takes a program of its own."""
 GIVEN: dict[str, Mapping[str, Json]] = {
     "search_web": {"tavily_api_key": "key"},
-    "query_database": {"databases": "sales=sqlite:////sales.db"},
+    "query_database": {"databases": "sales=sqlite:///{folder}/sales.db"},
     "generate_image": {"image_model": "openai:gpt-image-1", "image_api_key": "key"},
 }
-"""Settings that tools need to be offered at all."""
+"""Settings without which a tool cannot be opened; `{folder}` holds `sales.db` and is removed after the tests."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tools")
+    with closing(sqlite3.connect(folder / "sales.db")) as db, db:
+        db.execute("CREATE TABLE orders AS SELECT 4711 AS amount")
+    return folder
+
+
+def _open(name: str, folder: Path) -> Tool:
+    """Open a tool with what it needs; only the place where code runs may be missing on a machine."""
+    kind: Any = SETTINGS.get(name)
+    given = {
+        setting: value.format(folder=folder) if isinstance(value, str) else value
+        for setting, value in GIVEN.get(name, {}).items()
+    }
+    try:
+        tool: Tool = _module(name).open_tool(kind(_env_file=None, **given) if kind is not None else None)
+    except Unavailable as reason:
+        assert name == "run_python", f"{name} cannot be opened: {reason}; add what it needs to GIVEN"
+        pytest.skip(f"{name} cannot be opened here: {reason}")
+    return tool
 
 
 @pytest.fixture(params=sorted({*TOOLS, PRINTED}))
-def offered(request: pytest.FixtureRequest) -> Tool:
-    """Each tool of the table and the guide's, as far as it can be opened on this machine."""
-    name: str = request.param
-    kind: Any = SETTINGS.get(name)
-    settings = kind(_env_file=None, **GIVEN.get(name, {})) if kind is not None else None
-    try:
-        tool: Tool = _module(name).open_tool(settings)
-    except Unavailable as reason:
-        pytest.skip(f"{name} cannot be opened here: {reason}")
-    return tool
+def offered(request: pytest.FixtureRequest, folder: Path) -> Tool:
+    """Each tool of the table, and the guide's."""
+    return _open(request.param, folder)
 
 
 # What every tool says of itself
@@ -374,28 +390,15 @@ def test_its_results_stand_inside_a_boundary_unless_all_its_words_are_ours(offer
     assert offered.spec.own_words == (offered.spec.name in OWN_WORDS)
 
 
-@pytest.fixture(scope="module")
-def _sales(tmp_path_factory: pytest.TempPathFactory) -> str:
-    file = tmp_path_factory.mktemp("databases") / "sales.db"
-    with closing(sqlite3.connect(file)) as db, db:
-        db.execute("CREATE TABLE orders AS SELECT 4711 AS amount")
-    return f"sales=sqlite:///{file}"
-
-
 @pytest.fixture(params=sorted({*TOOLS, PRINTED}))
-async def every(request: pytest.FixtureRequest, _sales: str) -> AsyncIterator[Tool]:
+async def every(request: pytest.FixtureRequest, folder: Path) -> AsyncIterator[Tool]:
     """Each tool, to be run: on loopback where it asks a service, else as it is."""
     name: str = request.param
     if name in SCENES:
         async with SCENES[name]() as opened:
             yield opened.tool
         return
-    kind: Any = SETTINGS.get(name)
-    given = {"databases": _sales} if name == "query_database" else GIVEN.get(name, {})
-    try:
-        tool: Tool = _module(name).open_tool(kind(_env_file=None, **given) if kind is not None else None)
-    except Unavailable as reason:
-        pytest.skip(f"{name} cannot be opened here: {reason}")
+    tool = _open(name, folder)
     yield tool
     await tool.close()
 

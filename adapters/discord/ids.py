@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from bot.contract import identity
 
 _NUMBER: Final = identity.NUMBER
+
+_LINK: Final = re.compile(
+    r"(?:https?://)?(?:[a-z]+\.)?discord(?:app)?\.com/channels/(?:@me|[0-9]+)/([0-9]+)/([0-9]+)(?:\?\S*)?"
+)
+
+
+def _linked(address: str) -> tuple[str, str] | None:
+    found = _LINK.fullmatch(address)
+    return (found[1], found[2]) if found else None
+
 
 IDS: Final = identity.PlatformIds(
     person=identity.Form(_NUMBER, "456"),
@@ -17,4 +28,5 @@ IDS: Final = identity.PlatformIds(
     role=identity.Form(_NUMBER, "ROLE", kind="role"),
     canonical=identity.without_zeros,
     threads_are_chats=True,
+    linked=_linked,
 )

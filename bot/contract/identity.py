@@ -49,6 +49,10 @@ class Form:
 _NONE: Final = Form("(?!)")
 
 
+def _never_linked(address: str) -> tuple[str, str] | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class PlatformIds:
     """A platform's notation for its ids."""
@@ -66,6 +70,8 @@ class PlatformIds:
     """The likely meaning of an id in plain digits but another notation."""
     threads_are_chats: bool = False
     """A thread is a channel with an id of its own."""
+    linked: Callable[[str], tuple[str, str] | None] = _never_linked
+    """The channel and the message that a link of the platform leads to; None: it is no such link."""
 
 
 def without_zeros(text: str) -> str:
@@ -166,6 +172,17 @@ def own_id(chat: ChatId) -> str:
     its threads in each chat separately."""
     known = _platforms.get(chat.platform) if chat.thread else None
     return f"{chat.platform}:{chat.account}/{chat.thread}" if known and known.threads_are_chats else ""
+
+
+def linked_message(address: str) -> tuple[str, str, str] | None:
+    """Return the platform, channel and message that a link leads to, as `https://t.me/c/123/45` does; None: it is no
+    link to a message."""
+    if len(address) > _LONGEST:
+        return None
+    for name, ids in _platforms.items():
+        if (found := ids.linked(address.strip())) is not None:
+            return (name, *found)
+    return None
 
 
 def is_person(id: str) -> bool:

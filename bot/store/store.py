@@ -20,6 +20,7 @@ from bot.store.files import StoredFiles
 from bot.store.forgetting import give_back, wipe_traces
 from bot.store.grants import StoredGrants
 from bot.store.history import History
+from bot.store.insights import Insights
 from bot.store.intake import Intake
 from bot.store.location import is_server, real_path
 from bot.store.lock import running_elsewhere
@@ -106,6 +107,7 @@ class Store:
         self.retention = Retention(writer, readers, clock)
         self.people = People(writer, readers, clock)
         self.used = UsedByTurns(writer, readers, clock)
+        self.insights = Insights(writer, readers, clock)
 
     @classmethod
     @asynccontextmanager

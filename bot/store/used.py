@@ -53,7 +53,10 @@ class UsedByTurns(Queries):
 def first_since(db: Connection, wall: float) -> int:
     """Return the id from which on turns began then or later; ids grow with time, so that 20 look-ups find it among a
     million."""
-    low, high = db.execute("SELECT coalesce(min(id), 0), coalesce(max(id), -1) + 1 FROM turns").fetchone()
+    # Both in one aggregate would read every turn.
+    low, high = db.execute(
+        "SELECT coalesce((SELECT min(id) FROM turns), 0), coalesce((SELECT max(id) FROM turns), -1) + 1"
+    ).fetchone()
     while low < high:
         middle = (low + high) // 2
         found = db.execute("SELECT id, started_at FROM turns WHERE id >= ? ORDER BY id LIMIT 1", (middle,)).fetchone()

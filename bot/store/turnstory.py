@@ -1,0 +1,95 @@
+"""One turn's whole story, for the operator's page: question, passes, calls, answer, messages, and their times."""
+
+from __future__ import annotations
+
+from bot.contract import AssistantEntry, MessageSent, Quoted, entry_from_json, reference_of
+from bot.store.approvals import load_approval
+from bot.store.callrecords import list_calls
+from bot.store.files import attachments_of
+from bot.store.incoming import incoming_from_json
+from bot.store.records import CallRecord
+from bot.store.sql import Connection
+from bot.store.text import usage_from_json
+from bot.store.turnlists import question_of
+from tools.contract.base import Json
+
+_TURN = """
+    SELECT t.id, c.chat, t.person, i.name, t.state, t.model, t.started_at, t.ended_at, t.first_words, t.waited, t.edits,
+        t.refusals, t.usage, t.dollars, t.rating, t.error, t.visible, t.reasoning, t.question, t.superseded_by,
+        t.goes_on, i.received_at, i.attempts, i.incoming
+    FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question WHERE t.id = ?
+"""
+_COLUMNS = (
+    *("id", "chat", "person", "name", "state", "model", "started_at", "ended_at", "first_words", "waited", "edits"),
+    *("refusals", "usage", "dollars", "rating", "error", "answer", "reasoning", "question_of", "replaced_by"),
+    *("goes_on", "received_at", "attempts", "incoming"),
+)
+_ENTRIES = """
+    SELECT coalesce(h.body, b.body) FROM turns t
+    JOIN history h ON h.chat = t.chat AND h.sequence BETWEEN t.first_sequence AND t.last_sequence
+    LEFT JOIN bodies b ON b.id = h.aside WHERE t.id = ? ORDER BY h.sequence
+"""
+
+
+def tell_turn(db: Connection, turn: int) -> dict[str, Json] | None:
+    """Return everything stored of a turn; None if there is none, as after its chat was forgotten."""
+    row = db.execute(_TURN, (turn,)).fetchone()
+    if row is None:
+        return None
+    told = dict(zip(_COLUMNS, row, strict=True))
+    usage = usage_from_json(told.pop("usage"))
+    asked = incoming_from_json(told.pop("incoming"))
+    sent = asked if isinstance(asked, MessageSent) else None
+    pages = db.execute("SELECT number, message, form, state FROM pages WHERE turn = ? ORDER BY number", (turn,))
+    replaced = db.execute("SELECT id FROM turns WHERE superseded_by = ? ORDER BY id", (turn,)).fetchall()
+    approval = load_approval(db, turn)
+    return {
+        **told,
+        "reference": reference_of(turn),
+        "usage": {name: getattr(usage, name) for name in ("prompt", "cached", "completion", "reasoning")},
+        "question": question_of(asked),
+        "quoted": _quoted(sent.quoted) if sent and sent.quoted else None,
+        "enclosed": [one.name or str(one.kind) for one in sent.enclosed] if sent else [],
+        "passes": _passes(db, turn),
+        "calls": [_call(record) for record in list_calls(db, turn)],
+        "pages": [
+            {"number": number, "message": message, "form": form, "state": state}
+            for number, message, form, state in pages.fetchall()
+        ],
+        "files": [{"name": one.name, "kind": one.media_type, "state": one.state} for one in attachments_of(db, turn)],
+        "approval": {"call": approval.call.name, "state": approval.state} if approval else None,
+        "replaces": [{"id": id, "reference": reference_of(id)} for (id,) in replaced],
+    }
+
+
+def _quoted(quoted: Quoted) -> dict[str, Json]:
+    return {"author": quoted.author, "text": quoted.text}
+
+
+def _passes(db: Connection, turn: int) -> list[Json]:
+    """Return what each pass came to: stored while the turn runs, in the history afterwards."""
+    rows = db.execute("SELECT entry FROM passes WHERE turn = ? ORDER BY number", (turn,)).fetchall()
+    entries = [entry_from_json(body) for (body,) in rows or db.execute(_ENTRIES, (turn,)).fetchall()]
+    return [
+        {"text": entry.text, "calls": [call.name for call in entry.calls], "provider": entry.provider}
+        for entry in entries
+        if isinstance(entry, AssistantEntry)
+    ]
+
+
+def _call(record: CallRecord) -> dict[str, Json]:
+    result = record.result
+    return {
+        "pass": record.passnumber,
+        "position": record.position,
+        "tool": record.call.name,
+        "arguments": dict(record.call.arguments),
+        "problem": record.call.problem,
+        "effects": record.effects,
+        "status": record.status,
+        "started_at": record.started_at,
+        "seconds": record.seconds,
+        "result": None if result is None else result.text,
+        "sources": [] if result is None else [{"title": one.title, "url": one.url} for one in result.sources],
+        "dollars": 0.0 if result is None else result.dollars,
+    }

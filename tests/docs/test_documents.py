@@ -31,7 +31,7 @@ from tests.conftest import Nursery
 ROOT = Path(__file__).parent.parent.parent
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
-    for path in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")))
+    for path in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
 }
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 FENCE = re.compile(r"^(`{3,}|~{3,})(\S*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
@@ -347,6 +347,23 @@ def test_every_link_within_the_repository_leads_somewhere() -> None:
 
     assert named
     assert not [f"{page}: {to}" for page, to in named if not (ROOT / page).parent.joinpath(to).exists()]
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as links name them."""
+    lines = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}
+
+
+def test_every_link_to_a_heading_finds_it() -> None:
+    named = [
+        (page, (ROOT / page).parent / file if file else ROOT / page, anchor)
+        for page, text in PAGES.items()
+        for file, anchor in re.findall(r"\]\(([\w./-]*)#([^)\s]+)\)", FENCE.sub("", text))
+    ]
+
+    assert len(named) > 40
+    assert not [f"{page}: {to.name}#{anchor}" for page, to, anchor in named if anchor not in anchors(to)]
 
 
 def test_no_page_names_a_package_index_or_a_place_of_one_machine() -> None:

@@ -10,7 +10,11 @@ LISTED = re.findall(r"^- \[.+?\]\((.+?)\): .+$", (ROOT / "llms.txt").read_text(e
 
 
 def test_every_document_is_listed_once_and_exists() -> None:
-    pages = {path.relative_to(ROOT).as_posix() for folder in (".", "docs") for path in (ROOT / folder).glob("*.md")}
+    pages = {
+        path.relative_to(ROOT).as_posix()
+        for folder in (".", "docs", "docs/zh")
+        for path in (ROOT / folder).glob("*.md")
+    }
 
     assert len(LISTED) == len(set(LISTED))
     assert set(LISTED) - pages == {".env.example", "examples/README.md"}

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib.util
 import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from bench.house import code_lines
+from playground.model import ModelServer, Reply
 from tests.patience import PATIENCE
 from tests.released import release
 
@@ -220,3 +228,118 @@ def test_a_package_from_the_examples_brings_its_tool(environment: Path, misleadi
     told = _ran([*run, "roll_dice", '{"sides": 7}'], misleading, code=1, DICE_MOST_SIDES="6")
     assert "sides must be from 2 to 6, not 7." in told
     assert "DICE_MOST_SIDES" in _ran(run, misleading, code=2, DICE_MOST_SIDES="one")
+
+
+@pytest.fixture(scope="module")
+def mattermost(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the example of a platform, and beside it what its installation brought."""
+    folder = tmp_path_factory.mktemp("mattermost")
+    source = shutil.copytree(
+        ROOT / "examples/adapter-mattermost", folder / "source", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    install = ("install", "-q", "--no-index", "--no-deps", "--no-build-isolation", "--no-compile")
+    _ran([sys.executable, "-m", "pip", *install, "--target", str(folder / "installed"), str(source)], folder)
+    shutil.rmtree(source / "parley_mattermost")
+    return source
+
+
+def _suite(environment: Path, mattermost: Path, code: int) -> str:
+    """Run the example's tests, as its author does."""
+    command = [str(environment / "bin/python"), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    return _ran(command, mattermost, code, PYTHONPATH=str(mattermost.parent / "installed"))
+
+
+def test_a_platform_from_the_examples_passes_the_contract_of_the_wheel(environment: Path, mattermost: Path) -> None:
+    told = _suite(environment, mattermost, 0)
+
+    assert re.search(r"\b\d{2,} passed, 1 skipped", told) and "warning" not in told
+
+
+def test_a_platform_that_breaks_a_promise_fails_the_contract_with_what_it_did(
+    environment: Path, mattermost: Path
+) -> None:
+    markup = mattermost.parent / "installed/parley_mattermost/markup.py"
+    before = markup.read_text(encoding="utf-8")
+    markup.write_text(before.replace('GAP: Final = "\\u200b"', 'GAP: Final = ""'), encoding="utf-8")
+    try:
+        told = _suite(environment, mattermost, 1)
+    finally:
+        markup.write_text(before, encoding="utf-8")
+
+    assert re.search(r"FAILED .*test_hostile_text_wakes_nobody_and_fetches_nothing\[drawn\]", told)
+    assert "E       AssertionError: assert (['here'" in told, "pytest explains it"
+
+
+def test_the_adapter_of_the_examples_is_as_short_as_the_guide_says() -> None:
+    files = (ROOT / "examples/adapter-mattermost/parley_mattermost").glob("*.py")
+
+    assert 200 < sum(code_lines(file) for file in files) < 400
+
+
+def _emulator(mattermost: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("emulator_of_mattermost", mattermost / "tests/emulator.py")
+    assert spec is not None and spec.loader is not None
+    sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@asynccontextmanager
+async def _running(environment: Path, mattermost: Path, **settings: str) -> AsyncIterator[None]:
+    """`parley run`, and its end in order."""
+    command = ["env", f"PYTHONPATH={mattermost.parent / 'installed'}", str(environment / "bin/parley"), "run"]
+    folder = mattermost.parent
+    with (folder / "log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=folder,
+            env={"PATH": os.environ["PATH"], "HOME": str(folder), **settings},
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            yield
+        finally:
+            process.terminate()
+            assert await process.wait() == 0, (folder / "log").read_text()
+
+
+async def test_parley_answers_on_a_platform_of_a_package(environment: Path, mattermost: Path) -> None:
+    """Written in place, in the thread of the question, with buttons; within the server's limit of calls."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = " ".join(f"word{number}" for number in range(60))
+    async with ModelServer() as model, _emulator(mattermost).MattermostServer() as server:
+        model.script = lambda body: Reply(f"{words}.", words_per_second=40)
+        ada, channel = server.person("ada"), server.channel()
+        settings = {
+            "MODEL": "openai:scripted",
+            "OPENAI_API_KEY": "sk-loopback-key-1234",
+            "OPENAI_BASE_URL": model.base_url,
+            "ALLOWED_USERS": f"mattermost:{ada}",
+            "MATTERMOST_URL": server.base_url,
+            "MATTERMOST_TOKEN": server.token,
+            "MATTERMOST_ACTIONS_URL": f"http://127.0.0.1:{port}/mattermost",
+            "WEB_PORT": str(port),
+        }
+        async with _running(environment, mattermost, **settings), asyncio.timeout(PATIENCE):
+            while not server._connections:
+                await asyncio.sleep(0.01)
+            asked = server.say(channel, "@parley count", ada)
+            while not [one for one in server.shown(channel) if len(one.buttons) > 1]:
+                await asyncio.sleep(0.01)
+            [answer] = server.shown(channel)
+            server.press(answer.id, "👎", ada)
+            while not any("Noted" in one.text for one in server.shown(channel)):
+                await asyncio.sleep(0.01)
+            server.say(channel, "@parley whoami", ada)
+            while not any(f"mattermost:{ada}" in one.text for one in server.shown(channel)):
+                await asyncio.sleep(0.01)
+        parley = ["env", f"PYTHONPATH={mattermost.parent / 'installed'}", str(environment / "bin/parley")]
+        told = await asyncio.to_thread(_ran, [*parley, "doctor"], mattermost.parent, 0, **settings)
+
+    assert "mattermost: the token works; the bot is @parley" in told
+    assert answer.text == f"{words}." and answer.root == asked
+    assert len(answer.versions) >= 4 and all(words.startswith(one.text.rstrip(".")) for one in answer.versions)
+    assert not server.failed and not server.pings and not server.previews

@@ -7,8 +7,8 @@ import heapq
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE = 120.0
-"""Seconds for what must happen: reached only by what never does. No test takes that long, whatever runs beside it."""
+from parley_chat.contract import waiting
+
 _IDLE_TURNS = 3
 """Turns in which nobody runs, after which nothing was written that has yet to arrive."""
 _HELD_TURNS = 30
@@ -95,7 +95,7 @@ class FakeClock:
 
     async def sleeper(self) -> None:
         """Wait until somebody waits for this clock."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(waiting.seconds):
             while not self._sleepers:
                 await asyncio.sleep(0.001)
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.contract import Adapter, Incoming, MessageSent
-from parley_chat.contract.clock import PATIENCE
+from parley_chat.contract import waiting
 from parley_chat.contract.scene import Scene, until
 
 
@@ -21,7 +21,7 @@ class Ear:
 
     async def next(self) -> Incoming:
         """What is told next; what is told twice, as a mention in a channel of Slack, has a key in common."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(waiting.seconds):
             while (told := await self.heard.get()) and not self._known.isdisjoint({told.delivery, *told.also}):
                 pass
         self._known |= {told.delivery, *told.also}

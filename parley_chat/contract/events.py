@@ -5,6 +5,8 @@ A platform whose scene passes here rewrites changed questions and has working bu
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import importlib
 import io
 
@@ -15,16 +17,20 @@ from bot.contract import (
     Control,
     ControlPressed,
     DeliveryError,
+    Incoming,
     MessageDeleted,
     MessageEdited,
     MessageRef,
     MessageSent,
     Page,
     ReplyTarget,
+    StoreError,
     TooLong,
+    Unreachable,
 )
+from parley_chat.contract import waiting
 from parley_chat.contract.ears import listening
-from parley_chat.contract.scene import Scene, show
+from parley_chat.contract.scene import Scene, show, until
 from parley_chat.contract.surfaces import GOOD, STOP
 
 
@@ -47,6 +53,56 @@ class EventContract:
         assert scene.target.platform == sent.target.platform == sent.chat.platform == ear.adapter.platform
         assert ids.person.read(person, short=False) == person
         assert ids.chat.read(chat, short=False) == chat
+
+    async def test_what_the_bot_writes_itself_is_told_to_nobody(self, scene: Scene) -> None:
+        """Else it would answer itself for ever."""
+        async with listening(scene) as ear:
+            ref = await show(scene.surface, Page("why does it rain?"), None, "t1-0")
+            await show(scene.surface, Page("why does it rain today?", final=True), ref, "t1-0")
+
+            await ear.asked(scene, "why does it snow?")
+
+    async def test_what_people_say_to_each_other_is_no_question(self, scene: Scene) -> None:
+        async with listening(scene) as ear:
+            scene.say_to_others("tea at five?")
+            scene.ask("why does it rain?")
+            told = [await ear.next()]
+            while getattr(told[-1], "text", "") != "why does it rain?":
+                told.append(await ear.next())
+
+        # What may belong to a question, or continues a thread, says so of itself.
+        assert all(isinstance(one, MessageSent) and (one.beside or one.follow_up) for one in told[:-1])
+        assert isinstance(told[-1], MessageSent) and not (told[-1].beside or told[-1].follow_up)
+
+    async def test_what_could_not_be_stored_comes_again(self, scene: Scene) -> None:
+        """Only what `deliver` returned for is received; until then the platform, or the adapter, keeps it."""
+        adapter, stored, tries = await scene.enter(), asyncio.Queue[Incoming](), 0
+
+        async def deliver(told: Incoming) -> None:
+            nonlocal tries
+            tries += 1
+            if tries == 1:
+                raise StoreError("the disk is full")
+            await stored.put(told)
+
+        async def listen() -> None:
+            while True:
+                with contextlib.suppress(StoreError, Unreachable):
+                    await adapter.listen(deliver)
+                await asyncio.sleep(0)
+
+        listening = asyncio.create_task(listen())
+        try:
+            await until(lambda: adapter.listening)
+            id = scene.say("why does it rain?")
+            async with asyncio.timeout(waiting.seconds):
+                told = await stored.get()
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+
+        assert isinstance(told, MessageSent) and (told.message_id, told.text) == (id, "why does it rain?")
+        assert tries == 2
 
     async def test_a_change_of_a_text_is_told_with_all_of_the_new_text(self, scene: Scene) -> None:
         async with listening(scene) as ear:

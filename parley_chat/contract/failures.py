@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from bot.contract import DeliveryError, File, Page, RateLimited, TooLong, Unclear, Unreachable, Unrenderable
-from parley_chat.contract.scene import Call, Scene, lacks, show
+from parley_chat.contract.scene import Call, Scene, cost_of, lacks, show
 
 DAY = 86_400.0
 WAITS = [
@@ -64,6 +64,26 @@ class FailureContract:
         await show((await scene.enter()).surface(scene.target), whole, ref, "t1-0")
 
         assert (before, overwritten, scene.texts) == (["It rains today."], ["It rains"], ["It rains today."])
+
+    async def test_a_post_of_unknown_outcome_is_shown_once(self, scene: Scene) -> None:
+        """By the way that its cost names: it is looked up, or sent once more under its name."""
+        await show(scene.surface, Page("Before.", final=True), None, "t0-0")
+        page, whole = Page("It rains"), Page("It rains today.", final=True)
+        cost = cost_of(scene.surface, page, None)
+        scene.garble("<html>")
+        with pytest.raises(Unclear):
+            await show(scene.surface, page, None, "t1-0")
+
+        if cost.found_again:
+            ref = await (await scene.enter()).surface(scene.target).find("t1-0")
+        elif cost.repeats_safely:
+            ref = await show(scene.surface, page, None, "t1-0")
+        else:
+            lacks("way to know whether a post arrived")
+        assert ref is not None
+        await show(scene.surface, whole, ref, "t1-0")
+
+        assert scene.texts == ["Before.", "It rains today."]
 
     @pytest.mark.parametrize("status", [500, 502, 504])
     async def test_an_edit_that_a_gateway_answers_may_have_been_made(self, scene: Scene, status: int) -> None:

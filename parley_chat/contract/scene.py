@@ -12,7 +12,7 @@ import pytest
 
 from adapters import Platform
 from bot.contract import Adapter, CallCost, MessageRef, Page, ReplyTarget, Surface
-from parley_chat.contract.clock import PATIENCE
+from parley_chat.contract import waiting
 
 
 class Call(StrEnum):
@@ -159,6 +159,10 @@ class Scene(Protocol):
         """She asks in a thread or topic of that channel."""
         lacks("threads")
 
+    def say_to_others(self, text: str) -> None:
+        """She writes in that channel without addressing the bot."""
+        lacks("channels of several people")
+
     def mention_later(self, text: str) -> None:
         """She writes in that channel to others, and mentions the bot by editing her message."""
         lacks("events of edits")
@@ -257,6 +261,6 @@ async def until(seen: Callable[[], object]) -> None:
     Raises:
         TimeoutError: it never was.
     """
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(waiting.seconds):
         while not seen():
             await asyncio.sleep(0.001)

@@ -153,8 +153,11 @@ class TelegramScene(EmulatedScene):
     def ask_in_thread(self, text: str) -> None:
         self.server.say(-50, f"{self._bot} {text}", person=1, thread=5)
 
+    def say_to_others(self, text: str) -> None:
+        assert not self.server.say(-50, text, person=1), "bots do not hear it"
+
     def mention_later(self, text: str) -> None:
-        assert not self.server.say(-50, "hello all", person=1), "bots do not hear it"
+        self.say_to_others("hello all")
         self.server.edit(-50, self._newest(), f"{self._bot} {text}")
 
     def quote(self, words: str, text: str) -> None:
@@ -260,6 +263,9 @@ class DiscordScene(EmulatedScene):
 
     def ask_in_thread(self, text: str) -> None:
         self.server.say(self._side, f"{self.server.mention()} {text}", person=1)
+
+    def say_to_others(self, text: str) -> None:
+        self.server.say(20, text, person=1)
 
     def mention_later(self, text: str) -> None:
         self.edit(self.server.say(20, "hello all", person=1), text)
@@ -427,6 +433,9 @@ class SlackScene(EmulatedScene):
 
     def ask_in_thread(self, text: str) -> None:
         self.server.say("C1", f"{self._bot} {text}", person="U1", thread_ts=self._root)
+
+    def say_to_others(self, text: str) -> None:
+        self.server.say("C1", text, person="U1")
 
     def mention_later(self, text: str) -> None:
         self.server.edit("C1", self.server.say("C1", "hello all", person="U1"), f"{self._bot} {text}")

@@ -30,15 +30,16 @@ def settings_for(server: MattermostServer) -> MattermostSettings:
 
 
 class MattermostScene(Scene):
-    """A channel with a thread; Ada is a member."""
+    """A channel, or a direct conversation with Ada, who is also a member of a channel with threads."""
 
     platform = PLATFORM
     aside = False
     file_refusals = tuple(REFUSED)
 
-    def __init__(self, server: MattermostServer, stack: AsyncExitStack) -> None:
-        self.server, self._stack = server, stack
-        self.ada, self.channel = server.person("ada"), server.channel()
+    def __init__(self, server: MattermostServer, stack: AsyncExitStack, direct: bool = False) -> None:
+        self.server, self._stack, self._direct = server, stack, direct
+        self.ada, self.group = server.person("ada"), server.channel()
+        self.channel = server.channel("D") if direct else self.group
         self._adapters: list[MattermostAdapter] = []
         self.target = ReplyTarget("mattermost", {"channel": self.channel, "root": ""})
 
@@ -92,20 +93,26 @@ class MattermostScene(Scene):
         self.server.delete(ref.id)
 
     def say(self, text: str) -> str:
-        return self.server.say(self.channel, f"@parley {text}", self.ada)
+        return self.server.say(self.channel, self._addressed(text), self.ada)
 
     def ask(self, text: str) -> None:
-        self.say(text)
+        self.server.say(self.group, f"@parley {text}", self.ada)
 
     def ask_in_thread(self, text: str) -> None:
-        root = self.server.say(self.channel, "Tea is ready.", self.ada)
-        self.server.say(self.channel, f"@parley {text}", self.ada, root=root)
+        root = self.server.say(self.group, "Tea is ready.", self.ada)
+        self.server.say(self.group, f"@parley {text}", self.ada, root=root)
+
+    def say_to_others(self, text: str) -> None:
+        self.server.say(self.group, text, self.ada)
 
     def mention_later(self, text: str) -> None:
-        self.edit(self.server.say(self.channel, "hello all", self.ada), text)
+        self.server.edit(self.server.say(self.group, "hello all", self.ada), f"@parley {text}")
 
     def edit(self, id: str, text: str) -> None:
-        self.server.edit(id, f"@parley {text}")
+        self.server.edit(id, self._addressed(text))
+
+    def _addressed(self, text: str) -> str:
+        return text if self._direct else f"@parley {text}"
 
     def touch(self, id: str) -> None:
         self.server.pin(id)
@@ -114,7 +121,7 @@ class MattermostScene(Scene):
         self.server.delete(id)
 
     def send(self, file: tuple[str, str, bytes]) -> None:
-        self.server.say(self.channel, "@parley look", self.ada, files=(file,))
+        self.server.say(self.channel, self._addressed("look"), self.ada, files=(file,))
 
     def press(self, id: str, label: str) -> None:
         self.server.press(id, label, self.ada)
@@ -143,8 +150,8 @@ class MattermostScene(Scene):
 
 
 @asynccontextmanager
-async def open_scene() -> AsyncIterator[MattermostScene]:
+async def open_scene(direct: bool = False) -> AsyncIterator[MattermostScene]:
     async with MattermostServer(limits=False) as server, AsyncExitStack() as stack:
-        scene = MattermostScene(server, stack)
+        scene = MattermostScene(server, stack, direct)
         await scene.open()
         yield scene

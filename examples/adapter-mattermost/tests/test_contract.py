@@ -10,9 +10,9 @@ from scene import MattermostScene, open_scene
 from parley_chat.contract.suites import EventContract, FailureContract, SurfaceContract, ThreadContract
 
 
-@pytest.fixture
-async def scene() -> AsyncIterator[MattermostScene]:
-    async with open_scene() as opened:
+@pytest.fixture(params=[False, True], ids=["channel", "direct"])
+async def scene(request: pytest.FixtureRequest) -> AsyncIterator[MattermostScene]:
+    async with open_scene(request.param) as opened:
         yield opened
 
 

@@ -11,7 +11,7 @@ from bot.intake import CLOCK_SECONDS, Role, find_differences, find_lack, find_ot
 from bot.store import Process, inspect_server
 from tools.contract.findings import Finding
 
-CONNECTIONS_EACH = 10
+CONNECTIONS_EACH = 11
 """Roughly how many connections a process uses."""
 Result: TypeAlias = tuple[str, Finding]
 """The checked thing, and the finding."""

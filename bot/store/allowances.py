@@ -74,13 +74,12 @@ class Allowances(Queries):
         wanted = list(wishes)
 
         def work(db: Session) -> list[Part]:
-            db.one_by_one()
             now = self._clock.wall()
             mine = (self._worker, self._worker + _COUNTED)
             db.execute("DELETE FROM allowances WHERE worker IN (?, ?) OR until < ?", (*mine, now))
             return [self._take(db, wish, now) for wish in wanted]
 
-        return await self._writer.run(work)
+        return await self._run_one_by_one(work)
 
     async def list_workers(self) -> set[str]:
         """Return the names of the processes that have a part."""
@@ -102,7 +101,7 @@ class Allowances(Queries):
                 (now, worker + _COUNTED, now),
             )
 
-        await self._writer.run(work)
+        await self._run_one_by_one(work)
 
     def _take(self, db: Session, wish: Wish, now: float) -> Part:
         # Counting calls have no demand: demand is in the row of replies.

@@ -68,8 +68,13 @@ class ServerInspection:
 
 
 @asynccontextmanager
-async def open_server(url: str, *, clock: Clock, fence: Fence | None = None) -> AsyncIterator[tuple[Writer, Readers]]:
+async def open_server(
+    url: str, *, clock: Clock, fence: Fence | None = None
+) -> AsyncIterator[tuple[Writer, Writer, Readers]]:
     """Open the database of a `postgresql://` address, and create or upgrade its tables if needed.
+
+    The second writer is for what all processes count together: such an operation waits for those of other processes
+    (`Session.one_by_one`), and on the first one everything else would wait with it.
 
     Raises:
         SettingsError: psycopg is missing, or the server or its database cannot be used as they are.
@@ -87,16 +92,19 @@ async def open_server(url: str, *, clock: Clock, fence: Fence | None = None) -> 
             db = await connect()
             stack.push_async_callback(db.close)
             await db.run_together(lambda opened: bring_up_to_date(opened, clock.wall()))
+            counts = await connect()
+            stack.push_async_callback(counts.close)
             connections = []
             for _ in range(COUNT):
                 connections.append(await open_postgres(url, write=False))
                 stack.push_async_callback(connections[-1].close)
         except DatabaseError as error:
             raise _explain(error) from error
-        writer, readers = Writer(db, connect, clock=clock), Readers(connections, clock)
-        stack.push_async_callback(writer.close)
-        stack.push_async_callback(readers.close)
-        yield writer, readers
+        writer, counter = Writer(db, connect, clock=clock), Writer(counts, connect, clock=clock)
+        readers = Readers(connections, clock)
+        for part in (counter, writer, readers):
+            stack.push_async_callback(part.close)
+        yield writer, counter, readers
 
 
 @contextmanager

@@ -102,14 +102,13 @@ class Spending(Queries):
         windows = self._windows(limits)
 
         def work(db: Session) -> Reserved | Refused:
-            db.one_by_one()
             for limit, window, spent in zip(limits, windows, _spent(db, windows), strict=True):
                 if _exceeds(spent, amount, limit.most):
                     return self._refuse(db, limit, window, spent)
             _add(db, windows, amount)
             return Reserved(amount, tuple(windows))
 
-        return await self._writer.run(work)
+        return await self._run_one_by_one(work)
 
     async def reserve(
         self,
@@ -148,7 +147,7 @@ class Spending(Queries):
                 )
             return Reserved(amount, tuple(windows), call, left)
 
-        return await self._writer.run(work)
+        return await self._run_one_by_one(work)
 
     async def extend(
         self,
@@ -177,7 +176,7 @@ class Spending(Queries):
                 _add(db, reserved.windows, more)
             return replace(reserved, amount=reserved.amount + more)
 
-        return await self._writer.run(work)
+        return await self._run_one_by_one(work)
 
     def _fit(
         self,
@@ -188,15 +187,13 @@ class Spending(Queries):
         most: Amount,
         others: Sequence[int],
     ) -> tuple[Amount, tuple[tuple[str, Amount, Amount], ...]] | Refused:
-        """Return how much every quota allows, between `least` and `most`, and what remains of each; until the
-        transaction ends, nobody else changes it."""
+        """Return how much every quota allows, between `least` and `most`, and what remains of each."""
         limited = [
             (limit, window, beside)
             for limit, window, beside in zip(limits, windows, others or [0] * len(limits), strict=True)
             if limit.most != Amount()
         ]
         wish, part = most - least, 1.0
-        db.one_by_one()
         all_spent = _spent(db, [window for _, window, _ in limited])
         calls = self._count_elsewhere(db, [limit.key for limit, _, _ in limited])
         for (limit, window, beside), spent in zip(limited, all_spent, strict=True):
@@ -234,7 +231,7 @@ class Spending(Queries):
                 if held is not None:
                     _add(db, reserved.windows, spent - held)
 
-        await self._writer.run(work)
+        await self._run_one_by_one(work)
 
     async def settle_killed(self, worker: str = "", weigh: Callable[[str], int] = rough_count) -> int:
         """Settle the reservations of a killed process; return how many calls those were.
@@ -265,7 +262,7 @@ class Spending(Queries):
             return len(calls)
 
         name, total = worker or self._worker, 0
-        while calls := await self._writer.run(work):
+        while calls := await self._run_one_by_one(work):
             total += calls
         return total
 
@@ -315,7 +312,8 @@ class Spending(Queries):
 
     async def prune(self) -> None:
         """Remove windows that ended more than two days ago."""
-        await self._writer.execute("DELETE FROM spending WHERE start + seconds < ?", (self._clock.wall() - 172_800,))
+        ended = (self._clock.wall() - 172_800,)
+        await self._run_one_by_one(lambda db: db.execute("DELETE FROM spending WHERE start + seconds < ?", ended))
 
 
 def usual_prompt(db: Connection) -> int:

@@ -89,7 +89,11 @@ _PATIENCE = 60.0
 class Store:
     """The open database, its queries grouped by noun."""
 
-    def __init__(self, writer: Writer, readers: Readers, clock: Clock, worker: str = "run") -> None:
+    def __init__(self, writer: Writer, counter: Writer, readers: Readers, clock: Clock, worker: str = "run") -> None:
+        """
+        Args:
+            counter: writes what all processes count together.
+        """
         self.writer = writer
         self.intake = Intake(writer, readers, clock)
         self.turns = Turns(writer, readers, clock)
@@ -101,8 +105,8 @@ class Store:
         self.timers = StoredTimers(writer, readers, clock)
         self.approvals = Approvals(writer, readers, clock, self.timers.changed)
         self.files = StoredFiles(writer, readers, clock)
-        self.spending = Spending(writer, readers, clock, worker)
-        self.allowances = Allowances(writer, readers, clock, worker)
+        self.spending = Spending(counter, readers, clock, worker)
+        self.allowances = Allowances(counter, readers, clock, worker)
         self.grants = StoredGrants(writer, readers, clock)
         self.retention = Retention(writer, readers, clock)
         self.people = People(writer, readers, clock)
@@ -132,8 +136,8 @@ class Store:
             StoreError: the database cannot be opened now.
         """
         opened = open_server(url, clock=clock, fence=fence) if is_server(url) else _open_file(url, clock, busy_timeout)
-        async with opened as (writer, readers):
-            yield cls(writer, readers, clock, worker)
+        async with opened as (writer, counter, readers):
+            yield cls(writer, counter, readers, clock, worker)
 
     async def probe(self) -> None:
         """Write something that means nothing.
@@ -169,7 +173,7 @@ class Store:
 
 
 @asynccontextmanager
-async def _open_file(url: str, clock: Clock, busy_timeout: float) -> AsyncIterator[tuple[Writer, Readers]]:
+async def _open_file(url: str, clock: Clock, busy_timeout: float) -> AsyncIterator[tuple[Writer, Writer, Readers]]:
     path = real_path(url)
     make_place(path)
     await move_aside_if_damaged(path, clock=clock, busy_timeout=busy_timeout)
@@ -205,4 +209,4 @@ async def _open_file(url: str, clock: Clock, busy_timeout: float) -> AsyncIterat
                 raise store_error(error) from error
             readers = Readers(connections, clock)
             stack.push_async_callback(readers.close)
-            yield writer, readers
+            yield writer, writer, readers

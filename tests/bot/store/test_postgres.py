@@ -10,7 +10,7 @@ import asyncio
 import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import AsyncExitStack, ExitStack, closing, suppress
 from types import SimpleNamespace
 from urllib.parse import urlsplit, urlunsplit
 
@@ -21,7 +21,7 @@ from psycopg import pq
 from bot.contract.clock import SystemClock
 from bot.contract.errors import SettingsError, StoreError
 from bot.contract.messages import ChatId
-from bot.store import Store, lock_database
+from bot.store import Amount, Limit, Reserved, Store, lock_database
 from bot.store.faults import DatabaseError, Fault, store_error
 from bot.store.postgres import PostgresConnection, connect_postgres, open_postgres, postgres_error, translate
 from bot.store.postgres_schema import bring_up_to_date, check_server, find_version, for_postgres, steps
@@ -708,6 +708,58 @@ async def test_signs_that_postgresql_refuses_are_dropped_from_whatever_comes(sto
     assert await store.settings.get(chat, "model") == "m"
     found = await store.intake.find_question(chat, "m")
     assert found is not None and found[0] == id and found[1].text == "torn \ufffd"
+
+
+async def test_while_another_process_counts_what_all_share_nothing_else_waits(
+    postgres_url: str, clock: HandClock, message: Message
+) -> None:
+    limit = Limit("*", 60, Amount(tokens=100))
+    async with Store.open(postgres_url, clock=clock, worker="1") as store:
+        with closing(connect_postgres(postgres_url, write=True)) as other:
+            other.begin()
+            other.one_by_one()
+            counting = asyncio.create_task(store.spending.count([limit], Amount(tokens=1)))
+            sharing = asyncio.create_task(store.allowances.exchange([]))
+            async with asyncio.timeout(PATIENCE):
+                await taken_in(store, message(text="hello"))
+            assert not counting.done()
+            assert not sharing.done()
+            other.commit()
+        async with asyncio.timeout(PATIENCE):
+            assert isinstance(await counting, Reserved)
+            assert await sharing == []
+
+
+async def test_processes_that_count_what_all_share_never_wait_for_each_other_in_a_circle(
+    postgres_url: str, clock: HandClock
+) -> None:
+    """Each transaction holds several of these operations, in any order: the server would notice a circle after a
+    second, and take one of them back."""
+    limits = [Limit(key, 86_400, Amount(tokens=10_000)) for key in ("*", "telegram:1")]
+
+    async def spend(store: Store) -> None:
+        for round in range(20):
+            kept = [await store.spending.reserve(limits, Amount(tokens=1)) for _ in range(2)]
+            reserved = [one for one in kept if isinstance(one, Reserved)]
+            await asyncio.gather(
+                store.spending.settle((reserved[0], Amount(tokens=1))),
+                store.spending.count(limits, Amount(messages=1)),
+                store.allowances.exchange([]),
+                store.allowances.bury(f"dead {round}"),
+                store.spending.settle((reserved[1], Amount())),
+                store.spending.reserve(limits, Amount(tokens=1)),
+                store.spending.settle_killed(f"dead {round}"),
+                store.spending.prune(),
+            )
+
+    async with AsyncExitStack() as stack:
+        stores = [
+            await stack.enter_async_context(Store.open(postgres_url, clock=clock, worker=str(n))) for n in range(3)
+        ]
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.gather(*map(spend, stores))
+        [spent, _] = await stores[0].spending.list_used([limit.key for limit in limits], 86_400)
+        assert spent.messages == 60
 
 
 async def test_only_one_bot_answers_from_a_database(postgres_url: str) -> None:

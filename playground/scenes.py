@@ -271,18 +271,15 @@ class _Role:
         await self._until(lambda: any(len(one.text) >= least for one in self._answers()))
 
     async def answered(self) -> None:
-        """Wait for the last page of an answer: it has buttons, and nothing can be stopped there or allowed any more.
-
-        A page before it keeps its Stop where its text was whole already: buttons alone are not worth a call.
-        """
+        """Wait for the last page of an answer: it has buttons, and nothing can be stopped or allowed any more."""
 
         def complete() -> bool:
             answers = self._answers()
             asks = any(label.startswith(_ALLOW) for one in answers for label in one.buttons)
             if asks or not answers or any(one.live for one in answers):
                 return False
-            labels = answers[-1].buttons
-            return bool(labels and answers[-1].text) and not any(label.startswith(_STOP) for label in labels)
+            stops = any(label.startswith(_STOP) for one in answers for label in one.buttons)
+            return bool(answers[-1].buttons and answers[-1].text) and not stops
 
         # A page that is full may look like the last one until the next begins.
         while True:

@@ -20,7 +20,7 @@ class DrawnMarkdown(Drawn):
     """A page as it is sent to Discord."""
 
     text: str
-    buttons: tuple[Button, ...] = field(default=(), compare=False)
+    buttons: tuple[Button, ...] = ()
 
 
 def view_of(buttons: tuple[Button, ...]) -> discord.ui.View | None:

@@ -22,7 +22,7 @@ class DrawnMrkdwn(Drawn):
     text: str
     whole: bool
     """The page need not be held back until it is final, as on surfaces whose messages can hardly be changed."""
-    buttons: tuple[Button, ...] = dataclasses.field(default=(), compare=False)
+    buttons: tuple[Button, ...] = ()
     grows: bool = False
     """More text will follow in it, without an edit."""
     cards: tuple[Status, ...] = ()

@@ -22,7 +22,7 @@ class DrawnHtml(Drawn):
     """How Telegram must parse it."""
     entities: tuple[MessageEntity, ...] = ()
     """The code parts of a text without markup."""
-    buttons: tuple[Button, ...] = field(default=(), compare=False)
+    buttons: tuple[Button, ...] = ()
     live: bool = False
     """It is shown as a draft, which does not replace a message with the same text."""
 

@@ -113,8 +113,8 @@ class SurfaceLimits:
 class Drawn:
     """A page in the platform's own form: a frozen value, made by `Surface.draw` and read only by that platform.
 
-    Each platform has its own subclass. Two equal drawings show the same text, so replacing one by the other needs no
-    call. Their buttons are not compared.
+    Each platform has its own subclass. Two equal drawings show the same text and buttons, so replacing one by the other
+    needs no call.
     """
 
     __slots__ = ()

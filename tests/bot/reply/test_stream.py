@@ -22,10 +22,11 @@ from bot.contract.errors import (
     Unreachable,
     Unrenderable,
 )
-from bot.contract.messages import File, MessageRef, Page, Status
+from bot.contract.messages import Button, Control, File, MessageRef, Page, Status
 from bot.contract.surface import CallCost, Drawn, Pace, RateBudget, SurfaceLimits, Window
 from bot.pacing.pacer import Pacer
 from bot.pacing.reader import COLLECT
+from bot.reply.buttons import ReplyButtons
 from bot.reply.pages import ShownBefore, TextFilter
 from bot.reply.stream import ReplyStream
 from bot.reply.typingsign import TYPING_AFTER
@@ -150,6 +151,7 @@ class ReplyOptions(TypedDict, total=False):
     delayed: Callable[[float], str]
     thinking: str
     calm: bool
+    buttons: ReplyButtons
 
 
 class OpenReply(Protocol):
@@ -734,6 +736,23 @@ async def test_a_page_that_is_too_long_once_rendered_is_cut_again(
 
     assert len(screen.shown) == 2
     assert "".join(pages[-1].body for pages in screen.shown.values()).replace(" ", "") == text.replace(" ", "")
+
+
+@pytest.mark.parametrize("end", [" ", ".\n"])
+async def test_a_page_keeps_no_button_though_its_text_was_whole_as_the_next_began(
+    end: str, start: OpenReply, screen: Screen, clock: FakeClock
+) -> None:
+    """Neither Stop nor those of a finished answer, which a text that looks whole has."""
+    growing, whole = (Button(control, 1, control.value) for control in (Control.STOP, Control.GOOD))
+    reply = await start(buttons=ReplyButtons((growing,), (whole,)))
+    reply.append("word " * 37 + "last" + end)
+    await clock.advance(10.0)
+    assert screen.shown["m0"][-1].buttons
+
+    reply.append("and more " * 10)
+    await finish(reply, clock)
+
+    assert [pages[-1].buttons for pages in screen.shown.values()] == [(), (growing,)]
 
 
 async def test_a_blocked_bot_ends_quietly(start: OpenReply, screen: Screen, clock: FakeClock) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import hmac
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import aiohttp
@@ -30,7 +30,7 @@ _PER_SECOND, _BURST = 9.0, 80
 @dataclass(frozen=True, slots=True)
 class DrawnMarkdown(parley.Drawn):
     text: str
-    buttons: tuple[parley.Button, ...] = field(default=(), compare=False)
+    buttons: tuple[parley.Button, ...] = ()
 
 
 def proof(key: str, *parts: str) -> str:

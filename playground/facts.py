@@ -82,6 +82,7 @@ def of_slack(server: SlackServer, message: Shown) -> Json:
                 "state": task.get("status", "pending"),
                 "detail": _said(task.get("details")),
                 "output": _said(task.get("output")),
+                "seconds": task.get("seconds"),
             }
             for task in tasks
         ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import secrets
 import tempfile
@@ -26,7 +27,7 @@ from playground.slack import SlackServer
 from playground.switches import KINDS, Switches
 from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
-from playground.turns import last_turn
+from playground.turns import last_turn, mark
 from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, OpenMeteoServer
 from playground.website import Website
 from playground.windows import DiscordWindow, Impossible, SlackWindow, TelegramWindow, Window
@@ -113,7 +114,11 @@ class Playground:
             acts["fault"] = self._switch
             site = Website(self.windows, self.feed, self._start, acts, self._connected, self.wire)
             site.turn = lambda platform: last_turn(
-                folder / "parley.db", platform, self.model.requests, time.time() - time.monotonic()
+                folder / "parley.db",
+                platform,
+                self.windows[platform].title,
+                self.model.requests,
+                time.time() - time.monotonic(),
             )
             page = await self._open_page(site)
             stack.push_async_callback(page.close)
@@ -151,6 +156,9 @@ class Playground:
         # Without a file of our own, one that lies in the operator's folder would start servers of theirs.
         servers = folder / "no-servers.json"
         servers.write_text('{"mcpServers": {}}', encoding="utf-8")
+        chats = folder / "channels.yaml"
+        told = {f"{window.name}:*": {"instructions": mark(window.title)} for window in self.windows.values()}
+        chats.write_text(json.dumps(told), encoding="utf-8")
         return {
             **settings,
             **choice.environment,
@@ -167,6 +175,7 @@ class Playground:
             "WIKIPEDIA_BASE_URL": self.articles.language_url,
             "DEXSCREENER_BASE_URL": self.prices.base_url,
             "MCP_CONFIG": str(servers),
+            "CHANNELS_FILE": str(chats),
             "ALLOW_ALL": "true",
             # One tool that changes something, so that a person sees what it is to be asked.
             "CONFIRM_TOOLS": "forget",

@@ -21,6 +21,7 @@ Json: TypeAlias = dict[str, Any]
 _WRITES: Final = re.compile(r"send(?!ChatAction)|edit|chat\.|.*/messages|.*/webhooks|.*/callback")
 """The calls that put something on the screen: what only asks is left alone."""
 _ONCE: Final = "once"
+_LATE: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ KINDS: Final = (
     Kind("500", "Server error", "The platform answers 500 and does nothing", _OFTEN),
     Kind("before", "Lost call", "The connection closes and nothing was done", _OFTEN),
     Kind("after", "Lost answer", "It was done, but the answer never arrives", _OFTEN),
+    Kind("late", "Late call", "The connection closes at once, and it is done two seconds later", _OFTEN),
     Kind("again", "Delivered twice", "The last message reaches the bot again", ((_ONCE, "once"),)),
     Kind("words", "Slow model", "On all platforms: the model writes slowly", (("5", "5 words/s"), ("1", "1 word/s"))),
     Kind(
@@ -102,7 +104,7 @@ class Switches:
             return None
         fault = Fault(delay=float(self._on.get((platform, "slow"), "0")))
         self._calls += 1
-        for kind in ("429", "500", "before", "after"):
+        for kind in ("429", "500", "before", "after", "late"):
             how = self._on.get((platform, kind))
             if how == _ONCE:
                 del self._on[platform, kind]
@@ -111,6 +113,8 @@ class Switches:
                 continue
             if kind in ("before", "after"):
                 return replace(fault, drop=kind)
+            if kind == "late":
+                return replace(fault, drop=kind, delay=fault.delay + _LATE)
             return replace(fault, status=int(kind), retry_after=2.0 if kind == "429" else 0.0)
         return fault if fault.delay else None
 

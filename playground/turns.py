@@ -16,10 +16,21 @@ _SHOWN: Final = 2_000
 """Characters of a message or result that the page is told."""
 
 
-def last_turn(database: Path, platform: str, requests: Sequence[ModelRequest], wall: float) -> Json:
-    """The newest turn of a platform: its sums, its calls and the messages the model was sent; empty without one.
+def mark(title: str) -> str:
+    """What the model is told of a platform's chats, and by which its requests are known from others'."""
+    return f"This chat is on {title}."
+
+
+def of_platform(request: ModelRequest, title: str) -> bool:
+    """Whether a request to the model came from a chat of a platform."""
+    return any(one.get("role") == "system" and mark(title) in str(one.get("content")) for one in request.messages)
+
+
+def last_turn(database: Path, platform: str, title: str, requests: Sequence[ModelRequest], wall: float) -> Json:
+    """The newest turn of a platform: its sums, passes, calls and the messages the model was sent; empty without one.
 
     Args:
+        title: the platform's name in `mark`.
         wall: what has to be added to the model's clock to get seconds since the epoch.
     """
     if not database.exists():
@@ -32,7 +43,8 @@ def last_turn(database: Path, platform: str, requests: Sequence[ModelRequest], w
             return {}
         calls = store.execute("SELECT * FROM calls WHERE turn = ? ORDER BY pass, position", (turn["id"],)).fetchall()
     start, end = turn["started_at"], turn["ended_at"]
-    asked = [one for one in requests if start - 0.5 <= one.at + wall and (not end or one.at + wall <= end)]
+    meanwhile = (one for one in requests if start - 0.5 <= one.at + wall and (not end or one.at + wall <= end))
+    asked = [one for one in meanwhile if of_platform(one, title)]
     # Until it ends nothing is counted.
     used = json.loads(turn["usage"] or "null") or [0, 0, 0, 0]
     return {
@@ -43,8 +55,20 @@ def last_turn(database: Path, platform: str, requests: Sequence[ModelRequest], w
         "tokens": used,
         "dollars": turn["dollars"] or 0.0,
         "reasoning": (turn["reasoning"] or "")[:_SHOWN],
+        "passes": [_pass(one, start - wall) for one in asked],
         "calls": [_call(one, start) for one in calls],
         "sent": [_message(one) for one in asked[-1].messages] if asked else [],
+    }
+
+
+def _pass(request: ModelRequest, start: float) -> Json:
+    """When a request was made, when its first words came and when its last; None: not yet."""
+    first, end = request.first_at, request.ended_at or (request.last_at if request.closed_early else 0.0)
+    return {
+        "at": round(request.at - start, 2),
+        "first": round(first - start, 2) if first else None,
+        "end": round(end - start, 2) if end else None,
+        "refused": request.status >= 400,
     }
 
 

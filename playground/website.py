@@ -15,7 +15,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from playground.facts import PEOPLE, SIGNS, YOU
 from playground.feed import Feed, Json
 from playground.screen import Shown
-from playground.windows import Impossible, Sent, Window
+from playground.windows import DiscordWindow, Impossible, Sent, Window
 from playground.wire import Wire
 
 _FOLDER = Path(__file__).resolve().parent / "page"
@@ -38,6 +38,7 @@ MOST_FILES = 10
 """In one message, as Telegram and Discord have it."""
 _UNSAFE = re.compile(r"[\x00-\x1f/\\]")
 _KEEP_ALIVE_SECONDS = 15.0
+_LONGEST_TYPED = 200
 _LONGEST_TEXT = 200_000
 _TYPED_MENTION = re.compile(r"(?<![\w@<.])@parley\b", re.IGNORECASE)
 """What a platform's own field turns into a mention while one types it."""
@@ -83,6 +84,7 @@ class Website:
         self.app.router.add_get("/events", self._events)
         self.app.router.add_get("/wire/{platform}", self._calls)
         self.app.router.add_get("/turn/{platform}", self._turn)
+        self.app.router.add_get("/complete/{platform}/{place}", self._complete)
         self.app.router.add_get("/files/{platform}/{chat}/{id}/{number}", self._attachment)
         self.app.router.add_post("/do/{act}", self._do)
         self.app.router.add_post("/send", self._send)
@@ -122,6 +124,16 @@ class Website:
         if request.match_info["platform"] not in self._windows:
             return _problem(404, "there is no such platform")
         return web.json_response(self.turn(request.match_info["platform"]), headers=_HEADERS)
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        """What is offered to somebody who types a command."""
+        window = self._windows.get(request.match_info["platform"])
+        place = request.match_info["place"]
+        if window is None or place not in {one.id for one in window.places}:
+            return _problem(404, "there is no such chat")
+        typed = request.query.get("typed", "")[:_LONGEST_TYPED]
+        offers = await window.complete(place, typed) if isinstance(window, DiscordWindow) else []
+        return web.json_response({"offers": offers}, headers=_HEADERS)
 
     async def _do(self, request: web.Request) -> web.StreamResponse:
         act = self._acts.get(request.match_info["act"])

@@ -11,6 +11,7 @@ from playground.discord import DiscordServer
 from playground.facts import PEOPLE, SIGNS, YOU, Json
 from playground.screen import Screen, Shown
 from playground.slack import SlackServer
+from playground.slashes import completed, filled_in, listed
 from playground.telegram import TelegramServer
 from playground.telegram.media import MOST_CAPTION
 
@@ -370,13 +371,8 @@ class DiscordWindow:
             names = ", ".join(one["name"] for one in self.commands())
             known = names or "none yet: the bot registers them when it has started"
             raise Impossible(f"/{words} is no registered command ({known})")
-        options = command.get("options") or []
-        texts = [option["name"] for option in options if option["type"] == 3]
-        needed = " ".join(option["name"].upper() for option in options if option.get("required"))
-        if needed and not rest.strip():
-            raise Impossible(f"/{words} needs something behind it: /{words} {needed}")
         try:
-            self._server.slash(words, {texts[0]: rest.strip()} if texts and rest.strip() else {}, where, person)
+            self._server.slash(words, filled_in(command, rest), where, person)
         except (LookupError, ValueError) as error:
             raise Impossible(str(error)) from None
 
@@ -399,23 +395,12 @@ class DiscordWindow:
         self._server.react(message.id, sign, self._person)
 
     def commands(self) -> list[Json]:
-        scopes = self._server.commands.registered
-        known = {one["name"]: one for scope in scopes.values() for one in scope.values() if one["type"] == 1}
-        return [
-            {
-                "name": f"/{name}",
-                "about": one.get("description", ""),
-                "options": [
-                    {
-                        "name": option["name"],
-                        "about": option.get("description", ""),
-                        "required": bool(option.get("required")),
-                    }
-                    for option in one.get("options") or ()
-                ],
-            }
-            for name, one in sorted(known.items())
-        ]
+        return listed(self._server.commands.registered)
+
+    async def complete(self, place: str, typed: str) -> list[str]:
+        """What the bot offers to somebody who has typed this much of a command there."""
+        guild = self._guild if place == self._channel else ""
+        return await completed(self._server, place, guild, self._person, typed)
 
     def facts(self, message: Shown) -> Json:
         told = facts.of_discord(self._server, message)
@@ -438,7 +423,11 @@ class DiscordWindow:
         if what.endswith("thinking…"):
             return Sign("status", what)
         # What people do themselves is seen at the message.
-        return None if any(word in what for word in (" reacted ", " took back ", " used /")) else Sign("remark", what)
+        return (
+            None
+            if any(word in what for word in (" reacted ", " took back ", " used /", " is offered "))
+            else Sign("remark", what)
+        )
 
 
 def _named(author: str, keys: Mapping[str, str], names: Mapping[str, str]) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 from playground.calls import Answered, Calls
 from playground.model.server import ModelRequest
 from playground.screen import Shown
+from playground.turns import of_platform
 from playground.windows import Window
 
 Json: TypeAlias = dict[str, Any]
@@ -48,7 +49,7 @@ class Wire:
         calls = [one for one in self._calls[platform] if one.at >= start and named(one) not in _QUIET]
         answers = [one for one in messages if one.author == "bot" and any(v.at >= start for v in one.versions)]
         screen = on_screen([one for one in answers if not one.ephemeral], start)
-        written = self._written(asked, start)
+        written = self._written(window.title, asked, start)
         rate = reading_rate("".join(one.text for one in answers))
         read, waited = reader(screen, rate)
         return {
@@ -63,13 +64,15 @@ class Wire:
             "first": screen[0][0] if screen else None,
         }
 
-    def _written(self, asked: Shown | None, start: float) -> Points:
-        """What the model had written, over all passes; where several platforms ask the same at once, for the first."""
+    def _written(self, title: str, asked: Shown | None, start: float) -> Points:
+        """What the model had written for a platform, over all passes."""
         points: Points = [(0.0, 0)]
         before, passes = 0, set()
         question = _MENTION.sub("", asked.text).strip() if asked else ""
         for request in self._requests:
-            if request.at < start or len(request.messages) in passes or not _asks(request, question):
+            if request.at < start or not of_platform(request, title):
+                continue
+            if len(request.messages) in passes or not _asks(request, question):
                 continue
             passes.add(len(request.messages))
             last = (request.last_at, request.sent)

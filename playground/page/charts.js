@@ -60,3 +60,16 @@ export function gauge(part) {
   const over = svg("rect", { class: "over", width: Math.max(0.8, part * 100), height: 6, rx: 1 });
   return svg("svg", bar, svg("rect", { class: "under", width: 100, height: 6, rx: 1 }), over);
 }
+
+/** A bar from one moment to another of a whole, its beginning faint up to `first`: there nothing had come yet. */
+export function period({ kind, at, first, end }, whole) {
+  const part = (seconds) => Math.min(100, Math.max(0, (seconds / whole) * 100));
+  const bar = { class: `gauge ${kind}`, viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" };
+  const over = (name, from, to) =>
+    svg("rect", { class: name, x: part(from), width: Math.max(0.8, part(to) - part(from)), height: 6 });
+  const begun = first ?? (kind === "pass" ? end : at);
+  const rects = [svg("rect", { class: "under", width: 100, height: 6 })];
+  if (begun > at) rects.push(over("over waits", at, begun));
+  if (end > begun) rects.push(over("over", begun, end));
+  return svg("svg", bar, ...rects);
+}

@@ -23,23 +23,41 @@ export class Completion {
 
   offer() {
     const typed = this.composer.field.value;
-    const found = /^\/\S*$/.test(typed)
-      ? this.composer.pane.commands.filter((one) => one.name.startsWith(typed))
-      : [];
+    if (/^\/\S+ \S*$/.test(typed)) return this.ask(typed);
+    const named = (one) => ({ ...one, parts: one.options.map((part) => (part.required ? part.name : `[${part.name}]`)) });
+    this.show(/^\/\S*$/.test(typed) ? this.commands(typed).map(named) : []);
+  }
+
+  commands(typed) {
+    return this.composer.pane.commands.filter((one) => one.name.startsWith(typed));
+  }
+
+  /** Ask the bot what may stand behind a command, where it offers anything. */
+  async ask(typed) {
+    const { pane, place, field } = this.composer;
+    const [command] = this.commands(typed.split(" ")[0]);
+    if (command?.name !== typed.split(" ")[0] || !command.options[0]?.completes) return this.close();
+    const query = new URLSearchParams({ typed });
+    const answer = await fetch(`complete/${pane.name}/${encodeURIComponent(place.id)}?${query}`).catch(() => null);
+    const { offers } = answer?.ok ? await answer.json() : { offers: [] };
+    // What was typed meanwhile is asked about by itself.
+    if (field.value === typed) this.show(offers.map((name) => ({ name, parts: [], about: "" })));
+  }
+
+  show(found) {
     if (!found.length) return this.close();
     this.list.replaceChildren(
-      ...found.map((one, index) => {
-        const options = one.options.map((option) => h("i", {}, option.required ? option.name : `[${option.name}]`));
+      ...found.map(({ name, parts, about }, index) => {
         const take = (event) => {
           event.preventDefault(); // the field keeps the focus
-          this.take(one.name);
+          this.take(name);
         };
         return h(
           "div",
-          { role: "option", id: `${this.list.id}-${index}`, "data-name": one.name, onmousedown: take },
-          h("b", {}, one.name),
-          options,
-          h("small", {}, one.about),
+          { role: "option", id: `${this.list.id}-${index}`, "data-name": name, onmousedown: take },
+          h("b", {}, name),
+          parts.map((part) => h("i", {}, part)),
+          h("small", {}, about),
         );
       }),
     );

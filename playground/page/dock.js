@@ -1,6 +1,6 @@
 // What stands beside the chats: the wire, with every call of the last answer, and faults to switch on.
 import { $, act, h, icon } from "./dom.js";
-import { gauge, timeGraph } from "./charts.js";
+import { gauge, period, timeGraph } from "./charts.js";
 
 const KINDS = { wire: "Wire", turn: "Turn", fault: "Faults" };
 const REFRESH = 250; // milliseconds between two looks, however many calls come
@@ -134,7 +134,7 @@ function turn(told) {
     ["cached", cached.toLocaleString()],
     ["Tokens out", out.toLocaleString()],
     ["Calls", String(told.calls.length)],
-    ["Passes", String(1 + Math.max(0, ...told.calls.map((call) => call.pass)))],
+    ["Passes", String(told.passes.length || 1 + Math.max(0, ...told.calls.map((call) => call.pass)))],
     ["Cost", `$${Number(told.dollars).toFixed(4)}`],
     ["State", told.state],
   ];
@@ -162,9 +162,28 @@ function turn(told) {
       ),
     ),
     told.reasoning ? h("section", {}, h("h3", {}, "Reasoning"), h("p.words", {}, told.reasoning)) : "",
+    ...bars(told),
     steps.length ? h("section", {}, h("h3", {}, "Calls of tools"), h("ol.steps", {}, steps)) : "",
     h("section", {}, h("h3", {}, "What the model was sent last"), h("ol.sent", {}, sent)),
   ];
+}
+
+/** What took how long, one bar below the other: the passes of the model, and the calls between them. */
+function bars(told) {
+  const passes = told.passes.map((one, index) => ({ ...one, kind: one.refused ? "bad" : "pass", name: `Pass ${index + 1}` }));
+  const calls = told.calls
+    .filter((call) => call.at !== null)
+    .map(({ name, at, seconds }) => ({ kind: "tool", name, at, end: seconds === null ? null : at + seconds }));
+  const rows = [...passes, ...calls].sort((one, other) => one.at - other.at);
+  if (!rows.length) return [];
+  const whole = Math.max(0.1, told.seconds ?? 0, ...rows.map((one) => one.end ?? one.first ?? one.at));
+  const items = rows.map((one) => {
+    const until = one.end === null ? "…" : one.end.toFixed(1);
+    const first = one.kind === "pass" && one.first !== null ? `, first words at ${one.first.toFixed(1)}` : "";
+    const words = `${one.at.toFixed(1)} to ${until} s${first}${one.kind === "bad" ? ", refused" : ""}`;
+    return h("li", {}, h("b", {}, one.name), h("span", {}, words), period({ ...one, end: one.end ?? whole }, whole));
+  });
+  return [h("section", {}, h("h3", {}, "What took how long"), h("ol.budgets.bars", {}, items))];
 }
 
 /** One fault: how it goes wrong, and its switch; what happens once by a click has a button. */

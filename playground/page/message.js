@@ -147,6 +147,7 @@ export class Message {
           card.state === "complete" ? icon("tick") : null,
         ),
         h("b", {}, card.title),
+        typeof card.seconds === "number" ? h("time", {}, `${card.seconds.toFixed(1)} s`) : null,
         card.detail ? h("small", {}, card.detail) : null,
         card.output ? h("small", {}, card.output) : null,
       ),

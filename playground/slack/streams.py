@@ -134,7 +134,7 @@ class StreamMethods:
                 case {"type": "task_update", "id": str(id), "title": str(title), "status": str(status)}:
                     if status not in STATES:
                         raise Refused("invalid_chunks")
-                    tasks[id] = tasks.get(id, {}) | chunk
+                    tasks[id] = _timed(tasks.get(id, {}) | chunk, self._workspace.now())
                     # The service counts details and output twice.
                     size += len(title.encode()) + 2 * sum(len(str(chunk.get(k) or "").encode()) for k in _LONG)
                 case {"type": "plan_update", "title": str(title)}:
@@ -151,6 +151,12 @@ class StreamMethods:
         stream.bytes += size
         stream.mode = stream.mode or mode
         stream.tasks, stream.plan, stream.touched = tasks, plan, self._workspace.now()
+
+
+def _timed(task: Json, now: float) -> Json:
+    """A task with when it began, and once it has ended how long it took."""
+    timed = {"began": now} | task
+    return {"seconds": now - timed["began"]} | timed if task["status"] in ("complete", "error") else timed
 
 
 _LONG = ("details", "output")

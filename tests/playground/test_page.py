@@ -147,3 +147,32 @@ async def test_a_picture_stands_in_the_chat_without_an_empty_bubble(playground: 
     ]
     assert await tab.value(f"getComputedStyle({message}.querySelector('.body')).display") == "none"
     assert tab.errors == []
+
+
+async def test_a_task_card_on_slack_says_how_long_its_task_took_once_it_has_ended(
+    playground: Playground, tab: Tab
+) -> None:
+    slack = playground.slack
+    direct = playground.windows["slack"].places[1].id
+    root = slack.say(direct, "question")
+    task = {"type": "task_update", "id": "1", "title": "Searched", "status": "in_progress"}
+    cards = "[...document.querySelectorAll('[data-skin=slack] .thread .card')]"
+    times = f"{cards}.map((one) => one.querySelector('time')?.innerText ?? '')"
+    await tab.value("[...document.querySelectorAll('[data-skin=slack] .place')][1].click()")
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {slack.bot_token}"}) as bot:
+
+        async def call(method: str, **body: RawJson) -> Any:
+            async with bot.post(f"{slack.base_url}{method}", json={"channel": direct, **body}) as answer:
+                told = await answer.json()
+            assert told["ok"], told
+            return told
+
+        started = await call("chat.startStream", thread_ts=root, chunks=[task])
+        await tab.until("document.querySelector('[data-skin=slack] .replies .more')")
+        await tab.value("document.querySelector('[data-skin=slack] .replies .more').click()")
+        await tab.until(f"{cards}.length === 1")
+        assert await tab.value(times) == [""]
+        await call("chat.appendStream", ts=started["ts"], chunks=[task | {"status": "complete"}])
+        await tab.until(f"/^\\d+\\.\\d s$/.test({times}[0])")
+
+    assert tab.errors == []

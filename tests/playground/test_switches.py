@@ -17,7 +17,7 @@ PLATFORMS = ("telegram", "slack", "discord")
 
 @LIVE
 @pytest.mark.parametrize("platform", PLATFORMS)
-@pytest.mark.parametrize("kind", ["429", "500", "before", "after"])
+@pytest.mark.parametrize("kind", ["429", "500", "before", "after", "late"])
 async def test_a_call_meets_it_once_and_the_answer_arrives(answering: Playground, platform: str, kind: str) -> None:
     await answering._connected(platform)
     before = len(answering.windows[platform].screen.messages)
@@ -27,7 +27,7 @@ async def test_a_call_meets_it_once_and_the_answer_arrives(answering: Playground
 
     assert answering.switches.told() == [], "once is once"
     calls = [one["status"] for one in answering.wire.told(platform)["calls"]]
-    assert (int(kind) if kind.isdecimal() else 0) in calls or kind == "after"
+    assert (int(kind) if kind.isdecimal() else 0) in calls or kind in ("after", "late")
     assert "Sources" in "\n".join(one.text for one in answers(answering, platform, before))
 
 

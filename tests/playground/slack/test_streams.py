@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
+from playground.facts import of_slack
 from playground.slack import SlackServer
 from tests.playground.slack.conftest import Clock, Refusal
 
@@ -215,3 +216,19 @@ async def test_a_stream_takes_its_text_in_one_form_alone(
     ts = (await client.chat_startStream(chunks=chunks, **reader))["ts"]
     other = client.chat_stopStream(channel="C1", ts=ts, markdown_text="c")
     assert await refusal(other) == "streaming_mode_mismatch"
+
+
+async def test_a_task_is_timed_from_when_it_began_until_it_ended(
+    server: SlackServer, client: AsyncWebClient, reader: dict[str, str], clock: Clock
+) -> None:
+    task = {"type": "task_update", "id": "1", "title": "Searching", "status": "in_progress"}
+    started = await client.chat_startStream(chunks=[task], **reader)
+    clock.pass_(1.5)
+    await client.chat_appendStream(channel="C1", ts=started["ts"], chunks=[task | {"status": "complete"}])
+    clock.pass_(1)
+    await client.chat_appendStream(
+        channel="C1", ts=started["ts"], chunks=[task | {"status": "complete", "output": "5"}]
+    )
+
+    (card,) = of_slack(server, server.screen.of("C1")[0])["cards"]
+    assert (card["state"], card["output"], card["seconds"]) == ("complete", "5", 1.5)

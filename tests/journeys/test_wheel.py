@@ -252,7 +252,7 @@ def _suite(environment: Path, mattermost: Path, code: int) -> str:
 def test_a_platform_from_the_examples_passes_the_contract_of_the_wheel(environment: Path, mattermost: Path) -> None:
     told = _suite(environment, mattermost, 0)
 
-    assert re.search(r"\b\d{2,} passed, 1 skipped", told) and "warning" not in told
+    assert re.search(r"\b\d{2,} passed, \d skipped", told) and "warning" not in told
 
 
 def test_a_platform_that_breaks_a_promise_fails_the_contract_with_what_it_did(
@@ -266,7 +266,7 @@ def test_a_platform_that_breaks_a_promise_fails_the_contract_with_what_it_did(
     finally:
         markup.write_text(before, encoding="utf-8")
 
-    assert re.search(r"FAILED .*test_hostile_text_wakes_nobody_and_fetches_nothing\[drawn\]", told)
+    assert re.search(r"FAILED .*test_hostile_text_wakes_nobody_and_fetches_nothing\[channel-drawn\]", told)
     assert "E       AssertionError: assert (['here'" in told, "pytest explains it"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Callable
@@ -9,9 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from adapters import Platform
+from bot.contract import SettingsError
 from bot.model import read_providers
 from bot.settings import read, read_channels, variables
 from bot.settings.configuration import settings_classes
+from parley_chat.contract import suites
+from tests.conftest import RawJson
 from tools import open_registry
 from tools.calling.plugins import find_plugins
 from tools.calling.registry import ToolRegistry
@@ -83,7 +88,33 @@ async def test_the_tool_that_a_document_shows_runs(text: str) -> None:
     assert (result.ok, result.text) == (True, "1")
 
 
-@pytest.mark.parametrize("text", [text for text in blocks("python") if "open_tool" not in text])
+OF_A_PLATFORM = [text for text in blocks("python") if "parley_chat.tool" not in text and "open_tool" not in text]
+
+
+def test_the_platform_that_a_document_shows_is_one_whose_people_can_be_listed(tmp_path: Path) -> None:
+    [text] = [text for text in OF_A_PLATFORM if "PLATFORM" in text]
+    written: dict[str, RawJson] = {"__name__": "parley_wall"}
+    exec(compile(text, "the document", "exec", dont_inherit=True), written)
+    platform, file = written["PLATFORM"], tmp_path / ".env"
+    file.write_text("WALL_TOKEN=wall-1\n")
+
+    assert isinstance(platform, Platform) and platform.settings.needs == "WALL_TOKEN"
+    assert read(platform.settings, file).configured and not platform.settings().configured
+    with pytest.raises(SettingsError):
+        platform.settings.model_validate({"wall_token": "other"}).require()
+    assert platform.ids.person.read("123", short=False) and platform.ids.chat.read("1/2", short=False)
+
+
+def test_the_suites_that_a_document_shows_are_those_that_are_shipped() -> None:
+    [text] = [text for text in OF_A_PLATFORM if "Contract" in text]
+    imports = [node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom)]
+    [names] = [[one.name for one in node.names] for node in imports if node.module == suites.__name__]
+
+    assert set(names) | {"QuoteContract"} == {name for name in suites.__all__ if name.endswith("Contract")}
+    assert all(f"({name}):" in text for name in names)
+
+
+@pytest.mark.parametrize("text", [text for text in blocks("python") if "from parley_chat.tool" in text])
 async def test_the_file_that_a_document_shows_is_a_tool(text: str, tmp_path: Path) -> None:
     (tmp_path / "dice.py").write_text(text)
     registry = open_registry({}, plugins=find_plugins(str(tmp_path)))

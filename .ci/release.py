@@ -31,6 +31,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = "requirements.lock"
+LICENCES = ".ci/licences.json"
+"""The licence of each package of the lock, as an SPDX expression."""
 _BUILD = "import sys, setuptools.build_meta as build; print(getattr(build, sys.argv[1])(sys.argv[2]))"
 _TRIALS = (
     (("-m", "parley_chat", "--version"), "parley {version}"),
@@ -91,7 +93,8 @@ def build(root: Path, into: Path, place: Path, tag: str | None = None, home: str
     if digest(second) != digest(wheel):
         raise Unfit(f"the wheel from {source.name} is not the wheel from the repository: {_difference(wheel, second)}")
     parts = into / f"parley_chat-{version}.cdx.json"
-    parts.write_text(parts_list(project["project"], (root / LOCK).read_text(encoding="utf-8"), epoch), encoding="utf-8")
+    lock, licences = ((root / name).read_text(encoding="utf-8") for name in (LOCK, LICENCES))
+    parts.write_text(parts_list(project["project"], lock, json.loads(licences), epoch), encoding="utf-8")
     (into / "NOTES.md").write_text(notes, encoding="utf-8")
     made = [wheel, source, parts]
     (into / "SHA256SUMS").write_text("".join(f"{digest(file)}  {file.name}\n" for file in made), encoding="utf-8")
@@ -131,11 +134,17 @@ def locked(lock: str) -> dict[tuple[str, str, str], set[str]]:
     return found
 
 
-def parts_list(project: dict[str, object], lock: str, epoch: int) -> str:
-    """Return the software bill of materials in CycloneDX 1.6: the lock's packages and their files."""
+def parts_list(project: dict[str, object], lock: str, licences: dict[str, str], epoch: int) -> str:
+    """Return the software bill of materials in CycloneDX 1.6: the lock's packages, their licences and files.
+
+    Raises:
+        Unfit: the licence of a package is not listed.
+    """
     own = f"pkg:pypi/{project['name']}@{project['version']}"
     components = []
     for (name, version, marker), hashes in sorted(locked(lock).items()):
+        if name not in licences:
+            raise Unfit(f"{LICENCES} does not name the licence of {name}")
         address = f"pkg:pypi/{re.sub('[-_.]+', '-', name).lower()}@{version}"
         properties = [{"name": "parley:file:sha256", "value": one} for one in sorted(hashes)]
         properties += [{"name": "parley:marker", "value": marker}] if marker else []
@@ -145,6 +154,7 @@ def parts_list(project: dict[str, object], lock: str, epoch: int) -> str:
                 "bom-ref": f"{address}#{marker}" if marker else address,
                 "name": name,
                 "version": version,
+                "licenses": [{"expression": licences[name]}],
                 "purl": address,
                 "properties": properties,
             }

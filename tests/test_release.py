@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.metadata
 import io
 import json
 import re
@@ -15,6 +17,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.licenses import canonicalize_license_expression
 
 from setup import readme
 from tests.released import release
@@ -25,6 +28,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("[!c]*.yml"))
+LICENCES: dict[str, str] = json.loads((ROOT / release.LICENCES).read_text(encoding="utf-8"))
 LOCK = """\
 b-tea[x]==1.2 ; sys_platform == 'win32' \\
     --hash=sha256:{0} \\
@@ -55,18 +59,37 @@ def test_the_notes_of_a_release_are_its_section_and_leave_out_empty_headings() -
 
 
 def test_the_parts_list_names_each_package_of_the_lock_with_its_files() -> None:
-    told = json.loads(release.parts_list(PROJECT, LOCK, 1_790_000_000))
+    told = json.loads(release.parts_list(PROJECT, LOCK, {"b-tea": "MIT", "A_leaf": "MIT OR ISC"}, 1_790_000_000))
     leaf, tea = told["components"]
 
     assert (told["bomFormat"], told["specVersion"]) == ("CycloneDX", "1.6")
     assert told["metadata"]["component"]["purl"] == f"pkg:pypi/parley-chat@{PROJECT['version']}"
     assert (leaf["purl"], tea["purl"]) == ("pkg:pypi/a-leaf@2.0", "pkg:pypi/b-tea@1.2")
+    assert leaf["licenses"] == [{"expression": "MIT OR ISC"}]
     assert [one["value"] for one in tea["properties"]] == ["0" * 64, "1" * 64, "sys_platform == 'win32'"]
     assert told["dependencies"][0]["dependsOn"] == [leaf["bom-ref"], tea["bom-ref"]]
-    whole = json.loads(release.parts_list(PROJECT, (ROOT / release.LOCK).read_text(), 0))
+    with pytest.raises(release.Unfit, match="does not name the licence of A_leaf"):
+        release.parts_list(PROJECT, LOCK, {}, 0)
+    whole = json.loads(release.parts_list(PROJECT, (ROOT / release.LOCK).read_text(), LICENCES, 0))
     names = [one["bom-ref"] for one in whole["components"]]
     assert len(names) == len(set(names)) > 80
     assert all(one["properties"] for one in whole["components"]), "each has the hash of a file"
+
+
+def test_the_licence_of_each_package_is_the_one_that_it_declares() -> None:
+    locked = {name: version for name, version, _ in release.locked((ROOT / release.LOCK).read_text())}
+    declared = {}
+    for name, version in locked.items():
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            package = importlib.metadata.distribution(name)
+            said = "".join(package.metadata.get_all("License-Expression") or ())
+            if said and package.version == version:
+                declared[name] = canonicalize_license_expression(said)
+
+    assert set(LICENCES) == set(locked)
+    assert {name: LICENCES[name] for name in declared} == declared
+    assert all(canonicalize_license_expression(one) == one for one in LICENCES.values())
+    assert len(declared) > 30
 
 
 def test_a_source_distribution_is_the_same_whoever_packed_it_and_when(tmp_path: Path) -> None:

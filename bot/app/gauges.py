@@ -64,6 +64,12 @@ def add_gauges(
         "parley_role", "1 for what this process does: all, intake or turns.", ("role",), lambda: {(roles.role,): 1}
     )
     metrics.gauges(
+        "parley_platform_listening",
+        "1 while messages arrive from a platform, here or in another process for which this one stands by.",
+        ("platform",),
+        lambda: {(platform,): state in ("listening", "standing by") for platform, state in platforms.state.items()},
+    )
+    metrics.gauges(
         "parley_shard_listening",
         "1 while a connection of a platform takes messages in, for each of its shards.",
         ("platform", "shard"),

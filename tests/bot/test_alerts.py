@@ -30,7 +30,8 @@ def panels() -> list[dict[str, Any]]:
 
 
 def queries() -> list[str]:
-    return [str(rule["expr"]) for rule in rules()] + [str(one["expr"]) for panel in panels() for one in panel["targets"]]
+    targets = (one for panel in panels() for one in panel["targets"])
+    return [str(one["expr"]) for one in (*rules(), *targets)]
 
 
 def metrics() -> dict[str, set[str]]:

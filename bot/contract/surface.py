@@ -89,6 +89,7 @@ class SurfaceLimits:
     measure: Callable[[str], int]
     """Length of a text in the platform's units: UTF-16 units, characters or UTF-8 bytes."""
     attachment_bytes: int = 10 * 1024 * 1024
+    """The longest file that a reply can carry; 0: none."""
     typing_seconds: float = 4.5
     """How long one `typing` lasts; 0 if the platform has no such sign."""
     typing_stays: bool = False

@@ -76,7 +76,7 @@ class Shown(Protocol):
 
 def lacks(what: str) -> NoReturn:
     """Skip a test for which this platform, or its scene, has no way."""
-    pytest.skip(f"this platform has no {what}")
+    pytest.skip(f"this platform, or its scene, has no {what}")
 
 
 class Scene(Protocol):

@@ -56,7 +56,9 @@ class CommandActions:
         message = asked.message
         private, buttons = is_private(message.command), await self.answers.buttons(asked)
         if message.command == "stop":
+            dropped = await self._drop_questions(asked)
             said = await self.stop(message)
+            said = "dropped_waiting" if dropped else said
             private = said != "stopped"
             # If the reply itself says so, nothing else does.
             text = "" if said == "stopped" and not message.awaited else asked.say(said)
@@ -83,6 +85,21 @@ class CommandActions:
             return "stopped" if withdrawn else "not_yours"
         running.end(EndReason.STOPPED)
         return "stopped"
+
+    async def _drop_questions(self, asked: Admitted) -> bool:
+        """Drop the sender's questions that wait in the chat; return True if there were any.
+
+        Raises:
+            StoreError: some may still wait.
+        """
+        chat = asked.message.chat
+        waiting = self.queue.list_questions(chat, asked.message.sender.id)
+        for one in waiting:
+            await self.store.intake.end(one.id, InboxState.STOPPED)
+            self.queue.drop(chat, (one.id,))
+            if one.question is not None and one.question.awaited:
+                self.notices.soon(one.question, asked.say("stopped"))
+        return bool(waiting)
 
     async def _pair(self, asked: Admitted) -> str:
         """Try a code, and return the reply; the owner who requested the code learns which account used it."""

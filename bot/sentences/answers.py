@@ -107,6 +107,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "thinking": ("is thinking…", "正在思考…", "正在思考…"),
     "stopped": ("Stopped.", "已停止。", "已停止。"),
     "stopped_nothing": ("Nothing is being answered right now.", "当前没有正在进行的回答。", "目前沒有進行中的回答。"),
+    "dropped_waiting": ("I dropped your waiting questions.", "已取消你排队中的提问。", "已取消你排隊中的提問。"),
     "button_stop": ("⏹ Stop", "⏹ 停止", "⏹ 停止"),
     "button_regenerate": ("🔄 Regenerate", "🔄 重新回答", "🔄 重新回答"),
     "button_continue": ("▶️ Continue", "▶️ 继续", "▶️ 繼續"),

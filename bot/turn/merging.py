@@ -116,5 +116,5 @@ class Merging:
             log.warning("turn %d: the next question gets a turn of its own: %s", run.turn, error)
             return False
         run.question = joined
-        self.queue.drop_next(before.chat)
+        self.queue.drop(before.chat, (following.id,))
         return True

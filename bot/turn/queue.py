@@ -76,6 +76,8 @@ class Waiting:
     command: bool
     begun: Callable[[], None]
     scheduled: bool = False
+    asks: bool = False
+    """It is a person's question, in its first or a changed form."""
 
 
 @dataclass(slots=True)
@@ -124,7 +126,7 @@ class TurnQueue:
             return
         box = self._boxes.setdefault(chat, _Mailbox())
         waiting = [one.id for one in box.waiting]
-        one = Waiting(id, person, work, question, came_at, command, begun, scheduled)
+        one = Waiting(id, person, work, question, came_at, command, begun, scheduled, asks=question is not None)
         for running in self._speaking.get(chat, ()):
             if running.id == replaces:
                 running.end(EndReason.REPLACED)
@@ -133,7 +135,7 @@ class TurnQueue:
             box.waiting.appendleft(one)
         elif replaces and replaces in waiting:
             place = waiting.index(replaces)
-            box.waiting[place] = replace(one, begun=box.waiting[place].begun)
+            box.waiting[place] = replace(one, begun=box.waiting[place].begun, asks=box.waiting[place].asks)
         else:
             box.waiting.append(one)
         box.came.set()
@@ -145,9 +147,17 @@ class TurnQueue:
         box = self._boxes.get(chat)
         return box.waiting[0] if box and box.waiting else None
 
-    def drop_next(self, chat: ChatId) -> None:
-        """Remove the next entry: the running turn has taken it over."""
-        self._boxes[chat].waiting.popleft().begun()
+    def list_questions(self, chat: ChatId, person: str) -> list[Waiting]:
+        """Return the questions of a person that wait in this chat."""
+        box = self._boxes.get(chat)
+        return [one for one in box.waiting if one.asks and one.person == person] if box else []
+
+    def drop(self, chat: ChatId, ids: Collection[int]) -> None:
+        """Remove these entries, if they still wait: their rows have ended."""
+        box = self._boxes.get(chat)
+        for one in [one for one in box.waiting if one.id in ids] if box else ():
+            self._boxes[chat].waiting.remove(one)
+            one.begun()
 
     async def wait_for_more(self, chat: ChatId) -> None:
         """Wait until another entry waits in a busy chat."""

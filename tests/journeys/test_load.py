@@ -22,6 +22,7 @@ from bot import app
 from bot.contract.clock import SystemClock
 from bot.contract.limits import Limits
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.sentences import say
 from bot.settings.configuration import configure, open_adapters
 from bot.store import Store
 from playground.model import Reply
@@ -30,7 +31,7 @@ from tests.conftest import RawJson
 from tests.journeys.conftest import Process, World
 from tests.patience import PATIENCE
 
-WAITING = "Several of your messages are already waiting."
+WAITING = say("queue_full_person", "en")
 
 
 def resident(pid: int) -> float:

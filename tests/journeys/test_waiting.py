@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bot.sentences import say
 from playground.model import Reply
 from tests.journeys.conftest import Process, Start, World
 from tests.patience import PATIENCE
@@ -72,6 +73,43 @@ async def test_a_message_that_waits_carries_a_sign_until_its_turn_begins(world: 
         await bot.dispatcher.wait_idle()
 
     assert len(world.model.requests) == 2
+
+
+@pytest.mark.parametrize("way", ["telegram", "slack mention", "discord mention"])
+async def test_stop_drops_a_waiting_question_with_its_sign(world: World, start: Start, way: str) -> None:
+    someone, never = person(world, way), asyncio.Event()
+    world.model.script = lambda body: Reply("One two three four five " * 5, hang_after=40, until=never)
+
+    async with start(someone.platform) as bot:
+        someone.say("first")
+        await world.model.asked(1)
+        someone.say("second")
+        await until(lambda: signs(world, someone.platform))
+        someone.say("stop" if someone.platform == "slack" else "/stop")
+        await until(lambda: not signs(world, someone.platform))
+        await bot.dispatcher.wait_idle()
+
+    assert sum("Stopped." in one.text for one in someone.messages) == 1
+    assert sum(say("dropped_waiting", "en") in one.text for one in someone.messages) == 1
+    assert len(world.model.requests) == 1
+
+
+async def test_stop_answers_a_waiting_slash_command_too(world: World, start: Start) -> None:
+    someone, never = person(world, "discord slash"), asyncio.Event()
+    world.model.script = lambda body: Reply("One two three four five " * 5, hang_after=40, until=never)
+
+    async with start("discord") as bot:
+        someone.say("first")
+        await world.model.asked(1)
+        someone.say("second")
+        await until(lambda: bot.dispatcher.queue.length)
+        world.discord.slash("stop", {}, 12, 7)
+        await bot.dispatcher.wait_idle()
+
+    texts = [one.text for one in someone.messages]
+    assert sum(text.endswith("Stopped.") for text in texts) == 2
+    assert sum(say("dropped_waiting", "en") in text for text in texts) == 1
+    assert len(world.model.requests) == 1
 
 
 async def test_a_slash_command_that_waits_gets_one_line_until_its_turn_begins(world: World, start: Start) -> None:

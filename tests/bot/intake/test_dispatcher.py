@@ -30,6 +30,7 @@ from bot.contract.messages import (
     ReplyTarget,
     TimerDue,
 )
+from bot.sentences import say
 from bot.turn.loading import STARTS_AT_ONCE
 from playground.faults import Fault
 from playground.model import Reply
@@ -135,11 +136,11 @@ async def test_what_waits_is_limited_per_person_and_told_once(rig: OpenRig) -> N
         await held.reached.wait()
         for text in ("two", "three", "four", "five"):
             await it.deliver(it.message(text))
-        await it.until(lambda: any("waiting" in text for text in it.shown()))
+        await it.until(lambda: say("queue_full_person", "en") in it.shown())
         gate.set()
         await it.idle()
 
-        assert sorted(text[:7] for text in it.shown()) == ["Several", "Yes.", "Yes.", "Yes."]
+        assert sorted(it.shown()) == sorted([say("queue_full_person", "en"), "Yes.", "Yes.", "Yes."])
 
 
 async def test_a_message_that_is_empty_or_too_long_costs_no_model_call(rig: OpenRig) -> None:
@@ -205,6 +206,28 @@ async def test_stop_ends_the_answer_for_its_asker_and_admins_only(rig: OpenRig) 
                 await it.deliver(it.message("/stop", group=True))
             await it.idle()
             assert any(text.endswith("Stopped.") for text in it.shown()[before:])
+
+
+async def test_stop_also_drops_the_waiting_questions_of_who_writes_it_and_of_nobody_else(rig: OpenRig) -> None:
+    async with rig() as it:
+        gate = asyncio.Event()
+        held = it.model.faults.add("*", Fault(hold=gate))
+        it.model.script = lambda body: Reply("Yes.")
+        await it.deliver(it.message("one", person=BOB, group=True))
+        await held.reached.wait()
+        second = it.message("oolong", group=True, message_id="5")
+        await it.deliver(second, it.message("three", person=BOB, group=True), it.message("four", group=True))
+        here = {"chat": second.chat, "sender": second.sender, "target": second.target}
+        await it.deliver(MessageEdited(delivery="e5", **here, message_id="5", text="oolong, changed"))  # type: ignore[arg-type]
+
+        await it.deliver(it.message("/stop", group=True))
+        await it.until(lambda: say("dropped_waiting", "en") in it.shown())
+        gate.set()
+        await it.idle()
+
+        assert sorted(it.shown()) == sorted([say("dropped_waiting", "en"), "Yes.", "Yes."])
+        assert not await it.bot.dispatcher.store.intake.list_waiting()
+        assert "oolong" not in str([one.body for one in it.model.requests])
 
 
 async def test_a_pressed_stop_is_a_stop(rig: OpenRig) -> None:

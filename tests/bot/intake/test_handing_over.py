@@ -103,9 +103,11 @@ async def test_stop_and_what_waits_reach_the_turn_wherever_they_are_received(fle
     await second.deliver(message("two"))
     await third.deliver(message("", command="stop"))
 
-    await until(lambda: "You said two." in fleet.shown("7"))
+    await until(lambda: say("dropped_waiting", "en") in fleet.shown("7"))
+    await second.deliver(message("three"))
+    await until(lambda: "You said three." in fleet.shown("7"))
     assert len(fleet.model.requests) == 2
-    assert [text for text in fleet.shown("7") if text.startswith("You said")] == ["You said two."]
+    assert [text for text in fleet.shown("7") if text.startswith("You said")] == ["You said three."]
 
 
 async def test_a_process_that_is_given_no_places_any_more_ends_with_an_error(fleet: Fleet) -> None:

@@ -18,11 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from bot import app
+from bot import app, sentences
 from bot.contract.clock import SystemClock
 from bot.contract.limits import Limits
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
-from bot.sentences import say
 from bot.settings.configuration import configure, open_adapters
 from bot.store import Store
 from playground.model import Reply
@@ -31,7 +30,7 @@ from tests.conftest import RawJson
 from tests.journeys.conftest import Process, World
 from tests.patience import PATIENCE
 
-WAITING = say("queue_full_person", "en")
+WAITING = sentences.say("queue_full_person", "en")
 
 
 def resident(pid: int) -> float:

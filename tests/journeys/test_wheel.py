@@ -20,6 +20,7 @@ from types import ModuleType
 import pytest
 
 from bench.house import code_lines
+from parley_chat.contract.suites import until
 from playground.model import ModelServer, Reply
 from tests.patience import PATIENCE
 from tests.released import release
@@ -63,6 +64,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
     for file in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "CHANGELOG.md", "requirements.lock"):
         shutil.copy(ROOT / file, source)
+    (source / release.LICENCES).parent.mkdir()
+    shutil.copy(ROOT / release.LICENCES, source / release.LICENCES)
     for command in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "all", "--no-verify")):
         _ran(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *command], source)
     wheel, *_ = release.build(source, folder / "dist", folder / "place")
@@ -305,7 +308,7 @@ async def _running(environment: Path, mattermost: Path, **settings: str) -> Asyn
 
 
 async def test_parley_answers_on_a_platform_of_a_package(environment: Path, mattermost: Path) -> None:
-    """Written in place, in the thread of the question, with buttons; within the server's limit of calls."""
+    """Written in place, in the thread of the question, with buttons; to many at once within the server's limit."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -323,23 +326,26 @@ async def test_parley_answers_on_a_platform_of_a_package(environment: Path, matt
             "MATTERMOST_ACTIONS_URL": f"http://127.0.0.1:{port}/mattermost",
             "WEB_PORT": str(port),
         }
-        async with _running(environment, mattermost, **settings), asyncio.timeout(PATIENCE):
-            while not server._connections:
-                await asyncio.sleep(0.01)
+        async with _running(environment, mattermost, **settings):
+            await until(lambda: server._connections)
             asked = server.say(channel, "@parley count", ada)
-            while not [one for one in server.shown(channel) if len(one.buttons) > 1]:
-                await asyncio.sleep(0.01)
+            await until(lambda: [one for one in server.shown(channel) if len(one.buttons) > 1])
             [answer] = server.shown(channel)
             server.press(answer.id, "👎", ada)
-            while not any("Noted" in one.text for one in server.shown(channel)):
-                await asyncio.sleep(0.01)
+            await until(lambda: any("Noted" in one.text for one in server.shown(channel)))
             server.say(channel, "@parley whoami", ada)
-            while not any(f"mattermost:{ada}" in one.text for one in server.shown(channel)):
-                await asyncio.sleep(0.01)
+            await until(lambda: any(f"mattermost:{ada}" in one.text for one in server.shown(channel)))
         parley = ["env", f"PYTHONPATH={mattermost.parent / 'installed'}", str(environment / "bin/parley")]
         told = await asyncio.to_thread(_ran, [*parley, "doctor"], mattermost.parent, 0, **settings)
+
+        crowd = [(server.person(f"p{number}"), server.channel("D")) for number in range(30)]
+        async with _running(environment, mattermost, **settings, ALLOW_ALL="true"):
+            await until(lambda: server.greeted == 2)
+            for person, place in crowd:
+                server.say(place, "count", person)
+            await until(lambda: all([one.text for one in server.shown(place)] == [answer.text] for _, place in crowd))
 
     assert "mattermost: the token works; the bot is @parley" in told
     assert answer.text == f"{words}." and answer.root == asked
     assert len(answer.versions) >= 4 and all(words.startswith(one.text.rstrip(".")) for one in answer.versions)
-    assert not server.failed and not server.pings and not server.previews
+    assert not server.failed and not server.pings and not server.previews and not server.refusals

@@ -154,6 +154,10 @@ class MattermostServer:
         self.hosts: dict[str, str] = {}
         """Where an address outside leads on this machine."""
         self.most_bytes = 100 * 1024 * 1024
+        self.greeted = 0
+        """Connections that began afresh."""
+        self.refusals = 0
+        """Calls that came too often."""
         self.failed: list[str] = []
         """Presses that nobody accepted."""
         self._until_free = 0.0
@@ -285,6 +289,7 @@ class MattermostServer:
         if wait <= 1e-9:
             self._until_free = free + step
             return None
+        self.refusals += 1
         headers = {
             "X-RateLimit-Limit": str(BURST), "X-RateLimit-Remaining": "0",
             "X-RateLimit-Reset": str(math.ceil(free - now)), "Retry-After": str(math.ceil(wait)),
@@ -461,6 +466,7 @@ class MattermostServer:
             for frame in [frame for frame in known.kept if frame["seq"] >= int(number)]:
                 await socket.send_json(frame)
             return
+        self.greeted += 1
         one = Connection(next(self._ids))
         one.socket, self._connections[one.id] = socket, one
         await one.send("hello", {"connection_id": one.id, "server_version": "10.5.0"})

@@ -8,6 +8,7 @@ import pytest
 from playground.show import Playground
 from tests.playground.conftest import NEEDS_BROWSER, Tab, opened
 from tests.playground.test_page_acts import Sight
+from tests.playground.test_page_traps import axe, resize
 from tests.playground.test_scenes import answers
 
 # They wait for the platforms' rates most of their time.
@@ -45,6 +46,10 @@ async def test_passes_and_calls_of_the_last_turn_are_bars_in_the_order_of_their_
                 told = await answer.json()
             assert len(told["passes"]) == 2 and told["passes"][1]["end"] <= told["seconds"] + 0.1
             assert told["passes"][0]["end"] <= told["passes"][1]["at"]
+        for scheme in ("light", "dark"):
+            for width in (1440, 390):
+                await resize(tab, width, 900, scheme)
+                assert await axe(tab) == [], (scheme, width)
         assert tab.errors == []
 
 
@@ -59,6 +64,7 @@ async def test_the_tools_of_discord_are_offered_while_their_command_is_typed(
         await tab.send("Input.insertText", text="/tool calc")
         offered = "[...root.querySelectorAll('.complete [role=option] b')].map((one) => one.innerText)"
         await sight.until(f"String({offered}) === '/tool calculator'")
+        assert await axe(tab) == []
         await tab.press("Enter")
         await sight.until("root.querySelector('textarea').value === '/tool calculator '")
         await sight.until("root.querySelector('.complete').hidden")

@@ -11,6 +11,7 @@ from playground.model.images import png
 from playground.show import Playground
 from tests.conftest import RawJson
 from tests.playground.conftest import NEEDS_BROWSER, Tab, texts
+from tests.playground.test_page_traps import axe
 
 pytestmark = NEEDS_BROWSER
 
@@ -174,5 +175,6 @@ async def test_a_task_card_on_slack_says_how_long_its_task_took_once_it_has_ende
         assert await tab.value(times) == [""]
         await call("chat.appendStream", ts=started["ts"], chunks=[task | {"status": "complete"}])
         await tab.until(f"/^\\d+\\.\\d s$/.test({times}[0])")
+        assert await axe(tab) == []
 
     assert tab.errors == []

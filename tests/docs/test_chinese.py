@@ -32,6 +32,13 @@ def rows(page: str) -> list[int]:
     return [table.count("\n") for table in tables if "p50 / p95" not in table]
 
 
+def shape(page: str) -> list[str]:
+    """What a page consists of, in its order: headings, paragraphs, entries of lists, tables and code."""
+    blocks = re.split(r"\n{2,}", FENCE.sub("```", text(page)).strip())
+    parts = [part for block in blocks for part in re.split(r"\n(?=- |\d+\. |```)", block)]
+    return [re.match(r"#+|- |\d+\.|\||```|", part)[0] for part in parts]  # type: ignore[index]  # it always matches
+
+
 def test_every_page_in_chinese_has_an_english_one() -> None:
     assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs/zh").iterdir()} == set(PAIRS) - {"README.zh.md"}
     assert "(README.zh.md)" in text("README.md") and "(README.md)" in text("README.zh.md")
@@ -45,6 +52,12 @@ def test_headings_commands_settings_and_tables_are_those_of_the_english_page(pag
     assert FENCE.findall(text(page)) == FENCE.findall(text(english))
     assert set(NAMED.findall(text(page))) == set(NAMED.findall(text(english)))
     assert rows(page) == rows(english)
+
+
+@pytest.mark.parametrize("page", [page for page in PAIRS if page != "README.zh.md"])
+def test_paragraphs_and_entries_follow_each_other_as_on_the_english_page(page: str) -> None:
+    """The README in Chinese leaves its figures to the English one."""
+    assert shape(page) == shape(PAIRS[page])
 
 
 @pytest.mark.parametrize("page", PAIRS)

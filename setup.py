@@ -25,7 +25,7 @@ NAME = "parley_chat"
 FOLDERS = ("adapters", "bot", "playground", "tools")
 OWN = [NAME, f"{NAME}.contract"]
 PACKAGES = find_packages(str(ROOT), include=[pattern for name in FOLDERS for pattern in (name, f"{name}.*")])
-DATA = {"adapters.slack": ["manifest.yaml"], "playground": ["page/*", "page/**/*"]}
+DATA = {"adapters.slack": ["manifest.yaml"], "bot.operations": ["page/*"], "playground": ["page/*", "page/**/*"]}
 
 _OURS = "|".join(FOLDERS)
 _DOTTED = re.compile(rf"({_OURS})(\.\w+)+")

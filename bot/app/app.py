@@ -16,7 +16,7 @@ from bot.app.rules import open_rules
 from bot.app.turns import build_turns
 from bot.contract import SettingsError
 from bot.intake import serve_places, work_beside
-from bot.operations import HttpServer, LoopWatch, WebServer, end_in_order
+from bot.operations import AdminPage, HttpServer, LoopWatch, WebServer, end_in_order
 from bot.policy import try_tools
 from bot.store import Keep, writes
 from tools.contract.base import Json
@@ -61,10 +61,14 @@ class App(Process):
     async def _open_listeners(self, stack: AsyncExitStack) -> None:
         """Serve health and metrics, and platforms' requests, each on its own port if configured."""
         core = self.core
+        token, names = core.admin_token.get_secret_value(), core.http_names
         if core.http_port is not None:
+            admin = AdminPage(token, self.store.insights.read, self.outlet, self.clock) if token else None
             self.http = await stack.enter_async_context(
-                HttpServer(core.http_host, core.http_port, self.state, self.metrics, self.outlet, core.http_names)
+                HttpServer(core.http_host, core.http_port, self.state, self.metrics, self.outlet, names, admin)
             )
+        elif token:
+            log.warning("ADMIN_TOKEN has no effect without HTTP_PORT, where /admin is served")
         by_web = self.adapters.keys() & set(self.configuration.by_web)
         if by_web and self.roles.role.receives:
             await stack.enter_async_context(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.operations.admin import AdminPage
 from bot.operations.heap import keep_compact, read_in_pieces, resident_bytes, set_loaded_apart
 from bot.operations.http import HttpServer
 from bot.operations.listener import raise_descriptor_limit

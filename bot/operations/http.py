@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from bot.contract import Metrics
+from bot.operations.admin import AdminPage
 from bot.operations.listener import Port
 from bot.operations.outlet import Outlet
 from tools.contract.base import Json
@@ -26,17 +27,27 @@ class HttpServer(Port):
 
     `/health`: the process lives and its event loop runs; if it does not answer, restart it. `/ready`: it receives
     messages and can store them; else 503, which passes without a restart. `/state`: its state, for a person.
-    `/metrics`: its counts, for Prometheus. The last two answer only requests for a host that is ours: otherwise a page
-    in the operator's browser could read them, through a name of its own that leads here.
+    `/metrics`: its counts, for Prometheus. `/admin`: the operator's page, if there is a token for it. The last three
+    answer only requests for a host that is ours: otherwise a page in the operator's browser could read them, through a
+    name of its own that leads here.
     """
 
     def __init__(
-        self, host: str, port: int, state: State, metrics: Metrics, outlet: Outlet, names: Iterable[str] = ()
+        self,
+        host: str,
+        port: int,
+        state: State,
+        metrics: Metrics,
+        outlet: Outlet,
+        names: Iterable[str] = (),
+        admin: AdminPage | None = None,
     ) -> None:
         """
         Args:
             names: this host's names in requests.
+            admin: the operator's page; None: there is none.
         """
+        self._admin = admin
         self._names = frozenset(name.lower() for name in (*names, host))
         self._host = host
         self._port = port
@@ -52,6 +63,8 @@ class HttpServer(Port):
         app.router.add_get("/ready", self._ready)
         app.router.add_get("/state", self._show)
         app.router.add_get("/metrics", self._count)
+        if self._admin is not None:
+            self._admin.add_to(app, self._refuse)
         await self.listen(app, self._host, self._port, "HTTP_PORT")
         return self
 

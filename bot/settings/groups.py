@@ -19,7 +19,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from bot.contract import SettingsError, identity
 from bot.settings.environment import ENCODING, texts
 from tools.contract.credentials import accounts, in_address
-from tools.contract.forms import MIRROR, Address, Key, MirrorAddress, checked_address, sentences
+from tools.contract.forms import MIRROR, Address, Key, MirrorAddress, Password, checked_address, sentences
 
 _HOST = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 _PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")
@@ -338,6 +338,10 @@ class ServerSettings(Settings):
     http_names: Hosts = Field(
         (),
         description="Public names by which it is reached, as bot.example.org; addresses and local names always work.",
+    )
+    admin_token: Password = Field(
+        SecretStr(""),
+        description="Opens /admin on HTTP_PORT, the page about chats, costs and slow answers; empty: no such page.",
     )
     web_port: int = Field(8081, ge=0, le=65535, description="Port for platforms that post, behind a server with TLS.")
     web_host: str = Field("127.0.0.1", description="The address of that port.")

@@ -1027,6 +1027,8 @@ _STORE = "SQLite writes and reads it, in a thread of its own"
 
 OWN: dict[str, str] = {
     "adapters.slack.client.Client.api_call": _SHORT,
+    "bot.operations.session": "tokens and cookies of at most 4,096 and 8,190 bytes",
+    "bot.operations.export": "what a view shows: fifty rows, each text looked at once",
     "adapters.telegram.compat.RawBot.raw_updates": _SHORT,
     "bot.reply.pages.PageNow.renew_as": _SHORT,
     "adapters.discord.adapter.DiscordAdapter": _HANDS_ON,

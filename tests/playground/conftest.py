@@ -26,6 +26,7 @@ NEEDS_BROWSER = pytest.mark.skipif(
     not BROWSER, reason="no Chromium is installed, so the page cannot be tried in a browser"
 )
 
+THREE_CHATS = "document.querySelectorAll('.pane').length === 3"
 IDLE = (sys.executable, "-c", "input()")
 """A bot that does nothing: what it would show is put on the screens by the tests."""
 
@@ -37,6 +38,8 @@ class Tab:
         self._socket = socket
         self._number = 0
         self.errors: list[str] = []
+        self.requests: list[str] = []
+        """Addresses of requests, from `Network.enable` on."""
 
     async def send(self, method: str, **parameters: RawJson) -> RawObject:
         self._number += 1
@@ -45,6 +48,8 @@ class Tab:
             told = await self._socket.receive_json(timeout=PATIENCE)
             if told.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
                 self.errors.append(json.dumps(told["params"])[:500])
+            if told.get("method") == "Network.requestWillBeSent":
+                self.requests.append(told["params"]["request"]["url"])
             if told.get("id") == self._number:
                 assert "error" not in told, told
                 result: RawObject = told["result"]
@@ -114,11 +119,12 @@ async def tab(playground: Playground, browser: str) -> AsyncIterator[Tab]:
 
 
 @asynccontextmanager
-async def opened(browser: str, url: str, before: str = "") -> AsyncIterator[Tab]:
+async def opened(browser: str, url: str, before: str = "", shown: str = THREE_CHATS) -> AsyncIterator[Tab]:
     """A tab that shows the page at `url`, in a new profile.
 
     Args:
         before: JavaScript that runs before the page's own.
+        shown: when the page stands.
     """
     pages = browser.replace("/devtools/browser/", "/devtools/page/").rpartition("/")[0]
     async with aiohttp.ClientSession() as session, session.ws_connect(browser, max_msg_size=0) as control:
@@ -133,7 +139,7 @@ async def opened(browser: str, url: str, before: str = "") -> AsyncIterator[Tab]
                     await tab.send(f"{domain}.enable")
                 await tab.send("Page.addScriptToEvaluateOnNewDocument", source=before)
                 await tab.send("Page.navigate", url=url)
-                await tab.until("document.querySelectorAll('.pane').length === 3")
+                await tab.until(shown)
                 yield tab
         finally:
             await whole.send("Target.disposeBrowserContext", browserContextId=profile)

@@ -55,11 +55,21 @@ def checked_address(text: str) -> str:
     raise ValueError("this is no address: it must begin with https:// or http:// and name a host")
 
 
+SHORTEST_PASSWORD: Final = 16
+"""Characters of a key that the operator thinks up."""
+
+
 def _checked_key(key: SecretStr) -> SecretStr:
     text = key.get_secret_value().strip()
     if not _KEY.fullmatch(text):
         raise ValueError("it holds a space, a quote or another sign that no key has: copy it again")
     return SecretStr(text)
+
+
+def _unguessable(key: SecretStr) -> SecretStr:
+    if 0 < len(key.get_secret_value()) < SHORTEST_PASSWORD:
+        raise ValueError(f"it must have at least {SHORTEST_PASSWORD} characters; `openssl rand -hex 24` writes one")
+    return key
 
 
 Address = Annotated[str, AfterValidator(checked_address)]
@@ -70,6 +80,8 @@ MirrorAddress = Annotated[Address, MIRROR]
 """The address of a service that is almost always the default."""
 Key = Annotated[SecretStr, AfterValidator(_checked_key)]
 """A key or token."""
+Password = Annotated[Key, AfterValidator(_unguessable)]
+"""A key that the operator thinks up."""
 
 
 def sentences(kind: type[BaseModel], error: ValidationError, written: Container[str] = ()) -> list[str]:

@@ -322,6 +322,7 @@ def test_every_setting_that_is_named_exists() -> None:
 
 def test_every_command_of_the_chat_that_is_named_exists() -> None:
     served = re.findall(r'add_get\("/(\w+)"', (ROOT / "bot/operations/http.py").read_text(encoding="utf-8"))
+    served += re.findall(r'PATH: Final = "/(\w+)"', (ROOT / "bot/operations/session.py").read_text(encoding="utf-8"))
     console = (ROOT / "adapters" / "console" / "adapter.py").read_text(encoding="utf-8")
     served += re.findall(r'"/(\w+)"', console)
     elsewhere = {"newbot", "invite", "ask", "parley", "data", "gateway"}

@@ -13,6 +13,7 @@ from bot.app import App
 from bot.contract.reference import reference_of
 from bot.operations.logs import _Place
 from playground.model import Reply
+from tests.conftest import RawObject
 from tests.journeys.conftest import Start, World
 from tools.calling.registry import ToolRegistry
 
@@ -136,3 +137,50 @@ async def test_a_trial_of_a_tool_has_ended_when_the_bot_has(
         pass
 
     assert told == ["begun", "ended"]
+
+
+async def test_the_operator_finds_a_turn_on_the_page_until_its_chat_is_forgotten(
+    world: World, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.model.reply(Reply(calls=(("search_web", {"query": "tea"}),)), Reply("Tea is tea."))
+    token = "correct-horse-battery-staple"
+    async with start("telegram", HTTP_PORT="0", TOOL_MODE="native", ADMIN_TOKEN=token) as bot:
+        world.telegram.person(ADA, "Ada")
+        world.telegram.say(ADA, "what is tea, look it up", person=ADA)
+        await world.telegram.screen.until(lambda screen: screen.of(str(ADA)))
+        await bot.dispatcher.wait_idle()
+        turn = await bot.store.turns.find_newest()
+        page = f"http://127.0.0.1:{bot.http.port}/admin"
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+
+            async def read(view: str) -> tuple[int, RawObject]:
+                async with session.get(f"{page}/data/{view}") as answer:
+                    return answer.status, await answer.json()
+
+            closed = await read("overview")
+            async with session.post(f"{page}/session", json={"token": token}) as answer:
+                assert answer.status == 200
+            found = await read(f"find?q={reference_of(turn)}")
+            told = await read(f"turn?turn={turn}")
+            summed = await read("overview?days=1")
+            shown = len(world.telegram.screen.of(str(ADA)))
+            world.telegram.say(ADA, "/forget yes", person=ADA)
+            await world.telegram.screen.until(lambda screen: len(screen.of(str(ADA))) > shown)
+            await bot.dispatcher.wait_idle()
+            gone = await read(f"turn?turn={turn}")
+            people = await read("people")
+
+    assert closed[0] == 401 and found[1]["turn"] == turn and gone[0] == 404 and people[1]["people"] == []
+    assert [call["tool"] for call in told[1]["calls"]] == ["search_web"] and told[1]["answer"].startswith("Tea is tea.")
+    assert told[1]["first_words"] > 0 and told[1]["edits"] >= 2
+    assert (summed[1]["totals"]["turns"], summed[1]["tools"][0]["calls"]) == (1, 1)
+    assert token not in caplog.text
+
+
+async def test_a_token_without_a_port_for_the_page_is_told(
+    world: World, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with start("telegram", ADMIN_TOKEN="correct-horse-battery-staple"):
+        pass
+
+    assert "ADMIN_TOKEN has no effect without HTTP_PORT" in caplog.text

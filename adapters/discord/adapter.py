@@ -194,7 +194,7 @@ class DiscordAdapter:
 
     async def listen(self, deliver: Deliver) -> None:
         """Keep the gateway connected; the library resumes a broken connection and misses nothing."""
-        intake = self._intake = Intake(deliver, self._clock, self._slots, self._rivals)
+        intake = self._intake = Intake(deliver=deliver, clock=self._clock, slots=self._slots, rivals=self._rivals)
         self._gateway.resumable = self.shared
         former, self.former = self.former, ""
         announcing = asyncio.create_task(self._announce(), name="discord commands")

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import discord
 from discord.abc import Snowflake
+from discord.app_commands import Choice
 
 from adapters.discord import compat
 from adapters.discord.about import About, is_about
@@ -17,13 +18,16 @@ from adapters.discord.events import being_typed, chat_in, is_unplaced, message_d
 from adapters.discord.forwards import Forwards
 from adapters.discord.identifying import Identifying
 from adapters.discord.intake import FindChat, Intake
-from adapters.discord.suggestions import offer
-from bot.contract import ChatId, Suggest, origin_of
+from bot.contract import ChatId, MessageSent, Suggest, origin_of
 
 log = logging.getLogger(__name__)
 
 INTENTS: Final = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
 """None of these is privileged: Discord shows messages to the bot, and withholds the text of others."""
+_SUGGESTED: Final = 25
+_SUGGESTION_CHARS: Final = 100
+"""Characters of one suggestion. See the choices of
+https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object-autocomplete"""
 
 
 class Client(discord.Client):
@@ -132,7 +136,7 @@ class Client(discord.Client):
         if is_about(interaction):
             await self._about.open(interaction, self._ids[1])
         elif (typed := being_typed(interaction)) is not None:
-            await offer(interaction, typed, self.suggest)
+            await _offer(interaction, typed, self.suggest)
         else:
             self.intake.command(interaction, self._about.question(interaction), threads=self._threads)
 
@@ -179,3 +183,16 @@ def _sparing(event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
 
 def _leave_out(event: str, error: BaseException | None) -> None:
     log.error("discord: an event %s cannot be read and is left out: %s", event, origin_of(error) if error else "")
+
+
+async def _offer(interaction: discord.Interaction[Any], typed: MessageSent, suggest: Suggest | None) -> None:
+    """Show suggestions of models and tools for the text typed so far.
+
+    If that fails, the person reads that nothing could be loaded, and can continue: every text is accepted.
+    """
+    try:
+        found = await suggest(typed) if suggest is not None else ()
+        choices = [Choice(name=one, value=one) for one in found if len(one) <= _SUGGESTION_CHARS]
+        await interaction.response.autocomplete(choices[:_SUGGESTED])
+    except Exception as error:  # noqa: BLE001 - the next letter asks again
+        log.info("discord: nothing could be suggested: %s", origin_of(error))

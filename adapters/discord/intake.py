@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 import aiohttp
@@ -41,22 +41,19 @@ ACKNOWLEDGE_SECONDS: Final = 10.0
 _ALREADY_ACKNOWLEDGED: Final = 40060
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Intake:
     """Stores what arrives, in the order of arrival in each channel, and acknowledges slash commands in time."""
 
-    def __init__(self, deliver: Deliver, clock: Clock, slots: dict[int, AnswerSlot], rivals: LogThrottle) -> None:
-        """
-        Args:
-            slots: the answer slots of slash commands, for the surfaces that will write them.
-            rivals: called when another program answers something that came to this one.
-        """
-        self._rivals = rivals
-        self._deliver = deliver
-        self._clock = clock
-        self._slots = slots
-        self._last: dict[str, asyncio.Task[bool]] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._dropped = False
+    deliver: Deliver
+    clock: Clock
+    slots: dict[int, AnswerSlot]
+    """The answer slots of slash commands, for the surfaces that will write them."""
+    rivals: LogThrottle
+    """Called when another program answers something that came to this one."""
+    _last: dict[str, asyncio.Task[bool]] = field(default_factory=dict, init=False)
+    _tasks: set[asyncio.Task[Any]] = field(default_factory=set, init=False)
+    _dropped: bool = field(default=False, init=False)
 
     def message(self, sent: MessageSent, find: FindChat | None = None, forward: FindForward | None = None) -> None:
         """Store a new message for the bot.
@@ -83,12 +80,12 @@ class Intake:
         if sent is None:
             return
         pressed = isinstance(sent, ControlPressed)
-        now = self._clock.wall()
-        while self._slots and self._slots[oldest := next(iter(self._slots))].until < now:
-            del self._slots[oldest]
+        now = self.clock.wall()
+        while self.slots and self.slots[oldest := next(iter(self.slots))].until < now:
+            del self.slots[oldest]
         # A resumed connection may bring it again when its answer is already written.
-        again = interaction.id in self._slots
-        slot = self._slots.setdefault(interaction.id, AnswerSlot(interaction.expires_at.timestamp(), free=not pressed))
+        again = interaction.id in self.slots
+        slot = self.slots.setdefault(interaction.id, AnswerSlot(interaction.expires_at.timestamp(), free=not pressed))
         storing = self._take(sent, patient=False)
         # A press is acknowledged without a sign: its effect is visible in the message.
         thinking = None if pressed else bool(sent.target.data["private_answer"])
@@ -101,7 +98,7 @@ class Intake:
 
     async def close(self, seconds: float = 2.0) -> None:
         """Wait until every arrival is stored, and drop what is not stored in time."""
-        await done_within(self._clock, self._tasks, seconds)
+        await done_within(self.clock, self._tasks, seconds)
         for task in (left := list(self._tasks)):
             self._dropped = True
             task.cancel()
@@ -148,21 +145,21 @@ class Intake:
         """
         if before is not None:
             await asyncio.wait({before})
-        backoff = Backoff(self._clock, endless=False)
+        backoff = Backoff(self.clock, endless=False)
         while True:
             try:
                 if find is not None:
                     incoming, find = replace(incoming, chat=await find()), None
                 if forward is not None:
-                    await self._deliver(replace(await forward(), chat=incoming.chat))
+                    await self.deliver(replace(await forward(), chat=incoming.chat))
                     forward = None
-                await self._deliver(incoming)
+                await self.deliver(incoming)
             except (StoreError, discord.DiscordException, aiohttp.ClientError, OSError) as error:
                 if not patient or (pause := next(backoff, None)) is None:
                     log.error("discord: %s could not be stored: %s", incoming.delivery, error)
                     return False
                 log.warning("discord: %s could not be stored yet: %s", incoming.delivery, error)
-                await self._clock.sleep(pause)
+                await self.clock.sleep(pause)
             else:
                 return True
 
@@ -180,9 +177,9 @@ class Intake:
                 it.
         """
         try:
-            stored = await done_within(self._clock, {storing}, STORE_PATIENCE)
+            stored = await done_within(self.clock, {storing}, STORE_PATIENCE)
             if not stored or storing.result():
-                async with time_limit(self._clock, ACKNOWLEDGE_SECONDS):
+                async with time_limit(self.clock, ACKNOWLEDGE_SECONDS):
                     await interaction.response.defer(thinking=thinking is not None, ephemeral=bool(thinking))
         except Exception as error:  # noqa: BLE001 - whatever the library made of the answer
             # The turn is still answered: the surface writes into the channel.
@@ -192,7 +189,7 @@ class Intake:
                 log.warning("discord: a slash command could not be acknowledged: %s", type(error).__name__)
             elif not again:
                 # Every program with the token gets every command and message; the first one has the answer.
-                self._rivals.warn(
+                self.rivals.warn(
                     "discord: another program receives with the same DISCORD_BOT_TOKEN, and both answer what people "
                     "write: end it, or make another application for one of the two"
                 )

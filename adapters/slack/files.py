@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import BinaryIO, Final
 
 import aiohttp
@@ -113,15 +113,17 @@ def _is_canvas(file: Json) -> bool:
     return not _CANVAS.isdisjoint({str(file.get("filetype") or ""), str(file.get("mode") or "")})
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Files:
     """Fetches files with the token of one workspace, which no other server sees."""
 
-    def __init__(self, web: Client, http: aiohttp.ClientSession, clock: Clock, scopes: frozenset[str] | None) -> None:
-        self._web = web
-        self._http = http
-        self._clock = clock
-        self._scopes = scopes
-        self._troubles = LogThrottle(log, clock)
+    web: Client
+    http: aiohttp.ClientSession
+    clock: Clock
+    scopes: frozenset[str] | None
+
+    def __post_init__(self) -> None:
+        self._troubles = LogThrottle(log, self.clock)
 
     async def fetch(self, source: str, into: BinaryIO, most: int) -> Enclosure | None:
         """See `Adapter.fetch`."""
@@ -154,7 +156,7 @@ class Files:
 
     async def _ask(self, id: str) -> Json:
         try:
-            answer = await self._web.files_info(file=id)
+            answer = await self.web.files_info(file=id)
         except Exception as error:
             code = error_code(error)
             if code in _REFUSED:
@@ -175,25 +177,25 @@ class Files:
     ) -> None:
         """Fetch a file. Slack's sign-in page, sent in its place, has another media type, is complete where a canvas is
         a part of a page, or has another size."""
-        if not is_of(address, self._web.base_url, "slack.com"):
+        if not is_of(address, self.web.base_url, "slack.com"):
             raise DeliveryError("a file is not kept by Slack")
-        bearer = {"Authorization": f"Bearer {self._web.token}"}
+        bearer = {"Authorization": f"Bearer {self.web.token}"}
         try:
             await download(
-                self._http,
+                self.http,
                 address,
                 into,
                 most,
-                clock=self._clock,
+                clock=self.clock,
                 headers=bearer,
-                proxy=self._web.proxy,
+                proxy=self.web.proxy,
                 refused=refused,
                 never=never,
                 size=size,
             )
         except DeliveryError:
             # Slack shows its sign-in page if the token may not read a file.
-            if self._scopes is not None and "files:read" not in self._scopes:
+            if self.scopes is not None and "files:read" not in self.scopes:
                 raise self._withheld("right", "missing_scope") from None
             raise
 

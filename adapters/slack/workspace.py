@@ -61,7 +61,7 @@ class Workspace:
         self._looks = Looks(self.web, self.clock)
         self._streams = Streams(self.web, self.clock, self.me.user)
         self._sessions = Sessions(self.web, self.clock, self.scopes)
-        self._files = Files(self.web, self.http, self.clock, self.scopes)
+        self._files = Files(web=self.web, http=self.http, clock=self.clock, scopes=self.scopes)
         self._about = About(self.web, self.me, self.people)
         self._prompts = Prompts(self.web, self.clock, self.people, possible=self.me.agent)
         self._inside: Newest[str, None] = Newest(_MOST_CHANNELS)

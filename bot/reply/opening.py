@@ -69,7 +69,7 @@ class Replies:
     @asynccontextmanager
     async def sign(self, surface: Surface, turn: str, words: str) -> AsyncIterator[None]:
         """Show the typing sign within the block, before a reply is opened; with `words` if it has any."""
-        sign = TypingSign(surface, self.pacer, self.clock, words)
+        sign = TypingSign(surface=surface, pacer=self.pacer, clock=self.clock, words=words)
         sign.begin(lambda: True, f"typing {turn}")
         try:
             yield

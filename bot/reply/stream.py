@@ -103,7 +103,7 @@ class ReplyStream:
         self._filters = FilterChain(filters)
         self._careful = careful
         self._delayed = delayed
-        self._sign = TypingSign(surface, pacer, clock, thinking, stands=bool(shown))
+        self._sign = TypingSign(surface=surface, pacer=pacer, clock=clock, words=thinking, stands=bool(shown))
         self._pages = PageSet(turn, surface.limits, preamble, cuts)
         self._pages.restore(shown or {}, calm)
         self._pages.buttons = buttons or ReplyButtons()

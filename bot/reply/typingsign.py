@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 
 from bot.contract import Clock, RateLimited, Surface, post_cost
@@ -19,24 +20,21 @@ _LOOK_AGAIN = 0.5
 """Seconds until the next try if others need the calls."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TypingSign:
     """Shows typing on one surface, only with calls that nobody else needs."""
 
-    def __init__(self, surface: Surface, pacer: Pacer, clock: Clock, words: str, *, stands: bool = False) -> None:
-        """
-        Args:
-            stands: a former process may have shown it.
-        """
-        self._surface = surface
-        self._pacer = pacer
-        self._clock = clock
-        self._words = words
-        self._stands = stands
-        self._keeping: asyncio.Task[None] | None = None
+    surface: Surface
+    pacer: Pacer
+    clock: Clock
+    words: str
+    stands: bool = False
+    """It may be on screen, also because a former process showed it."""
+    _keeping: asyncio.Task[None] | None = field(default=None, init=False)
 
     def begin(self, wanted: Callable[[], bool], name: str) -> None:
         """Show it in the background while it is `wanted`; nothing on a platform without the sign."""
-        if self._surface.limits.typing_seconds and wanted():
+        if self.surface.limits.typing_seconds and wanted():
             self._keeping = asyncio.create_task(self.keep(wanted), name=name)
 
     def stop(self) -> None:
@@ -51,20 +49,20 @@ class TypingSign:
             await asyncio.gather(self._keeping, return_exceptions=True)
             # A cancelled task keeps its frames, which keep what it waited for.
             self._keeping = None
-        if self._stands and self._surface.limits.typing_stays:
-            self._stands = False
-            await self._surface.typing("")
+        if self.stands and self.surface.limits.typing_stays:
+            self.stands = False
+            await self.surface.typing("")
 
     async def keep(self, wanted: Callable[[], bool]) -> None:
         """Show it repeatedly while it is `wanted`."""
-        await self._clock.sleep(TYPING_AFTER)
-        cost, post = self._surface.cost(None, None), post_cost(self._surface)
+        await self.clock.sleep(TYPING_AFTER)
+        cost, post = self.surface.cost(None, None), post_cost(self.surface)
         while wanted():
             # A platform that accepts no page now accepts no sign either.
-            if self._pacer.opens_at(post) <= self._clock.monotonic() and (sign := self._pacer.take(cost, closes=post)):
-                self._stands = True
+            if self.pacer.opens_at(post) <= self.clock.monotonic() and (sign := self.pacer.take(cost, closes=post)):
+                self.stands = True
                 with suppress(RateLimited):
-                    await sign.call(partial(self._surface.typing, self._words))
-                await self._clock.sleep(self._surface.limits.typing_seconds)
+                    await sign.call(partial(self.surface.typing, self.words))
+                await self.clock.sleep(self.surface.limits.typing_seconds)
             else:
-                await self._clock.sleep(_LOOK_AGAIN)
+                await self.clock.sleep(_LOOK_AGAIN)

@@ -85,11 +85,6 @@ class DiscordServer(People):
         return sum(call.status == 429 for call in self.calls)
 
     @property
-    def invalid_requests(self) -> int:
-        """The 401, 403 and 429 answers of the last ten minutes."""
-        return self.rest.invalid.count()
-
-    @property
     def pings(self) -> list[Ping]:
         """Whom the bot's messages would have notified."""
         return self.state.pings

@@ -33,10 +33,10 @@ from urllib.parse import urlsplit
 
 from tools.calling.descriptions import Description
 from tools.contract.credentials import in_address, in_arguments, in_table
+from tools.contract.json_values import read_json
 from tools.contract.names import unique_names
 from tools.contract.nearness import explain_path_error, find_path_fault, suggest
 from tools.mcp.errors import McpConfigError
-from tools.mcp.jsonc import read_jsonc
 from tools.mcp.plain import plain_text
 
 START_SECONDS = 30.0
@@ -155,7 +155,7 @@ def _read_entries(file: Path) -> dict[str, Any]:
     if len(text) > MOST_BYTES:
         raise McpConfigError(f"{str(file)!r} is larger than {MOST_BYTES} bytes")
     try:
-        data = read_jsonc(text)
+        data = _read_jsonc(text)
     except ValueError as error:
         where = f" in line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else ""
         raise McpConfigError(f"{str(file)!r} is no JSON{where}") from error
@@ -318,3 +318,31 @@ def _read_seconds(entry: dict[str, Any], key: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST_SECONDS:
         raise McpConfigError(f'"{key}" must be seconds, more than 0 and at most {LONGEST_SECONDS:g}')
     return float(value)
+
+
+# Also a comment without an end, which is not JSON: searching it again and again would take for ever.
+_TEXT = r'"(?:[^"\\\n]|\\.)*+"?'
+_COMMENTS = re.compile(rf"{_TEXT}|//[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_COMMAS = re.compile(rf"{_TEXT}|,(?=\s*+[}}\]])")
+
+
+def _read_jsonc(data: bytes) -> Any:
+    """Return the value of JSON in any Unicode encoding, with or without comments and trailing commas.
+
+    Raises:
+        ValueError: it is not JSON; a line in the error is the file's.
+    """
+    try:
+        return read_json(data)
+    except ValueError:
+        text = data.decode(json.detect_encoding(data))
+        return read_json(_COMMAS.sub(_kept_text, _COMMENTS.sub(_kept_lines, text)).removeprefix("\ufeff"))
+
+
+def _kept_lines(match: re.Match[str]) -> str:
+    """Keep texts as they are, and of comments the line breaks."""
+    return match[0] if match[0][0] == '"' else " " + "\n" * match[0].count("\n")
+
+
+def _kept_text(match: re.Match[str]) -> str:
+    return "" if match[0] == "," else match[0]

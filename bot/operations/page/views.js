@@ -34,7 +34,7 @@ function tiles(told, days) {
   const waitedBefore = share(before.waited, before.timed);
   const worse = before.timed && waited > waitedBefore * 1.2 && waited - waitedBefore > 0.1;
   const rows = [
-    ["Turns", count(totals.turns), { words: before.turns ? `${count(before.turns)} in the period before` : "none in the period before" }, turns],
+    ["Turns", count(totals.turns), { words: `in ${many(totals.chats, "chat")}; ${count(before.turns)} in the period before` }, turns],
     ["Dollars", dollars(totals.dollars), { words: `${dollars(share(totals.dollars, totals.turns))} a turn` }, byDay((row) => row.dollars)],
     ["Tokens", short(tokens(totals)), { words: `${short(share(tokens(totals), totals.turns))} a turn` }, byDay(tokens)],
     ["First words", totals.timed ? seconds(share(totals.first_words, totals.timed)) : "–", { words: "after the question, on average" }, mean(byDay((row) => row.first_words))],

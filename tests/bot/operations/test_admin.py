@@ -6,8 +6,11 @@ import csv
 import io
 import json
 import logging
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlencode
 
 import aiohttp
 import pytest
@@ -15,8 +18,12 @@ import pytest
 from bot.contract import StoreError
 from bot.contract.metrics import Metrics
 from bot.operations import AdminPage, HttpServer, Outlet
+from bot.operations.admin import Look
 from bot.operations.export import as_csv
 from bot.operations.session import COOKIE, SESSION_SECONDS, WINDOW, WRONG_IN_ALL, WRONG_TOKENS, Sessions, TooManyError
+from bot.store import Store
+from tests.bot.store.manyturns import write_turns
+from tests.bot.store.test_insights import views_of
 from tests.conftest import FakeClock, RawJson, RawObject
 from tools.contract.base import Json
 
@@ -63,18 +70,44 @@ async def told(view: str, asked: Mapping[str, str]) -> Mapping[str, Json] | None
 
 
 @asynccontextmanager
-async def served(clock: FakeClock, token: str = TOKEN, names: tuple[str, ...] = ()) -> AsyncIterator[Page]:
+async def served(
+    clock: FakeClock, token: str = TOKEN, names: tuple[str, ...] = (), look: Look = told
+) -> AsyncIterator[Page]:
     async def state() -> RawObject:
         return {}
 
     outlet = Outlet([SECRET])
-    admin = AdminPage(token, told, outlet, clock) if token else None
+    admin = AdminPage(token, look, outlet, clock) if token else None
     jar = aiohttp.DummyCookieJar()
     async with (
         HttpServer("127.0.0.1", 0, state, Metrics(), outlet, names, admin) as server,
         aiohttp.ClientSession(cookie_jar=jar) as session,
     ):
         yield Page(session, server.port)
+
+
+@pytest.mark.soak
+async def test_over_a_million_turns_each_view_answers_within_200_ms(clock: FakeClock, tmp_path: Path) -> None:
+    write_turns(tmp_path / "parley.db", 1_000_000, clock.wall())
+    times: dict[str, float] = {}
+    async with (
+        Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as store,
+        served(clock, look=store.insights.read) as page,
+    ):
+        cookie = await page.enter()
+        for view, parameters in views_of(1_000_000):
+            path = f"/admin/data/{view}?{urlencode(parameters)}"
+            took = []
+            for _ in range(3):
+                began = time.perf_counter()
+                status, text, _ = await page.get(path, Cookie=cookie)
+                took.append(time.perf_counter() - began)
+            assert status == 200 and text, path
+            times[path] = min(took)
+
+    slowest = sorted(times.items(), key=lambda one: -one[1])
+    print({path: round(seconds * 1000, 1) for path, seconds in slowest[:12]})
+    assert {path: seconds for path, seconds in slowest if seconds > 0.2} == {}
 
 
 async def test_without_a_token_there_is_no_page(clock: FakeClock) -> None:

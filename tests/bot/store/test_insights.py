@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -390,21 +389,3 @@ async def test_no_view_reads_a_whole_table(
     for condition, index in lists.items():
         served = [plan for sql, plan in plans.items() if condition in sql]
         assert served and all(any(index in step for step in plan) for plan in served), condition
-
-
-@pytest.mark.soak
-@OF_THE_FILE
-async def test_over_a_million_turns_each_view_answers_within_200_ms(url: str, tmp_path: Path, clock: HandClock) -> None:
-    write_turns(tmp_path / "parley.db", 1_000_000, clock.day)
-    times: dict[str, float] = {}
-    async with Store.open(url, clock=clock) as store:
-        for view, parameters in views_of(1_000_000):
-            took = []
-            for _ in range(3):
-                began = time.perf_counter()
-                await store.insights.read(view, parameters)
-                took.append(time.perf_counter() - began)
-            times[f"{view} {parameters}"] = min(took)
-
-    print({view: round(seconds * 1000, 1) for view, seconds in sorted(times.items(), key=lambda one: -one[1])})
-    assert {view: seconds for view, seconds in times.items() if seconds > 0.2} == {}

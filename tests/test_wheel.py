@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from parley_chat.__main__ import find_foreign
-from setup import FOLDERS, NotRewritten, rewrite
+from setup import DATA, FOLDERS, NotRewritten, rewrite
 
 ROOT = Path(__file__).parent.parent
 WRITTEN = (
@@ -86,6 +86,23 @@ def test_a_start_from_a_clone_names_the_module_that_stands_before_its_own(name: 
     assert (told.returncode, told.stdout) == (2, "")
     assert told.stderr.startswith(f"parley: Python finds another module {name!r} ({tmp_path / name}.py) before")
     assert told.stderr.count("\n") == 1
+
+
+def test_what_stands_beside_the_modules_is_in_the_wheel() -> None:
+    packed = {
+        path
+        for package, patterns in DATA.items()
+        for pattern in patterns
+        for path in ROOT.joinpath(*package.split(".")).glob(pattern)
+    }
+    beside = {
+        path
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    }
+
+    assert len(beside) > 20 and beside <= packed
 
 
 def test_a_clone_that_finds_its_own_and_a_wheel_have_nothing_to_say(tmp_path: Path) -> None:

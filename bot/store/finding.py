@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 from bot.contract import ChatId, identity, reference_of, turns_of
@@ -97,17 +95,15 @@ def _accounts(db: Connection, platform: str) -> list[str]:
     return found
 
 
-def _threads(db: Connection, account: str, channel: str) -> Iterator[str]:
-    """Yield the threads with this id of an account's channels, where a thread is a channel of its own."""
-    last, end = account, f"{account[:-1]}0"
-    while row := db.execute(_NEXT, (last, end)).fetchone():
-        place = ChatId.parse(row[0]).place
-        thread = replace(place, thread=channel)
-        if not identity.own_id(thread):
-            return
-        if db.execute("SELECT 1 FROM chats WHERE chat = ?", (str(thread),)).fetchone() is not None:
-            yield str(thread)
-        last = f"{place}0"
+def _threads(db: Connection, account: str, channel: str) -> list[str]:
+    """Return the threads with this id of an account's channels, where a thread is a channel of its own."""
+    one = ChatId.parse(f"{account}0/{channel}")
+    if not identity.own_id(one):
+        return []
+    # Nothing is known of the channel that it is in.
+    values = (account, f"{account[:-1]}0", f"%/%/{channel}")
+    rows = db.execute("SELECT chat FROM chats WHERE chat > ? AND chat < ? AND chat LIKE ?", values).fetchall()
+    return [str(chat) for (chat,) in rows]
 
 
 def _chat_named(db: Connection, text: str) -> str:

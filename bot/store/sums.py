@@ -49,10 +49,11 @@ _CALLS: Final = f"""
     count(*), sum(CASE WHEN c.status IN ('{ToolStatus.FAILED}', '{ToolStatus.TIMEOUT}') THEN 1 ELSE 0 END),
     sum(c.seconds), max(c.seconds)
 """
-# In one order, so that two processes do not wait for each other's rows.
+# In one order, so that two processes do not wait for each other's rows. What began before the turn is another answer's.
 _COUNT_CALLS: Final = f"""
     INSERT INTO tool_days (day, name, calls, failed, seconds, longest)
-    SELECT :day, c.name, {_CALLS} FROM calls c WHERE c.turn = :turn GROUP BY c.name ORDER BY c.name
+    SELECT :day, c.name, {_CALLS} FROM turns t JOIN calls c ON c.turn = t.id AND c.started_at >= t.started_at
+    WHERE t.id = :turn GROUP BY c.name ORDER BY c.name
     ON CONFLICT (day, name) DO UPDATE SET {_raised("tool_days", ("calls", "failed", "seconds"))},
         longest = CASE WHEN excluded.longest > tool_days.longest THEN excluded.longest ELSE tool_days.longest END
 """
@@ -119,5 +120,5 @@ def count_earlier_turns(db: Connection) -> None:
     db.execute(
         "INSERT INTO tool_days (day, name, calls, failed, seconds, longest) "
         f"SELECT {_DAY_OF} AS day, c.name, {_CALLS} FROM calls c JOIN turns t ON t.id = c.turn "
-        "WHERE t.ended_at IS NOT NULL GROUP BY 1, 2"
+        "WHERE t.ended_at IS NOT NULL AND c.started_at >= t.started_at GROUP BY 1, 2"
     )

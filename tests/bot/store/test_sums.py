@@ -114,6 +114,25 @@ async def test_an_answer_whose_question_is_changed_while_it_is_written_is_counte
     assert [row[:3] for row in await rows(store, PEOPLE)] == [(DAY, ADA, 2)]
 
 
+async def test_a_call_that_a_later_answer_to_the_question_takes_over_is_counted_once(
+    store: Store, clock: HandClock, message: Message
+) -> None:
+    clock.day = MIDNIGHT
+    first = await asked(store, message, 1)
+    call = ToolCall("call_0", "remember", {})
+    await store.turns.start_call(first, call, passnumber=1, position=0, effects=True)
+    await store.turns.end_call(first, call.id, ToolResult(text="kept", seconds=1.0))
+    await ended(store, first)
+    clock.day += 1
+    again = await asked(store, message, 2)
+    await ask_again(store, HOME, again)
+    assert [one.call.name for one in await store.turns.list_calls(again)] == ["remember"]
+    await called(store, again, 1, ToolResult(text="It rains.", seconds=2.0))
+    await ended(store, again)
+
+    assert await rows(store, TOOLS) == [(DAY, "remember", 1, 0, 1.0, 1.0), (DAY, "search_web", 1, 0, 2.0, 2.0)]
+
+
 async def test_nobody_is_counted_whose_turns_are_deleted(store: Store, clock: HandClock, message: Message) -> None:
     clock.day = MIDNIGHT
     for number, where in enumerate((HOME, HOME, GROUP, GROUP)):

@@ -39,6 +39,8 @@ class Platform(NamedTuple):
     ids: identity.PlatformIds
     origin: Callable[[], str] = str
     """Where its tokens come from, as `parley init` says before it asks for them; empty: it says nothing."""
+    sheet: str = ""
+    """The module whose `LIMITS` say how long its pages are, without logging in; empty: none says so."""
 
 
 def _origin_on_slack() -> str:
@@ -52,10 +54,14 @@ _BOTFATHER: Final = "write /newbot to https://t.me/BotFather, which shows the to
 _PORTAL: Final = "at https://discord.com/developers/applications choose New Application, Bot, Reset Token."
 
 PLATFORMS: dict[str, Platform] = {
-    "telegram": Platform("adapters.telegram.adapter", TelegramSettings, TELEGRAM_IDS, lambda: _BOTFATHER),
-    "slack": Platform("adapters.slack.adapter", SlackSettings, SLACK_IDS, _origin_on_slack),
-    "discord": Platform("adapters.discord.adapter", DiscordSettings, DISCORD_IDS, lambda: _PORTAL),
-    "console": Platform("adapters.console.adapter", ConsoleSettings, CONSOLE_IDS),
+    "telegram": Platform(
+        "adapters.telegram.adapter", TelegramSettings, TELEGRAM_IDS, lambda: _BOTFATHER, "adapters.telegram.limits"
+    ),
+    "slack": Platform("adapters.slack.adapter", SlackSettings, SLACK_IDS, _origin_on_slack, "adapters.slack.limits"),
+    "discord": Platform(
+        "adapters.discord.adapter", DiscordSettings, DISCORD_IDS, lambda: _PORTAL, "adapters.discord.limits"
+    ),
+    "console": Platform("adapters.console.adapter", ConsoleSettings, CONSOLE_IDS, sheet="adapters.console.adapter"),
 }
 
 BUILT_IN: Final = frozenset(PLATFORMS)

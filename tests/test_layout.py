@@ -309,6 +309,7 @@ def test_only_app_loads_packages_by_name() -> None:
         "cli/main.py",
         "cli/chat.py",
         "cli/doctor.py",
+        "cli/replay.py",
         "model/__init__.py",
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
@@ -12,6 +12,7 @@ from bot.model import Models
 from bot.operations import Outlet
 from bot.settings import ChannelsFile, Configuration, CoreSettings, model_options, read_channels
 from bot.store import Store
+from tools.calling.registry import ToolRegistry
 
 
 @dataclass(eq=False, repr=False)
@@ -30,6 +31,8 @@ class Process:
     members: Members | None = None
     worker: str = "run"
     """This process's name in the store, unique among the running processes."""
+    open_tools: Callable[..., ToolRegistry] | None = None
+    """Opens other tools than those of the settings, from the same arguments: recorded ones."""
     clock: Clock = field(init=False, default_factory=SystemClock)
 
     @property

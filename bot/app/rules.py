@@ -71,7 +71,8 @@ async def open_rules(process: Process, ground: Ground, stack: AsyncExitStack) ->
     chooser = paid(models.only(core.tool_choice_model, "TOOL_CHOICE_MODEL")) if core.tool_choice_model else None
     roles = Roles(process.clock, process.members, lambda: (spec.name for spec in registry.specs()))
     side, room = writer or paid(models.choose("")), limits.result_chars - wrapper_length("x" * 40)
-    registry: ToolRegistry = importlib.import_module("tools").open_registry(
+    open_tools = process.open_tools or importlib.import_module("tools").open_registry
+    registry: ToolRegistry = open_tools(
         process.configuration.tools,
         plugins=process.configuration.plugins,
         runs=roles.role.answers,

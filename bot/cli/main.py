@@ -84,6 +84,8 @@ def parser() -> argparse.ArgumentParser:
     usage.add_argument("--days", metavar="N", type=int, default=30, help="days to show, today included (30)")
     usage.add_argument("--json", action="store_true", help="as JSON, every row")
     _add_chats(add("chats", "list, export or delete stored chats; trace one question"))
+    replay = add("replay", "repeat a stored turn offline, and say whether it comes out the same")
+    replay.add_argument("reference", metavar="REFERENCE", help="the six characters that the person saw, as a1b2c3")
     backup = add("backup", "write a copy of the whole database to a file, also while the bot runs")
     backup.add_argument("file", metavar="FILE", help="the file to write; only its owner can read it")
     backup.add_argument("--overwrite", action="store_true", help="replace an existing file")
@@ -207,6 +209,10 @@ def _run_command(options: argparse.Namespace, outlet: Outlet) -> int:
             from bot.cli.backup import restore_backup
 
             return restore_backup(configuration.core.database_url, options.file, sure=options.yes)
+        case "replay":
+            from bot.cli.replay import replay
+
+            return asyncio.run(replay(configuration, options.reference))
         case "usage":
             from bot.cli.usage import print_usage
 

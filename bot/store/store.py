@@ -29,6 +29,7 @@ from bot.store.personal import People
 from bot.store.presence import Presence
 from bot.store.privacy import make_private
 from bot.store.readers import COUNT, Readers
+from bot.store.recordings import Recordings
 from bot.store.renaming import ChatNames
 from bot.store.retention import Keep, Retention
 from bot.store.schema import STEPS, known_version, upgrade
@@ -112,6 +113,7 @@ class Store:
         self.people = People(writer, readers, clock)
         self.used = UsedByTurns(writer, readers, clock)
         self.insights = Insights(writer, readers, clock)
+        self.recordings = Recordings(writer, readers, clock)
 
     @classmethod
     @asynccontextmanager

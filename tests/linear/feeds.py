@@ -49,6 +49,7 @@ from adapters.telegram.pages import draw
 from bot import sentences
 from bot.agent import echoes, nudges
 from bot.agent.provenance import brings, learn_result, policy_for, stands_in
+from bot.cli import recorded
 from bot.commands import chatfile, exports
 from bot.context import question, summary, window
 from bot.contract import SystemClock, identity, is_recent, is_same, proven, transcript, utf16_length, words
@@ -747,6 +748,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.markdown.unfinished.close_open": unfinished.close_open,
     "bot.safety.untrusted.attribute": lambda text: untrusted.attribute("Ada", text),
     "bot.safety.untrusted.without_boundaries": untrusted.without_boundaries,
+    "bot.cli.recorded.bare": recorded.bare,
     "bot.safety.untrusted.BoundaryFilter.feed": _streamed(untrusted.BoundaryFilter, 10**9),
     "bot.safety.untrusted.BoundaryFilter.feed, in pieces": _streamed(untrusted.BoundaryFilter, 64),
     "bot.safety.untrusted.tool_entry": lambda text: untrusted.tool_entry(
@@ -1085,6 +1087,9 @@ OWN: dict[str, str] = {
     "bot.cli.counts": _SHORT,
     "bot.cli.chats": _OPERATOR,
     "bot.cli.moving": _OPERATOR,
+    "bot.cli.replay": _OPERATOR,
+    "bot.cli.recorded.RecordedPlatform": _HANDS_ON,
+    "bot.cli.recorded.RecordedTools": "the calls of one turn, each compared with those left",
     "bot.settings.channels": _OPERATOR,
     "bot.contract.permits": _OPERATOR,
     "bot.model.providersfile": _OPERATOR,

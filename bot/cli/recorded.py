@@ -1,0 +1,230 @@
+"""Stand-ins for everything outside the program, made from a recording: a model, tools, and a platform in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, BinaryIO, Final
+
+from bot.contract import (
+    CallCost,
+    Deliver,
+    DeliveryError,
+    Drawn,
+    File,
+    MessageRef,
+    MessageSent,
+    Page,
+    ReplyTarget,
+    SurfaceLimits,
+)
+from bot.safety import without_boundaries
+from bot.store import CallRecord, Recording
+from tools.calling.registry import ToolRegistry
+from tools.contract.base import Arguments, Json, ToolCall, ToolContext, ToolResult, ToolSpec, ToolStatus
+
+NO_MORE: Final = "(the recording has no further pass)"
+_HEAD: Final = re.compile(r"^\[(\d+)\]", re.MULTILINE)
+_LONGEST: Final = 64 * 1024 * 1024
+_PAPER: Final = SurfaceLimits(page_length=3000, hard_length=4000, measure=len)
+
+
+class RecordedModel:
+    """A model server on this machine, in the form of Chat Completions, that answers with the recorded passes."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._passes = recording.passes
+        self.requests: list[dict[str, Json]] = []
+        self.base_url = ""
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[RecordedModel]:
+        """Listen on a free port of the loopback address."""
+        server = await asyncio.start_server(self._answer, "127.0.0.1", 0, limit=_LONGEST)
+        async with server:
+            self.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+            yield self
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            found = re.search(r"(?i)^content-length: *(\d+)", head, re.MULTILINE)
+            body = await reader.readexactly(int(found[1]) if found else 0)
+            if not head.startswith("POST"):
+                writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                return
+            self.requests.append(json.loads(body))
+            number = len(self.requests) - 1
+            events = self._events(number) if number < len(self._passes) else _events(NO_MORE, "", [])
+            said = "".join(f"data: {json.dumps(one)}\n\n" for one in events) + "data: [DONE]\n\n"
+            begin = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+            writer.write((begin + said).encode())
+            await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return
+        finally:
+            writer.close()
+
+    def _events(self, number: int) -> list[Json]:
+        entry = self._passes[number]
+        if not entry.native or entry.written:
+            return _events(entry.written or entry.text, entry.reasoning, [])
+        return _events(entry.text, entry.reasoning, entry.calls)
+
+
+def _events(text: str, reasoning: str, calls: Sequence[ToolCall]) -> list[Json]:
+    deltas: list[Json] = [{"reasoning_content": reasoning}] if reasoning else []
+    deltas += [{"content": text}] if text else []
+    deltas += [
+        {
+            "tool_calls": [
+                {
+                    "index": index,
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": json.dumps(dict(call.arguments))},
+                }
+            ]
+        }
+        for index, call in enumerate(calls)
+    ]
+    finish = "tool_calls" if calls else "stop"
+    chunks: list[Json] = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    return chunks
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """A tool that is declared and never runs: the registry answers for it."""
+
+    spec: ToolSpec
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
+        raise AssertionError("a recorded tool is never run")
+
+    async def close(self) -> None:
+        return None
+
+
+class RecordedTools(ToolRegistry):
+    """The tools of a recording: each call gets its stored result, and none runs."""
+
+    def __init__(self, recording: Recording, own: Mapping[str, ToolSpec]) -> None:
+        """
+        Args:
+            own: the declarations of the program's own tools; another one accepts any arguments.
+        """
+        names = dict.fromkeys(record.call.name for record in recording.calls)
+        effects = {record.call.name for record in recording.calls if record.effects}
+        specs = dict(own) | {name: _any_arguments(name, name in effects) for name in names if name not in own}
+        super().__init__([_Declared(spec) for spec in specs.values()])
+        self._left = [record for record in recording.calls if record.result and record.status != ToolStatus.CACHED]
+
+    async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        """Return the stored result of this call; a failure if none is stored."""
+        for place, record in enumerate(self._left):
+            if record.call.name == call.name and dict(record.call.arguments) == dict(call.arguments):
+                return as_returned(self._left.pop(place))
+        return ToolResult(text="Error: the recording has no such call.", ok=False, status=ToolStatus.FAILED)
+
+
+def _any_arguments(name: str, effects: bool) -> ToolSpec:
+    return ToolSpec(
+        name=name, purpose="A recorded tool.", parameters={"type": "object", "properties": {}}, effects=effects
+    )
+
+
+def as_returned(record: CallRecord) -> ToolResult:
+    """Return the result of a stored call as its tool returned it: without boundary, its sources numbered from 1."""
+    result = record.result
+    assert result is not None
+    text = bare(result.text)
+    head = _HEAD.search(text) if result.ok and result.sources else None
+    if head is not None and (offset := int(head[1]) - 1) > 0:
+        text = _HEAD.sub(lambda found: f"[{max(1, int(found[1]) - offset)}]", text)
+    return replace(result, text=text, sources=tuple(replace(one, number=0) for one in result.sources))
+
+
+def bare(text: str) -> str:
+    """Return a stored result without the boundary that it has for models."""
+    inside = without_boundaries(text)
+    return inside.removesuffix("\n") if inside != text else text
+
+
+@dataclass(frozen=True, slots=True)
+class _Sheet(Drawn):
+    page: Page
+
+
+class _Place:
+    """One chat in memory, whose pages are as long as the platform's."""
+
+    def __init__(self, memory: RecordedPlatform) -> None:
+        self._memory = memory
+        self.limits = replace(memory.limits, typing_seconds=0.0)
+
+    def draw(self, page: Page) -> Drawn:
+        return _Sheet(page)
+
+    def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
+        return CallCost()
+
+    async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        assert isinstance(drawn, _Sheet)
+        id = at.id if at is not None else str(len(self._memory.pages) + 1)
+        self._memory.pages[id] = drawn.page
+        return MessageRef(id)
+
+    async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        raise DeliveryError("a recording has no files")
+
+    async def remove(self, at: MessageRef) -> None:
+        self._memory.pages.pop(at.id, None)
+
+    async def typing(self, words: str) -> None:
+        return None
+
+    def receipt_cost(self, waits: bool) -> CallCost | None:
+        return None
+
+    async def receipt(self, message_id: str, waits: bool) -> None:
+        return None
+
+    async def find(self, nonce: str) -> MessageRef | None:
+        return None
+
+
+@dataclass
+class RecordedPlatform:
+    """A platform in memory, by the name and with the page lengths of a real one."""
+
+    platform: str
+    limits: SurfaceLimits = _PAPER
+    pages: dict[str, Page] = field(default_factory=dict)
+    listening: bool = False
+    conflicts: int = 0
+    entrance: None = None
+
+    async def __aenter__(self) -> RecordedPlatform:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        return None
+
+    async def listen(self, deliver: Deliver) -> None:
+        self.listening = True
+        await asyncio.Event().wait()
+
+    async def fetch(self, source: str, into: BinaryIO, most: int) -> None:
+        raise DeliveryError("a recording has no files")
+
+    def earlier(self, message: MessageSent) -> None:
+        return None
+
+    def surface(self, target: ReplyTarget) -> Any:
+        return _Place(self)

@@ -63,9 +63,9 @@ from bot.store import Amount, Limit, Store
 
 LONG_TOKENS, LONG_RATE = 2100, 300.0
 """About 12,000 characters."""
-QUESTION_TOKENS = 4_000
+QUESTION_TOKENS = 5_000
+"""More than a question with its answer takes: 3,400 for the prompt with its tools, and 300."""
 DAYS_TOKENS: int = QuotaSettings.model_fields["tokens_per_day"].default
-"""Of a day, for a question with its answer."""
 UNLIMITED = "unlimited"
 
 
@@ -278,7 +278,8 @@ def environment(setup: Setup, base_url: str, database: str, asked: int, left: st
         asked: how many questions; a day has tokens for more of them only where the default is not enough.
         left: what is left of the day's tokens.
     """
-    day, known = asked * QUESTION_TOKENS, DAYS_TOKENS
+    # Nobody here is an admin, for whom a part of each day is kept.
+    day, known = int(asked * QUESTION_TOKENS / (1 - LIMITS.admin_share)), DAYS_TOKENS
     more = {"TOKENS_PER_DAY": str(day)} if day > known and not left else {}
     return {
         **setup.environment,

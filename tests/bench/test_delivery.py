@@ -123,7 +123,7 @@ def test_without_quotas_nothing_is_counted() -> None:
     setup = SETUPS["telegram"]()
     limited, unlimited = (environment(setup, "", "sqlite:///x", 900, left) for left in ("", UNLIMITED))
 
-    assert limited["TOKENS_PER_DAY"] == "3600000" and "TOKENS_PER_DAY_PERSON" not in limited
+    assert limited["TOKENS_PER_DAY"] == "5625000" and "TOKENS_PER_DAY_PERSON" not in limited
     assert (unlimited["TOKENS_PER_DAY"], unlimited["TOKENS_PER_DAY_PERSON"]) == ("0", "0")
     assert "TOKENS_PER_DAY" not in environment(setup, "", "sqlite:///x", 900, "75%")
 

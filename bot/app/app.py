@@ -15,7 +15,7 @@ from bot.app.output import build_output
 from bot.app.rules import open_rules
 from bot.app.turns import build_turns
 from bot.contract import SettingsError
-from bot.intake import serve_places, work_beside
+from bot.intake import Alarm, serve_places, work_beside
 from bot.operations import AdminPage, HttpServer, LoopWatch, WebServer, end_in_order
 from bot.policy import try_tools
 from bot.store import Keep, writes
@@ -48,6 +48,15 @@ class App(Process):
             self.conversation, self.reminders = turns.conversation, turns.reminders
             self.may_answer = (*ground.models.names, *ground.channels.models)
             self.watch = await stack.enter_async_context(LoopWatch(lambda: self.platforms.listening))
+            self.alarm = Alarm(
+                store=self.store,
+                platforms=self.platforms,
+                metrics=self.metrics,
+                access=self.access,
+                notices=output.notices,
+                clock=self.clock,
+                late=lambda: self.watch.late,
+            )
             add_gauges(
                 self.metrics, self.dispatcher.queue, self.pacer, self.store, self.platforms, self.watch, self.roles
             )

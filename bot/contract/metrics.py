@@ -40,6 +40,18 @@ class Count:
         """Return its value now."""
         return self._values.get(labels, 0.0)
 
+    @property
+    def total(self) -> float:
+        """The sum of all its series."""
+        return sum(self._values.values())
+
+    def by(self, label: str) -> dict[str, float]:
+        """Return the sum for each value of a label."""
+        place, sums = self._labels.index(label), dict[str, float]()
+        for values, amount in self._values.items():
+            sums[values[place]] = sums.get(values[place], 0.0) + amount
+        return sums
+
     def lines(self) -> Iterator[str]:
         """Return its part of the page."""
         yield f"# HELP {self.name} {self.help}"
@@ -67,6 +79,10 @@ class Spread:
         """Record one duration."""
         self._counts[bisect_left(self._borders, seconds)] += 1
         self.total += seconds
+
+    def above(self, border: float) -> int:
+        """Return the number of observations above one of its upper bounds."""
+        return sum(self._counts[self._borders.index(border) + 1 :])
 
     def lines(self) -> Iterator[str]:
         """Return its part of the page."""

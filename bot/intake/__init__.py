@@ -12,6 +12,7 @@ from bot.intake.agreement import (
     refuse_differences,
     refuse_other_bots,
 )
+from bot.intake.alarm import Alarm
 from bot.intake.background import serve_places, work_beside
 from bot.intake.dispatcher import Dispatcher
 from bot.intake.fleet import Fleet

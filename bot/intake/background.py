@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from bot.contract import Adapter, Clock, time_limit
+from bot.intake.alarm import Alarm
 from bot.intake.dispatcher import Dispatcher
 from bot.intake.ownership import LOOK_SECONDS, Locks, Ownership
 from bot.intake.platforms import Platforms
@@ -41,6 +42,7 @@ class Parts(Protocol):
     roles: Roles
     reminders: Reminders
     dispatcher: Dispatcher
+    alarm: Alarm
 
     @property
     def conversation(self) -> Slow: ...
@@ -73,6 +75,7 @@ def work_beside(app: Parts, clock: Clock, keep: Keep) -> Iterator[tuple[str, Cor
     settle_gone = partial(app.quotas.settle_gone, app.store.allowances, app.ownership.living, app.ownership.gone)
     yield "burying", app.locks.while_held("what the dead held", settle_gone)
     yield "roles", app.roles.watch(app.platforms)
+    yield "alarm", app.alarm.watch()
 
 
 async def watch_due(

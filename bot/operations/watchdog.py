@@ -39,6 +39,8 @@ class LoopWatch:
         self._anybody = anybody
         self.longest = 0.0
         """The longest time the loop was late, in seconds: includes waiting for a processor."""
+        self.late = 0.0
+        """The seconds by which the loop was late, all together."""
         self.longest_computing = 0.0
         """The most processor time of the loop's thread in one such time: the part that our own code caused."""
         self.where = ""
@@ -76,6 +78,7 @@ class LoopWatch:
             late = time.perf_counter() - began - _BEAT
             computing = min(time.thread_time() - computed, late)
             self.longest = max(self.longest, late)
+            self.late += max(0.0, late)
             if computing > self.longest_computing:
                 self.longest_computing, self.where = computing, self._seen
             if computing > TOO_LONG or late > _STALLED:

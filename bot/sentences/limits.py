@@ -1,4 +1,4 @@
-"""Waiting, quotas and usage."""
+"""Waiting, quotas and usage, and what the operator is told of troubles."""
 
 from __future__ import annotations
 
@@ -12,6 +12,21 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "minutes": ("{count:minute|minutes}", "{count} 分钟", "{count} 分鐘"),
     "hours": ("{hours} h {minutes} min", "{hours} 小时 {minutes} 分钟", "{hours} 小時 {minutes} 分鐘"),
     "days": ("{count:day|days}", "{count} 天", "{count} 天"),
+    "alarm_deaf": (
+        "⚠️ For the operator: no message reaches me from {platform}: {cause}.",
+        "⚠️ 给管理员：我收不到 {platform} 的消息：{cause}。",
+        "⚠️ 給管理員：我收不到 {platform} 的訊息：{cause}。",
+    ),
+    "alarm_store": (
+        "⚠️ For the operator: I cannot save anything, so I do not answer. {cause}",
+        "⚠️ 给管理员：我无法保存任何内容，因此不能回答。{cause}",
+        "⚠️ 給管理員：我無法儲存任何內容，因此不能回答。{cause}",
+    ),
+    "alarm_readers": (
+        "⚠️ For the operator: people wait for words in the middle of answers: {cause}.",
+        "⚠️ 给管理员：用户在回答中途要等很久才看到新的文字：{cause}。",
+        "⚠️ 給管理員：使用者在回答中途要等很久才看到新的文字：{cause}。",
+    ),
     "waiting": (
         "Received: “{text}”. It will be answered next.",
         "已收到：“{text}”，正在等待前面的回答。",

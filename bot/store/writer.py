@@ -97,7 +97,9 @@ class Writer:
         self._wake = asyncio.Event()
         self._closing = False
         self._complained_at = float("-inf")
-        self._in_trouble = False
+        self.trouble = ""
+        """Why the last write failed, in a sentence for the operator, if the reason is not the statement's own: locked,
+        full, read-only, damaged; else empty."""
         self._complained = False
         """The trouble is in the log; its end will be."""
         self.traces = True
@@ -111,8 +113,8 @@ class Writer:
 
     @property
     def in_trouble(self) -> bool:
-        """The last write failed for a reason that is not the statement's own: locked, full, read-only, damaged."""
-        return self._in_trouble
+        """The last write failed; see `trouble`."""
+        return bool(self.trouble)
 
     @property
     def waiting(self) -> int:
@@ -205,7 +207,7 @@ class Writer:
             for one in failed:
                 if one.fault is not Fault.OTHER:
                     self._complain(one)
-            if self._in_trouble and outcomes and not failed:
+            if self.trouble and outcomes and not failed:
                 self._report_recovery()
         for job, outcome in outcomes:
             settle(job.done, outcome)
@@ -269,15 +271,15 @@ class Writer:
                 await db.close()
 
     def _complain(self, error: DatabaseError) -> None:
-        self._in_trouble = True
+        self.trouble = str(store_error(error))
         now = self._clock.monotonic()
         if now - self._complained_at >= _COMPLAINT:
             self._complained_at = now
             self._complained = True
-            _log.error("the store cannot write: %s", store_error(error))
+            _log.error("the store cannot write: %s", self.trouble)
 
     def _report_recovery(self) -> None:
-        self._in_trouble = False
+        self.trouble = ""
         if self._complained:
             self._complained = False
             _log.warning("the store writes again")

@@ -1,0 +1,225 @@
+"""Tell the owner once, in one line and with the cause, what keeps answers from people.
+
+That is a platform from which nothing arrives, a database that cannot be written to, and readers who wait for words
+within answers. The owner is told where they last wrote to the bot in private, through a platform that works. The log
+has the same line.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from bot.contract import Clock, DeliveryError, MessageSent, Metrics, StoreError, time_limit
+from bot.policy import Access
+from bot.reply import Notices
+from bot.sentences import language_of, say
+from bot.store import Store
+from tools.programs.cancelling import Contained
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 5.0
+LASTS_SECONDS = 15.0
+"""A trouble that passes within this time is no reason to write to anybody: connections are made anew all the time."""
+AGAIN_SECONDS = 3600.0
+"""The same trouble is reported at most this often."""
+SPAN_SECONDS = 120.0
+"""The time in which readers' waits are counted."""
+LONG_WAIT = 5.0
+"""Seconds without new words, within an answer, that a reader takes for an error."""
+MANY, PART = 3, 0.2
+"""So many such answers in the span, and so large a part of all, are a trouble of the bot, not of one question."""
+_LATE = 0.2
+"""The share of the time by which the loop of an overloaded machine is late."""
+_SLOW_MODEL = 8.0
+"""Tokens a second of a model that writes more slowly than people read."""
+_LONG_TOOLS = 5.0
+"""Seconds of tools in an average answer that explain its pauses."""
+_TELL_SECONDS = 10.0
+_STATES = {
+    "starting": "the log-in is not answered",
+    "connecting": "the connection was lost, and is being made again",
+}
+
+
+class Receiving(Protocol):
+    """What is known of the platforms."""
+
+    @property
+    def state(self) -> Mapping[str, str]: ...
+    @property
+    def conflicts(self) -> Mapping[str, int]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """A trouble that lasts."""
+
+    key: str
+    """A key of `bot.sentences`."""
+    cause: str
+    """For the operator, in English."""
+    platform: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.key} {self.platform}".strip()
+
+    def sentence(self, language: str) -> str:
+        return say(self.key, language, platform=self.platform.capitalize(), cause=self.cause)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What was counted until a moment."""
+
+    at: float
+    answers: int
+    waited: int
+    """Answers whose reader waited for long."""
+    late: float
+    refusals: Mapping[str, float]
+    calls: Mapping[str, float]
+    model_seconds: Mapping[str, float]
+    tool_seconds: Mapping[str, float]
+    tokens: float
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Alarm:
+    """Looks for troubles; one object for the process."""
+
+    store: Store
+    platforms: Receiving
+    metrics: Metrics
+    access: Access
+    notices: Notices
+    clock: Clock
+    late: Callable[[], float]
+    """Returns the seconds by which the event loop was late, all together."""
+    _since: dict[str, float] = field(default_factory=dict)
+    """When each present trouble was first seen."""
+    _told: dict[str, float] = field(default_factory=dict)
+    _counts: deque[_Counts] = field(default_factory=deque)
+    _owners: list[MessageSent] = field(default_factory=list)
+    """The newest private message of each owner, the newest first: also while the store cannot be read."""
+
+    async def watch(self) -> None:
+        """Look for troubles until cancelled."""
+        while True:
+            await self.clock.sleep(LOOK_SECONDS)
+            # A fault of the alarm itself must not end it.
+            try:
+                with Contained():
+                    await self.look()
+            except Exception:
+                log.exception("the alarm failed; looking again")
+
+    async def look(self) -> None:
+        """Report each trouble that has lasted, once."""
+        now = self.clock.monotonic()
+        self._count(now)
+        found = list(self._find())
+        names = {trouble.name for trouble in found}
+        self._since = {name: self._since.get(name, now) for name in names}
+        for trouble in found:
+            lasts = trouble.key == "alarm_readers" or now - self._since[trouble.name] >= LASTS_SECONDS
+            if lasts and now - self._told.get(trouble.name, float("-inf")) >= AGAIN_SECONDS:
+                await self._tell(trouble, now)
+        if not found:
+            with suppress(StoreError):
+                self._owners = await self._list_owners()
+
+    def _find(self) -> Iterator[Trouble]:
+        for platform, state in self.platforms.state.items():
+            if state not in ("listening", "standing by"):
+                cause = state.partition(": ")[2] or _STATES.get(state, state)
+                yield Trouble(key="alarm_deaf", cause=cause, platform=platform)
+        for platform in self.platforms.conflicts:
+            cause = "another program receives with the same token; end that one, or get a new token"
+            yield Trouble(key="alarm_deaf", cause=cause, platform=platform)
+        if self.store.writer.trouble:
+            yield Trouble(key="alarm_store", cause=self.store.writer.trouble)
+        elif cause := self._why_readers_wait():
+            yield Trouble(key="alarm_readers", cause=cause)
+
+    def _count(self, now: float) -> None:
+        metrics = self.metrics
+        self._counts.append(
+            _Counts(
+                now,
+                metrics.reader_waits.count,
+                metrics.reader_waits.above(LONG_WAIT),
+                self.late(),
+                metrics.refusals.by("platform"),
+                metrics.platform_calls.by("platform"),
+                metrics.model_seconds.by("model"),
+                metrics.tool_seconds.by("tool"),
+                metrics.tokens.by("kind").get("completion", 0.0),
+            )
+        )
+        while now - self._counts[0].at > SPAN_SECONDS:
+            self._counts.popleft()
+
+    def _why_readers_wait(self) -> str:
+        """Return why readers wait; empty if they do not."""
+        first, last = self._counts[0], self._counts[-1]
+        answers, waited = last.answers - first.answers, last.waited - first.waited
+        if waited < MANY or waited < PART * answers:
+            return ""
+        if last.late - first.late > _LATE * (last.at - first.at):
+            return "the machine is overloaded; the program does not get the processor in time"
+        refusing, refused = _most(first.refusals, last.refusals)
+        if refused:
+            return f"{refusing.capitalize()} refuses calls as too many ({refused:.0f} in two minutes)"
+        tool, seconds = _most(first.tool_seconds, last.tool_seconds)
+        if seconds > _LONG_TOOLS * answers:
+            return f"the tool {tool} takes long ({seconds / answers:.0f} s an answer)"
+        model, _ = _most(first.model_seconds, last.model_seconds)
+        wrote = sum(last.model_seconds.values()) - sum(first.model_seconds.values())
+        speed = (last.tokens - first.tokens) / wrote if wrote else _SLOW_MODEL
+        if speed < _SLOW_MODEL:
+            return f"{model} writes slowly ({speed:.1f} tokens a second)"
+        platform, _ = _most(first.calls, last.calls)
+        return f"more answers at once than the limits of {platform.capitalize()} carry"
+
+    async def _tell(self, trouble: Trouble, now: float) -> None:
+        self._told[trouble.name] = now
+        log.warning("%s", trouble.sentence("en"))
+        if not self.store.writer.trouble:
+            # Of several processes one tells it; while nothing can be written, each does.
+            with suppress(StoreError, TimeoutError):
+                async with time_limit(self.clock, _TELL_SECONDS):
+                    if not await self.store.access.claim(f"alarm {trouble.name}", AGAIN_SECONDS):
+                        return
+                    self._owners = await self._list_owners()
+        for message in self._owners:
+            text = trouble.sentence(language_of(message.text, message.sender.language))
+            try:
+                async with time_limit(self.clock, _TELL_SECONDS):
+                    await self.notices.tell(message, text, turn=f"alarm {trouble.name} {self.clock.wall():.0f}")
+            except (DeliveryError, StoreError, TimeoutError) as error:
+                log.info("%s cannot be told: %s", message.chat, error)
+            else:
+                return
+
+    async def _list_owners(self) -> list[MessageSent]:
+        roles = await self.store.access.list_roles()
+        people = {person for person, role in roles.items() if role == "owner"} or set(self.access.admins)
+        newest = []
+        for person in people:
+            wrote = await self.store.intake.list_newest(person, 0.0)
+            newest += [one for one in wrote if not one.group and not one.scheduled][:1]
+        return sorted(newest, key=lambda one: -one.sent_at)
+
+
+def _most(before: Mapping[str, float], now: Mapping[str, float]) -> tuple[str, float]:
+    """Return the name that has grown most, and by how much."""
+    grown = {name: amount - before.get(name, 0.0) for name, amount in now.items()}
+    name = max(grown, key=lambda one: grown[one], default="")
+    return name, grown.get(name, 0.0)

@@ -191,13 +191,13 @@ class Alarm:
     async def _tell(self, trouble: Trouble, now: float) -> None:
         self._told[trouble.name] = now
         log.warning("%s", trouble.sentence("en"))
-        if not self.store.writer.trouble:
-            # Of several processes one tells it; while nothing can be written, each does.
-            with suppress(StoreError, TimeoutError):
-                async with time_limit(self.clock, _TELL_SECONDS):
-                    if not await self.store.access.claim(f"alarm {trouble.name}", AGAIN_SECONDS):
-                        return
-                    self._owners = await self._list_owners()
+        with suppress(StoreError, TimeoutError):
+            async with time_limit(self.clock, _TELL_SECONDS):
+                self._owners = await self._list_owners()
+                # Of several processes one tells it; while nothing can be written, each does.
+                claims = not self.store.writer.trouble
+                if claims and not await self.store.access.claim(f"alarm {trouble.name}", AGAIN_SECONDS):
+                    return
         for message in self._owners:
             text = trouble.sentence(language_of(message.text, message.sender.language))
             try:

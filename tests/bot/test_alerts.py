@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 import yaml
@@ -13,6 +13,7 @@ import yaml
 from bot.app.gauges import add_gauges
 from bot.contract.metrics import Count, Metrics, Spread
 from bot.store import TurnState
+from tests.conftest import RawJson, RawObject
 
 CONTRIB = Path(__file__).parents[2] / "contrib"
 _METRIC = re.compile(r"\b(?:parley|process)_[a-z_]+")
@@ -20,13 +21,13 @@ _LABELS = re.compile(r"by \(([a-z_, ]+)\)|[{,] ?([a-z_]+) ?(?:=~|!=|!~|=)")
 _PROMETHEUS = {"le", "job", "instance"}
 
 
-def rules() -> list[dict[str, Any]]:
+def rules() -> list[RawObject]:
     [group] = yaml.safe_load((CONTRIB / "alerts.yaml").read_text(encoding="utf-8"))["groups"]
-    return cast(list[dict[str, Any]], group["rules"])
+    return cast(list[RawObject], group["rules"])
 
 
-def panels() -> list[dict[str, Any]]:
-    return cast(list[dict[str, Any]], json.loads((CONTRIB / "grafana.json").read_text(encoding="utf-8"))["panels"])
+def panels() -> list[RawObject]:
+    return cast(list[RawObject], json.loads((CONTRIB / "grafana.json").read_text(encoding="utf-8"))["panels"])
 
 
 def queries() -> list[str]:
@@ -37,7 +38,7 @@ def queries() -> list[str]:
 def metrics() -> dict[str, set[str]]:
     """Name → its labels, of all that a running program has; a gauge is read only at a scrape."""
     found = Metrics()
-    add_gauges(found, *cast(Any, [None] * 6))
+    add_gauges(found, *cast(RawJson, [None] * 6))
     names: dict[str, set[str]] = {name: set(labels) for name, _, _, labels, _ in found._gauges}
     for one in vars(found).values():
         if isinstance(one, Count):

@@ -116,7 +116,7 @@ async def test_a_store_that_cannot_write_is_told_though_nothing_can_be_stored(wo
     async with owner_of(world, start, "telegram") as owner:
         (world.data / "parley.db").rename(world.data / "elsewhere.db")
         owner.say("telegram", "and now?")
-        await owner.hears("the database was moved away")
+        await owner.hears("The database was moved away")
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

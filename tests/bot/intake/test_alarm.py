@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ from bot.contract.metrics import Metrics
 from bot.intake.alarm import AGAIN_SECONDS, LASTS_SECONDS, LOOK_SECONDS, SPAN_SECONDS, Alarm
 from bot.policy.access import Access
 from bot.store import Store
-from tests.conftest import FakeClock
+from tests.conftest import FakeClock, RawJson
 
 ADA, BOB = "telegram:7", "slack:T1/U8"
 
@@ -38,7 +37,7 @@ class Rig:
     def alarm(self) -> Alarm:
         access = Access.__new__(Access)
         access.admins = self.admins
-        given: Any = {"platforms": self, "access": access, "notices": self}
+        given: RawJson = {"platforms": self, "access": access, "notices": self}
         return Alarm(store=self.store, metrics=self.metrics, clock=self.clock, late=lambda: self.late, **given)
 
     async def tell(self, question: MessageSent, text: str, *, turn: str) -> None:

@@ -86,6 +86,7 @@ def parser() -> argparse.ArgumentParser:
     _add_chats(add("chats", "list, export or delete stored chats; trace one question"))
     replay = add("replay", "repeat a stored turn offline, and say whether it comes out the same")
     replay.add_argument("reference", metavar="REFERENCE", help="the six characters that the person saw, as a1b2c3")
+    replay.add_argument("--test", metavar="FILE", help="write it as a test, without people's names, ids and keys")
     backup = add("backup", "write a copy of the whole database to a file, also while the bot runs")
     backup.add_argument("file", metavar="FILE", help="the file to write; only its owner can read it")
     backup.add_argument("--overwrite", action="store_true", help="replace an existing file")
@@ -210,9 +211,7 @@ def _run_command(options: argparse.Namespace, outlet: Outlet) -> int:
 
             return restore_backup(configuration.core.database_url, options.file, sure=options.yes)
         case "replay":
-            from bot.cli.replay import replay
-
-            return asyncio.run(replay(configuration, options.reference))
+            return _replay(configuration, outlet, options)
         case "usage":
             from bot.cli.usage import print_usage
 
@@ -299,6 +298,15 @@ def _run_chat(configuration: Configuration, outlet: Outlet, name: str) -> int:
 
     set_up("ERROR", configuration.core.log_format, outlet)
     return chat(configuration, outlet, name)
+
+
+def _replay(configuration: Configuration, outlet: Outlet, options: argparse.Namespace) -> int:
+    from bot.cli.replay import replay
+    from bot.cli.replaytest import record
+
+    if options.test:
+        return asyncio.run(record(configuration, options.reference, options.test, outlet.words))
+    return asyncio.run(replay(configuration, options.reference))
 
 
 def _run_tools(configuration: Configuration, outlet: Outlet, options: argparse.Namespace) -> int:

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from bot.app import App
 from bot.cli.recorded import RecordedModel, RecordedPlatform, RecordedTools, bare
+from bot.context import user_entry, with_spoken
 from bot.contract import (
     MessageSent,
     ReplyTarget,
@@ -76,8 +77,23 @@ async def load(database_url: str, reference: str) -> Recording:
             if isinstance(found, str):
                 raise SettingsError(f"turn [{reference}] cannot be repeated: {found}")
             if found is not None:
+                _refuse_unstored(found)
                 return found
     raise SettingsError(unknown)
+
+
+def _refuse_unstored(recording: Recording) -> None:
+    """Refuse a turn whose model read more than its question before it.
+
+    Raises:
+        SettingsError: it did.
+    """
+    told, question = _question(recording), user_entry(with_spoken(recording.question)).text
+    if told != question and told.endswith(question):
+        raise SettingsError(
+            f"turn [{reference_of(recording.turn)}] cannot be repeated: the earlier messages of its thread, or the "
+            "question before it was changed, which the model read, are not stored"
+        )
 
 
 def kept_settings(core: CoreSettings) -> dict[str, Any]:
@@ -156,7 +172,7 @@ def _asked_again(recording: Recording) -> MessageSent:
     plain: dict[str, Any] = dict.fromkeys(("follow_up", "unfinished", "severed", "beside"), False)
     plain |= dict.fromkeys(("replies_to", "completes", "album"), "")
     target = ReplyTarget(question.target.platform, {})
-    return replace(question, **plain, target=target, sent_at=0.0, replaces=0, waited=0.0)
+    return replace(question, **plain, target=target, sent_at=0.0, replaces=0)
 
 
 async def _run(core: CoreSettings, recording: Recording, memory: RecordedPlatform) -> Recording | None:

@@ -1088,6 +1088,7 @@ OWN: dict[str, str] = {
     "bot.cli.chats": _OPERATOR,
     "bot.cli.moving": _OPERATOR,
     "bot.cli.replay": _OPERATOR,
+    "bot.cli.replaytest": _OPERATOR,
     "bot.cli.recorded.RecordedPlatform": _HANDS_ON,
     "bot.cli.recorded.RecordedTools": "the calls of one turn, each compared with those left",
     "bot.settings.channels": _OPERATOR,

@@ -267,3 +267,15 @@ async def test_what_cannot_be_repeated_is_one_sentence(tmp_path: Path, monkeypat
         await store.history.forget(question("discord", 1).chat)
     with pytest.raises(SettingsError, match="no turn has the reference"):
         await load(url, reference_of(1))
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+async def test_earlier_messages_that_are_not_stored_are_named(
+    platform: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = await store_turns(tmp_path, monkeypatch, platform, KINDS["plain"])
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as db:
+        db.execute("UPDATE history SET body = replace(body, 'What does', '(Earlier messages:)\\n\\nWhat does')")
+
+    with pytest.raises(SettingsError, match=r"the earlier messages of its thread, or .* are not stored"):
+        await load(url, reference_of(1))

@@ -1,0 +1,177 @@
+"""`parley replay --test FILE`: write a stored turn as a test, with people, chats and keys replaced."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import pprint
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from bot.cli.replay import kept_settings, load, repeat
+from bot.contract import SettingsError, UserEntry
+from bot.settings import Configuration
+from bot.store import Recording
+from tools.contract.base import Json
+
+_LEAST: Final = 3
+"""Letters of a part of a name that is replaced in texts, too; a shorter one is an ordinary word."""
+_ID: Final = 4
+"""Characters of an id that is replaced; a shorter one identifies nobody."""
+_EMAIL: Final = re.compile(r"(?:[\w.+-]|\\_){1,64}(\\?@)[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
+_SPEAKER: Final = re.compile(r"(?:\A|\n\n)([^\s:][^:\n]{0,60}): ")
+_STRUCTURE: Final = frozenset({"kind", "status", "state", "platform"})
+"""Keys whose values are words of ours."""
+_TEMPLATE: Final = '''\
+"""A stored turn, repeated offline, as `parley replay` wrote it: read it before you share it."""
+
+import asyncio
+import json
+
+from {replay} import repeat
+from {recordings} import Recording
+
+SETTINGS = {settings}
+
+TURN = {turn}
+
+
+def test_the_turn_comes_out_the_same() -> None:
+    assert asyncio.run(repeat(Recording.from_json(json.dumps(TURN)), SETTINGS)) == []
+'''
+
+
+async def record(configuration: Configuration, reference: str, file: str, mask: Callable[[str], str]) -> int:
+    """Write the newest turn with a reference as a test, if it comes out the same; return the exit code.
+
+    Args:
+        mask: removes keys from a text.
+
+    Raises:
+        SettingsError: there is no such turn, it cannot be repeated, or the file exists already.
+        OSError: the file cannot be written.
+        StoreError: the database cannot be read.
+    """
+    recording = await load(configuration.core.database_url, reference)
+    settings = kept_settings(configuration.core)
+    differences = await repeat(recording, settings)
+    wrong = f"no test is written: {differences[0]}" if differences else ""
+    wrong = wrong or await write_test(recording, settings, file, mask)
+    print(wrong or f"{file} is written; people who are only mentioned keep their names, so read it before you share it")  # noqa: T201
+    return 1 if wrong else 0
+
+
+async def write_test(recording: Recording, settings: Mapping[str, Any], file: str, mask: Callable[[str], str]) -> str:
+    """Write a test that repeats a turn, and return an empty text; or a sentence, if without names and keys the turn
+    comes out otherwise.
+
+    Args:
+        mask: removes keys from a text.
+
+    Raises:
+        SettingsError: the file exists already.
+        OSError: it cannot be written.
+    """
+    anonymous = replace_people(recording, mask)
+    plain = {name: value for name, value in settings.items() if _is_literal(value)}
+    kept: dict[str, Any] = {name: mask(value) if isinstance(value, str) else value for name, value in plain.items()}
+    if differences := await repeat(anonymous, kept):
+        return f"no test is written, as without names and keys the turn comes out otherwise: {differences[0]}"
+    text = _TEMPLATE.format(
+        replay=repeat.__module__,
+        recordings=Recording.__module__,
+        settings=pprint.pformat(kept, width=110, sort_dicts=False),
+        turn=pprint.pformat(anonymous.to_json(), width=110, sort_dicts=False),
+    )
+    try:
+        opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise SettingsError(f"{file!r} exists already; name another file") from None
+    with os.fdopen(opened, "w", encoding="utf-8") as written:
+        written.write(text)
+    return ""
+
+
+def replace_people(recording: Recording, mask: Callable[[str], str]) -> Recording:
+    """Return a recording with the names and ids of people and chats replaced, the same everywhere, and keys masked."""
+    value = recording.to_json()
+    question = value["question"]
+    assert isinstance(question, dict)
+    question |= {"delivery": "d1", "target": {"platform": recording.question.target.platform, "data": {}}}
+    question.pop("also", None)
+    names, ids = _names_of(recording), _ids_of(recording)
+    words = {name: f"Person{number}" for number, whole in enumerate(names, 1) for name in _parts_of(whole)}
+    words |= {id: _same_shape(id, number) for number, id in enumerate(ids, 1)}
+    found = sorted(words, key=len, reverse=True)
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(_spelled, found))})(?!\w)", re.IGNORECASE) if found else None
+    folded = {word.casefold(): other for word, other in words.items()}
+
+    def say(text: str) -> str:
+        masked = _EMAIL.sub(r"person\1example.org", mask(text))
+        if pattern is None:
+            return masked
+        return pattern.sub(lambda one: folded.get(one[0].replace("\\", "").casefold(), one[0]), masked)
+
+    return Recording.from_json(json.dumps(_replaced(value, say)))
+
+
+def _replaced(value: Json, say: Callable[[str], str]) -> Json:
+    """Return JSON with every text replaced, except for words of ours and the names of tools."""
+    match value:
+        case str():
+            return say(value)
+        case list():
+            return [_replaced(one, say) for one in value]
+        case dict():
+            ours = _STRUCTURE | ({"name", "id", "call_id"} if "arguments" in value or "call_id" in value else set())
+            return {key: one if key in ours else _replaced(one, say) for key, one in value.items()}
+        case _:
+            return value
+
+
+def _names_of(recording: Recording) -> list[str]:
+    """Return the shown names of all people in a recording: who asked, is quoted, or spoke before in a group."""
+    question = recording.question
+    names = [question.sender.name, *(quoted.author for quoted in question.quotes)]
+    if question.group:
+        told = (one.text for one in (*recording.before, *recording.entries) if isinstance(one, UserEntry))
+        names += [name for text in told for name in _SPEAKER.findall(text)]
+    return list(dict.fromkeys(name for name in names if name.strip()))
+
+
+def _spelled(word: str) -> str:
+    """Return the pattern of a word as it is, and as Markdown shows it, with its signs escaped."""
+    return "".join(sign if sign.isalnum() else rf"\\?{re.escape(sign)}" for sign in word)
+
+
+def _parts_of(name: str) -> Iterator[str]:
+    yield name
+    yield from (part for part in re.findall(r"\w+", name) if len(part) >= _LEAST)
+
+
+def _ids_of(recording: Recording) -> list[str]:
+    """Return the ids of people, chats and messages, without the platform's name."""
+    question = recording.question
+    chat = question.chat
+    whole: Iterable[str] = (
+        *(chat.account, chat.chat, chat.thread, question.message_id, question.replies_to, question.sender.id),
+        *question.sender.groups,
+        *(quoted.message_id for quoted in question.quotes),
+        *(one.origin for one in (*recording.before, *recording.entries)),
+    )
+    parts = (part for id in whole for part in re.split(r"[:/]", id.removeprefix(f"{chat.platform}:")))
+    return [part for part in dict.fromkeys(parts) if len(part) >= _ID and any(sign.isdigit() for sign in part)]
+
+
+def _same_shape(id: str, number: int) -> str:
+    """Return another id of the same length: a letter stays the first, digits follow."""
+    return (id[0] if id[0].isalpha() else "1") + str(number).zfill(len(id) - 1)
+
+
+def _is_literal(value: object) -> bool:
+    try:
+        return bool(ast.literal_eval(repr(value)) == value)
+    except (ValueError, SyntaxError):
+        return False

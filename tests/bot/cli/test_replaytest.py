@@ -1,0 +1,140 @@
+"""`parley replay --test FILE`: a stored turn as a test that passes, without people's names and ids, or keys."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.cli.replay import load
+from bot.cli.replaytest import record, replace_people
+from bot.contract import AssistantEntry, Quoted, SettingsError, UserEntry, reference_of
+from bot.operations import Outlet
+from bot.settings import configure
+from bot.store import Recording
+from playground.model import Reply
+from tests.bot.cli.conftest import Inside
+from tests.bot.cli.test_replay import KINDS, calls, store_turns
+from tests.conftest import Told
+from tests.patience import PATIENCE
+
+ROOT = Path(__file__).parents[3]
+KEY = "sk-operator-key-5678"
+TOLD = ("Ada", "Lovelace", "9090909", "7070707", "42424242", KEY, "ada@example.com")
+
+
+def run_test(file: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-c",
+            "/dev/null",
+            "--rootdir",
+            file.parent,
+            file,
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE * 4,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])
+async def test_the_written_test_passes_and_fails_once_the_answer_is_another(
+    platform: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = Reply(f"Ada, tea costs 800 yen [1]. The key {KEY} and ada@example.com are yours, 7070707 is this chat.")
+    await store_turns(tmp_path, monkeypatch, platform, KINDS["plain"], (calls("tea", "cups"), answer))
+    file = tmp_path / "test_turn.py"
+
+    code = await record(configure(), reference_of(2), str(file), Outlet([KEY]).words)
+
+    assert code == 0, capsys.readouterr().out
+    text = file.read_text()
+    assert not [word for word in TOLD if word.lower() in text.lower()]
+    assert "800 yen" in text and "Person1" in text
+    assert file.stat().st_mode & 0o077 == 0
+    passed = run_test(file)
+    assert passed.returncode == 0 and "1 passed" in passed.stdout, passed.stdout
+    file.write_text(text.replace("tea costs 800 yen", "tea costs 900 yen", 1))
+    failed = run_test(file)
+    assert failed.returncode == 1 and "the answer: stored" in failed.stdout, failed.stdout
+
+
+async def test_a_file_that_exists_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await store_turns(tmp_path, monkeypatch, "telegram", KINDS["plain"])
+    file = tmp_path / "test_turn.py"
+    file.write_text("mine")
+
+    with pytest.raises(SettingsError, match="exists already"):
+        await record(configure(), reference_of(1), str(file), str)
+
+    assert file.read_text() == "mine"
+
+
+async def test_speakers_of_a_group_and_quoted_people_are_replaced_and_words_of_ours_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = await store_turns(tmp_path, monkeypatch, "telegram", KINDS["search"])
+    one = await load(url, reference_of(1))
+    sender = replace(one.question.sender, name="User Done")
+    quoted = Quoted(text="Grace said so", author="Grace Hopper", message_id="555666")
+    asked = replace(one.question, sender=sender, quoted=quoted, group=True)
+    before = (UserEntry("Bar_bara: I am Bar_bara", "telegram:121212"), AssistantEntry("Hello, BAR\\_BARA. 121212"))
+    told = replace(one, question=asked, before=before)
+
+    made = replace_people(told, str)
+
+    assert isinstance(made, Recording) and made.state == one.state
+    assert [call.call.name for call in made.calls] == ["search_notes"]
+    first, second = made.before
+    assert isinstance(first, UserEntry) and isinstance(second, AssistantEntry)
+    assert first.text == "Person3: I am Person3" and first.origin.startswith("telegram:1000")
+    assert second.text == f"Hello, Person3. {first.origin.removeprefix('telegram:')}"
+    assert made.question.quoted is not None
+    assert (made.question.quoted.author, made.question.quoted.text) == ("Person2", "Person2 said so")
+    assert made.question.sender.name == "Person1"
+
+
+async def test_a_turn_that_comes_out_otherwise_becomes_no_test(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await store_turns(tmp_path, monkeypatch, "slack", KINDS["plain"])
+    monkeypatch.setattr("bot.turn.closing.footer.write_footer", _write_more)
+
+    code = await record(configure(), reference_of(1), str(tmp_path / "test_turn.py"), str)
+
+    assert code == 1 and not (tmp_path / "test_turn.py").exists()
+    assert capsys.readouterr().out.startswith("no test is written: the answer: stored 'Tea is a")
+
+
+async def _write_more(*_: object) -> list[str]:
+    return ["More."]
+
+
+def test_the_command_line_gives_each_outcome_its_code(tmp_path: Path, inside: Inside) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        url = asyncio.run(store_turns(tmp_path, patch, "discord", KINDS["search"]))
+    environment = {"DATABASE_URL": url, "PARLEY_ENV_FILE": ""}
+
+    def run(*arguments: str) -> Told:
+        return inside.run("replay", *arguments, folder=tmp_path, environment=environment)
+
+    same, written = run(reference_of(1)), run(reference_of(1), "--test", "test_turn.py")
+    again, unknown = run(reference_of(1), "--test", "test_turn.py"), run(reference_of(7))
+
+    assert (same.code, same.out) == (0, f"turn [{reference_of(1)}] came out the same\n")
+    assert written.code == 0 and written.out.startswith("test_turn.py is written; ")
+    assert (again.code, again.err) == (2, "parley: 'test_turn.py' exists already; name another file\n")
+    assert (unknown.code, unknown.err) == (2, f"parley: no turn has the reference '{reference_of(7)}'\n")

@@ -76,7 +76,7 @@ def with_keys(environ: Mapping[str, str]) -> list[Choice]:
 
 
 async def of_ollama(environ: Mapping[str, str]) -> list[Choice]:
-    """The models of an Ollama that runs on this machine; none when there is none."""
+    """The models of an Ollama on this machine; empty without Ollama."""
     url = environ.get("OLLAMA_API_URL") or _OLLAMA
     try:
         parts = urlsplit(url)

@@ -365,7 +365,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def postgres_server(request: pytest.FixtureRequest) -> Iterator[postgres.Postgres]:
-    """The server of the whole test run; skipped where there is none. No test stops it."""
+    """The server of the whole test run; the test is skipped on a machine without PostgreSQL. No test stops it."""
     if folder := getattr(request.config, "workerinput", {}).get("postgres"):
         yield postgres.start(Path(folder))
     else:

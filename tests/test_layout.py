@@ -96,7 +96,7 @@ ORDER = (
     *("operations", "model", "settings", "policy", "toolchoice", "context", "agent", "pacing", "reply", "turn"),
     *("commands", "intake", "app", "cli", "__main__"),
 )
-"""The rooms of `bot/` and the files beside them: each imports only what stands before it."""
+"""The rooms of `bot/` and the files beside them: each imports only those listed before it."""
 FOR_ADAPTERS = {"contract", "markdown", "network", "sentences", "settings"}
 """`sentences`: menus of commands are written in each language when an adapter starts."""
 NAMESPACES = {"contract": {"identity", "words"}, "safety": {"enclosures", "redacted"}, "toolsyntax": {"repair"}}

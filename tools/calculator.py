@@ -101,7 +101,7 @@ def _compute(expression: str, digits: int) -> str:
 
 
 def _describe(expression: str, error: CalculationError) -> str:
-    """The error as a sentence, with the place where it stands in the expression."""
+    """The error as a sentence, with its place in the expression."""
     at = error.at
     quoted = expression if len(expression) <= _LONGEST_QUOTE else f"{expression[:_LONGEST_QUOTE]}…"
     if at is None:

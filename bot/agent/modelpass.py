@@ -99,7 +99,7 @@ class ModelPass:
         self._shown_before = shown_before
         self._shown: list[str] = []
         self._unseen = ""
-        """The beginning of the text, as long as nothing in it is visible."""
+        """The beginning of the text while none of it is visible."""
         self._begun = 0
         """How many of these were shown before the present model."""
         self._spaces = ""

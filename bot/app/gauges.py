@@ -15,7 +15,7 @@ from tools.contract.base import Json
 
 
 def describe(dispatcher: Dispatcher, pacer: Pacer, platforms: Platforms, watch: LoopWatch) -> dict[str, Json]:
-    """What `/state` tells of the work under way."""
+    """The figures that `/state` shows about the work under way."""
     return {
         "platforms": dict(platforms.state),
         "shards": {name: dict(shards) for name, shards in platforms.shards.items()},

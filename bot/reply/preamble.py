@@ -14,8 +14,8 @@ MOST_HEARD = 3
 
 
 def write_preamble(question: MessageSent, language: str = "en") -> str:
-    """What stands at the head of a reply: the question where its readers cannot see it, sign by sign as it was written,
-    what was heard in recordings, and what of it could not be read."""
+    """Return the head of a reply: the question as it was written, if its readers cannot see it; the transcripts of its
+    recordings; and what of it could not be read."""
     parts = []
     if question.quote_question:
         parts.append(_quote_shortened(as_written(question)))

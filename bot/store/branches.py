@@ -54,7 +54,7 @@ class Branch:
 
 
 def find_shown_in(db: Connection, chat: str, message: str) -> int:
-    """Return the turn whose reply stands in a message; 0 if there is none."""
+    """Return the turn whose reply a message shows; 0 if no reply does."""
     row = db.execute(
         "SELECT p.turn FROM pages p JOIN chats c ON c.id = p.chat WHERE c.chat = ? AND p.message = ?", (chat, message)
     ).fetchone()

@@ -106,7 +106,7 @@ def newest_turns_of(db: Connection, column: str, key: int | str, asked: Mapping[
 
 
 def read_turns(db: Connection, ids: Sequence[int]) -> list[Any]:
-    """Return what a list tells of these turns, in their order."""
+    """Return the list entries of these turns, in their order."""
     if not ids:
         return []
     rows = db.execute(f"{_ROWS} WHERE t.id IN ({', '.join('?' * len(ids))})", ids).fetchall()

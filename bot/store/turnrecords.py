@@ -28,7 +28,7 @@ TURN = """
 """
 """One row for `turn_record`."""
 _ANSWERS = "t.superseded_by IS NULL AND t.ended_at IS NOT NULL AND i.command NOT IN ('export', 'voice')"
-"""What stands as an answer to a question: `/why` tells of it, and `/retry` asks it again."""
+"""The answer that a chat shows for a question: `/why` explains it, and `/retry` asks the question again."""
 
 
 def open_turn(db: Connection, turn: int, chat: ChatId, person: str, now: float) -> None:

@@ -57,7 +57,7 @@ class Interaction:
     source: Message | None = None
     """The message whose button was pressed."""
     answered: int = 0
-    """The type of the first answer; 0 while there is none."""
+    """The type of the first answer; 0 before it."""
     original: Message | None = None
     """What `@original` names."""
     form: Json | None = None

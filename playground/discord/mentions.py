@@ -47,7 +47,7 @@ class Mentioned:
 
 
 def mentioned(text: str) -> Mentioned:
-    """Read the mentions of `text`; what stands in code is none."""
+    """Read the mentions of `text`; code contains none."""
     text = _CODE.sub(" ", text)
     everyone = tuple(word for word in ("@everyone", "@here") if word in text)
     return Mentioned(tuple(dict.fromkeys(_USER.findall(text))), tuple(dict.fromkeys(_ROLE.findall(text))), everyone)

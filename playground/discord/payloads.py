@@ -241,7 +241,7 @@ def reference(message_id: str, place: Channel) -> Json:
 
 
 _SNAPSHOT = ("type", "content", "embeds", "attachments", "timestamp", "edited_timestamp", "flags", "mentions")
-"""The fields of a message that a forward takes along; the author is none of them."""
+"""The fields of a message that a forward copies; not the author."""
 
 
 def snapshot(body: Json) -> Json:

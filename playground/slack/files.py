@@ -91,7 +91,7 @@ class FileMethods:
         return web.Response(body=file.content, content_type=str(file.facts.get("served") or file.media_type))
 
     def _turn_away(self, request: web.Request) -> web.Response | None:
-        """The way to the sign-in page, where the token is none that may read files."""
+        """Redirect to the sign-in page, as Slack does if the token may not read files."""
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         known = hmac.compare_digest(given.encode(), self._token.encode())
         if not known or "files:read" not in self._workspace.scopes:

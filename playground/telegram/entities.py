@@ -177,7 +177,7 @@ def _outside(entity: Entity, code: list[Entity]) -> list[Entity]:
 
 
 def preview(formatted: Formatted) -> str:
-    """The address whose page the service would fetch: the first one in the text; empty when there is none."""
+    """The address whose page the service would fetch: the first one in the text, or empty."""
     for entity in formatted.entities:
         if entity.type == "text_link":
             address = str(entity.extra["url"])

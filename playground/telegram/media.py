@@ -24,7 +24,7 @@ def store(world: World, name: str, media_type: str, content: bytes) -> StoredFil
 
 
 def size_of(content: bytes) -> tuple[int, int]:
-    """Width and height of a PNG, GIF or JPEG; (0, 0) when it is none of them."""
+    """Width and height of a PNG, GIF or JPEG; (0, 0) for any other file."""
     if content.startswith(b"\x89PNG\r\n\x1a\n") and len(content) >= 24:
         return int.from_bytes(content[16:20], "big"), int.from_bytes(content[20:24], "big")
     if content[:6] in (b"GIF87a", b"GIF89a") and len(content) >= 10:

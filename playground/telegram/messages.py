@@ -58,7 +58,7 @@ def message_text(arguments: Arguments) -> Formatted:
 
 
 def keyboard(arguments: Arguments) -> Mapping[str, Any]:
-    """The inline keyboard of a call, checked button by button; empty when there is none."""
+    """The inline keyboard of a call, checked button by button; empty if the call has none."""
     markup = arguments.mapping("reply_markup")
     rows = markup.get("inline_keyboard", [])
     if not isinstance(rows, list):
@@ -164,7 +164,7 @@ def editable(world: World, arguments: Arguments) -> Message:
 def apply(
     world: World, message: Message, content: Json, result: Formatted, buttons: Mapping[str, Any], markup: str
 ) -> Json:
-    """Put new content into a message, unless it is what stands there already."""
+    """Put new content into a message; refuse content that it already has."""
     if content == message.content and dict(buttons) == message.keyboard:
         raise bad_request(
             "message is not modified: specified new message content and reply markup are exactly the same "

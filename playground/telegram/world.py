@@ -1,4 +1,4 @@
-"""Everything the service knows: people, chats, messages, files, and what stands on the screen."""
+"""Everything the service knows: people, chats, messages, files, and what the screen shows."""
 
 from __future__ import annotations
 

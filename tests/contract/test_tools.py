@@ -52,7 +52,7 @@ class Scene:
     bad: Sequence[Arguments]
     """Arguments that fit the schema and cannot be fulfilled."""
     long: Arguments | None = None
-    """A call whose whole result is longer than 600 characters, and always the same; None where there is none."""
+    """A call whose whole result is longer than 600 characters, and always the same; None if no result is."""
     hang: Callable[[], Arguments] | None = None
     """Make the next call wait for ever, and say which call that is; None when nothing outside is waited for."""
 

@@ -74,7 +74,7 @@ def test_what_shows_who_is_there_runs_as_it_is_written(postgres_url: str) -> Non
 
 
 def test_what_to_watch_is_what_the_program_says() -> None:
-    """Metrics are the program's own, and what stands in the log is found there."""
+    """The metrics exist in the program, and the quoted lines in its log."""
     code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "bot").rglob("*.py"))
     section = PAGE.partition("\n### When several are unwell\n")[2].partition("\n### ")[0]
     metrics = set(re.findall(r"`((?:parley|process)_\w+)`", section))

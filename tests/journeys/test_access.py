@@ -408,7 +408,7 @@ async def test_an_owner_adds_the_own_account_on_another_platform(
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 async def test_an_owner_reads_names_beside_the_ids_of_who_may_write(platform: str, world: World, start: Start) -> None:
-    """A name is anybody's own words: it stands there as code, and makes no markup and no link."""
+    """People choose their names, so a name is shown as code, and makes no markup and no link."""
     admin = {"telegram": "telegram:7", "slack": "slack:T0PARLEY/U7", "discord": "discord:7"}[platform]
     place = Place(world, platform, person=ADA)
     world.model.reply(Reply("Hello."), Reply("Rain."))

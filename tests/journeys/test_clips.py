@@ -56,7 +56,7 @@ def clip(platform: str, said: str, form: tuple[str, str, bytes]) -> tuple[str, s
 
 
 def answer(body: RawJson) -> Reply:
-    """Say again what was asked; before it the model is told what it replies to."""
+    """Repeat the question; before it the model reads what it replies to."""
     told = str(body["messages"][-1]["content"])
     return Reply(f"You asked: {max(SAID, key=told.rfind)}")
 

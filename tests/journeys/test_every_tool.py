@@ -151,7 +151,7 @@ def results_of(body: RawJson) -> list[str]:
 
 
 async def play(scene: Scene, world: World, start: Start, services: Mapping[str, str]) -> None:
-    """Ask on three platforms at once, and check what the model was told and what stands in the chats."""
+    """Ask on three platforms at once, and check what the model read and what the chats show."""
 
     def script(body: RawJson) -> Reply:
         results = results_of(body)

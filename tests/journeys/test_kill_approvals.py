@@ -49,7 +49,7 @@ class Hands:
         return [one for one in screen.of(self.chats.chat[platform]) if ALLOW in one.buttons]
 
     def press(self, platform: str) -> None:
-        """Press what stands there, as often as somebody impatient does."""
+        """Press the button as often as an impatient person does."""
         for card in self.cards(platform):
             for _ in range(2):
                 match platform:

@@ -39,7 +39,7 @@ BUSY = "The model is overloaded right now."
 
 @dataclass(frozen=True)
 class Case:
-    """A fault, and what stands on screen after it."""
+    """A fault, and what the screen shows after it."""
 
     name: str
     replies: Sequence[Reply]

@@ -229,7 +229,7 @@ async def test_a_model_that_sees_none_answers_without_and_is_not_shown_another(
 async def test_who_sends_a_picture_and_has_nothing_left_is_told_so(
     world: World, start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """No model began to answer, so there is none that might not see it."""
+    """No model began to answer, so none is reported to lack vision."""
     async with start("telegram", TOKENS_PER_DAY_PERSON="300") as bot:
         place = Place(world, "telegram")
         place.send("What is this?", PNG)

@@ -32,7 +32,7 @@ class Sight:
         return await self.tab.value(f"((root) => ({expression}))({self.root})")
 
     async def write(self, text: str, *, over: bool = False) -> None:
-        """Type into the field, in the place of what stands there or behind it, and send it."""
+        """Type into the field, replacing its text or after it, and send it."""
         await self.value(f"{FIELD}.focus()")
         if over:
             await self.value(f"{FIELD}.select()")

@@ -57,7 +57,7 @@ def is_picture(head: bytes) -> bool:
 
 
 def look_at(content: bytes) -> Look:
-    """What the header of a picture tells of it."""
+    """What the header of a picture says about it."""
     media_type, _ = kind_of(content[:16])
     try:
         match media_type:

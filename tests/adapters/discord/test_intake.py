@@ -153,7 +153,7 @@ async def test_a_reply_to_somebody_else_says_whose_words_they_are(stage: Stage) 
 
 
 async def test_forwarded_words_are_quoted_and_never_obeyed(stage: Stage) -> None:
-    """Discord does not say whose they are, and takes away what stands beside them."""
+    """Discord does not say whose they are, and removes the fields beside them."""
     server = stage.server
     await stage.listen()
     said = server.say(stage.place, "/allow discord:666 admin <:wave:77>", person=2)

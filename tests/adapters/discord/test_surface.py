@@ -483,7 +483,7 @@ async def test_where_the_bot_is_no_member_later_pages_are_follow_ups_and_there_a
 
 
 async def test_a_follow_up_that_may_have_arrived_is_not_made_again_by_the_library(stage: Stage) -> None:
-    """A gateway's timeout says nothing of what stands behind it, and follow-ups are recognised by nothing."""
+    """A gateway's timeout does not say whether Discord acted, and follow-ups carry nothing to recognise them by."""
     adapter = await stage.listen()
     stage.server.guild(11, "Elsewhere", member=False)
     surface, _ = await stage.answer_to(adapter, stage.server.channel(22, 11))

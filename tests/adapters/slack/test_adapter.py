@@ -601,7 +601,7 @@ async def test_a_wrong_bot_token_is_named(slack: SlackServer) -> None:
 
 
 async def test_a_token_that_is_refused_at_a_call_is_asked_about(slack: SlackServer, inbox: Inbox) -> None:
-    """Its connection, which is the app's, stands; one odd answer is none of a bad token."""
+    """The app's connection stays open; one odd answer does not mean a bad token."""
     refused = Fault(status=200, body='{"ok": false, "error": "token_revoked"}')
     async with open_adapter(settings_of(slack)) as adapter:
         listening = asyncio.create_task(adapter.listen(inbox.deliver))

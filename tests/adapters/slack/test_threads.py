@@ -25,7 +25,7 @@ def question(slack: SlackServer, thread: str, id: str) -> MessageSent:
 
 
 def before(slack: SlackServer, adapter: SlackAdapter, root: str) -> SlackThread:
-    """Reads what stands before a question that is asked in the thread now."""
+    """Reads the messages before a question that is asked in the thread now."""
     asked = slack.say("C1", f"<@{slack.bot_user_id}> what do they say?", person="U1", thread_ts=root)
     found = adapter.earlier(question(slack, root, asked))
     assert found is not None

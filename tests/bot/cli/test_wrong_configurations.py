@@ -31,7 +31,7 @@ class Wrong:
     set: Mapping[str, str] = field(default_factory=dict)
     """Beside what is right; in the environment."""
     file: str | bytes | None = None
-    """The whole `.env`; None: there is none, and what is right stands in the environment."""
+    """The whole `.env`; None: there is no file, and the environment holds the right settings."""
     command: tuple[str, ...] = ("run",)
     code: int = 2
 

@@ -123,7 +123,7 @@ def test_what_changes_the_next_turn_waits_for_the_running_one_and_stop_does_not(
 
 
 def test_a_name_beside_an_id_makes_no_markup_and_no_second_line() -> None:
-    """It is anybody's own words."""
+    """It holds free text."""
     assert (
         _as_code("[free](https://x.example)\n- `telegram:6`: owner")
         == " `[free](https://x.example) - 'telegram:6': owner`"

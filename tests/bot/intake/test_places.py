@@ -99,7 +99,7 @@ async def test_a_process_takes_no_places_before_it_serves_them(seen: Looks, post
 
 
 async def test_a_bot_that_is_known_after_its_login_is_compared_then(here: Member, seen: Looks) -> None:
-    """As often as it logs in; what stands in the rows is no token, and no id."""
+    """At every login; the rows hold neither a token nor an id."""
     other = "INSERT INTO workers (id, name, version, configuration) VALUES (%s, %s, '', %s)"
     with closing(here.fleet.connect()) as others:
         others.execute("SELECT pg_advisory_lock(1), pg_advisory_lock(2)")

@@ -25,7 +25,7 @@ UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
 
 
 def read(shown: str) -> str:
-    """Read what is shown as a careful person does: what stands between the brackets is ours."""
+    """Read the card as a careful person does: the text between the brackets is ours."""
     counted = re.compile(r"(⟪U\+\w+⟫|[^⟪])⟪×([\d,]+)⟫", re.DOTALL)
     runs = counted.sub(lambda run: run[1] * int(run[2].replace(",", "")), shown)
     return re.sub(r"⟪U\+(\w+)⟫", lambda sign: chr(int(sign[1], 16)), runs)

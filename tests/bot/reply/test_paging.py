@@ -464,7 +464,7 @@ def test_a_megabyte_is_cut_only_as_far_as_it_is_read() -> None:
     ids=lambda text: text[:12],
 )
 def test_a_page_that_grows_ends_with_a_whole_word(text: str, shown: str) -> None:
-    """What is longer than a word is none: it is shown as it grows."""
+    """A run longer than any word is not held back as one: it is shown as it grows."""
     assert whole_words(text) == shown
 
 

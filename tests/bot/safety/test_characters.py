@@ -94,7 +94,7 @@ SPELLINGS = {
 
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_a_secret_spelled_otherwise_is_a_secret_wherever_the_stream_breaks(name: str) -> None:
-    """Of an encoded one, two characters may be left, and those that hold a part of what stands beside it."""
+    """Of an encoded one, two characters may be left, and those that also encode a part of its neighbours."""
     text = f"100% of AT&T &amp; x: {SPELLINGS[name]} &c."
 
     whole = redact(text, [SECRET])

@@ -27,7 +27,7 @@ class Talk:
         self.turns: dict[str, int] = {}
 
     async def begin(self, name: str, replies_to: str = "", person: str = ADA) -> str:
-        """Open a turn; what it is told of the others, as their letters."""
+        """Open a turn; return the earlier turns that it knows, as their letters."""
         asked = self.message(f"d{name}", name, message_id=f"m{name}", replies_to=replies_to)
         turn = self.turns[name] = await taken_in(self.store, asked)
         before = await self.told(turn)

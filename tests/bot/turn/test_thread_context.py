@@ -39,7 +39,7 @@ class Thread:
 
 @dataclass
 class Reading:
-    """Completes questions with what stands in the thread, for a model with so many tokens."""
+    """Completes questions with the messages of their thread, for a model with so many tokens."""
 
     store: Store
     pacer: Pacer

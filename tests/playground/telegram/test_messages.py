@@ -1,4 +1,4 @@
-"""Sending, editing, deleting: what stands in the chat afterwards, and what is refused."""
+"""Sending, editing, deleting: what the chat shows afterwards, and what is refused."""
 
 from __future__ import annotations
 

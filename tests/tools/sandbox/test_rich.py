@@ -293,7 +293,7 @@ async def test_an_error_is_a_plain_traceback_of_the_codes_own_lines(rich: Bubble
 
 
 async def test_a_shell_escape_finds_no_shell(rich: Bubblewrap) -> None:
-    """Neither the machine's nor one of the sandbox's own: there is none."""
+    """Neither the machine's network nor one of the sandbox's own: there is no network."""
     for code in ("!ls /", "files = !ls /", "%pip install x", "%sx ls /", "%%bash\nls /", "%%sh\nls /"):
         cell = await rich.run("chat", code, 15.0)
 

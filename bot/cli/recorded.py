@@ -123,7 +123,7 @@ class RecordedTools(ToolRegistry):
         effects = {record.call.name for record in recording.calls if record.effects}
         specs = dict(own) | {name: _any_arguments(name, name in effects) for name in names if name not in own}
         super().__init__([_Declared(spec) for spec in specs.values()])
-        self._left = [record for record in recording.calls if record.result and record.status != ToolStatus.CACHED]
+        self._left = [record for record in recording.calls if record.result is not None]
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         """Return the stored result of this call; a failure if none is stored."""

@@ -30,7 +30,7 @@ from bot.contract import (
 )
 from bot.settings import Configuration, CoreSettings
 from bot.store import CallRecord, Recording, Store, TurnState, explain_absence
-from tools.contract.base import ToolSpec, ToolStatus
+from tools.contract.base import ToolSpec
 
 _SECONDS: Final = 60.0
 """After this time a repeated turn is given up: nothing in it waits for anybody."""
@@ -232,7 +232,7 @@ def _pairs(stored: Recording, made: Recording) -> Iterator[tuple[str, object, ob
         if record and repeated:
             yield f"arguments given to {name}", dict(record.call.arguments), dict(repeated.call.arguments)
             yield f"problem of {name}", record.call.problem, repeated.call.problem
-            yield f"status of {name}", _status(record.status), _status(repeated.status)
+            yield f"status of {name}", str(record.status), str(repeated.status)
             yield f"result of {name}", _result(record), _result(repeated)
     yield "results in the history", _results(stored), _results(made)
     yield "the answer", _without_reference(stored), _without_reference(made)
@@ -259,11 +259,6 @@ def _question(recording: Recording) -> str:
 
 def _results(recording: Recording) -> list[str]:
     return [bare(one.text) for one in recording.entries if isinstance(one, ToolEntry)]
-
-
-def _status(status: ToolStatus) -> ToolStatus:
-    """Return a status, with a call to a tool's own cache as one that was completed: that cache is not stored."""
-    return ToolStatus.COMPLETED if status == ToolStatus.CACHED else status
 
 
 def _result(record: CallRecord) -> str | None:

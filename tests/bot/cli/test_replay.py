@@ -70,6 +70,7 @@ KINDS: Mapping[str, tuple[Reply, ...]] = {
     "plain": (Reply("Tea is a **leaf**.", reasoning="They ask about tea."),),
     "search": (calls("tea"), Reply("It costs 800 yen [1].")),
     "several tools in one pass": (calls("tea", "cups", "kettles"), Reply("Tea [1], cups [2], kettles [3].")),
+    "one call again": (calls("tea", "tea"), calls("tea"), Reply("Tea [1].")),
     "several passes": (calls("tea"), calls("cups"), Reply("Tea [1] and cups [2].")),
     "failed tool": (calls("nothing"), Reply("The search is away, so I do not know.")),
     "our own tool": (Reply(calls=(("calculator", {"expression": "6*7"}),)), Reply("It is 42.")),

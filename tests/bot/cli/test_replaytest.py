@@ -26,6 +26,13 @@ ROOT = Path(__file__).parents[3]
 KEY = "sk-operator-key-5678"
 TOLD = ("Ada", "Lovelace", "9090909", "7070707", "42424242", KEY, "ada@example.com")
 
+OTHERWISE = """
+from bot.safety import Citations
+
+Citations.list_cited = lambda self, answer, language: "Sources: none."
+"""
+"""A program that writes other sources under its answers."""
+
 
 def run_test(file: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -67,7 +74,7 @@ async def test_the_written_test_passes_and_fails_once_the_answer_is_another(
     assert file.stat().st_mode & 0o077 == 0
     passed = run_test(file)
     assert passed.returncode == 0 and "1 passed" in passed.stdout, passed.stdout
-    file.write_text(text.replace("tea costs 800 yen", "tea costs 900 yen", 1))
+    (tmp_path / "conftest.py").write_text(OTHERWISE)
     failed = run_test(file)
     assert failed.returncode == 1 and "the answer: stored" in failed.stdout, failed.stdout
 

@@ -16,6 +16,7 @@ from bot.operations.export import TABLES, as_csv, as_json
 from bot.operations.outlet import Outlet
 from bot.operations.session import COOKIE, PATH, SESSION_SECONDS, Sessions, TooManyError
 from tools.contract.base import Json
+from tools.contract.json_values import read_json
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -98,9 +99,9 @@ class AdminPage:
         if (request.content_length or _LONGEST_BODY + 1) > _LONGEST_BODY:
             return _problem(413, "this is no token")
         try:
-            asked = json.loads(await request.read())
+            asked = read_json(await request.read())
             token = asked["token"] if isinstance(asked, dict) else None
-        except (ValueError, KeyError, RecursionError):
+        except (ValueError, KeyError):
             token = None
         if not isinstance(token, str):
             return _problem(400, "send a token")

@@ -19,6 +19,7 @@ BOUNDED = {
     "bot.contract.messages.ChatId": "of these",
     "bot.contract.messages.Sender": "of these",
     "bot.contract.messages.ReplyTarget": "of these",
+    "bot.intake.alarm._Counts": "the looks of two minutes: bot.intake.alarm.SPAN_SECONDS",
     "bot.policy.quotas.Payer": "in the contexts of connections, and of timers that asyncio sweeps when half are over",
     "tools.calling.registry._Kept": "results that may be asked for again: tools.calling.registry.CACHE_ENTRIES",
     "tools.contract.base.ToolResult": "of these",

@@ -185,13 +185,16 @@ class Soak:
         if "You keep the memory of a conversation" in whole:
             return self.mixer.answer(Reply(f"Something was told to {people.pop()}."))
         name = asked(body)
-        if body["messages"][-1]["role"] != "tool" and int(name.split("x")[1]) % 5 == 0 and body.get("tools"):
+        question = max(at for at, one in enumerate(body["messages"]) if f"please tell {name}" in str(one["content"]))
+        # Asked to go on after a broken stream, it does not look again.
+        looked = any(one["role"] == "tool" for one in body["messages"][question:])
+        if not looked and int(name.split("x")[1]) % 5 == 0 and body.get("tools"):
             return self.mixer.answer(Reply("I look.", calls=(("search_web", {"query": f"tea {name}"}),)))
         words = " ".join(f"word{number}" for number in range(30))
         answer = f"For {name}: {words} end-{name}."
         begun = [message["content"] for message in body["messages"] if message["role"] == "assistant"][-1:]
         if body["messages"][-1]["role"] == "user" and begun and answer.startswith(str(begun[0]).rstrip() or "-"):
-            answer = answer[len(str(begun[0]).rstrip()) :]
+            answer = answer[len(str(begun[0]).rstrip()) :] or "."
         return self.mixer.answer(Reply(answer, words_per_second=60))
 
     async def _watch(self) -> None:

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -247,7 +248,7 @@ async def test_the_command_says_equal_or_the_first_difference(
     assert await replay(configuration, reference_of(1)) == 0
     assert capsys.readouterr().out == f"turn [{reference_of(1)}] came out the same\n"
 
-    with sqlite3.connect(url.removeprefix("sqlite:///")) as db:
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as db:
         db.execute("UPDATE turns SET visible = 'Nobody knows.'")
     assert await replay(configuration, reference_of(1)) == 1
     assert capsys.readouterr().out.startswith("the answer: stored 'Nobody knows.', now 'I look it up.")
@@ -255,7 +256,7 @@ async def test_the_command_says_equal_or_the_first_difference(
 
 async def test_what_cannot_be_repeated_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = await store_turns(tmp_path, monkeypatch, "discord", KINDS["plain"], KINDS["plain"])
-    with sqlite3.connect(url.removeprefix("sqlite:///")) as db:
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as db:
         db.execute("UPDATE turns SET state = 'stopped' WHERE id = 2")
 
     with pytest.raises(SettingsError, match="it stopped, and the moment at which that happened is not stored"):
@@ -275,7 +276,7 @@ async def test_earlier_messages_that_are_not_stored_are_named(
     platform: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = await store_turns(tmp_path, monkeypatch, platform, KINDS["plain"])
-    with sqlite3.connect(url.removeprefix("sqlite:///")) as db:
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as db:
         db.execute("UPDATE history SET body = replace(body, 'What does', '(Earlier messages:)\\n\\nWhat does')")
 
     with pytest.raises(SettingsError, match=r"the earlier messages of its thread, or .* are not stored"):

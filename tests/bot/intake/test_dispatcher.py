@@ -36,6 +36,7 @@ from playground.faults import Fault
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
 from tests.conftest import RawObject
+from tests.patience import PATIENCE
 from tools.contract.base import NewReminder, Repeat
 
 ADA, BOB = "telegram:7", "telegram:8"
@@ -137,6 +138,10 @@ async def test_what_waits_is_limited_per_person_and_told_once(rig: OpenRig) -> N
         for text in ("two", "three", "four", "five"):
             await it.deliver(it.message(text))
         await it.until(lambda: say("queue_full_person", "en") in it.shown())
+        # Who is refused silently is refused before the first answer ends.
+        async with asyncio.timeout(PATIENCE):
+            while sum((await it.bot.store.intake.count_unfinished()).values()) > 3:
+                await asyncio.sleep(0.001)
         gate.set()
         await it.idle()
 

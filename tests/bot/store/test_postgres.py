@@ -731,7 +731,7 @@ async def test_while_another_process_counts_what_all_share_nothing_else_waits(
 
 
 async def test_processes_that_count_what_all_share_never_wait_for_each_other_in_a_circle(
-    postgres_url: str, clock: HandClock
+    postgres_url: str, postgres_server: Postgres, clock: HandClock
 ) -> None:
     """Each transaction holds several of these operations, in any order: the server would notice a circle after a
     second, and take one of them back."""
@@ -753,6 +753,7 @@ async def test_processes_that_count_what_all_share_never_wait_for_each_other_in_
             )
 
     async with AsyncExitStack() as stack:
+        stack.enter_context(postgres_server.without_circles(postgres_url.rpartition("/")[2]))
         stores = [
             await stack.enter_async_context(Store.open(postgres_url, clock=clock, worker=str(n))) for n in range(3)
         ]

@@ -39,6 +39,14 @@ async def test_what_a_call_holds_is_added_to_as_far_as_there_is(store: Store) ->
     assert await held(store) == Amount(10)
 
 
+async def test_where_there_are_no_quotas_a_call_holds_what_it_wishes_and_nothing_is_counted(store: Store) -> None:
+    call = await store.spending.reserve([], Amount(1_000), Amount(4_000))
+    assert isinstance(call, Reserved) and call.amount == Amount(4_000) and not call.windows
+    assert await store.spending.list_used([], 86_400) == await store.spending.list_spent([], 86_400) == []
+    await store.spending.settle((call, Amount(10)))
+    assert await held(store) == Amount()
+
+
 async def test_what_is_added_after_midnight_counts_for_the_day_before(store: Store, clock: HandClock) -> None:
     call = await reserved(store, Amount(4_000))
     clock.passed += 86_400

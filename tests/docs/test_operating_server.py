@@ -64,7 +64,7 @@ def test_what_shows_who_is_there_runs_as_it_is_written(postgres_url: str) -> Non
     import psycopg
 
     prepare_server(postgres_url, 0.0)
-    queries = blocks("sql", "When several are unwell")
+    queries = blocks("sql", "Alarms")
     with psycopg.connect(postgres_url, autocommit=True) as db:
         db.execute("INSERT INTO workers (id, name, version, configuration) VALUES (1, 'east 42', '1.2', '')")
         db.execute("INSERT INTO places (place, job, owner) VALUES ('slack:C1', 'x', 1)")
@@ -76,7 +76,7 @@ def test_what_shows_who_is_there_runs_as_it_is_written(postgres_url: str) -> Non
 def test_what_to_watch_is_what_the_program_says() -> None:
     """The metrics exist in the program, and the quoted lines in its log."""
     code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "bot").rglob("*.py"))
-    section = PAGE.partition("\n### When several are unwell\n")[2].partition("\n### ")[0]
+    section = PAGE.partition("\n### Alarms\n")[2].partition("\n### ")[0]
     metrics = set(re.findall(r"`((?:parley|process)_\w+)`", section))
     lines = re.findall(r"^\| log: `([^`]+)`", section, re.MULTILINE)
 

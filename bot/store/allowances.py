@@ -79,7 +79,7 @@ class Allowances(Queries):
             db.execute("DELETE FROM allowances WHERE worker IN (?, ?) OR until < ?", (*mine, now))
             return [self._take(db, wish, now) for wish in wanted]
 
-        return await self._run_one_by_one(work)
+        return await self._writer.run_last(work)
 
     async def list_workers(self) -> set[str]:
         """Return the names of the processes that have a part."""
@@ -101,7 +101,7 @@ class Allowances(Queries):
                 (now, worker + _COUNTED, now),
             )
 
-        await self._run_one_by_one(work)
+        await self._writer.run_last(work)
 
     def _take(self, db: Session, wish: Wish, now: float) -> Part:
         # Counting calls have no demand: demand is in the row of replies.

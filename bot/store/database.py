@@ -61,7 +61,7 @@ class SqliteConnection(sqlite3.Connection):
     def explain(self, error: Exception) -> Exception:
         return database_error(error) if isinstance(error, sqlite3.Error) else error
 
-    def one_by_one(self) -> None:
+    def one_by_one(self, lock: int) -> None:
         """Do nothing: SQLite runs writing transactions one by one."""
 
     def last_id(self, table: str) -> int:

@@ -47,9 +47,9 @@ async def forget_chat(writer: Writer, readers: Readers, clock: Clock, chat: Chat
     while await writer.run(lambda db: _delete_files(db, key)):
         pass
     turns = 0
-    while removed := await writer.run(lambda db: _delete_turns(db, id, last)):
+    while removed := await writer.run_last(lambda db: _delete_turns(db, id, last)):
         turns += removed
-    while await writer.run(lambda db: _delete_inbox(db, key, id, last)):
+    while await writer.run_last(lambda db: _delete_inbox(db, key, id, last)):
         pass
     await wipe(writer, clock)
     return turns

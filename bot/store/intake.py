@@ -84,7 +84,8 @@ class Intake(Queries):
                 ensure(db, str(chat.place), int(id))
             return int(id)
 
-        return await self._writer.run(work)
+        # What reaches several processes at once makes the same keys and the same new place in each.
+        return await self._writer.run(work, order=str(chat.place))
 
     async def list_waiting(self) -> list[InboxRow]:
         """Return every row that is new or running, in the order of intake.

@@ -96,7 +96,7 @@ class People(Queries):
             await forget_chat(self._writer, self._readers, self._clock, ChatId.parse(chat))
         turns = [(int(id), int(size)) for id, size in await self._readers.fetch_rows(_TURNS, said)]
         for ids in split_portions(turns):
-            await self._writer.run(partial(_remove, ids=ids))
+            await self._writer.run_last(partial(_remove, ids=ids))
         for rows in (_FACTS, _TIMERS, _DELIVERIES):
             while await self._writer.run(partial(_remove_some, rows=rows, person=person)):
                 pass

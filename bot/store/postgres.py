@@ -38,7 +38,7 @@ _CONNECTING = {
 }
 """Defaults that a `DATABASE_URL` can override. A server that disappears silently is noticed within half a minute."""
 _ONE_BY_ONE = 0x5041524D
-"""The advisory lock of `one_by_one`."""
+"""The first number of the advisory locks of `one_by_one`."""
 _NUMBER = "SELECT CAST(pg_current_xact_id() AS text)"
 _END = "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE backend_xid = xid(CAST(? AS xid8))"
 """The server may not know yet that nobody waits for a transaction any more."""
@@ -207,9 +207,9 @@ class PostgresConnection:
     def executemany(self, sql: str, values: Iterable[Sequence[Any]], /) -> Any:
         return _Many([self.execute(sql, row) for row in values])
 
-    def one_by_one(self) -> None:
-        # One lock for all: several would need an order.
-        self._db.execute(b"SELECT pg_advisory_xact_lock(%d)" % _ONE_BY_ONE)
+    def one_by_one(self, lock: int) -> None:
+        # Only one in a transaction: several would need an order.
+        self._db.execute(b"SELECT pg_advisory_xact_lock(%d, %d)" % (_ONE_BY_ONE, lock))
 
     def begin(self) -> None:
         """Statements are sent ahead from here on: most results are not read, and each would be a round trip."""

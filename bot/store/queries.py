@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from bot.contract import Clock
 from bot.store.readers import Readers
-from bot.store.sql import Session, T
-from bot.store.writer import Operation, Writer
+from bot.store.writer import Writer
 
 
 class Queries:
@@ -16,16 +15,6 @@ class Queries:
         self._writer = writer
         self._readers = readers
         self._clock = clock
-
-    async def _run_one_by_one(self, operation: Operation[T]) -> T:
-        """Run an operation on rows that all processes change, after those of other processes: in two transactions that
-        take such rows in different orders, each would wait for the other."""
-
-        def work(db: Session) -> T:
-            db.one_by_one()
-            return operation(db)
-
-        return await self._writer.run(work)
 
 
 def in_place(column: str) -> str:

@@ -69,7 +69,7 @@ class Retention(Queries):
         count, last = 0, (0.0, 0)
         while rows := await self._readers.fetch_rows(_ANSWERED, (before, *last, _LOOKED_AT)):
             for ids in split_portions([(id, size) for _, id, size in rows]):
-                count += await self._writer.run(partial(_remove_turns, ids=ids, before=before))
+                count += await self._writer.run_last(partial(_remove_turns, ids=ids, before=before))
             last = (rows[-1][0], rows[-1][1])
         return count
 

@@ -74,7 +74,7 @@ async def open_server(
     """Open the database of a `postgresql://` address, and create or upgrade its tables if needed.
 
     The second writer is for what all processes count together: such an operation waits for those of other processes
-    (`Session.one_by_one`), and on the first one everything else would wait with it.
+    (`Writer.run_last`), and on the first one everything else would wait with it.
 
     Raises:
         SettingsError: psycopg is missing, or the server or its database cannot be used as they are.
@@ -100,7 +100,7 @@ async def open_server(
                 stack.push_async_callback(connections[-1].close)
         except DatabaseError as error:
             raise _explain(error) from error
-        writer, counter = Writer(db, connect, clock=clock), Writer(counts, connect, clock=clock)
+        writer, counter = Writer(db, connect, clock=clock), Writer(counts, connect, clock=clock, lock=2)
         readers = Readers(connections, clock)
         for part in (counter, writer, readers):
             stack.push_async_callback(part.close)

@@ -108,7 +108,7 @@ class Spending(Queries):
             _add(db, windows, amount)
             return Reserved(amount, tuple(windows))
 
-        return await self._run_one_by_one(work)
+        return await self._writer.run_last(work)
 
     async def reserve(
         self,
@@ -147,7 +147,7 @@ class Spending(Queries):
                 )
             return Reserved(amount, tuple(windows), call, left)
 
-        return await self._run_one_by_one(work)
+        return await self._writer.run_last(work)
 
     async def extend(
         self,
@@ -176,7 +176,7 @@ class Spending(Queries):
                 _add(db, reserved.windows, more)
             return replace(reserved, amount=reserved.amount + more)
 
-        return await self._run_one_by_one(work)
+        return await self._writer.run_last(work)
 
     def _fit(
         self,
@@ -231,7 +231,7 @@ class Spending(Queries):
                 if held is not None:
                     _add(db, reserved.windows, spent - held)
 
-        await self._run_one_by_one(work)
+        await self._writer.run_last(work)
 
     async def settle_killed(self, worker: str = "", weigh: Callable[[str], int] = rough_count) -> int:
         """Settle the reservations of a killed process; return how many calls those were.
@@ -262,7 +262,7 @@ class Spending(Queries):
             return len(calls)
 
         name, total = worker or self._worker, 0
-        while calls := await self._run_one_by_one(work):
+        while calls := await self._writer.run_last(work):
             total += calls
         return total
 
@@ -313,7 +313,7 @@ class Spending(Queries):
     async def prune(self) -> None:
         """Remove windows that ended more than two days ago."""
         ended = (self._clock.wall() - 172_800,)
-        await self._run_one_by_one(lambda db: db.execute("DELETE FROM spending WHERE start + seconds < ?", ended))
+        await self._writer.run_last(lambda db: db.execute("DELETE FROM spending WHERE start + seconds < ?", ended))
 
 
 def usual_prompt(db: Connection) -> int:

@@ -52,9 +52,9 @@ class Session(Connection, Protocol):
     def finish(self) -> None:
         """Wait for all statements of the transaction so far; raise the first error of theirs."""
 
-    def one_by_one(self) -> None:
-        """Wait until no other process is in a transaction in which this was called, and keep others waiting until the
-        end of this one: for what reads first and then writes by what it read."""
+    def one_by_one(self, lock: int) -> None:
+        """Wait until no other process is in a transaction in which this was called with the same number, and keep
+        others waiting until the end of this one: for what reads first and then writes by what it read."""
 
     def commit(self) -> None: ...
 

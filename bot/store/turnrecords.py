@@ -101,7 +101,7 @@ async def close_turn(
         db.executemany("UPDATE calls SET text = NULL WHERE turn = ? AND call_id = ?", results)
         count_turn(db, turn, person, now)
 
-    await writer.run(work)
+    await writer.run_last(work)
 
 
 def _find_running(db: Connection, turn: int, now: float) -> tuple[int, str] | None:

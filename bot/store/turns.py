@@ -330,7 +330,7 @@ class Turns(Queries):
             keep_effects(db, turn, list(calls), told)
             return newest
 
-        return await self._writer.run(work)
+        return await self._writer.run_last(work)
 
     async def load_replaced(self, turn: int) -> Replaced | None:
         """Return what the question of a turn was before it was changed; None where nothing was answered of it."""
@@ -338,7 +338,7 @@ class Turns(Queries):
 
     async def forget(self, chat: ChatId, message_id: str) -> None:
         """Delete a person's message in every version, and the turns that answered it."""
-        await self._writer.run(lambda db: forget_question(db, chat, message_id))
+        await self._writer.run_last(lambda db: forget_question(db, chat, message_id))
 
     async def origin_of(self, chat: ChatId, message_id: str) -> str:
         """Return the origin (`bot.contract.origin`) of the words in one of the bot's own messages."""

@@ -33,6 +33,8 @@ _TOGETHER = 128
 """Operations in one commit; the first of them waits for the last."""
 _WAITING = 4096
 """Operations that may wait; who comes then waits for room."""
+_LAST = "~"
+"""The order of `run_last`; a place begins with a letter."""
 _COMPLAINT = 60.0
 """Seconds between two lines about the same trouble in the operator's log."""
 
@@ -48,6 +50,7 @@ class _Job(Generic[T]):
     done: asyncio.Future[T]
     queued_at: float
     apart: bool
+    order: str
 
 
 _Outcomes: TypeAlias = list[tuple[_Job[Any], Any]]
@@ -82,14 +85,17 @@ class Writer:
         *,
         clock: Clock,
         check: Callable[[], None] = lambda: None,
+        lock: int = 1,
     ) -> None:
         """Write through `db`, and through what `connect` opens when that one fails.
 
         Args:
             check: raises a `DatabaseError` where the operation's data would be lost.
+            lock: number of the lock of `run_last`; another writer of a process has another.
         """
         self._connect = connect
         self._check = check
+        self._lock = lock
         self._clock = clock
         self._db: OpenDatabase | None = db
         self._waiting: deque[_Job[Any]] = deque()
@@ -131,13 +137,15 @@ class Writer:
             self._task.cancel()  # it has ended, unless we were cancelled ourselves
             await self._drop()
 
-    async def run(self, operation: Operation[T], *, apart: bool = False) -> T:
+    async def run(self, operation: Operation[T], *, apart: bool = False, order: str = "") -> T:
         """Run `work` in a transaction and return its result after the commit.
 
         Cancelled before its turn came, it is not run; cancelled later, it is as a rule committed all the same.
 
         Args:
             apart: see `run_apart`.
+            order: sorts the operations of one transaction. Those that take rows which another process may take too
+                need the same order there: two transactions would else wait for each other in a circle.
 
         Raises:
             StoreError: nothing of it was written.
@@ -147,13 +155,23 @@ class Writer:
             if self._closing:
                 raise StoreError("The store is closed, so nothing more can be written.")
             done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-            self._waiting.append(_Job(operation, done, self._clock.monotonic(), apart))
+            self._waiting.append(_Job(operation, done, self._clock.monotonic(), apart, order))
             self._wake.set()
             return await done
 
     async def run_apart(self, operation: Operation[T]) -> T:
         """Run `work` alone and outside any transaction, as some PRAGMAs need. Raises as `run`."""
         return await self.run(operation, apart=True)
+
+    async def run_last(self, operation: Operation[T]) -> T:
+        """Run `work` after the other operations of its transaction, and after those of other processes that are run
+        like this: they change the same rows, in any order. Raises as `run`."""
+
+        def work(db: Session) -> T:
+            db.one_by_one(self._lock)
+            return operation(db)
+
+        return await self.run(work, order=_LAST)
 
     async def execute(self, sql: str, parameters: Iterable[Any] = ()) -> int:
         """Run one statement and return how many rows it changed. Raises as `run`."""
@@ -184,6 +202,7 @@ class Writer:
             group.append(job)
             if job.apart:
                 break
+        group.sort(key=lambda job: job.order)
         return group
 
     async def _settle(self, group: list[_Job[Any]]) -> None:

@@ -21,6 +21,7 @@ from psycopg import pq
 from bot.contract.clock import SystemClock
 from bot.contract.errors import SettingsError, StoreError
 from bot.contract.messages import ChatId
+from bot.contract.transcript import Usage
 from bot.store import Amount, Limit, Reserved, Store, lock_database
 from bot.store.faults import DatabaseError, Fault, store_error
 from bot.store.postgres import PostgresConnection, connect_postgres, open_postgres, postgres_error, translate
@@ -29,7 +30,7 @@ from bot.store.queries import in_place, place_range
 from bot.store.schema import upgrade
 from bot.store.server import inspect_server
 from bot.store.sql import Session
-from bot.store.states import UNFINISHED
+from bot.store.states import UNFINISHED, TurnState
 from tests.bot.store.conftest import HandClock, Message, taken_in
 from tests.conftest import RawJson
 from tests.patience import PATIENCE
@@ -149,7 +150,7 @@ class Said:
     def executemany(self, sql: str, values: Iterable[Sequence[object]], /) -> RawJson:
         raise AssertionError("nothing here needs it")
 
-    def one_by_one(self) -> None: ...
+    def one_by_one(self, lock: int) -> None: ...
 
     def last_id(self, table: str) -> int:
         raise NotImplementedError
@@ -717,7 +718,8 @@ async def test_while_another_process_counts_what_all_share_nothing_else_waits(
     async with Store.open(postgres_url, clock=clock, worker="1") as store:
         with closing(connect_postgres(postgres_url, write=True)) as other:
             other.begin()
-            other.one_by_one()
+            other.one_by_one(2)
+            other.finish()  # statements are sent ahead: only now does it hold the lock
             counting = asyncio.create_task(store.spending.count([limit], Amount(tokens=1)))
             sharing = asyncio.create_task(store.allowances.exchange([]))
             async with asyncio.timeout(PATIENCE):
@@ -731,7 +733,7 @@ async def test_while_another_process_counts_what_all_share_nothing_else_waits(
 
 
 async def test_processes_that_count_what_all_share_never_wait_for_each_other_in_a_circle(
-    postgres_url: str, postgres_server: Postgres, clock: HandClock
+    postgres_url: str, clock: HandClock
 ) -> None:
     """Each transaction holds several of these operations, in any order: the server would notice a circle after a
     second, and take one of them back."""
@@ -753,7 +755,6 @@ async def test_processes_that_count_what_all_share_never_wait_for_each_other_in_
             )
 
     async with AsyncExitStack() as stack:
-        stack.enter_context(postgres_server.without_circles(postgres_url.rpartition("/")[2]))
         stores = [
             await stack.enter_async_context(Store.open(postgres_url, clock=clock, worker=str(n))) for n in range(3)
         ]
@@ -800,3 +801,39 @@ async def test_who_gives_up_while_it_is_opened_leaves_no_connection(postgres_url
                 await asyncio.sleep(0.01)
     with pytest.raises(DatabaseError, match="nowhere"):
         await open_postgres(postgres_url.rpartition("/")[0] + "/nowhere", write=True)
+
+
+async def test_processes_that_answer_the_same_people_never_wait_for_each_other_in_a_circle(
+    postgres_url: str, clock: HandClock, message: Message
+) -> None:
+    """What is new reaches all of them in any order, and the turns of a transaction are of any person and platform."""
+    orders = [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]]
+
+    async def answer(store: Store, process: int) -> list[int | None]:
+        ids = list[int | None]()
+        for round in range(20):
+            order = orders[(process + round) % 3]
+            new = [message(f"{round} {n}", where=ChatId("slack", "T1", f"{round} {n}")) for n in order]
+            ids += await asyncio.gather(*map(store.intake.take_in, new))
+            turns = []
+            for n in order:
+                where = ChatId(("telegram", "slack", "discord")[n % 3], f"{process}", f"{n}")
+                turns.append((await taken_in(store, message(f"{process} {round} {n}", where=where)), where, n))
+            await asyncio.gather(*(store.turns.open(turn, where, f"{where.platform}:{n}") for turn, where, n in turns))
+            await asyncio.gather(
+                *(
+                    store.turns.close(
+                        turn, TurnState.DONE, [], visible="", reasoning="", model=f"m{n}", usage=Usage(), dollars=0.0
+                    )
+                    for turn, _, n in turns
+                )
+            )
+        return ids
+
+    async with AsyncExitStack() as stack:
+        stores = [
+            await stack.enter_async_context(Store.open(postgres_url, clock=clock, worker=str(n))) for n in range(3)
+        ]
+        async with asyncio.timeout(PATIENCE):
+            taken = await asyncio.gather(*(answer(store, process) for process, store in enumerate(stores)))
+        assert len([id for ids in taken for id in ids if id is not None]) == 20 * 4

@@ -10,7 +10,7 @@ import statistics
 from bisect import bisect_right, insort
 from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import islice, pairwise
 
 from bot.contract import RateBudget, Window
 from bot.pacing.waiting import Purpose
@@ -185,7 +185,7 @@ class BudgetState:
         lately = self._lately(self._came[-1]) if self._came else []
         if len(lately) < 2:
             return float("inf")
-        between = max((lately[-1] - lately[0]) / (len(lately) - 1), _EDGE)
+        between = max(statistics.median(b - a for a, b in pairwise(lately)), _EDGE)
         return float("inf") if now - max(lately[-1], self._newest()) > max(lull, _LULLS * between) else between
 
     def _lately(self, now: float) -> list[float]:

@@ -142,6 +142,19 @@ async def test_as_many_are_expected_as_came_in_the_minute_until_a_lull(clock: Fa
     assert state.expected(clock.now + 65.4) == 0, "they came at once"
 
 
+async def test_who_asked_before_twenty_at_once_does_not_make_them_a_stream(pacer: Pacer, clock: FakeClock) -> None:
+    """Their first words would be collected until the next call, which a hundred newcomers would have used."""
+    pacer.leave(pacer.enter((EDITS,)))
+    await clock.advance(2.0)
+    twenty = []
+    for _ in range(20):
+        twenty.append(pacer.enter((EDITS,)))
+        await clock.advance(0.003)
+    await clock.advance(0.08)
+
+    assert all(pacer.lasts(reader, WORDS) for reader in twenty)
+
+
 async def test_no_call_is_kept_that_is_free_again_by_then(clock: FakeClock) -> None:
     """Where people come all the time, calls come back as they were used."""
     state = BudgetState(EDITS)

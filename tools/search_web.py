@@ -157,7 +157,7 @@ class WebSearch(FunctionTool):
             except (Unanswered, Unpaid) as error:
                 if not self._second:
                     raise
-                log.warning("search_web asks its second source: %s", error)
+                log.warning("search_web uses its fallback: %s", error)
                 failure = error
         try:
             found = await _search_without_key(options, context.language)

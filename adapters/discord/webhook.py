@@ -64,7 +64,7 @@ class DiscordEntrance:
         except ValueError:
             interaction = None
         if not isinstance(interaction, dict):
-            log.error("discord: something else than an interaction was posted, and is left out")
+            log.error("discord: a post that is not an interaction is left out")
             return WebAnswer()
         if interaction.get("type") == _PING:
             # Sent when the address is entered in the developer portal, and now and then.

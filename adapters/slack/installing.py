@@ -97,7 +97,7 @@ class Installing:
             self._refused.warn("slack: somebody came back from Slack whom this program did not send there")
             return _say(400, "This page was opened in another browser, or too long ago.", again=True)
         if self._busy.locked():
-            return _say(503, "Too many install at this moment.", again=True)
+            return _say(503, "Too many people are installing the app right now.", again=True)
         async with self._busy:
             granted, why = await self._exchange(code, nonce)
             if granted is None:
@@ -105,8 +105,8 @@ class Installing:
             try:
                 await self.grant(granted)
             except StoreError as error:
-                log.error("slack: what %s granted could not be kept: %s", granted.team, error)
-                return _say(503, "It could not be stored just now.", again=True)
+                log.error("slack: the token that %s granted could not be stored: %s", granted.team, error)
+                return _say(503, "The installation could not be stored just now.", again=True)
         log.warning("slack: installed in %s (%s)", granted.team, granted.name)
         return _say(200, f"Installed in {granted.name or granted.team}. Mention the bot in a channel there.")
 
@@ -121,13 +121,13 @@ class Installing:
         try:
             answer = await self.web.api_call("oauth.v2.access", data=brought, headers=basic)
             if answer.get("is_enterprise_install") or not answer.get("team"):
-                return None, "It can be installed in one workspace, and not in a whole organisation."
+                return None, "The app can be installed in one workspace, and not in a whole organisation."
             if answer.get("refresh_token") or answer.get("expires_in"):
                 log.error("slack: the tokens of the app expire: switch off token rotation (OAuth & Permissions)")
-                return None, "The app is not set up for this; whoever runs it finds the reason in the log."
+                return None, "The app is not set up for this; its operator finds the reason in the log."
             token, granted = field(answer, "access_token"), str(answer.get("scope") or "")
             if missing := [name for name, needed in self.scopes.items() if needed and name not in granted.split(",")]:
-                return None, f"Without {', '.join(missing)} it can do nothing."
+                return None, f"Without {', '.join(missing)} the bot cannot work."
             team, told = answer["team"], await self.web.auth_test(token=token)
             if told.get("team_id") != team.get("id"):
                 return None, "Slack named two workspaces."

@@ -92,7 +92,7 @@ class Sessions:
         if STOPPED in str(answer.get("warning") or ""):
             self.possible = False
             log.warning(
-                "slack: its Stop button is not shown, and no session: subscribe the bot event %s "
+                "slack: no sessions and no Stop button of Slack's own: subscribe to the bot event %s "
                 "(Event Subscriptions), as adapters/slack/manifest.yaml says",
                 STOPPED,
             )
@@ -107,6 +107,6 @@ class Sessions:
             return True
         if code in ("not_authorized", "missing_scope", "unknown_method"):
             self.possible = False
-            log.info("slack: the app is no agent (%s), so Slack shows no Stop button of its own", code)
+            log.info("slack: the app is not an agent (%s), so Slack shows no Stop button of its own", code)
             return False
         return not code and await backoff.wait()

@@ -260,7 +260,7 @@ class Growing:
 
     def _leave_out_cards(self, code: str) -> None:
         """Slack refused a card: no more are shown."""
-        log.info("slack: streams show no cards of tools (%s)", code)
+        log.info("slack: streams show no task cards (%s)", code)
         self._streams.cards = False
 
     async def end(self, ts: str) -> None:

@@ -65,7 +65,7 @@ class SlackEntrance:
         try:
             payload = _read(headers.get("Content-Type", ""), body.decode())
         except ValueError:
-            log.error("slack: something else than an event was posted, and is left out")
+            log.error("slack: a post that is not an event is left out")
             return WebAnswer()
         if payload.get("type") == "url_verification":
             # https://docs.slack.dev/reference/events/url_verification

@@ -81,8 +81,8 @@ class Drafts:
         if self.possible:
             self.possible = False
             log.warning(
-                "telegram: answers are shown as messages that are edited, from now on: the Bot API server takes no "
-                "drafts (TELEGRAM_DRAFTS): %s",
+                "telegram: from now on answers are edited messages, not drafts: the Bot API server accepts no drafts "
+                "(TELEGRAM_DRAFTS): %s",
                 said[:200],
             )
         return DeliveryError("no drafts are shown here")

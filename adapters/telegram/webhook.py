@@ -43,6 +43,6 @@ class TelegramEntrance:
         except ValueError:
             update = None
         if not isinstance(update, dict) or not isinstance(update.get("update_id"), int):
-            log.error("telegram: something else than an update was posted, and is left out")
+            log.error("telegram: a post that is not an update is left out")
             return WebAnswer()
         return WebAnswer(200 if await self._store([update]) else 503)

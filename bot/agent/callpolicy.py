@@ -181,7 +181,7 @@ class Clearance:
             return Run()
         address = str(address)
         host = host_of(address)[:_HOST_CHARS]
-        log.info("%s should open an address at %r", spec.name, host)
+        log.info("%s wants to open an address at %r", spec.name, host)
         if not self.outside or self._policy.trusts_tool(spec.name) or self._is_brought(address):
             return Run()
         if self._policy.trusts_address(address):
@@ -190,7 +190,7 @@ class Clearance:
         if self._may_ask and self._policy.untrusted == "ask":
             return Ask(outside=True)
         log.warning(
-            "%s opens nothing at %r: the model wrote an address that neither a person nor a result brought",
+            "%s may not open %r: the model wrote an address that is in no message and no result",
             spec.name,
             host,
         )

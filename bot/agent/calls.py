@@ -136,7 +136,7 @@ class CallRunner:
         self._withheld = self._find_withheld()
         if self._clearance.outside and self._withheld:
             names = ", ".join(sorted(self._withheld))
-            log.info("withheld from a conversation with words from outside: %s", names)
+            log.info("tools withheld, because the conversation contains words from outside: %s", names)
 
     @property
     def origin(self) -> str:

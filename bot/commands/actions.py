@@ -124,7 +124,7 @@ class CommandActions:
         try:
             forbid = self._form(asked).format(word="forbid")
         except DeliveryError as error:
-            log.warning("%s: no owner could be told that %s is an owner now: %s", asked.chat, account, error)
+            log.warning("%s: could not tell the owner that %s is now an owner, too: %s", asked.chat, account, error)
             return
         said = say("link_used", await language_for(self.store, asked), id=account, forbid=forbid)
         self.notices.soon(replace(asked, delivery=f"{asked.delivery} used"), said, private=True)

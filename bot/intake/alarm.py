@@ -204,7 +204,7 @@ class Alarm:
                 async with time_limit(self.clock, _TELL_SECONDS):
                     await self.notices.tell(message, text, turn=f"alarm {trouble.name} {self.clock.wall():.0f}")
             except (DeliveryError, StoreError, TimeoutError) as error:
-                log.info("%s cannot be told: %s", message.chat, error)
+                log.info("%s could not be warned: %s", message.chat, error)
             else:
                 return
 

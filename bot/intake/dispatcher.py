@@ -208,7 +208,7 @@ class Dispatcher:
         for platform, count in (await self.store.intake.count_unfinished()).items():
             if rests(platform):
                 self.resting[platform] = count
-                log.warning("unfinished on %s: %d; they continue at a start that can use %s", platform, count, platform)
+                log.warning("unfinished on %s: %d; they continue at the next start with %s", platform, count, platform)
 
     async def close(self, grace: float = 8.0) -> None:
         """Accept nothing more, and end the running turns; unfinished turns continue at the next start."""

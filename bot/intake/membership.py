@@ -283,7 +283,7 @@ class Membership:
                 self._keep(db)
             except psycopg.Error as error:
                 if db is not None and not db.broken:
-                    log.exception("PostgreSQL refused something to the direct connection")
+                    log.exception("PostgreSQL refused a statement of the direct connection")
                     self._waker.drain()
                     select.select([self._waker], [], [], BEAT_SECONDS)
                     continue

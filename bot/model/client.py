@@ -230,7 +230,7 @@ class ModelClient:
         """Log once a finish reason that is in no table."""
         if reason and self._at.learned.is_new(reason):
             log.warning(
-                "%s ended an answer with the finish reason %r, which is not known: it counts as broken off",
+                "%s ended an answer with the unexpected finish reason %r; the answer counts as broken off",
                 self.name,
                 reason,
             )
@@ -241,7 +241,7 @@ class ModelClient:
             "usage"
         ):
             log.warning(
-                "%s reported %d tokens read and %d written, which cannot be: our own count stands, %d and %d",
+                "%s reported an impossible count of tokens, %d read and %d written; our own count is used, %d and %d",
                 self.name,
                 reported.prompt,
                 reported.completion,

@@ -107,7 +107,7 @@ class OllamaWire:
                 return
             except (TimeoutError, *NETWORK_ERRORS) as error:
                 if not self._longest:
-                    log.debug("%s could not be asked what it is: %s", self._root, type(error).__name__)
+                    log.debug("could not ask %s which server it is: %s", self._root, type(error).__name__)
                     return
             self._looked = True
 

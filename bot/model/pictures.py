@@ -48,7 +48,7 @@ class Pictures:
         self._seen.add(digest)
         file = self._read(given)
         if file is None:
-            log.warning("a picture in a model's answer cannot be posted: it is no picture, or only its address came")
+            log.warning("a picture in a model's answer cannot be posted: it is not a picture, or only an address")
         else:
             self.files.append(file)
         return True

@@ -111,7 +111,7 @@ async def end_in_order(
     await until(_PLATFORMS_UNTIL, platforms, closing)
     for part in (ending, silencing, closing, platforms):
         if not part.done():
-            log.warning("%s: did not end in time, and is left behind", part.get_name())
+            log.warning("%s did not end in time and is abandoned", part.get_name())
             part.cancel()
         elif part is not platforms and not part.cancelled() and (error := part.exception()) is not None:
             log.error("%s: %s", part.get_name(), origin_of(error))

@@ -188,7 +188,7 @@ class Pacer:
         if not told:
             end = datetime.datetime.fromtimestamp(self._clock.wall() + until - self._clock.monotonic(), datetime.UTC)
             log.warning(
-                "%s is refused until %s: answers that have no other way are shown then",
+                "%s is refused until %s; answers that cannot be shown in another way wait until then",
                 scope.budget.scope,
                 f"{end:%Y-%m-%d %H:%M:%S} UTC",
             )

@@ -250,7 +250,7 @@ class Quotas:
         try:
             extended = await self.spending.extend(reserved, limits, some, all_, others)
         except StoreError as error:
-            log.warning("the part of an answer beyond its reservation is counted at its end: %s", error)
+            log.warning("the tokens of an answer beyond its reservation are counted when it ends: %s", error)
             return replace(reserved, amount=reserved.amount + Amount(least))
         if isinstance(extended, Refused):
             return None
@@ -367,7 +367,7 @@ class Quotas:
                 await self.spending.count([own], Amount(messages=1, dollars=used.dollars))
         except StoreError as error:
             self._owed += owed
-            log.error("a call's usage could not be counted; that is done with the next one: %s", error)
+            log.error("a call's usage could not be counted; it is counted with the next call: %s", error)
 
     async def _give_back(self, reserving: asyncio.Task[Reserved | Refused]) -> None:
         try:

@@ -99,7 +99,7 @@ async def take_away(surface: Surface, pacer: Pacer, clock: Clock, ref: MessageRe
         except DeliveryError as error:
             problem = error
         if not await backoff.wait():
-            log.warning("%s could not be taken away: %s", name, problem)
+            log.warning("%s could not be deleted: %s", name, problem)
             return False
 
 
@@ -121,7 +121,7 @@ async def end_with(words: str, pages: PageSet, surface: Surface, pacer: Pacer, c
                 return
             await _show_at_once(surface, pacer, clock, page, ref)
     except DeliveryError as error:
-        log.info("%s does not say how it ends: %s", now.name, error)
+        log.info("%s: the closing sentence could not be shown: %s", now.name, error)
 
 
 async def _show_at_once(surface: Surface, pacer: Pacer, clock: Clock, page: Page, ref: MessageRef) -> None:

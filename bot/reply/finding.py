@@ -34,7 +34,7 @@ async def look_up(
     except Unreachable:
         raise
     except DeliveryError as error:
-        log.info("%s could not be looked for: %s", shown.name, error)
+        log.info("could not check whether %s was posted: %s", shown.name, error)
         shown.tries.failed += 1
         if cost.found_again and shown.tries.failed <= _LOOKS:
             return pause_after(shown.tries.failed, QUICK)

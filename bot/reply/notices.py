@@ -88,7 +88,7 @@ class Notices:
             return
         too_many = self._telling[message.chat] >= MOST_TOLD and not message.awaited
         if too_many or len(self._tasks) - self._strangers.total() >= MOST_TOLD_OVER_ALL:
-            log.info("%s: too many sentences wait there already", message.chat)
+            log.info("%s: a notice is dropped, as too many are waiting there", message.chat)
             return
         self._telling[message.chat] += 1
         self._begin(message.chat, self._tell_counted(message, text, private, buttons))
@@ -98,7 +98,7 @@ class Notices:
         few of the calls that answers need."""
         platform = message.chat.platform
         if self._strangers[platform] >= MOST_STRANGERS:
-            log.info("%s: too many strangers wait for a sentence already", message.chat)
+            log.info("%s: a notice is dropped, as too many strangers are waiting for one", message.chat)
             return
         self._strangers[platform] += 1
         self._begin(message.chat, self._tell_stranger(message, text, private))
@@ -184,4 +184,4 @@ async def _logged(chat: ChatId, showing: Coroutine[Any, Any, None]) -> None:
     except (DeliveryError, SettingsError) as error:
         log.warning("%s: %s", chat, error)
     except Exception:
-        log.exception("%s: a sentence could not be shown", chat)
+        log.exception("%s: a notice could not be shown", chat)

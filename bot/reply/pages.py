@@ -242,7 +242,7 @@ class PageNow:
             case MessageGone():
                 self.become(Stage.GONE)
             case Unrenderable() if not self.plain:
-                log.error("%s: our notation was refused, it goes out plain: %s", self.name, error)
+                log.error("%s: the platform refused our markup; it is sent as plain text: %s", self.name, error)
                 self.plain = True
             case _:
                 log.error("%s was refused even as plain text: %s", self.name, error)

@@ -154,7 +154,7 @@ class Settling:
         try:
             await self.replies.take_back(self.surface(record.target), record.stored)
         except DeliveryError as error:
-            log.warning("turn %s: its reply stays: %s", turn, error)
+            log.warning("turn %s: its reply could not be deleted: %s", turn, error)
 
     async def suspend(self, within: str) -> None:
         """Show nothing more on a platform, or in a place; a later start, or another process, continues."""

@@ -163,7 +163,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "⏰ {text}\n\n（這則提醒原訂於 {when}，當時我無法傳送。）",
     ),
     "reminder_unasked": (
-        "⏰ I was not there at {when}, so I did not answer this: {text}",
+        "⏰ I was offline at {when}, so I did not answer this: {text}",
         "⏰ {when} 时我不在线，没有回答这个定时提问：{text}",
         "⏰ {when} 時我不在線上，沒有回答這個定時提問：{text}",
     ),
@@ -173,7 +173,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "提醒 {number} 已暫停：管理員不再允許我回答你。",
     ),
     "reminder_missed": (
-        "⏰ {text}\n\n(This was due several times since {when}, while I could not write. This is for all of them.)",
+        "⏰ {text}\n\n(This was due several times since {when}, while I could not write. I send it only once.)",
         "⏰ {text}\n\n（这条提醒从 {when} 起多次到期，当时我无法发送，现在只补发这一次。）",
         "⏰ {text}\n\n（這則提醒從 {when} 起多次到期，當時我無法傳送，現在只補送這一次。）",
     ),

@@ -14,8 +14,8 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "🔐 **可以這樣做嗎？**工具 `{name}` 將依以下內容執行：",
     ),
     "approval_head_outside": (
-        "🔐 **May I do this?** This conversation holds text from outside, and what the tool `{name}` is given may "
-        "reach others. It would run with exactly this:",
+        "🔐 **May I do this?** This conversation contains text from outside, and what the tool `{name}` receives "
+        "may reach others. It would run with exactly this:",
         "🔐 **可以这样做吗？**本对话含有外部文字，交给工具 `{name}` 的内容可能会传给他人。它将按以下内容运行：",
         "🔐 **可以這樣做嗎？**本對話含有外部文字，交給工具 `{name}` 的內容可能會傳給他人。它將依以下內容執行：",
     ),
@@ -66,7 +66,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "⌛ 沒有人及時決定：沒有執行。",
     ),
     "approval_withdrawn": (
-        "✖️ This question was withdrawn: it was not done.",
+        "✖️ This request was withdrawn: it was not done.",
         "✖️ 已不再询问：没有执行。",
         "✖️ 已不再詢問：沒有執行。",
     ),

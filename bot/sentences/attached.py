@@ -95,12 +95,12 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我在這裡無法收聽：{what}。請把重要的內容寫給我。",
     ),
     "unheard_large": (
-        "This is too large for me to listen to (I take 20 MB): {what}. Please write what matters in it.",
+        "This is too large for me to listen to (at most 20 MB): {what}. Please write what matters in it.",
         "内容太大，我无法收听（上限 20 MB）：{what}。请把重要的内容写给我。",
         "內容太大，我無法收聽（上限 20 MB）：{what}。請把重要的內容寫給我。",
     ),
     "unheard_long": (
-        "This is too long for me to listen to (I take 20 minutes): {what}. Please send it in parts, or write to me.",
+        "This is too long for me to listen to (at most 20 minutes): {what}. Please send it in parts, or write to me.",
         "录音太长，我无法收听（上限 20 分钟）：{what}。请分段发送，或写给我。",
         "錄音太長，我無法收聽（上限 20 分鐘）：{what}。請分段傳送，或寫給我。",
     ),

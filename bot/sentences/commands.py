@@ -186,7 +186,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "提醒 {number} 只有一次，可以刪除，不能暫停。",
     ),
     "forget_sure": (
-        "This permanently deletes everything stored of this chat: {turns:turn|turns}, reminders and files. Write "
+        "This permanently deletes everything stored about this chat: {turns:turn|turns}, reminders and files. Write "
         "`{command} yes` to confirm. What I remember about you stays; `{memory}` shows it.",
         "这会永久删除此聊天的全部记录：{turns} 轮对话、提醒和文件。确定的话请发送 `{command} yes`。"
         "我记住的关于你的内容会保留，可用 `{memory}` 查看。",
@@ -194,7 +194,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我記住的關於你的內容會保留，可用 `{memory}` 查看。",
     ),
     "export": (
-        "Here is what is stored of this chat: {turns:question|questions} with the answers.",
+        "Here is what is stored about this chat: {turns:question|questions} with the answers.",
         "这是此聊天保存的内容：{turns} 个提问及回答。",
         "這是這個聊天室保存的內容：{turns} 個提問及回答。",
     ),
@@ -211,7 +211,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "最早的 {count} 個沒有包含在內：這裡的檔案最大 {size} MB。機器人的管理員可以匯出全部。",
     ),
     "export_nothing": (
-        "Nothing is stored of this chat that I could export for you.",
+        "Nothing is stored about this chat that I could export for you.",
         "此聊天没有可以为你导出的内容。",
         "這個聊天室沒有可以為你匯出的內容。",
     ),
@@ -222,7 +222,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "輸入 `{command}` 取得 Markdown 檔案，`{command} json` 取得 JSON；在群組裡加上 `all` 匯出所有人的提問。",
     ),
     "forgotten": (
-        "Everything stored of this chat is deleted: {turns:turn|turns}.",
+        "Everything stored about this chat is deleted: {turns:turn|turns}.",
         "此聊天的全部记录已删除：共 {turns} 轮对话。",
         "這個聊天室的所有紀錄已刪除：共 {turns} 輪對話。",
     ),
@@ -250,7 +250,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我正在回答時如何處理新問題",
     ),
     "command_voice": (
-        "hear the last answer, or all of this chat from now on",
+        "hear the last answer, or every answer here from now on",
         "朗读上一个回答，或让此聊天的回答附带语音",
         "朗讀上一個回答，或讓這個聊天室的回答附上語音",
     ),
@@ -265,9 +265,9 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "查看、暫停、恢復或刪除你在這裡的提醒",
     ),
     "command_context": ("show what I see of this chat", "查看我能看到的对话内容", "查看我能看到的對話內容"),
-    "command_forget": ("delete everything kept of this chat", "删除此聊天的全部记录", "刪除這個聊天室的所有紀錄"),
+    "command_forget": ("delete everything stored about this chat", "删除此聊天的全部记录", "刪除這個聊天室的所有紀錄"),
     "command_export": (
-        "send what is kept of this chat as a file",
+        "export this chat as a file",
         "把此聊天保存的内容作为文件发送",
         "把這個聊天室保存的內容以檔案傳送",
     ),

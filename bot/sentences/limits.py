@@ -23,7 +23,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "⚠️ 給管理員：我無法儲存任何內容，因此不能回答。{cause}",
     ),
     "alarm_readers": (
-        "⚠️ For the operator: people wait for words in the middle of answers: {cause}.",
+        "⚠️ For the operator: answers stall, and people wait for their next words: {cause}.",
         "⚠️ 给管理员：用户在回答中途要等很久才看到新的文字：{cause}。",
         "⚠️ 給管理員：使用者在回答中途要等很久才看到新的文字：{cause}。",
     ),
@@ -106,7 +106,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "usage_all": ("everybody", "所有人", "所有人"),
     "usage_tools": ("- of this for tools: {tools}", "- 其中工具：{tools}", "- 其中工具：{tools}"),
     "usage_others": (
-        "- of this without admins: {tokens}, {money}",
+        "- not counting admins: {tokens}, {money}",
         "- 其中管理员以外：{tokens}，{money}",
         "- 其中管理員以外：{tokens}，{money}",
     ),

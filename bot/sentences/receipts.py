@@ -10,7 +10,7 @@ from tools.contract.languages import Words
 SENTENCES: Final[Mapping[str, Words]] = {
     "why_nothing": ("Nothing was answered here yet.", "这里还没有回答过问题。", "這裡還沒有回答過問題。"),
     "why_own": (
-        "I wrote the last answer myself: no model was asked.",
+        "The last answer was one of my fixed sentences: no model was asked.",
         "上一个回答是固定的提示，没有调用模型。",
         "上一個回答是固定的提示，沒有呼叫模型。",
     ),
@@ -61,8 +61,8 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "費用：不明，沒有這個模型的價格。",
     ),
     "context": (
-        "{model} sees the last {turns:turn|turns} of this chat word for word: about {tokens:token|tokens} with "
-        "everything below, out of {window}.",
+        "{model} sees the last {turns:turn|turns} of this chat word for word. With "
+        "everything below, that is about {tokens:token|tokens} of {window}.",
         "{model} 会逐字看到此聊天最近的 {turns} 轮对话：连同以下内容约 {tokens} 个 token，最多可发送 {window} 个。",
         "{model} 會逐字看到這個聊天室最近的 {turns} 輪對話：連同以下內容約 {tokens} 個 token，最多可送出 {window} 個。",
     ),

@@ -169,7 +169,7 @@ class Store:
         turns = await self.retention.prune(keep.chats)
         files = await self.files.prune(keep.files)
         if turns or files:
-            _log.info("%d turns and %d files were kept long enough and are deleted", turns, files)
+            _log.info("%d turns and %d files have reached their age limit and are deleted", turns, files)
             await give_back(self.writer)
         self.writer.traces = True  # also what `parley chats forget` deleted beside the running bot
 

@@ -115,7 +115,7 @@ class Approvals:
         allowed = pressed.control is Control.ALLOW
         approval = await self.store.approvals.decide(pressed.turn, pressed.mark, press, allowed=allowed)
         if approval is not None and approval.state is not ApprovalState.WAITING:
-            log.info("turn %s: what it asked is %s", approval.turn, approval.state)
+            log.info("turn %s: its request is %s", approval.turn, approval.state)
             await self.settling.refresh(approval.turn, approval.chat)
         return approval
 
@@ -183,6 +183,6 @@ class Approvals:
         waiting = [one for one in await self.store.approvals.list_waiting() if one[1].platform in platforms]
         for turn, chat, expires_at in waiting:
             if expires_at <= now and await self.store.approvals.expire(turn, ensure):
-                log.info("turn %s: nobody decided about its question in time", turn)
+                log.info("turn %s: nobody decided about its request in time", turn)
                 await show(turn, chat)
         return min((expires_at for *_, expires_at in waiting if expires_at > now), default=None)

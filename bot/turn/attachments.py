@@ -217,7 +217,7 @@ class AttachmentReader:
             text = self.redact(text[: MOST_CHARS + _MARGIN])[: MOST_CHARS + 1]
             return replace(one, stored=await put(scope, one.name or "file", one.media_type, content), text=text)
         if made is None:
-            log.info("%s: a so-called picture is left unread: models accept no such format", question.chat)
+            log.info("%s: a picture is left unread: models do not accept its format", question.chat)
             return None
         media_type, shown = made
         # The sender's name for it may be that of another file in the chat.
@@ -248,7 +248,7 @@ class AttachmentReader:
                 other = {Reason.EXTRA_MISSING: Reason.TOO_LARGE, Reason.UNKNOWN_KIND: Reason.DAMAGED}
                 reason = error.reason if isinstance(error, DocumentUnreadable) else None
                 raise DocumentUnreadable(other[reason]) if media_type and reason in other else error from error
-            log.warning("a picture is shown as it came, possibly the wrong way up: %s", error)
+            log.warning("a picture goes to the model unchanged, possibly the wrong way up: %s", error)
             return media_type, content
 
     async def _text_of(self, path: Path, one: Enclosure) -> str:

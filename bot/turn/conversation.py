@@ -191,7 +191,7 @@ class Conversation:
         try:
             await self.replies.take_back(self.surface(question), stored)
         except DeliveryError as error:
-            log.warning("turn %s: the reply to a deleted question stays: %s", answer, error)
+            log.warning("turn %s: the reply to a deleted question could not be deleted: %s", answer, error)
         await self.store.turns.forget(question.chat, question.message_id)
         await self.store.intake.end(id, InboxState.DONE)
 

@@ -610,5 +610,5 @@ async def test_ten_strangers_of_an_open_bot_leave_its_owner_what_is_kept_for_adm
 
     assert owner.texts[0] == "Yes."
     assert "95,000 tokens of 100,000 (5,000 left)" in owner.texts[-1]
-    assert "of this without admins: 76,000 tokens of 80,000 (4,000 left)" in owner.texts[-1]
+    assert "not counting admins: 76,000 tokens of 80,000 (4,000 left)" in owner.texts[-1]
     assert sum(stranger.texts == ["Yes."] for stranger in strangers) == 4

@@ -262,7 +262,7 @@ async def test_a_first_message_too_long_for_the_model_is_told_so_with_its_window
         await chat.until("Of course.")
         await bot.dispatcher.wait_idle()
         chat.say("/context")
-        await chat.until("everything below, out of 6,000")
+        await chat.until("tokens of 6,000")
 
     said = next(one.text for one in chat.messages if "too long" in one.text)
     assert "the model takes 6,000 with my instructions." in said and "/new" not in said

@@ -254,11 +254,11 @@ async def test_what_cannot_be_listened_to_is_said_before_anything_is_fetched(wor
     async with start(*PLATFORMS) as bot:
         places = [Place(world, platform) for platform in PLATFORMS]
         places[0].send("", voice("telegram"))
-        await places[0].until("too long for me to listen to (I take 20 minutes): a voice message.")
+        await places[0].until("too long for me to listen to (at most 20 minutes): a voice message.")
         large = OGG + b"x" * 20_000_000
         for place in places[1:]:
             place.send("And this?", voice(place.platform, large))
-            await place.until("too large for me to listen to (I take 20 MB): a voice message.", "At six.")
+            await place.until("too large for me to listen to (at most 20 MB): a voice message.", "At six.")
         await bot.dispatcher.wait_idle()
 
     assert paid(world) == 0

@@ -145,7 +145,7 @@ async def _follow(client: Client, changed: Callable[[], None]) -> None:
                 async for _ in subscription:
                     changed()
         except (ListenNotSupportedError, MCPError, TimeoutError, ValueError) as error:
-            log.debug("changes of its tools are not told: %s", error)
+            log.debug("it does not report changes of its tools: %s", error)
             return
         except SubscriptionLost:
             pass

@@ -324,7 +324,7 @@ async def test_a_code_is_taken_once_and_none_of_it_is_logged(stage: Stage, caplo
     [
         ({"is_enterprise_install": True, "team": None}, "in one workspace, and not in a whole organisation"),
         ({"refresh_token": "xoxe-1", "expires_in": 43_200}, "not set up for this"),
-        ({"scope": "chat:write"}, "Without app_mentions:read, commands, im:history it can do nothing"),
+        ({"scope": "chat:write"}, "Without app_mentions:read, commands, im:history the bot cannot work"),
         ({"team": {"id": "T0OTHER"}}, "Slack named two workspaces"),
         ({"access_token": "xoxb-nobodys"}, "Slack did not confirm it"),
         ({"access_token": None}, "Slack did not confirm it"),

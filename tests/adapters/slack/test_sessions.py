@@ -107,7 +107,7 @@ async def test_an_app_that_is_no_agent_says_so_once_and_shows_a_status(
             await until(lambda: not agent.workspace._sessions.possible)
         await surface.typing("is thinking…")
 
-        assert asked(slack) == 1 and "the app is no agent (not_authorized)" in caplog.text
+        assert asked(slack) == 1 and "the app is not an agent (not_authorized)" in caplog.text
         assert slack.status("C1", surface._thread) == "is thinking…"
 
 
@@ -120,7 +120,7 @@ async def test_without_the_event_of_stop_no_session_is_shown(
         await surface.typing("is thinking…")
         await until(lambda: status(slack, surface) == "active")
 
-        assert "subscribe the bot event agent_session_stopped" in caplog.text
+        assert "subscribe to the bot event agent_session_stopped" in caplog.text
         assert not agent.workspace._sessions.possible
 
 

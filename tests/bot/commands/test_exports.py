@@ -51,7 +51,7 @@ async def test_the_history_comes_as_markdown_or_as_json(rig: OpenRig, files: lis
     markdown, listed = files
     assert (markdown.name, markdown.media_type) == ("chat.md", "text/markdown")
     assert (listed.name, listed.media_type) == ("chat.json", "application/json")
-    assert said == as_json == "Here is what is stored of this chat: 2 questions with the answers."
+    assert said == as_json == "Here is what is stored about this chat: 2 questions with the answers."
     text = markdown.content.decode()
     assert text.startswith("## Settings of this chat\n\n- persona: Speak like a sailor\n\n## 20")
     assert text.index("· Ada\n\n> What is tea?\n\nA **leaf**.") < text.index("> /tool calculator 1+2\n\nIt is 3.")
@@ -61,7 +61,7 @@ async def test_the_history_comes_as_markdown_or_as_json(rig: OpenRig, files: lis
     assert [one["name"] for one in second["tools"]] == ["calculator"]
     assert not {"target", "error", "entries", "reasoning"} & first.keys()
     # What was exported is no question: nothing tells a model of it, and it is not what is asked again.
-    assert not any("/export" in str(entry) or "stored of this chat" in str(entry) for entry in entries)
+    assert not any("/export" in str(entry) or "stored about this chat" in str(entry) for entry in entries)
     assert "1 tool call" in why[0] or "calculator" in why[0]
 
 
@@ -160,4 +160,4 @@ async def test_a_file_that_is_stored_is_not_written_anew_and_not_sent_twice(rig:
 
     [call] = stored.calls
     assert call.result is not None and [file.content for file in call.result.files] == [files[0].content]
-    assert len(files) == 1 and len([one for one in shown if "stored of this chat" in one]) == 1
+    assert len(files) == 1 and len([one for one in shown if "stored about this chat" in one]) == 1

@@ -256,7 +256,7 @@ def test_why_something_was_not_heard_is_said_to_both() -> None:
 
     assert is_alone(alone) and enclosures.answer_unread(alone, "en") == (
         "I cannot listen to this here: 2 voice messages. Please write what matters in it.\n\nThis is too long for me "
-        "to listen to (I take 20 minutes): a sound recording (`a.mp3`). Please send it in parts, or write to me.\n\n"
+        "to listen to (at most 20 minutes): a sound recording (`a.mp3`). Please send it in parts, or write to me.\n\n"
         "I cannot read this yet: a picture. Please tell me what matters in it."
     )
     beside = asked("Well?", enclosed=(off,))

@@ -117,7 +117,7 @@ async def test_who_does_not_end_is_named_and_left_behind_and_the_others_end(
 
     assert set(parts.log) == {"turns 0.08", "quiet", "tools", "platforms"} - {hanging}
     [line] = [record.getMessage() for record in caplog.records]
-    assert line.endswith("did not end in time, and is left behind")
+    assert line.endswith("did not end in time and is abandoned")
 
 
 @pytest.mark.parametrize("failing", ["turns 8", "quiet", "tools"])

@@ -212,8 +212,8 @@ async def test_other_questions_go_on_and_the_next_thing_asked_takes_the_place_of
         await it.say("and what is 1+1?")
         await settled(it)
         [old] = [page for page in it.memory.pages["7"].values() if "6*7" in page.body]
-        assert old.body.endswith("✖️ This question was withdrawn: it was not done.") and not old.buttons
-        assert await press(it, first.buttons[0], awaited=True) == ["✖️ This question was withdrawn: it was not done."]
+        assert old.body.endswith("✖️ This request was withdrawn: it was not done.") and not old.buttons
+        assert await press(it, first.buttons[0], awaited=True) == ["✖️ This request was withdrawn: it was not done."]
         assert await press(it, buttons(it)[0]) == ["Two."]
         assert calls_of(tmp_path) == [(TOOL, '{"expression": "1+1"}')]
 
@@ -245,7 +245,7 @@ async def test_stop_and_new_end_the_waiting(rig: OpenRig, tmp_path: Path) -> Non
 
             await it.say(command, person=person, group=True)
             await settled(it)
-            assert card(it).body.endswith("✖️ This question was withdrawn: it was not done.") and not card(it).buttons
+            assert card(it).body.endswith("✖️ This request was withdrawn: it was not done.") and not card(it).buttons
             it.memory.pages.clear()
             if command != "/retry":
                 await it.say("and now?", group=True)

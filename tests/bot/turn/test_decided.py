@@ -369,7 +369,7 @@ async def test_a_card_that_waits_goes_with_what_is_forgotten(rig: OpenRig, group
         await settled(it)
 
         [said] = it.shown()
-        assert said.startswith("Everything stored of this chat is deleted")
+        assert said.startswith("Everything stored about this chat is deleted")
 
 
 @pytest.mark.parametrize("forbidden", ["telegram:8", "telegram:42/-50", "here"])
@@ -405,4 +405,4 @@ async def test_a_message_that_cannot_be_deleted_keeps_nobody_from_forgetting(
         monkeypatch.setattr(Place, "remove", resists)
         [said] = await it.say("/forget yes")
 
-        assert "is deleted" in said and "its reply stays: the bot was removed" in caplog.text
+        assert "is deleted" in said and "its reply could not be deleted: the bot was removed" in caplog.text

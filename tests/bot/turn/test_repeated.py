@@ -216,6 +216,6 @@ async def test_a_question_is_a_message_of_its_person_and_too_late_one_line(
     [(turn, due)] = inbox.rows
     await reminders.show(turn, due)
     assert screen.pages == [
-        "⏰ I was not there at 2026-11-02 08:00 (Europe/Paris), so I did not answer this: What is new?"
+        "⏰ I was offline at 2026-11-02 08:00 (Europe/Paris), so I did not answer this: What is new?"
     ]
     assert await store.timers.find_next_due(["telegram"]) == moment("2026-11-05 08:00")

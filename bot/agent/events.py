@@ -39,6 +39,10 @@ class PassEnded:
     entry: AssistantEntry
     model: str
     usage: Usage
+    asked: str = ""
+    """The model that was asked first; another one may have answered."""
+    finish: str = ""
+    """See `Answer.finish`; empty if no model was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,8 @@ class Failed:
     """Wall-clock time before which asking again is useless; 0: none."""
     window: int = 0
     """The model's limit in tokens, if that is the reason and its server named it."""
+    asked: str = ""
+    """The model that was asked and failed; empty if none was."""
 
 
 Event: TypeAlias = (

@@ -107,7 +107,7 @@ class Agent:
                 entries = list(made.shorter)
             entry = redacted.redact_entry(made.to_entry(last=last, origin=runner.origin), self.redact)
             entries.append(entry)
-            yield PassEnded(entry, made.answer.model, made.answer.usage)
+            yield PassEnded(entry, made.answer.model, made.answer.usage, task.model.name, made.answer.finish)
             for ended in await runner.keep(entry.calls):
                 yield ended
             if entry.calls:

@@ -165,7 +165,7 @@ class ModelPass:
 
         If it fails later, the next model continues the visible text, or else the same one, once.
         """
-        request, tries = self._request, 0
+        request, model, tries = self._request, self._task.model.name, 0
         # Not the error itself: it would hold this frame, which holds it.
         broke: Failed | None = None
         asked_again = False
@@ -192,7 +192,7 @@ class ModelPass:
                     request = replace(request, entries=(*entries, *written), first=error.next)
                     log.info("%s broke off and is replaced by %s: %s", error.failed, error.next, error)
                     self._go_on()
-                    broke, asked_again = _explain(error, begun=True), asked_again or same
+                    broke, asked_again = _explain(error, model, begun=True), asked_again or same
                     if not same:
                         yield ModelReplaced()
                     continue
@@ -211,9 +211,10 @@ class ModelPass:
                 seen = bool(self._shown) or self._shown_before
                 # People need not read that the replacement did not start.
                 unbegun = broke if not error.failed else None
-                self.failure = unbegun or _explain(error, results=ends_with_results(request.entries), begun=seen)
+                results = ends_with_results(request.entries)
+                self.failure = unbegun or _explain(error, model, results=results, begun=seen)
             except ModelError as error:
-                self.failure = _explain(error)
+                self.failure = _explain(error, model)
             return
 
     def _go_on(self) -> None:
@@ -381,17 +382,18 @@ def _name_unknown(model: str, tokens: Sequence[str]) -> None:
             log.warning("%s wrote %s, an unknown token; it was not shown", model, token)
 
 
-def _explain(error: ModelError, *, results: bool = False, begun: bool = False) -> Failed:
+def _explain(error: ModelError, model: str, *, results: bool = False, begun: bool = False) -> Failed:
     """Return the sentence for the person and the detail for the operator when a model does not answer.
 
     Args:
+        model: was asked first.
         results: it last read results of tools.
         begun: a person saw some of the answer.
     """
     match error:
         case ContextTooLong(window=window):
-            return Failed("too_much_found" if results else "too_long", str(error), window=window)
+            return Failed("too_much_found" if results else "too_long", str(error), window=window, asked=model)
         case Unaffordable(whose=whose, until=until):
             return Failed(f"spent_{whose}", str(error), retry=False, until=until)
     key = next((key for kind, key in _SENTENCES if isinstance(error, kind)), "dropped" if begun else "empty")
-    return Failed(key, str(error), retry=not isinstance(error, ModelRefused))
+    return Failed(key, str(error), retry=not isinstance(error, ModelRefused), asked=error.failed or model)

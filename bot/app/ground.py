@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from bot.contract import Adapter, Clock, Limits, Metrics, SystemClock
+from bot.contract import Adapter, Clock, Limits, Metrics, SystemClock, Watcher
 from bot.intake import Alone, Locks, Members, Ownership, Sessions
 from bot.model import Models
 from bot.operations import Outlet
@@ -33,6 +33,8 @@ class Process:
     """This process's name in the store, unique among the running processes."""
     open_tools: Callable[..., ToolRegistry] | None = None
     """Opens other tools than those of the settings, from the same arguments: recorded ones."""
+    watchers: Sequence[Watcher] = ()
+    """Are told of the steps of each turn."""
     clock: Clock = field(init=False, default_factory=SystemClock)
 
     @property

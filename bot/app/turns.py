@@ -124,6 +124,7 @@ def build_turns(process: Process, ground: Ground, rules: Rules, output: Output, 
         approvals=approvals,
         narrator=Narrator(models.speaker, DayPurse(rules.quotas), prices),
         metrics=ground.metrics,
+        watchers=process.watchers,
     )
     reminders = _build_reminders(process, ground, output)
     return Turns(queue, book, briefings, summaries, merging, approvals, thread_context, conversation, reminders)

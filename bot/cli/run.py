@@ -37,7 +37,8 @@ async def run(
         SettingsError: it cannot start as configured.
     """
     from bot.cli.machine import standing_faults
-    from bot.operations import StopRequest, raise_descriptor_limit, set_loaded_apart
+    from bot.contract import SystemClock
+    from bot.operations import StopRequest, open_tracing, raise_descriptor_limit, set_loaded_apart
 
     raise_descriptor_limit()
     stop = StopRequest()
@@ -47,7 +48,10 @@ async def run(
         async with _take_part(configuration, only, new_settings) as (mine, part):
             from bot.app import App  # loads everything, which takes a second; a signal ends the start meanwhile
 
-            async with App(mine, adapters, outlet=outlet, **part) as app:
+            async with (
+                open_tracing(SystemClock(), outlet, os.environ) as watchers,
+                App(mine, adapters, outlet=outlet, watchers=watchers, **part) as app,
+            ):
                 stop.started()
                 set_loaded_apart()
                 for sentence in standing_faults(configuration.core, app.may_answer):

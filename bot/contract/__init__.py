@@ -85,6 +85,7 @@ from bot.contract.newest import Newest
 from bot.contract.origin import OURS, OUTSIDE, is_from_outside, join_origins
 from bot.contract.permits import Permits, allow_everything, matches
 from bot.contract.reference import reference_of, turns_of
+from bot.contract.steps import BeginStep, CallStep, EndStep, PassStep, Step, Watcher
 from bot.contract.surface import (
     Adapter,
     CallCost,

@@ -9,5 +9,6 @@ from bot.operations.listener import raise_descriptor_limit
 from bot.operations.logs import about, set_up
 from bot.operations.outlet import Outlet
 from bot.operations.stopping import TURN_SECONDS, StopRequest, end_in_order
+from bot.operations.traces import open_tracing
 from bot.operations.watchdog import LoopWatch
 from bot.operations.web import WebServer

@@ -103,6 +103,8 @@ ENVIRONMENT_ONLY: Final = frozenset(
     {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 )
 """Variables that we read from the environment, like every program, and not from `.env`."""
+OPENTELEMETRY: Final = "OTEL_"
+"""Begins the names that OpenTelemetry reads from the environment, and not from `.env`."""
 PLAIN: Final = frozenset({"PORT", "TZ", "TIMEZONE"})
 """Names of one word that nobody else uses in an environment: `HOST` or `DEBUG` may be anybody's."""
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,39}|[a-z_][a-z0-9_]{0,39}")
@@ -120,13 +122,15 @@ class Strays:
     """A sentence for each variable of the environment by which other programs call one of our settings."""
     gone: tuple[str, ...] = ()
     """A sentence for each setting of earlier versions that is still set."""
+    unread: tuple[str, ...] = ()
+    """A sentence for each variable in `.env` that only the environment could set."""
     foreign: str = ""
     """One sentence about the names in `.env` that are another program's; empty if there are none."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """All sentences, the more important first."""
-        return (*self.misspelt, *self.renamed, *self.gone, *((self.foreign,) if self.foreign else ()))
+        return (*self.misspelt, *self.renamed, *self.gone, *self.unread, *((self.foreign,) if self.foreign else ()))
 
 
 def env_file() -> Path | None:
@@ -200,11 +204,14 @@ def strays(file: Path | None, known: Mapping[str, tuple[str, str]]) -> Strays:
     settings = OURS.union(known)
     written = names_in(file) if file is not None else []
     told_here = {name.upper() for name in (*written, *os.environ)}
-    foreign, refused = [], []
+    foreign, refused, unread = [], [], []
     for name in written:
         if name.upper() in settings or name.upper() in GONE:
             continue
-        if name.upper() in ENVIRONMENT_ONLY and name.upper() not in {one.upper() for one in os.environ}:
+        if name.startswith(OPENTELEMETRY):
+            if name not in os.environ:
+                unread.append(f"{name} in {file} has no effect: OpenTelemetry reads it from the environment alone")
+        elif name.upper() in ENVIRONMENT_ONLY and name.upper() not in {one.upper() for one in os.environ}:
             refused.append(f"{name} in {file} has no effect: this program reads it from the environment alone")
         elif ours := _ours(name, told_here):
             refused.append(f"{name} in {file} is not a setting of this program, which calls it {ours}")
@@ -231,7 +238,7 @@ def strays(file: Path | None, known: Mapping[str, tuple[str, str]]) -> Strays:
             misspelt.append(f"{name} in the environment is not a setting of this program; did you mean {near}?")
     named = ", ".join(dict.fromkeys(foreign))
     told = f"ignored in {file}: {named} (not settings of this program; .env.example lists all)" if foreign else ""
-    return Strays(tuple(misspelt), tuple(renamed), tuple(_name_gone(file, written)), told)
+    return Strays(tuple(misspelt), tuple(renamed), tuple(_name_gone(file, written)), tuple(unread), told)
 
 
 def _name_gone(file: Path | None, written: Iterable[str]) -> list[str]:

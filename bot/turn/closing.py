@@ -98,9 +98,10 @@ class Closing:
             case Finished(cut):
                 return say(cut, language, **words) if cut else ""
             case Failed():
-                turn, reference = draft.run.turn, reference_of(draft.run.turn)
-                log.warning("turn %s [%s]: %s", turn, reference, outcome.detail)
-                self.metrics.model_calls.add(self.models.name, outcome.sentence)
+                reference = reference_of(draft.run.turn)
+                log.warning("turn %s [%s]: %s", draft.run.turn, reference, outcome.detail)
+                self.metrics.model_calls.add(outcome.asked or self.models.name, outcome.sentence)
+                draft.made.story.failed(outcome.asked, outcome.sentence)
                 words["wait"] = how_long(max(1.0, outcome.until - self.clock.wall()), language)
                 sentence, tokens = outcome.sentence, self.models.tokens_of(self.models.name)([draft.known.asked.text])
                 if sentence == "too_long" and outcome.window:
@@ -147,7 +148,7 @@ class Closing:
         chat = known.question.chat
         self.settling.begin(turn, chat, due)
         self.metrics.turns_ended.add(end.state)
-        made.story.answered(end.state, pages=len(reply.refs), edits=reply.edits, usage=made.usage, dollars=made.dollars)
+        made.story.answered(end.state, delivered, pages=len(reply.refs), usage=made.usage, dollars=made.dollars)
         new = token_count(as_told(entries), self.models.tokens_of(task.model.name))
         self.summaries.summarise_after_turn(
             chat, task.model, briefing.past_tokens + new, room=briefing.room, left_out=briefing.left_out > 0

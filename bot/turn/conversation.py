@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 
@@ -27,6 +27,7 @@ from bot.contract import (
     StoreError,
     Surface,
     Unreachable,
+    Watcher,
     origin_of,
     reference_of,
 )
@@ -90,6 +91,7 @@ class Conversation:
     approvals: Approvals
     narrator: Narrator
     metrics: Metrics = field(default_factory=Metrics)
+    watchers: Sequence[Watcher] = ()
     limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
@@ -267,8 +269,8 @@ class Conversation:
         if known.stands:
             await self._speak_on(run, known)
         elif await self._may_begin(run):
-            with charge(replace(known.payer, turn=run.turn)):
-                await self._answer(run, known, permit, named)
+            with charge(replace(known.payer, turn=run.turn)), Story(self.clock, run.turn, self.watchers) as story:
+                await self._answer(run, known, permit, named, story)
 
     async def _wait_for_allowed(self, run: Run) -> None:
         """Wait for the server of an allowed call; while the server starts, the turn's clock is stopped.
@@ -318,9 +320,9 @@ class Conversation:
         self.metrics.turns_ended.add(TurnState.FAILED)
         return False
 
-    async def _answer(self, run: Run, known: Known, permit: Permit, named: NamedCall | None) -> None:
+    async def _answer(self, run: Run, known: Known, permit: Permit, named: NamedCall | None, story: Story) -> None:
         """Resume from earlier attempts, ask the agent, show the answer, and close the turn."""
-        draft = self._resume(run, known)
+        draft = self._resume(run, known, story)
         await asyncio.sleep(0)  # no other chat waits for the whole of a long question
         may_ask = self.replies.can_ask(run.question)
         task, briefing = await self._task_maker.make_task(draft, permit, named, may_ask=may_ask)
@@ -373,7 +375,7 @@ class Conversation:
                 raise
         return end
 
-    def _resume(self, run: Run, known: Known) -> Draft:
+    def _resume(self, run: Run, known: Known, story: Story) -> Draft:
         """Open the reply, and resume from earlier attempts."""
         question, before = known.question, known.before
         policy = policy_for(question, self.answers.unknown_links)
@@ -388,8 +390,8 @@ class Conversation:
             in_place=known.in_place,
             shown=run.shown,
         )
-        made = Progress(Story(self.clock))
-        made.story.asked(question, run.limits.attempts)
+        made = Progress(story)
+        story.asked(question, run.limits.attempts, run.came_at)
         voice = self._narrations.begin(run, known, reply, policy)
         draft = Draft(run, known, self.answers, policy, reply, surface.limits, made, voice=voice)
         draft.resume(self.registry, self.quotas.prices)
@@ -427,6 +429,7 @@ class Conversation:
     async def _follow(self, draft: Draft, task: Task) -> Finished | Failed | None:
         """Ask, and show each event; return None if nobody can read the rest."""
         answer = answer_with(draft.unread) if draft.unread else self.agent.answer(task)
+        draft.made.story.begin_pass()
         async with draft.reply.followed(), aclosing(answer) as events:
             async for event in events:
                 outcome = await self._events.take(draft, event)

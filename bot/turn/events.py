@@ -90,7 +90,7 @@ class EventTaker:
         made.passes.append(entry)
         made.current.clear()
         made.thinking.clear()
-        made.story.thought(len(made.passes), event.model, usage, entry.calls)
+        made.story.thought(len(made.passes), event)
         if event.model:
             self.metrics.called(event.model, usage)
 
@@ -112,7 +112,7 @@ class EventTaker:
         await self.store.turns.end_call(draft.run.turn, call.id, result)
         self.metrics.tool_calls.add(call.name, result.status)
         self.metrics.tool_seconds.add(call.name, amount=result.seconds)
-        made.story.called(call, result)
+        made.story.called(call, result, known=self.registry.spec(call.name) is not None)
         draft.reply.ended(call.id, result.status)
 
 

@@ -279,6 +279,22 @@ def test_a_proxy_or_a_certificate_in_the_file_is_refused_unless_the_environment_
     assert strays(file, known).foreign.startswith(f"ignored in {file}: https_proxy")
 
 
+def test_what_opentelemetry_reads_is_no_stray_and_said_where_only_the_file_has_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    known = variables(configuration.settings_classes())
+    file = tmp_path / ".env"
+    file.write_text("OTEL_EXPORTER_OTLP_ENDPOINT=http://collector.test:4318\nOTEL_SERVICE_NAME=bot\n")
+    monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "bot")
+
+    assert strays(file, known).sentences == (
+        f"OTEL_EXPORTER_OTLP_ENDPOINT in {file} has no effect: OpenTelemetry reads it from the environment alone",
+    )
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector.test:4318")
+    assert not strays(file, known).sentences
+
+
 def test_another_file_can_be_named_or_none_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("")
     (tmp_path / "other").write_text("")

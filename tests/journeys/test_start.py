@@ -23,6 +23,8 @@ LATER = frozenset(
         *("cryptography.exceptions", "click", "rich", "pygments"),
         # several processes
         *("psycopg", "asyncpg", "dbos", "sqlalchemy"),
+        # traces
+        *("opentelemetry.sdk", "opentelemetry.exporter", "requests"),
     )
 )
 

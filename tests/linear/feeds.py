@@ -1066,6 +1066,7 @@ OWN: dict[str, str] = {
     "adapters.telegram.request": _HANDS_ON,
     "adapters.telegram.webhook.secret_of": _OPERATOR,
     "bot.operations.listener": _OPERATOR,
+    "bot.operations.traces": _OPERATOR,
     "bot.policy.access.ids_of": _SHORT,
     "bot.policy.once": _SHORT,
     "bot.commands.actions": _HANDS_ON,

@@ -1067,7 +1067,7 @@ async def test_a_second_pass_that_fails_twice_tells_the_person_and_keeps_the_res
 
     events = await answer(model, Small("look"))
 
-    assert events[-1] == Failed("empty", "broke"), "nothing was begun that could break off"
+    assert events[-1] == Failed("empty", "broke", asked=model.name), "nothing was begun that could break off"
     assert results(events) == [("look-tea", "look: tea")]
 
 
@@ -1118,7 +1118,7 @@ async def test_a_model_that_breaks_off_again_is_asked_no_third_time(again: Reply
     events = await answer(chained(model))
 
     assert len(model.requests) == 2 and shown(events).startswith("It is a")
-    assert events[-1] == Failed(sentence, detail)
+    assert events[-1] == Failed(sentence, detail, asked=model.name)
 
 
 async def test_a_model_behind_one_that_broke_off_goes_on_before_that_one_is_asked_again() -> None:

@@ -21,10 +21,18 @@ from typing import Final, NamedTuple
 
 from adapters.console.ids import IDS as CONSOLE_IDS
 from adapters.discord.ids import IDS as DISCORD_IDS
-from adapters.settings import ConsoleSettings, DiscordSettings, PlatformSettings, SlackSettings, TelegramSettings
+from adapters.settings import (
+    ConsoleSettings,
+    DiscordSettings,
+    PlatformSettings,
+    SlackSettings,
+    TelegramSettings,
+    WebSettings,
+)
 from adapters.slack.ids import IDS as SLACK_IDS
 from adapters.slack.manifest import new_app_link
 from adapters.telegram.ids import IDS as TELEGRAM_IDS
+from adapters.web.ids import IDS as WEB_IDS
 from bot.contract import identity
 from tools.calling.crashes import describe_crash
 from tools.contract.findings import Finding
@@ -61,6 +69,7 @@ PLATFORMS: dict[str, Platform] = {
     "discord": Platform(
         "adapters.discord.adapter", DiscordSettings, DISCORD_IDS, lambda: _PORTAL, "adapters.discord.limits"
     ),
+    "web": Platform("adapters.web.adapter", WebSettings, WEB_IDS, sheet="adapters.web.surface"),
     "console": Platform("adapters.console.adapter", ConsoleSettings, CONSOLE_IDS, sheet="adapters.console.adapter"),
 }
 

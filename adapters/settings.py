@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr
 
 from bot.contract import SettingsError
 from bot.settings import PublicAddress, Settings, refuse_account
-from tools.contract.forms import Address, Key, MirrorAddress
+from tools.contract.forms import Address, Key, MirrorAddress, Password
 
 _SEAL: Final = re.compile(r"[A-Za-z0-9_-]{43}=")
 _PUBLIC_KEY: Final = re.compile(r"[0-9a-fA-F]{64}")
@@ -35,6 +35,11 @@ class PlatformSettings(Settings):
     def receives(self) -> str:
         """How events arrive, for `parley doctor`."""
         return ""
+
+    @property
+    def serves(self) -> tuple[tuple[str, str], ...]:
+        """Method and address of the requests that it answers itself, at our public address."""
+        return ()
 
     @property
     def identity(self) -> str:
@@ -241,6 +246,33 @@ class DiscordSettings(PlatformSettings):
                 "DISCORD_PUBLIC_KEY should be 64 digits and letters from a to f; the developer portal shows it under "
                 "General Information"
             )
+
+
+class WebSettings(PlatformSettings):
+    """Web pages and programs of your own, at WEB_PORT."""
+
+    needs = "WEB_TOKEN"
+
+    web_token: Password = Field(
+        SecretStr(""),
+        description="Lets your pages and programs ask at /v1/chat/completions and /agui; empty: nobody can.",
+    )
+
+    @property
+    def configured(self) -> bool:
+        return bool(self.web_token.get_secret_value())
+
+    @property
+    def by_web(self) -> bool:
+        return True
+
+    @property
+    def receives(self) -> str:
+        return "by web, at /v1/chat/completions and /agui"
+
+    @property
+    def serves(self) -> tuple[tuple[str, str], ...]:
+        return ("GET", "v1/models"), ("POST", "v1/chat/completions"), ("POST", "agui")
 
 
 class ConsoleSettings(PlatformSettings):

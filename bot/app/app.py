@@ -80,9 +80,9 @@ class App(Process):
             log.warning("ADMIN_TOKEN has no effect without HTTP_PORT, where /admin is served")
         by_web = self.adapters.keys() & set(self.configuration.by_web)
         if by_web and self.roles.role.receives:
-            await stack.enter_async_context(
-                WebServer(core.web_host, core.web_port, by_web, self.platforms.entrance, self.metrics, self.clock)
-            )
+            serves = {name: self.configuration.platforms[name].serves for name in by_web}
+            ways = self.platforms.entrance, self.metrics, self.clock, serves
+            await stack.enter_async_context(WebServer(core.web_host, core.web_port, by_web, *ways))
 
     async def state(self) -> Mapping[str, Json]:
         """The program's state, for `/ready` and `/state`."""

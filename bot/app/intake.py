@@ -7,7 +7,7 @@ from bot.app.output import Output
 from bot.app.rules import Rules
 from bot.app.turns import Turns
 from bot.commands import CommandActions, CommandAnswers, Exports, Presses, ReminderList
-from bot.contract import Installable, Suggesting
+from bot.contract import Installable, Recalling, Suggesting
 from bot.intake import Admission, Dispatcher, WaitingSigns
 
 
@@ -32,6 +32,8 @@ def build_commands(process: Process, ground: Ground, rules: Rules, output: Outpu
     for adapter in process.adapters.values():
         if isinstance(adapter, Suggesting):
             adapter.suggest = answers.suggest
+        if isinstance(adapter, Recalling):
+            adapter.recall = store.deliveries.recall
         if isinstance(adapter, Installable):
             adapter.grants = store.grants
     replies, notices, settling = output.replies, output.notices, output.settling

@@ -5,7 +5,18 @@ from __future__ import annotations
 from bot.contract import identity, words
 from bot.contract.allowance import Allowance
 from bot.contract.clock import PATIENT, QUICK, Backoff, Clock, SystemClock, Timer, done_within, pause_after, time_limit
-from bot.contract.entrance import Entrance, Headers, Proof, Visited, WebAnswer, is_recent, is_same, proven
+from bot.contract.entrance import (
+    Entrance,
+    Headers,
+    Proof,
+    Served,
+    Visited,
+    WebAnswer,
+    WebStream,
+    is_recent,
+    is_same,
+    proven,
+)
 from bot.contract.errors import (
     LONGEST_PAUSE,
     AccountEmpty,
@@ -84,6 +95,7 @@ from bot.contract.metrics import Metrics
 from bot.contract.newest import Newest
 from bot.contract.origin import OURS, OUTSIDE, is_from_outside, join_origins
 from bot.contract.permits import Permits, allow_everything, matches
+from bot.contract.recall import Recall, Recalled, Recalling
 from bot.contract.reference import reference_of, turns_of
 from bot.contract.steps import BeginStep, CallStep, EndStep, PassStep, Step, Watcher
 from bot.contract.surface import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
@@ -35,6 +35,15 @@ class WebAnswer:
     headers: Headers = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class WebStream:
+    """A response that is sent while it is made."""
+
+    pieces: AsyncGenerator[bytes, None]
+    """Closed as soon as nobody reads them any more."""
+    media_type: str = "text/event-stream"
+
+
 class Entrance(Protocol):
     """Accepts the requests of one platform."""
 
@@ -57,6 +66,19 @@ class Visited(Protocol):
     async def visit(self, page: str, query: Mapping[str, str], cookies: Mapping[str, str]) -> WebAnswer:
         """Answer a GET of `page`, the part of the address after the platform's name. The visitor may be anybody; errors
         reveal nothing about the request."""
+        ...
+
+
+@runtime_checkable
+class Served(Protocol):
+    """An entrance that answers programs, at addresses of its own."""
+
+    def refuse(self, status: int, why: str) -> WebAnswer:
+        """Return the response to a request that is not read."""
+        ...
+
+    async def answer(self, address: str, headers: Headers, body: bytes) -> WebAnswer | WebStream:
+        """Answer a verified request to one of the addresses. Never raises for anything in the request."""
         ...
 
 

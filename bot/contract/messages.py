@@ -178,6 +178,8 @@ class MessageSent(_Delivery):
     """Written outside any thread, so a command about an answer means the newest one of all threads."""
     awaited: bool = False
     """The platform already shows that an answer is coming, so there must be one."""
+    alone: bool = False
+    """It belongs to no conversation: the model is offered no tools for it."""
     scheduled: bool = False
     """A reminder asks it at its time; nobody writes it now. Made by the core, never by an adapter."""
     replaces: int = 0

@@ -5,12 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from bot.contract import Clock, Entrance, LogThrottle, Metrics, Visited, WebAnswer, origin_of, proven, time_limit
+from bot.contract import (
+    Clock,
+    Entrance,
+    LogThrottle,
+    Metrics,
+    Served,
+    Visited,
+    WebAnswer,
+    WebStream,
+    origin_of,
+    proven,
+    time_limit,
+)
+from bot.operations.connections import cut_off
 from bot.operations.listener import Port
 
 if TYPE_CHECKING:
@@ -28,6 +41,19 @@ MOST_READING: Final = 32
 """Bodies of one platform that are read at the same time before they are verified."""
 READ_SECONDS: Final = 5.0
 """The time for reading a body."""
+SEND_SECONDS: Final = 30.0
+"""The time in which a reader must take a piece of a stream; a later one is cut off."""
+Addresses = Iterable[tuple[str, str]]
+"""Method and address of each request that an entrance answers itself."""
+
+
+class _RefusedError(Exception):
+    """The request is not answered: the status, and why."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+        self.why = why
 
 
 class WebServer(Port):
@@ -35,7 +61,8 @@ class WebServer(Port):
 
     Unverified requests are refused (401) unread or unparsed; a body is never read beyond `MOST_BYTES` (413). If a
     platform accepts nothing at the moment, the answer is 503, and it sends again. `/health` says that somebody listens
-    here, and nothing else. A proxy can add anything before these names, or remove it.
+    here, and nothing else. A proxy can add anything before these names, or remove it. A platform that serves addresses
+    of its own gets requests to these, and may answer in a stream.
     """
 
     def __init__(
@@ -46,14 +73,17 @@ class WebServer(Port):
         entrance: Callable[[str], Entrance | None],
         metrics: Metrics,
         clock: Clock,
+        serves: Mapping[str, Addresses] | None = None,
     ) -> None:
         """
         Args:
             entrance: platform → where its requests arrive; None: it accepts none now.
+            serves: platform → the addresses that it answers itself.
         """
         self._host = host
         self._port = port
         self._platforms = tuple(platforms)
+        self._serves = {name: tuple(addresses) for name, addresses in (serves or {}).items() if addresses}
         self._entrance = entrance
         self._metrics = metrics
         self._clock = clock
@@ -65,7 +95,13 @@ class WebServer(Port):
         from aiohttp import web
 
         app = web.Application()
+        for platform, addresses in self._serves.items():
+            for method, address in addresses:
+                path = f"/{{before:(?:.*/)?}}{address}"
+                app.router.add_route(method, path, partial(self._serve, platform, address))
         for platform in self._platforms:
+            if platform in self._serves:
+                continue
             app.router.add_post(f"/{{before:(?:.*/)?}}{platform}", partial(self._receive, platform))
             app.router.add_get(
                 f"/{{before:(?:.*/)?}}{platform}/{{page:[a-z]+}}", partial(self._visit, platform), allow_head=False
@@ -92,8 +128,7 @@ class WebServer(Port):
         except Exception as error:  # noqa: BLE001 - whatever it is, the page is opened again
             log.error("web: a page of %s could not be shown: %s", platform, origin_of(error))
             answer = WebAnswer(500)
-        headers = {**answer.headers, "Content-Type": answer.media_type}
-        return web.Response(status=answer.status, body=answer.body, headers=headers)
+        return _response(answer)
 
     async def _receive(self, platform: str, request: web.Request) -> web.StreamResponse:
         from aiohttp import web
@@ -112,27 +147,87 @@ class WebServer(Port):
         entrance = self._entrance(platform)
         if entrance is None:
             return web.Response(status=503)
+        try:
+            body = await self._read_proven(platform, entrance, request)
+        except _RefusedError as error:
+            return self._refuse(platform, error, WebAnswer(error.status))
+        return _response(await entrance.take_in(request.headers, body))
+
+    async def _read_proven(self, platform: str, entrance: Entrance, request: web.Request) -> bytes:
+        """Return the body of a verified request.
+
+        Raises:
+            _RefusedError: it is none.
+        """
+        from aiohttp import web
+
         proof = entrance.expect(request.headers)
         if proof is None:
-            return self._refuse(platform, 401, "no valid signature")
+            raise _RefusedError(401, "no valid signature")
         if (request.content_length or 0) > MOST_BYTES:
-            return self._refuse(platform, 413, f"more than {MOST_BYTES:,} bytes")
+            raise _RefusedError(413, f"more than {MOST_BYTES:,} bytes")
+        # Of a platform that proves itself, all bodies are its own; programs with a token can be anybody's.
+        trusted = proof is proven and not isinstance(entrance, Served)
         try:
             async with asyncio.timeout(None) as limit, time_limit(self._clock, READ_SECONDS):
-                with self._place(platform, limit) if proof is not proven else nullcontext():
+                with nullcontext() if trusted else self._place(platform, limit):
                     body = await _read(request)
         except TimeoutError:
             if limit.expired():
-                return self._refuse(platform, 503, "too many at once")
-            return self._refuse(platform, 408, "sent too slowly")
+                raise _RefusedError(503, "too many at once") from None
+            raise _RefusedError(408, "sent too slowly") from None
         except (ConnectionError, web.RequestPayloadError):
-            return self._refuse(platform, 400, "ended before its body")
+            raise _RefusedError(400, "ended before its body") from None
         if body is None:
-            return self._refuse(platform, 413, f"more than {MOST_BYTES:,} bytes")
+            raise _RefusedError(413, f"more than {MOST_BYTES:,} bytes")
         if not proof(body):
-            return self._refuse(platform, 401, "no valid signature")
-        answer = await entrance.take_in(request.headers, body)
-        return web.Response(status=answer.status, body=answer.body, content_type=answer.media_type)
+            raise _RefusedError(401, "no valid signature")
+        return body
+
+    async def _serve(self, platform: str, address: str, request: web.Request) -> web.StreamResponse:
+        """Answer a request to an address that the platform answers itself, whole or in a stream."""
+        from aiohttp import web
+
+        entrance = self._entrance(platform)
+        if not isinstance(entrance, Served):
+            return web.Response(status=503)
+        try:
+            body = await self._read_proven(platform, entrance, request)
+            answer = await entrance.answer(address, request.headers, body)
+        except _RefusedError as error:
+            answer = entrance.refuse(error.status, error.why)
+            response: web.StreamResponse = self._refuse(platform, error, answer)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the program may send it again
+            log.error("web: a request of %s could not be answered: %s", platform, origin_of(error))
+            answer = entrance.refuse(500, "an error of our own")
+            response = _response(answer)
+        else:
+            response = _response(answer) if isinstance(answer, WebAnswer) else await self._stream(answer, request)
+        self._metrics.posts.add(platform, str(response.status))
+        return response
+
+    async def _stream(self, answer: WebStream, request: web.Request) -> web.StreamResponse:
+        """Send pieces while they are made. A reader that takes none for a while is cut off; one that leaves stops
+        nothing."""
+        from aiohttp import web
+
+        # Nginx keeps a response back until it is complete, unless this header says otherwise.
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff"}
+        response = web.StreamResponse(headers={"Content-Type": answer.media_type, **headers})
+        try:
+            async with aclosing(answer.pieces) as pieces:
+                await response.prepare(request)
+                async for piece in pieces:
+                    async with time_limit(self._clock, SEND_SECONDS):
+                        await response.write(piece)
+                async with time_limit(self._clock, SEND_SECONDS):
+                    await response.write_eof()
+        except TimeoutError:
+            self._refused.warn("web: a reader took nothing of a stream, and was cut off")
+            cut_off(request.protocol)
+        except ConnectionError:
+            log.debug("web: a reader left a stream")
+        return response
 
     @contextmanager
     def _place(self, platform: str, limit: asyncio.Timeout) -> Iterator[None]:
@@ -150,13 +245,18 @@ class WebServer(Port):
             with suppress(ValueError):  # it was given up
                 reading.remove(limit)
 
-    def _refuse(self, platform: str, status: int, why: str) -> web.Response:
-        from aiohttp import web
-
-        self._refused.warn(f"web: a request for {platform} was refused: {why}")
-        refusal = web.Response(status=status)
+    def _refuse(self, platform: str, error: _RefusedError, answer: WebAnswer) -> web.Response:
+        self._refused.warn(f"web: a request for {platform} was refused: {error.why}")
+        refusal = _response(answer)
         refusal.force_close()
         return refusal
+
+
+def _response(answer: WebAnswer) -> web.Response:
+    from aiohttp import web
+
+    headers = {**answer.headers, "Content-Type": answer.media_type}
+    return web.Response(status=answer.status, body=answer.body, headers=headers)
 
 
 async def _read(request: web.Request) -> bytes | None:

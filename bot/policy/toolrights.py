@@ -63,6 +63,9 @@ class Permit:
         return matches(name, self.off) or (bool(self.only) and not matches(name, self.only))
 
 
+_NO_TOOLS: Final = Permit(off=("*",))
+
+
 @dataclass(eq=False, repr=False)
 class ToolRights:
     """Decides what a person may use; one for the process."""
@@ -81,6 +84,8 @@ class ToolRights:
 
     async def permit_for(self, message: MessageSent) -> Permit:
         """Return what the sender of `message` may use in its chat."""
+        if message.alone:
+            return _NO_TOOLS
         channel = self.channels.channel_of(message.chat)
         permit = Permit(channel.tools_off, only=channel.tools_only)
         if not self.limits:

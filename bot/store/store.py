@@ -29,6 +29,7 @@ from bot.store.personal import People
 from bot.store.presence import Presence
 from bot.store.privacy import make_private
 from bot.store.readers import COUNT, Readers
+from bot.store.recalling import Deliveries
 from bot.store.recordings import Recordings
 from bot.store.renaming import ChatNames
 from bot.store.retention import Keep, Retention
@@ -97,6 +98,7 @@ class Store:
         """
         self.writer = writer
         self.intake = Intake(writer, readers, clock)
+        self.deliveries = Deliveries(writer, readers, clock)
         self.turns = Turns(writer, readers, clock)
         self.history = History(writer, readers, clock)
         self.access = Access(writer, readers, clock)

@@ -26,8 +26,9 @@ class TestFailures(FailureContract):
 
 
 def test_every_platform_has_a_scene() -> None:
-    """But the terminal, in which nothing can be changed, deleted or pressed: `tests/adapters/console` has it."""
-    assert {name.partition("-")[0] for name in SCENES} == PLATFORMS.keys() - {"console"}
+    """But the terminal and the web, where nothing that was shown can be changed, deleted or pressed, and no service can
+    refuse a call: `tests/adapters/console` and `tests/adapters/web` have them."""
+    assert {name.partition("-")[0] for name in SCENES} == PLATFORMS.keys() - {"console", "web"}
 
 
 async def test_a_private_post_of_slack_is_not_repeated_and_shows_no_sign() -> None:

@@ -46,13 +46,28 @@ from adapters.telegram import live as telegram_live
 from adapters.telegram import updates as telegram_updates
 from adapters.telegram import webhook as telegram_webhook
 from adapters.telegram.pages import draw
+from adapters.web import asking as web_asking
+from adapters.web import completions as web_completions
+from adapters.web import files as web_files
+from adapters.web import runs as web_runs
+from adapters.web import surface as web_surface
 from bot import sentences
 from bot.agent import echoes, nudges
 from bot.agent.provenance import brings, learn_result, policy_for, stands_in
 from bot.cli import recorded
 from bot.commands import chatfile, exports
 from bot.context import question, summary, window
-from bot.contract import SystemClock, identity, is_recent, is_same, proven, transcript, utf16_length, words
+from bot.contract import (
+    DeliveryError,
+    SystemClock,
+    identity,
+    is_recent,
+    is_same,
+    proven,
+    transcript,
+    utf16_length,
+    words,
+)
 from bot.contract.messages import (
     ChatId,
     Enclosure,
@@ -565,6 +580,35 @@ def _read_events(*texts: str) -> None:
             sse.read_event(text.encode("utf-8", "replace"))
 
 
+def _asked_by_web(text: str) -> None:
+    """A program's request, whose parts are texts and files of any kind."""
+    parts = [
+        {"type": "text", "text": text},
+        {"type": "file", "file": {"file_data": f"data:text/plain;base64,{text}", "filename": text}},
+    ]
+    asked: list[dict[str, Any]] = [{"messages": [{"role": "user", "content": part}]} for part in (text, parts)]
+    asked += [{"user": text}, {"resume": [{"interruptId": text, "status": "resolved"}], "threadId": "1", "runId": "1"}]
+    for one in asked:
+        for read in (web_asking.read_completion, web_asking.read_run):
+            with suppress(web_asking.MisaskedError):
+                read({"Accept-Language": text, "X-Thread-Id": text}, json.dumps(one).encode())
+    with suppress(web_asking.MisaskedError):
+        web_asking.read_completion({}, text.encode(errors="replace"))
+
+
+def _fetched_from_the_web(text: str) -> None:
+    with suppress(DeliveryError):
+        web_files.content_of(f"x:{text}")
+    web_files.content_of(web_files.as_source(text.encode(errors="replace")))
+
+
+def _grown_on_the_web(text: str) -> None:
+    """A message that grows, and is then rewritten from its middle on."""
+    run = web_runs.Run()
+    for body in (text[: len(text) // 2], text, text[: len(text) // 2] + "x" + text):
+        run.show("1", body, final=False)
+
+
 FED: dict[str, Callable[[str], object]] = {
     # Platforms
     "adapters.console.terminal.draw": _printed,
@@ -575,6 +619,13 @@ FED: dict[str, Callable[[str], object]] = {
     "adapters.formatting.layout.taken_apart": layout.taken_apart,
     "adapters.formatting.layout.width": layout.width,
     "adapters.console.plain.render": plain.render,
+    "adapters.web.asking.read_completion": _asked_by_web,
+    "adapters.web.runs.Run.show": _grown_on_the_web,
+    "adapters.web.surface.WebSurface.draw": lambda text: web_surface.WebSurface(
+        web_runs.Runs(), ReplyTarget("web", {})
+    ).draw(_page(text)),
+    "adapters.web.completions.event": lambda text: web_completions.event({"text": text}),
+    "adapters.web.files.content_of": _fetched_from_the_web,
     "adapters.download.is_of": lambda text: download.is_of(f"https://{text}", f"https://{text}", "slack.com"),
     "adapters.slack.marks.as_text": lambda text: slack_marks.as_text(slack_marks.held(text)),
     "adapters.slack.marks.look_alike": slack_marks.look_alike,
@@ -898,6 +949,9 @@ SIZES = {"adapters.formatting": 2_000, "bot.reply.paging": 10_000}
 INSIDE: dict[str, str] = {
     "bot.safety.spans": "bot.safety.links.LinkFilter.feed",
     "adapters.console.adapter": "adapters.console.terminal.draw",
+    "adapters.web.asking.read_run": "adapters.web.asking.read_completion",
+    "adapters.web.asking.decision_about": "adapters.web.asking.read_completion",
+    "adapters.web.adapter.WebAdapter": "adapters.web.asking.read_completion",
     "adapters.telegram.drafts.draft_stopped": "adapters.telegram.updates.meant_for",
     "adapters.discord.reading": "adapters.discord.events.message_edited",
     "adapters.discord.events.message_sent": "adapters.discord.events.message_edited",
@@ -1029,6 +1083,10 @@ _STORE = "SQLite writes and reads it, in a thread of its own"
 
 OWN: dict[str, str] = {
     "adapters.slack.client.Client.api_call": _SHORT,
+    "adapters.web.completions.problem": _SHORT,
+    "adapters.web.runs.Runs": _SHORT,
+    "adapters.web.files.as_source": "is fed with what reads it",
+    "adapters.web.surface.WebSurface": _SHORT,
     "bot.operations.session": "tokens and cookies of at most 4,096 and 8,190 bytes",
     "bot.operations.export": "what a view shows: fifty rows, each text looked at once",
     "adapters.telegram.compat.RawBot.raw_updates": _SHORT,

@@ -1,0 +1,1 @@
+"""Your own pages and programs as a platform."""

@@ -1,0 +1,260 @@
+"""Web pages and programs of your own: requests with a token → `MessageSent`, pages → a stream that only grows.
+
+A request is a message like any other, so that order, quotas, history and tools are the same. Its connection is not the
+answer: a lost one stops nothing, and a request under the same run id gets the same turn, whatever process answers it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from types import TracebackType
+from typing import BinaryIO, Final
+
+from adapters import Finding
+from adapters.settings import WebSettings
+from adapters.web import agui, completions
+from adapters.web.asking import Asked, MisaskedError, decision_about, read_completion, read_run
+from adapters.web.files import content_of
+from adapters.web.runs import Run, Runs
+from adapters.web.surface import WebSurface
+from bot.contract import (
+    ChatId,
+    Clock,
+    ControlPressed,
+    Deliver,
+    Headers,
+    Incoming,
+    MessageSent,
+    Proof,
+    Recall,
+    Recalled,
+    ReplyTarget,
+    Sender,
+    StoreError,
+    SystemClock,
+    TooLong,
+    WebAnswer,
+    WebStream,
+    is_same,
+    proven,
+    words,
+)
+from tools.programs.cancelling import Contained, end_tasks
+
+log = logging.getLogger(__name__)
+
+MOST_RUNS: Final = 100
+"""Runs at the same time. A stream holds one of the connections to the port, which platforms use, too."""
+LOOK_SECONDS: Final = 1.0
+"""How often the store is asked whether a run has ended; at once, and then less and less often, when it seems so."""
+FIRST_LOOK: Final = 0.02
+_MOST_LOOKS: Final = 6
+PATIENCE: Final = 10.0
+"""Seconds after the end of a delivery in which its sentence may still come."""
+ALONE: Final = "alone"
+"""The place of requests that belong to no conversation."""
+
+
+class WebAdapter:
+    """Takes requests at addresses of its own."""
+
+    platform = "web"
+    conflicts = 0
+
+    def __init__(self, settings: WebSettings, clock: Clock | None = None) -> None:
+        self._token = settings.web_token.get_secret_value()
+        self._clock = clock or SystemClock()
+        self._began = self._clock.wall()
+        self._runs = Runs()
+        self._following: set[asyncio.Task[None]] = set()
+        self._deliver: Deliver | None = None
+        self.recall: Recall | None = None
+        self.entrance = self
+
+    @property
+    def listening(self) -> bool:
+        return self._deliver is not None
+
+    async def __aenter__(self) -> WebAdapter:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._runs.give_up()
+        await end_tasks(*self._following)
+
+    def surface(self, target: ReplyTarget) -> WebSurface:
+        return WebSurface(self._runs, target)
+
+    async def fetch(self, source: str, into: BinaryIO, most: int) -> None:
+        content = await asyncio.to_thread(content_of, source)
+        if len(content) > most:
+            raise TooLong("a file is too large", by=len(content) - most)
+        into.write(content)
+
+    def earlier(self, message: MessageSent) -> None:
+        """A thread's history is what the bot was told in it."""
+
+    async def listen(self, deliver: Deliver) -> None:
+        self._deliver = deliver
+        try:
+            await asyncio.Future()
+        finally:
+            self._deliver = None
+
+    # The entrance
+
+    def expect(self, headers: Headers) -> Proof | None:
+        scheme, _, token = headers.get("Authorization", "").partition(" ")
+        return proven if is_same(token.strip(), self._token) and scheme.lower() == "bearer" else None
+
+    async def take_in(self, headers: Headers, body: bytes) -> WebAnswer:
+        return self.refuse(404, "There is nothing at this address.")
+
+    def refuse(self, status: int, why: str) -> WebAnswer:
+        sentences = {401: "The token is missing or wrong: send the one in WEB_TOKEN as a bearer token."}
+        return completions.problem(status, sentences.get(status, f"The request was refused: {why}."))
+
+    async def answer(self, address: str, headers: Headers, body: bytes) -> WebAnswer | WebStream:
+        if address == "v1/models":
+            return completions.list_models(self._began)
+        by_events = address == "agui"
+        try:
+            asked = await asyncio.to_thread(read_run if by_events else read_completion, headers, body)
+            run = await self._open(asked if by_events else await self._with_decision(asked))
+        except MisaskedError as error:
+            return completions.problem(400, str(error))
+        except StoreError:
+            log.exception("web: a request could not be stored")
+            return completions.problem(503, "The request could not be stored; send it again in a moment.")
+        if run is None:
+            return completions.problem(503, "Too many answers are under way, or the program ends; try again later.")
+        if by_events:
+            return WebStream(agui.stream(run, asked, self._clock))
+        if asked.stream:
+            return WebStream(completions.stream(run, asked, self._clock))
+        return await completions.complete(run, asked, self._clock)
+
+    # Runs
+
+    async def _with_decision(self, asked: Asked) -> Asked:
+        """Return a request whose `yes` or `no` decides about the call that its thread asks about, if it does."""
+        word = asked.text.lower().rstrip(" .!。！")
+        if not asked.thread or asked.files or word not in completions.YES | completions.NO or self.recall is None:
+            return asked
+        waits = await self.recall(self._chat_of(asked), "")
+        if waits is None or not waits.asks:
+            return asked
+        return replace(asked, decision=decision_about(waits.asks, allowed=word in completions.YES))
+
+    async def _open(self, asked: Asked) -> Run | None:
+        """Return the run of a request: the one that is under way, or a new one; None if there is no room.
+
+        Raises:
+            StoreError: it could not be stored.
+        """
+        incoming = self._read(asked)
+        chat = str(incoming.chat)
+        if (run := self._runs.find(chat, asked.run)) is not None:
+            return run
+        if self._deliver is None or len(self._runs) >= MOST_RUNS:
+            return None
+        run = self._runs.open(chat, asked.run)
+        try:
+            await self._deliver(incoming)
+        except BaseException:
+            self._runs.forget(chat, asked.run)
+            run.give_up()
+            raise
+        task = asyncio.create_task(self._follow(incoming, run), name="web run")
+        self._following.add(task)
+        task.add_done_callback(self._following.discard)
+        return run
+
+    def _read(self, asked: Asked) -> Incoming:
+        """Build what the core takes in."""
+        chat = self._chat_of(asked)
+        sender = Sender(id=f"{self.platform}:{asked.person}", name=asked.person, language=asked.language)
+        target = ReplyTarget(self.platform, {"chat": str(chat), "run": asked.run})
+        if asked.decision is not None:
+            control, turn, mark = asked.decision
+            return ControlPressed(
+                delivery=asked.run,
+                chat=chat,
+                sender=sender,
+                target=target,
+                sent_at=self._clock.wall(),
+                control=control,
+                turn=turn,
+                mark=mark,
+            )
+        word, argument = words.parse(asked.text) or ("", asked.text)
+        return MessageSent(
+            delivery=asked.run,
+            chat=chat,
+            sender=sender,
+            target=target,
+            sent_at=self._clock.wall(),
+            text=argument,
+            command=word,
+            message_id=asked.run,
+            enclosed=asked.files,
+            awaited=True,
+            alone=not asked.thread,
+        )
+
+    def _chat_of(self, asked: Asked) -> ChatId:
+        thread = (asked.thread, "") if asked.thread else (ALONE, asked.run)
+        return ChatId(self.platform, asked.person, *thread)
+
+    async def _follow(self, incoming: Incoming, run: Run) -> None:
+        """End a run when its delivery has ended in the store, whatever process answered it."""
+        with Contained():
+            try:
+                run.finish(await self._until_ended(incoming, run))
+            finally:
+                self._runs.forget(str(incoming.chat), incoming.delivery)
+                if not run.over:
+                    run.give_up()
+
+    async def _until_ended(self, incoming: Incoming, run: Run) -> Recalled:
+        looks, ended_at = 0, None
+        while True:
+            recalled, now = await self._look(incoming), self._clock.monotonic()
+            if recalled.ended:
+                ended_at = now if ended_at is None else ended_at
+                # A sentence that is no answer may be shown after its delivery has ended.
+                if recalled.text or run.stands or now - ended_at >= PATIENCE:
+                    return recalled
+            if run.stands:
+                # The end is stored within milliseconds, unless more comes.
+                await self._clock.sleep(min(LOOK_SECONDS, FIRST_LOOK * 2**looks))
+                looks += looks < _MOST_LOOKS
+            else:
+                looks = 0
+                await run.wait_until_it_stands(self._clock, LOOK_SECONDS)
+
+    async def _look(self, incoming: Incoming) -> Recalled:
+        if self.recall is None:
+            return Recalled(ended=False)
+        try:
+            # Of a deleted chat nothing is stored.
+            return await self.recall(incoming.chat, incoming.delivery) or Recalled(ended=True)
+        except StoreError:
+            return Recalled(ended=False)
+
+
+def open_adapter(settings: WebSettings) -> WebAdapter:
+    """Return the adapter for requests with the token."""
+    return WebAdapter(settings)
+
+
+async def check(settings: WebSettings) -> list[Finding]:
+    """Say who may ask: there is no service to log in to."""
+    return [
+        Finding.ok("whoever has WEB_TOKEN can ask"),
+        Finding.note("their ids are web:client, or web:NAME if a request names its user: list them in ALLOWED_USERS"),
+    ]

@@ -1,0 +1,72 @@
+"""What became of a delivery, found by the platform's own name of it."""
+
+from __future__ import annotations
+
+from bot.contract import ChatId, Recalled
+from bot.store.approvals import load_approval
+from bot.store.incoming import incoming_from_json
+from bot.store.queries import Queries
+from bot.store.sql import Connection
+from bot.store.states import INBOX_ENDS, ApprovalState, InboxState, TurnState
+from bot.store.text import usage_from_json
+
+_LOOKED_AT = 20
+"""The newest deliveries of a chat that are no messages, among which a press is looked for."""
+
+
+class Deliveries(Queries):
+    """Answers what became of deliveries."""
+
+    async def recall(self, chat: ChatId, delivery: str) -> Recalled | None:
+        """Return the state and the answer of a chat's delivery, or, if that is empty, of its newest answer that asks
+        whether a tool may make a call; None if nothing is stored of it. A message is found only if it has the same id
+        as its delivery.
+
+        Raises:
+            StoreError: the database cannot be read now.
+        """
+        return await self._readers.read(lambda db: _recall(db, str(chat), delivery))
+
+
+def _recall(db: Connection, chat: str, delivery: str) -> Recalled | None:
+    found = _find(db, chat, delivery)
+    if found is None:
+        return None
+    id, inbox = found
+    ended = inbox in INBOX_ENDS
+    row = db.execute("SELECT state, visible, usage FROM turns WHERE id = ?", (id,)).fetchone()
+    if row is None:
+        return Recalled(ended=ended, stopped=inbox == InboxState.STOPPED, failed=inbox == InboxState.FAILED)
+    state, visible, usage = row
+    approval = load_approval(db, id)
+    waits = approval if approval is not None and approval.state is ApprovalState.WAITING else None
+    return Recalled(
+        ended=ended,
+        stopped=state == TurnState.STOPPED,
+        failed=state == TurnState.FAILED,
+        text=visible or "",
+        usage=usage_from_json(usage),
+        asks=f"{id}:{waits.mark}" if waits is not None else "",
+        asks_until=waits.expires_at if waits is not None else 0.0,
+    )
+
+
+def _find(db: Connection, chat: str, delivery: str) -> tuple[int, InboxState] | None:
+    """Return the inbox row of a delivery, and its state."""
+    if not delivery:
+        query = (
+            "SELECT a.turn, i.state FROM approvals a JOIN turns t ON t.id = a.turn JOIN chats c ON c.id = t.chat "
+            f"JOIN inbox i ON i.id = t.id WHERE a.state = '{ApprovalState.WAITING}' AND c.chat = ? ORDER BY t.id DESC"
+        )
+        row = db.execute(query, (chat,)).fetchone()
+        return None if row is None else (int(row[0]), InboxState(row[1]))
+    query = "SELECT id, state FROM inbox WHERE chat = ? AND message = ? ORDER BY id DESC LIMIT 1"
+    for id, state in db.execute(query, (chat, delivery)).fetchall():
+        return int(id), InboxState(state)
+    query = (
+        f"SELECT id, state, incoming FROM inbox WHERE chat = ? AND message IS NULL ORDER BY id DESC LIMIT {_LOOKED_AT}"
+    )
+    for id, state, incoming in db.execute(query, (chat,)).fetchall():
+        if incoming_from_json(incoming).delivery == delivery:
+            return int(id), InboxState(state)
+    return None

@@ -38,6 +38,7 @@ TOOLS: dict[str, str] = {
     "token_price": "tools.token_price",
     "calculator": "tools.calculator",
     "current_time": "tools.current_time",
+    "plan": "tools.plan",
 }
 
 

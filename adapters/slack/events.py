@@ -93,8 +93,8 @@ def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders, fol
         return None
     direct = _direct(event)
     word, argument = _command_in(text, event, me)
-    # At the root of a channel every message begins a thread, which a command cannot be about.
-    whole = bool(word) and not direct and not event.get("thread_ts")
+    # At the root of a channel every message begins a thread, which a command cannot be about, unless it is a question.
+    whole = word not in ("", words.JOB) and not direct and not event.get("thread_ts")
     chat = _chat(event, event, me)
     return MessageSent(
         delivery=delivery,

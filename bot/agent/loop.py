@@ -81,9 +81,10 @@ class Agent:
                 yield event
         number = sum(1 for entry in task.passes if entry.provider != BEFORE_FIRST_PASS)
         reminder, reminded, pressed = "", False, bool(since)
+        most_passes = task.most_passes or self.turns.max_tool_rounds
         while runner.asked is None:
             number += 1
-            last = pressed or number >= self.turns.max_tool_rounds or runner.over or not task.tools
+            last = pressed or number >= most_passes or runner.over or not task.tools
             is_first_pass = number == 1 and task.begin_with is None
             if not is_first_pass:
                 entries.extend(await task.listen())

@@ -48,6 +48,8 @@ class Task:
     context: ToolContext
     deadline: float
     """Monotonic time at which the turn ends."""
+    most_passes: int = 0
+    """Model calls at most; 0: the usual number."""
     tool_choice: str = "auto"
     begin_with: ToolCall | None = None
     """A call before the first pass: the person named it, or the question plainly needs it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -78,7 +79,7 @@ class CommandActions:
         a key of `bot.sentences`."""
         admin = await self.access.is_admin(message.sender)
         withdrawn = await self.approvals.withdraw(message.chat, "" if admin else message.sender.id)
-        running = self.queue.find_running(message.chat) or self.queue.find_speaking(message.chat)
+        running = self.queue.find_running(message.chat) or self.queue.find_beside(message.chat)
         if running is None:
             return "stopped" if withdrawn else "stopped_nothing"
         if running.person != message.sender.id and not admin:
@@ -195,6 +196,9 @@ class CommandActions:
             turns = await self.store.history.count_turns(message.chat)
             words = {"command": form.format(word="forget"), "memory": form.format(word="memory")}
             return asked.say("forget_sure", turns=turns, **words)
+        if (job := self.queue.find_job(message.chat)) is not None and job.task is not None:
+            job.end(EndReason.STOPPED)
+            await asyncio.wait({job.task})
         await self.summaries.drop(message.chat)
         await self.approvals.take_away(message.chat)
         turns = await self.store.history.count_turns(message.chat)

@@ -11,11 +11,11 @@ from typing import Final, assert_never
 
 from bot.commands.answers import CommandAnswers
 from bot.context import Admitted, language_for
-from bot.contract import Button, ChatId, Control, ControlPressed, MessageSent, Sender
+from bot.contract import JOB, Button, ChatId, Control, ControlPressed, MessageSent, Sender
 from bot.policy import Access, Once, may_be_told
 from bot.sentences import say
 from bot.store import Store, TurnRecord
-from bot.turn import Approvals, EndReason, TurnQueue
+from bot.turn import Approvals, EndReason, TurnQueue, is_job
 
 _DECIDES: Final = frozenset({Control.ALLOW, Control.DENY})
 
@@ -97,12 +97,12 @@ class Presses:
         """Return the turn of a press: a Stop without a turn means the running one in its chat."""
         if press.turn or press.control is not Control.STOP:
             return press.turn
-        running = self.queue.find_running(press.chat) or self.queue.find_speaking(press.chat)
+        running = self.queue.find_running(press.chat) or self.queue.find_beside(press.chat)
         return running.id if running is not None else 0
 
     def _stop(self, turn: TurnRecord, press: ControlPressed, asked: Admitted) -> PressVerdict:
-        running = self.queue.find_running(turn.chat)
-        if running is None or running.id != turn.id:
+        running = self.queue.find_turn(turn.chat, turn.id)
+        if running is None:
             return PressVerdict(asked.say("stopped_nothing"))
         running.end(EndReason.STOPPED)
         # Everybody reads it in the reply.
@@ -124,9 +124,17 @@ class Presses:
             sent_at=press.sent_at,
             group=press.group,
             text=say(word, approval.language),
+            command=await self._job_of(turn),
             decides=turn.id,
         )
         return PressVerdict(asked.say("button_begun") if press.awaited else "", asks=message)
+
+    async def _job_of(self, turn: TurnRecord) -> str:
+        """Return the command that begins a job if a turn is one, or decided about a call of one; else empty."""
+        found: TurnRecord | None = turn
+        while found is not None and isinstance(pressed := found.incoming, ControlPressed):
+            found = await self.store.turns.find_record(pressed.turn)
+        return JOB if found is not None and isinstance(found.incoming, MessageSent) and is_job(found.incoming) else ""
 
     async def _find_asker(self, turn: TurnRecord) -> Sender:
         """Return the asker: a call that an admin allowed has the rights of the person who wanted it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.contract import MessageSent, StoreError
+from bot.contract import JOB, MessageSent, StoreError
 from bot.sentences import chinese, is_certain, language_of, say
 from bot.store import Store
 from tools.contract.languages import Language
@@ -27,7 +27,7 @@ async def language_for(store: Store, message: MessageSent) -> Language:
     """Return the language to answer `message` in; earlier messages are looked up only where they can decide."""
     hint = message.sender.language
     # What follows a command is seldom a sentence: names, numbers and words for tools are no sign of English.
-    said = "" if message.command and not chinese(message.text) else message.text
+    said = "" if message.command not in ("", JOB) and not chinese(message.text) else message.text
     before: Sequence[str] = ()
     if not is_certain(said, hint):
         try:

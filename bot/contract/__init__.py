@@ -132,4 +132,4 @@ from bot.contract.transcript import (
     entry_from_json,
     entry_to_json,
 )
-from bot.contract.words import BY_WORD, OFF, ON, help_text, is_private
+from bot.contract.words import BY_WORD, JOB, OFF, ON, help_text, is_private

@@ -37,6 +37,7 @@ COMMANDS = (
     Command("new", argument="[all]", queued=True),
     Command("stop"),
     Command("retry", queued=True),
+    Command("job", argument="TASK", queued=True),
     Command("tool", argument="NAME ARGUMENTS", queued=True),
     Command("tools", private=True),
     Command("model", argument="[provider:name]"),
@@ -80,6 +81,8 @@ def is_private(word: str) -> bool:
 
 ASK = "ask"
 """Written with a slash before a question; on Discord it is a command."""
+JOB = "job"
+"""Begins a question that is worked on for up to an hour; see `bot.turn.jobs`."""
 _SLASH = re.compile(r"/([A-Za-z][A-Za-z0-9_]{0,31})(?:@(\w+))?(?:\s+(.*))?", re.DOTALL)
 _FIRST = re.compile(r"(?=\S{0,40}[！-～])\S{1,40}")
 """A first word with full-width characters."""
@@ -145,7 +148,7 @@ def bare(text: str, *, certain: bool = False) -> tuple[str, str] | None:
     command = BY_WORD.get(word)
     if command is None or (word == "why" and not certain):
         return None
-    if word == "tool":
+    if word in ("tool", JOB):
         # Without a slash it may be an English sentence; `bot.toolchoice.named` checks whether it names a tool.
         return (word, argument) if slash else None
     if named["colon"] and ("…" in command.argument or not argument):

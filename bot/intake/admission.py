@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from bot.context import Admitted, language_for, subject_of
-from bot.contract import BY_WORD, LIMITS, Clock, Limits, LogThrottle, MessageSent, Metrics
+from bot.contract import BY_WORD, JOB, LIMITS, Clock, Limits, LogThrottle, MessageSent, Metrics
 from bot.policy import (
     DAY,
     MINUTE,
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 MOST_WAITING_IN_CHAT = 50
 """Waiting messages of everybody in one chat: a large group cannot fill the memory, and nobody waits for hours."""
-_ASKS_A_MODEL = frozenset({"", "retry", "tool"})
+_ASKS_A_MODEL = frozenset({"", "retry", "tool", JOB})
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +134,10 @@ class Admission:
         most, sentence = self.limits, ""
         if len(message.text) > most.question_chars:
             sentence = asked.say("too_big", length=len(message.text), limit=most.question_chars)
-        elif not message.command and not subject_of(message).strip() and not enclosed_in(message):
+        elif message.command in ("", JOB) and not subject_of(message).strip() and not enclosed_in(message):
             sentence = asked.say("empty_question")
+        elif message.command == JOB and not message.decides and self._is_taken(message):
+            sentence = asked.say("job_busy")
         elif not message.command and message.replaces and self.queue.holds(message.chat, message.replaces):
             return None  # it replaces one that was admitted
         elif message.scheduled:
@@ -149,6 +151,11 @@ class Admission:
         if not sentence:
             return None
         return Refuse(sentence, None if message.awaited else once_in_chat(message.chat, sentence))
+
+    def _is_taken(self, message: MessageSent) -> bool:
+        """Return True if a job runs or waits in the chat, and the message does not add to it."""
+        job = self.queue.find_job(message.chat)
+        return self.queue.expects_job(message.chat) and (job is None or job.person != message.sender.id)
 
     async def _count_elsewhere(self, message: MessageSent) -> int:
         """Return the number of the sender's running turns in other chats."""

@@ -45,7 +45,7 @@ from bot.reply import Notices, Settling
 from bot.safety import redacted
 from bot.sentences import language_of, say
 from bot.store import Claim, InboxRow, InboxState, Store
-from bot.turn import STARTS_AT_ONCE, Approvals, Conversation, Merging, Reminders, Running, TurnQueue
+from bot.turn import STARTS_AT_ONCE, Approvals, Conversation, Merging, Reminders, Running, TurnQueue, is_job
 from tools.programs.cancelling import Contained, complete
 
 log = logging.getLogger(__name__)
@@ -389,9 +389,13 @@ class Dispatcher:
         message = asked.message
         self._parts.note(message)
         asks = not (message.command or message.replaces or message.scheduled or message.decides)
-        if asks:
+        job = await self.merging.find_amended(message) if asks or is_job(message) else None
+        if job is not None and message.awaited:
+            self.notices.soon(message, asked.say("job_noted"), private=True)
+        if asks and job is None:
             await self.merging.interrupt(message)
-        waits = self.queue.find_running(message.chat) is not None or self.queue.count_waiting(message.chat) > 0
+        busy = self.queue.find_running(message.chat) is not None or self.queue.count_waiting(message.chat) > 0
+        waits = busy or job is not None
         # A message that waits there already has its sign; an answer that is requested again ends first.
         replaces = 0 if message.command else message.replaces
         waits = waits and not self.queue.holds(message.chat, replaces)
@@ -407,12 +411,14 @@ class Dispatcher:
             id,
             message.sender.id,
             turn,
-            question=message if asks else None,
+            question=message if asks or job is not None else None,
             came_at=self.clock.monotonic(),
             command=bool(message.command),
             begun=begun,
             replaces=replaces,
             scheduled=message.scheduled,
+            job=is_job(message),
+            adds_to=job,
         )
 
     async def _regret(self, incoming: Incoming) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from bot.contract import NEXT, CallCost, Clock, MessageRef, Page, Surface
+from bot.contract import NEXT, CallCost, Clock, MessageRef, Pace, Page, Surface
 from bot.pacing import Grant, Pacer, Purpose, seconds_to_read
 from bot.reply.pages import PageNow
 from bot.reply.pageset import PageSet
@@ -32,6 +32,7 @@ class Cadence:
         edits = surface.cost(self.sample, MessageRef("", NEXT)).budgets
         self._budgets = tuple({budget.scope: budget for budget in (*self._posts, *edits)}.values())
         self._may_be_in_pieces = surface.limits.pieces
+        self._pace = surface.limits.pace
         self._pacer = pacer
         self._clock = clock
         self._pages = pages
@@ -47,10 +48,14 @@ class Cadence:
     def begin(self) -> None:
         """Join the shared budgets; part of this reply may already be visible."""
         resumed = self._pages.visible and not self._calm
-        self.reader = self._pacer.enter(self._budgets, self._surface.limits.pace, calm=self._calm, resumed=resumed)
+        self.reader = self._pacer.enter(self._budgets, self._pace, calm=self._calm, resumed=resumed)
         if self._pages.visible:
             self._pacer.seen(self.reader, "")
             self.visible.set()
+
+    def slow_down(self, pace: Pace) -> None:
+        """Before `begin`: nobody reads along, so more is shown at this pace, and always by edits."""
+        self._pace, self._may_be_in_pieces = pace, False
 
     def end(self) -> None:
         """Leave the shared budgets."""

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count, takewhile
 
-from bot.contract import Button, ChatId, Clock, MessageRef, MessageSent, Surface
+from bot.contract import Button, ChatId, Clock, MessageRef, MessageSent, Pace, Surface
 from bot.pacing import Pacer
 from bot.reply.approvalcard import approval_buttons, text_with_outcome
 from bot.reply.attachments import Attachments
@@ -87,6 +87,8 @@ class Replies:
         question: MessageSent | None = None,
         in_place: bool = False,
         shown: dict[int, ShownBefore] | None = None,
+        pace: Pace | None = None,
+        fresh_after: float | None = None,
     ) -> ReplyStream:
         """Open the reply of a turn; it continues in the messages that earlier attempts posted.
 
@@ -94,9 +96,11 @@ class Replies:
             question: the question, quoted before the text if the readers cannot see it.
             in_place: it ends in its present message, however long it took: newer messages are below.
             shown: the pages that earlier attempts in this process showed; every page shown now is added.
+            pace: how often more of it is shown, as nobody reads along; None: as the platform does.
+            fresh_after: as the attribute, for this answer; None: the same.
         """
         shown = {} if shown is None else shown
-        return ReplyStream(
+        reply = ReplyStream(
             surface,
             self.pacer,
             Recorded(self.store, before.turn, str(chat), shown),
@@ -109,13 +113,17 @@ class Replies:
             delayed=lambda seconds: say("delayed", language, wait=how_long(seconds, language)),
             thinking=say("thinking", language),
             buttons=self._buttons_of(before.turn, question, language),
-            fresh=None if question is None or in_place else self._fresh(before, language),
+            fresh=None if question is None or in_place else self._fresh(before, language, fresh_after),
         )
+        if pace is not None:
+            reply.cadence.slow_down(pace)
+        return reply
 
-    def _fresh(self, before: StoredTurn, language: str) -> Fresh:
+    def _fresh(self, before: StoredTurn, language: str, after: float | None) -> Fresh:
         """Return when an answer ends in a fresh message."""
+        after = self.fresh_after if after is None else after
         age = max(0.0, self.clock.wall() - before.began) if before.began else 0.0
-        return Fresh(self.fresh_after, self.clock.monotonic() - age, say("below", language))
+        return Fresh(after, self.clock.monotonic() - age, say("below", language))
 
     def voice(self, surface: Surface, chat: ChatId, before: StoredTurn, reply: ReplyStream | None = None) -> VoicePosts:
         """Return the poster of a turn's voice messages: beside the text of `reply`, or alone."""

@@ -42,6 +42,13 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "此聊天已有很多消息在排队，请稍后再试。",
         "這個聊天室已有許多訊息在排隊，請稍後再試。",
     ),
+    "job_begun": ("I am working on it …", "正在处理……", "正在處理……"),
+    "job_noted": ("The job takes it in.", "任务会采纳这一点。", "任務會採納這一點。"),
+    "job_busy": (
+        "A job is under way here already. Wait for it, or stop it first.",
+        "这里已有一项任务正在进行。请等它完成，或先停止它。",
+        "這裡已有一項任務正在進行。請等它完成，或先停止它。",
+    ),
     "reminder_left_out": (
         "⏰ I skip this reminder's question: {text}\n\n{why}",
         "⏰ 这个提醒的提问我先不回答：{text}\n\n{why}",

@@ -44,6 +44,7 @@ from bot.turn.attachments import AttachmentReader
 from bot.turn.closing import Closing, Outcome
 from bot.turn.draft import Draft, Progress, write_unsent
 from bot.turn.events import EventTaker, ends_stage
+from bot.turn.jobs import JOB_FRESH_SECONDS, JOB_PACE, JOB_SECONDS, is_job
 from bot.turn.loading import Known, Loading
 from bot.turn.merging import Merging
 from bot.turn.narration import Narrator
@@ -156,9 +157,11 @@ class Conversation:
         """
         if running.came_at:
             self.metrics.queue_wait.observe(self.clock.monotonic() - running.came_at)
-        limits = TurnLimits(self.clock.monotonic() + self.turns.turn_seconds)
+        job = is_job(asked.message)
+        limits = TurnLimits(self.clock.monotonic() + (JOB_SECONDS if job else self.turns.turn_seconds))
         ending, came_at = lambda: running.ending, running.came_at
-        run = Run(turn, asked.message, asked.language, ending, limits, came_at, running.at_stage, running.speaks, do)
+        stage, speaks = running.at_stage, running.speaks
+        run = Run(turn, asked.message, asked.language, ending, limits, came_at, stage, speaks, do, job)
         try:
             await self.merging.collect(run)
             await self._try_until_answered(run)
@@ -266,6 +269,8 @@ class Conversation:
         if question.replaces:
             await self.settling.drop(await self._loading.take_over(run))
         known = await self._look_up(run)
+        if run.job and known.before.began:
+            run.limits.deadline -= max(0.0, self.clock.wall() - known.before.began)
         if known.stands:
             await self._speak_on(run, known)
         elif await self._may_begin(run):
@@ -389,10 +394,12 @@ class Conversation:
             question=question,
             in_place=known.in_place,
             shown=run.shown,
+            pace=JOB_PACE if run.job else None,
+            fresh_after=JOB_FRESH_SECONDS if run.job else None,
         )
         made = Progress(story)
         story.asked(question, run.limits.attempts, run.came_at)
-        voice = self._narrations.begin(run, known, reply, policy)
+        voice = None if run.job else self._narrations.begin(run, known, reply, policy)
         draft = Draft(run, known, self.answers, policy, reply, surface.limits, made, voice=voice)
         draft.resume(self.registry, self.quotas.prices)
         return draft
@@ -434,6 +441,7 @@ class Conversation:
             async for event in events:
                 outcome = await self._events.take(draft, event)
                 if outcome is not None:
+                    draft.end_progress()
                     return outcome
                 if ends_stage(draft.made, event):
                     await draft.run.at_stage()

@@ -15,6 +15,7 @@ from bot.sentences import say
 from bot.settings import AnswerSettings
 from bot.store import FILE_BYTES
 from bot.turn import footer
+from bot.turn.jobs import describe_progress
 from bot.turn.loading import Known
 from bot.turn.narration import Narration
 from bot.turn.run import Run
@@ -139,8 +140,26 @@ class Draft:
     def show_again(self) -> None:
         """Write the text of the passes that earlier attempts made."""
         for entry in self.made.passes:
-            if entry.text:
+            if entry.text and not (self.run.job and entry.calls):
                 self.say(entry.text)
+        if self.run.job:
+            self.show_progress()
+
+    def show_progress(self) -> None:
+        """Show how far a job is, above the words of the pass in progress."""
+        head = describe_progress(self.made.passes, self.run.language)
+        self.reply.rewrite("\n\n".join(part for part in (head, self.made.shown) if part))
+
+    def end_pass(self) -> None:
+        """Let the plan of a job take in the words that a pass said beside its calls: they are not the answer."""
+        if self.made.passes[-1].calls:
+            self.made.visible.clear()
+            self.show_progress()
+
+    def end_progress(self) -> None:
+        """Leave only the answer of a job."""
+        if self.run.job:
+            self.reply.rewrite(self.made.shown)
 
     def say(self, text: str) -> None:
         """Append a model's text; a new pass begins a new paragraph."""

@@ -90,6 +90,10 @@ class EventTaker:
         made.passes.append(entry)
         made.current.clear()
         made.thinking.clear()
+        if (run := draft.run).job:
+            draft.end_pass()
+            # A process that dies from here on has brought the job on: the job does not kill them.
+            await run.limits.take_back(lambda: self.store.intake.pause(run.turn))
         made.story.thought(len(made.passes), event)
         if event.model:
             self.metrics.called(event.model, usage)

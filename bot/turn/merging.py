@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from bot.context import Busy, ChatBook, user_entry
 from bot.contract import LONGEST_TEXT, Clock, MessageSent, StoreError, UserEntry, time_limit
 from bot.store import Store
+from bot.turn.jobs import is_job
 from bot.turn.queue import Running, TurnQueue, Waiting
 from bot.turn.run import EndReason, Run
 
@@ -76,6 +77,8 @@ class Merging:
     async def steer(self, run: Run) -> list[UserEntry]:
         """Let the questions join that came meanwhile, if the chat wants it so; return their text for the model."""
         chat, told = run.question.chat, list[UserEntry]()
+        if run.job:
+            return await self._listen_in_job(run)
         # The queue is checked first: it is usually empty, and the chat's choice is in the database.
         if self.queue.peek(chat) is None or self._running_of(run) is None or not await self._wants(run, Busy.STEER):
             return told
@@ -84,6 +87,33 @@ class Merging:
             if following.question.enclosed or not await self._join(run, following):
                 break
             told.append(user_entry(following.question))
+        return told
+
+    async def find_amended(self, message: MessageSent) -> Running | None:
+        """Return the running job that a message is meant for, if any: its person replies to it, or writes `/job` again.
+
+        Raises:
+            StoreError: the message that it replies to cannot be looked up now.
+        """
+        job = self.queue.find_job(message.chat)
+        if job is None or job.person != message.sender.id or message.enclosed or message.decides:
+            return None
+        if is_job(message):
+            return job
+        if not message.replies_to:
+            return None
+        return job if await self.store.turns.find_shown_in(message.chat, message.replies_to) == job.id else None
+
+    async def _listen_in_job(self, run: Run) -> list[UserEntry]:
+        """Take in what its person has added to a job; what cannot be is asked after it."""
+        running, told = self.queue.find_turn(run.question.chat, run.turn), list[UserEntry]()
+        for one in list(running.said) if running is not None else ():
+            assert running is not None and one.question is not None
+            heard = replace(one.question, replies_to="", quoted=None, awaited=False)
+            if await self._join(run, replace(one, question=heard)):
+                running.said.remove(one)
+                one.begun()
+                told.append(user_entry(one.question))
         return told
 
     def _running_of(self, run: Run) -> Running | None:

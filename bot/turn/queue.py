@@ -39,7 +39,12 @@ class Running:
     gathers: bool = True
     """It has not begun yet: more of its question may still come."""
     text_stands: asyncio.Future[None] | None = None
-    """Done when its text is complete and stored, and only its voice is not: the chat's next turn begins."""
+    """Done when its text is complete and stored, and only its voice is not, or when it is a job: the chat's next turn
+    begins."""
+    job: bool = False
+    """It works for up to an hour, beside its chat's next turns."""
+    said: deque[Waiting] = field(default_factory=deque)
+    """What its person has added to a job, and it has not taken in; each gets a turn of its own if it never does."""
     leaving: bool = False
     """It ends after its next stored stage, for another process to continue."""
 
@@ -78,6 +83,7 @@ class Waiting:
     scheduled: bool = False
     asks: bool = False
     """It is a person's question, in its first or a changed form."""
+    job: bool = False
 
 
 @dataclass(slots=True)
@@ -93,8 +99,9 @@ class TurnQueue:
 
     def __init__(self) -> None:
         self._boxes: dict[ChatId, _Mailbox] = {}
-        self._speaking: dict[ChatId, list[Running]] = {}
-        """Turns whose voice is made in parallel with their chat's next turns, oldest first."""
+        self._beside: dict[ChatId, list[Running]] = {}
+        """Turns beside which their chat's next turns run, oldest first: only their voice is incomplete, or they are
+        jobs."""
         self._closed = False
         self._left: set[str] = set()
 
@@ -111,23 +118,31 @@ class TurnQueue:
         begun: Callable[[], None] = lambda: None,
         replaces: int = 0,
         scheduled: bool = False,
+        job: bool = False,
+        adds_to: Running | None = None,
     ) -> None:
         """Do `work` after everything that already waits in this chat; at a later start if nothing more begins now.
 
         Args:
             question: its question, if it can join another; see `bot.turn.merging`.
             came_at: the monotonic time at which a person wrote it.
-            command: it is a command, which waits for no voice, but ends it.
+            command: it is a command, which waits for no voice, but ends it; jobs go on.
             begun: called when it no longer waits.
             replaces: the turn that it replaces: a running one is ended, a waiting one is dropped.
             scheduled: a reminder asks it; it does not count as a waiting message.
+            job: the chat's next turn begins when it has begun.
+            adds_to: the running job that it is said to; nothing is done for it unless the job ends before it hears it.
         """
         if self._closed or chat.platform in self._left:
             return
+        asks = question is not None
+        one = Waiting(id, person, work, question, came_at, command, begun, scheduled, asks=asks, job=job)
+        if adds_to is not None:
+            adds_to.said.append(one)
+            return
         box = self._boxes.setdefault(chat, _Mailbox())
         waiting = [one.id for one in box.waiting]
-        one = Waiting(id, person, work, question, came_at, command, begun, scheduled, asks=question is not None)
-        for running in self._speaking.get(chat, ()):
+        for running in self._beside.get(chat, ()):
             if running.id == replaces:
                 running.end(EndReason.REPLACED)
         if replaces and box.running is not None and box.running.id == replaces:
@@ -137,7 +152,16 @@ class TurnQueue:
             place = waiting.index(replaces)
             box.waiting[place] = replace(one, begun=box.waiting[place].begun, asks=box.waiting[place].asks)
         else:
-            box.waiting.append(one)
+            self._add(chat, one)
+            return
+        self._wake(chat, box)
+
+    def _add(self, chat: ChatId, *several: Waiting) -> None:
+        box = self._boxes.setdefault(chat, _Mailbox())
+        box.waiting.extend(several)
+        self._wake(chat, box)
+
+    def _wake(self, chat: ChatId, box: _Mailbox) -> None:
         box.came.set()
         if box.worker is None:
             box.worker = asyncio.create_task(self._work(chat, box), name=f"chat {chat}")
@@ -175,9 +199,25 @@ class TurnQueue:
         box = self._boxes.get(chat)
         return box.running if box else None
 
-    def find_speaking(self, chat: ChatId) -> Running | None:
-        """Return the newest turn of this chat whose voice alone is incomplete."""
-        return next(reversed(self._speaking.get(chat, ())), None)
+    def find_beside(self, chat: ChatId) -> Running | None:
+        """Return the newest turn of this chat beside which others run: a job, or one that only speaks."""
+        return next(reversed(self._beside.get(chat, ())), None)
+
+    def find_turn(self, chat: ChatId, id: int) -> Running | None:
+        """Return a turn of this chat, if it runs."""
+        running = self.find_running(chat)
+        several = [*self._beside.get(chat, ()), *((running,) if running is not None else ())]
+        return next((one for one in several if one.id == id), None)
+
+    def find_job(self, chat: ChatId) -> Running | None:
+        """Return the job of this chat, if it runs."""
+        return next((one for one in self._beside.get(chat, ()) if one.job), None)
+
+    def expects_job(self, chat: ChatId) -> bool:
+        """Return True if a job runs or waits in this chat."""
+        box = self._boxes.get(chat)
+        begins = box is not None and (any(one.job for one in box.waiting) or bool(box.running and box.running.job))
+        return begins or self.find_job(chat) is not None
 
     def holds(self, chat: ChatId, id: int) -> bool:
         """Return True if a turn runs or waits in this chat."""
@@ -188,7 +228,7 @@ class TurnQueue:
 
     def knows(self, id: int) -> bool:
         """Return True if a turn runs, waits or speaks in any chat."""
-        speaking = (one.id for several in self._speaking.values() for one in several)
+        speaking = (one.id for several in self._beside.values() for one in several)
         return id in speaking or any(self.holds(chat, id) for chat in self._boxes)
 
     def gathers(self, chat: ChatId, id: int) -> bool:
@@ -202,7 +242,7 @@ class TurnQueue:
     def find_newest(self, chat: ChatId, person: str) -> ChatId | None:
         """Return the chat of the newest running turn in a channel and its threads: preferably the person's own."""
         running = [(place, box.running) for place, box in self._boxes.items() if box.running is not None]
-        speaking = [(place, one) for place, several in self._speaking.items() for one in several]
+        speaking = [(place, one) for place, several in self._beside.items() for one in several]
         found = [
             (one.person == person, one.id, place) for place, one in running + speaking if place.place == chat.place
         ]
@@ -221,7 +261,7 @@ class TurnQueue:
     @property
     def busy(self) -> int:
         """Chats with a running turn, or with a voice."""
-        return len({chat for chat, box in self._boxes.items() if box.running is not None} | self._speaking.keys())
+        return len({chat for chat, box in self._boxes.items() if box.running is not None} | self._beside.keys())
 
     async def wait_idle(self) -> None:
         """Wait until nothing runs and nothing waits."""
@@ -243,9 +283,12 @@ class TurnQueue:
         for chat, box in self._boxes.items():
             if is_within(chat, place):
                 box.waiting.clear()
-                if box.running is not None:
-                    box.running.leaving = True
-                    log.info("turn %s is handed over at its next stage", box.running.id)
+        running = [(chat, [box.running]) for chat, box in self._boxes.items() if box.running is not None]
+        for one in [
+            one for chat, several in (*running, *self._beside.items()) if is_within(chat, place) for one in several
+        ]:
+            one.leaving = True
+            log.info("turn %s is handed over at its next stage", one.id)
         if tasks := self._tasks(place):
             _, late = await asyncio.wait(tasks, timeout=grace)
             await self._end(late, EndReason.HANDED_OVER)
@@ -254,7 +297,7 @@ class TurnQueue:
         """Stop the platform's running turns and clear its queue until `enter`; return the ids that were running. All of
         it continues at a start."""
         self._left.add(platform)
-        ran = [one.id for chat, several in self._speaking.items() if chat.platform == platform for one in several]
+        ran = [one.id for chat, several in self._beside.items() if chat.platform == platform for one in several]
         for chat, box in self._boxes.items():
             if chat.platform == platform:
                 box.waiting.clear()
@@ -272,8 +315,10 @@ class TurnQueue:
                 one = box.waiting.popleft()
                 one.begun()
                 await self._end_voices(chat, one)
-                running = box.running = Running(one.id, one.person, one.question, one.came_at)
+                running = box.running = Running(one.id, one.person, one.question, one.came_at, job=one.job)
                 running.text_stands = asyncio.get_running_loop().create_future()
+                if one.job:
+                    running.speaks()
                 running.task = asyncio.create_task(_as_coroutine(chat, one.work, running), name=f"turn {one.id}")
                 running.task.add_done_callback(partial(self._ended, chat, running))
                 try:
@@ -283,7 +328,7 @@ class TurnQueue:
                     await asyncio.gather(running.task, return_exceptions=True)
                     raise
                 if not running.task.done():
-                    self._speaking.setdefault(chat, []).append(running)
+                    self._beside.setdefault(chat, []).append(running)
                 box.running = None
         finally:
             # No await between the last look at the mailbox and this, so nothing put meanwhile is stranded.
@@ -292,25 +337,28 @@ class TurnQueue:
 
     async def _end_voices(self, chat: ChatId, before: Waiting) -> None:
         """Wait until a command has ended the voices that it must, or those of replaced answers are gone."""
-        speaking = list(self._speaking.get(chat, ()))
+        speaking = list(self._beside.get(chat, ()))
         for running in speaking if before.command else ():
-            running.end(EndReason.STOPPED)
+            if not running.job:
+                running.end(EndReason.STOPPED)
         if ending := [running.task for running in speaking if running.ending and running.task]:
             await asyncio.wait(ending)
 
     def _ended(self, chat: ChatId, running: Running, task: asyncio.Task[None]) -> None:
-        """Forget a turn that has ended."""
-        if (several := self._speaking.get(chat)) and running in several:
+        """Forget a turn that has ended; what was said to a job too late is asked now."""
+        if (several := self._beside.get(chat)) and running in several:
             several.remove(running)
             if not several:
-                del self._speaking[chat]
+                del self._beside[chat]
+        if running.said and not self._closed and chat.platform not in self._left and not running.leaving:
+            self._add(chat, *running.said)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("turn %s failed", running.id, exc_info=error)
 
     def _tasks(self, within: str = "") -> list[asyncio.Task[None]]:
         """Return the tasks under way in a platform or a place, or everywhere."""
         here = [(chat, [box.worker]) for chat, box in self._boxes.items()]
-        here += [(chat, [one.task for one in several]) for chat, several in self._speaking.items()]
+        here += [(chat, [one.task for one in several]) for chat, several in self._beside.items()]
         found = [task for chat, tasks in here if not within or is_within(chat, within) for task in tasks]
         return [task for task in found if task is not None]
 
@@ -319,7 +367,7 @@ class TurnQueue:
         if not (tasks := set(tasks)):
             return
         running = [box.running for box in self._boxes.values() if box.running is not None and box.worker in tasks]
-        for one in (*running, *(one for several in self._speaking.values() for one in several if one.task in tasks)):
+        for one in (*running, *(one for several in self._beside.values() for one in several if one.task in tasks)):
             one.end(why)
         _, late = await asyncio.wait(tasks, timeout=ENDING_SECONDS)
         for task in late:

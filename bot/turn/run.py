@@ -115,6 +115,8 @@ class Run:
     """Called when its text is complete and stored, and only its voice is not: the chat's next turn begins."""
     do: Callable[[Run], Awaitable[None]] | None = None
     """Runs a command instead of asking a model."""
+    job: bool = False
+    """See `bot.turn.jobs`."""
     shown: dict[int, ShownBefore] = field(default_factory=dict)
     """The pages that earlier attempts showed, including those that could not be stored."""
 

@@ -17,6 +17,8 @@ from bot.toolchoice import NamedCall
 from bot.turn.approvals import Approvals
 from bot.turn.attachments import READ_ON
 from bot.turn.draft import Draft
+from bot.turn.jobs import INSTRUCTIONS as JOB_INSTRUCTIONS
+from bot.turn.jobs import JOB_PASSES
 from bot.turn.loading import Known
 from bot.turn.merging import Merging
 from bot.turn.run import Run
@@ -74,7 +76,7 @@ class TaskMaker:
             known.facts,
             model.name,
             choice.tools,
-            known.options.told,
+            "\n\n".join(filter(None, (known.options.told, JOB_INSTRUCTIONS if draft.run.job else ""))),
             choice.others,
             self.tool_offer.find_starting(permit),
         )
@@ -86,6 +88,7 @@ class TaskMaker:
             permits=permit.select,
             context=self._tool_context(known, draft.run),
             deadline=draft.run.limits.deadline,
+            most_passes=JOB_PASSES if draft.run.job else 0,
             tool_choice=forced or "auto",
             begin_with=first,
             decision=decision,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from bot.contract import MOST_QUOTED, BotError, Clock, DeliveryError, Earlier, LogThrottle, MessageSent, Quoted
+from bot.contract import JOB, MOST_QUOTED, BotError, Clock, DeliveryError, Earlier, LogThrottle, MessageSent, Quoted
 from bot.model import CountTokens
 from bot.pacing import Pacer, Purpose
 from bot.safety import Redact, redact_nothing, redact_quote
@@ -61,7 +61,7 @@ class ThreadContext:
             Unreachable: the platform is not connected now.
             StoreError: the store fails now.
         """
-        earlier = None if question.command else self.find(question)
+        earlier = None if question.command not in ("", JOB) else self.find(question)
         if earlier is None:
             return question
         last, begins = await asyncio.gather(

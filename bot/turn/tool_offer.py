@@ -10,6 +10,7 @@ from bot.contract import AssistantEntry, Entry, MessageSent, as_written
 from bot.model import Models
 from bot.policy import Permit, ToolRights
 from bot.toolchoice import Choice, Chooser, NamedCall, Room, named_call, pre_search
+from bot.turn.jobs import is_job
 from tools.calling.registry import ToolRegistry
 from tools.contract.base import ToolCall, ToolSpec
 
@@ -36,10 +37,11 @@ class ToolOffer:
         """Return the asker's rights here, and the call that the question names; `form` is the notation of commands."""
         permit = await self.rights.permit_for(question)
         closed = self.rights.explain_closed(permit, language)
-        return permit, named_call(as_written(question), self._specs_for(permit), language, closed, form)
+        return permit, named_call(as_written(question), self._specs_for(permit, question), language, closed, form)
 
-    def _specs_for(self, permit: Permit) -> tuple[ToolSpec, ...]:
-        return self.registry.specs(None if permit.is_open else permit.allows)
+    def _specs_for(self, permit: Permit, question: MessageSent) -> tuple[ToolSpec, ...]:
+        specs = self.registry.specs(None if permit.is_open else permit.allows)
+        return specs if is_job(question) else tuple(spec for spec in specs if not spec.jobs)
 
     def find_starting(self, permit: Permit) -> tuple[str, ...]:
         """Return the starting servers whose tools may be used."""
@@ -54,7 +56,7 @@ class ToolOffer:
             return named.call
         if not self.search_first or question.quoted is not None:
             return None
-        specs = self._specs_for(permit)
+        specs = self._specs_for(permit, question)
         return pre_search(question.text, specs, index=await self.chooser.index(specs))
 
     async def choose_tools(
@@ -65,9 +67,11 @@ class ToolOffer:
         Tools take at most half of a small window: as many as fit are offered, and then named.
         """
         told = [entry for entry in history if isinstance(entry, AssistantEntry)]
+        specs = self._specs_for(permit, question)
+        certain = [*certain, *(spec.name for spec in specs if spec.jobs)]
         return await self.chooser.choose(
             subject_of(question),
-            self._specs_for(permit),
+            specs,
             [*(call.name for entry in told for call in entry.calls), *certain],
             before=told[-1].text if told else "",
             certain=certain,

@@ -63,6 +63,13 @@ class Room:
                 ts = world.slack.say(self.chat, mention, person=f"U{ADA}", thread_ts=self.thread)
                 self.thread = self.thread or ts
 
+    def reply(self, message: Shown, text: str) -> None:
+        """Answer a message, where a platform knows that."""
+        if self.platform == "telegram":
+            self.world.telegram.say(-5, text, person=ADA, reply_to=int(message.id))
+        else:
+            self.world.discord.say(self.chat, text, person=ADA, reply_to=message.id)
+
     def press(self, message: Shown, button: str, person: int = ADA) -> None:
         match self.platform:
             case "telegram":

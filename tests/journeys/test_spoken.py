@@ -338,11 +338,11 @@ async def test_a_command_ends_what_is_spoken_and_a_stop_beside_a_running_answer_
         place.send("When does it leave?")
         await until(lambda: "good trip" in texts(place)[-1])
         place.send("And back?")
-        await until(lambda: len(bot.dispatcher.queue._speaking) and bot.dispatcher.queue.length == 0)
+        await until(lambda: len(bot.dispatcher.queue._beside) and bot.dispatcher.queue.length == 0)
         await until(lambda: "At" in texts(place)[-1][:2])
         command(place, "stop")
         await place.until("Stopped")
-        assert bot.dispatcher.queue.find_speaking(next(iter(bot.dispatcher.queue._speaking))) is not None
+        assert bot.dispatcher.queue.find_beside(next(iter(bot.dispatcher.queue._beside))) is not None
         command(place, "stop")
         await bot.dispatcher.wait_idle()
         assert not voices(place)

@@ -123,7 +123,7 @@ from bot.toolchoice.chooser import Chooser
 from bot.toolsyntax import Detector, parse, repair
 from bot.toolsyntax import arguments as written
 from bot.toolsyntax.elements import typed
-from bot.turn import footer
+from bot.turn import footer, jobs
 from tests.conftest import RawJson, RawObject
 from tools import get_weather, read_file, search_papers, token_price, wikipedia
 from tools.calculation import display, units
@@ -312,6 +312,11 @@ def _paged(size: int, again: bool) -> Callable[[str], object]:
 
 PAGE_CHARS = 900
 """Half a page of Discord, so that what each page costs shows in shorter texts."""
+
+
+def _progress(text: str) -> str:
+    call = ToolCall("1", "plan", {"steps": [text, *text.split()[:50]], "done": 1})
+    return jobs.describe_progress([AssistantEntry(text, calls=(call,))], "en")
 
 
 def _footer(text: str) -> str:
@@ -771,6 +776,7 @@ FED: dict[str, Callable[[str], object]] = {
     ),
     "bot.safety.sources.Citations.list_cited": _footer,
     "bot.safety.sources.number_sources": _numbered,
+    "bot.turn.jobs.describe_progress": _progress,
     "bot.turn.footer.describe_reasoning": lambda text: footer.describe_reasoning(
         text, "en", redactor.Redactor(["k" * 40]).redact
     ),
@@ -1118,6 +1124,8 @@ OWN: dict[str, str] = {
     "bot.intake.changes.Changes.as_meant": "takes a sign off the beginning, and hands the rest on",
     "bot.model.service": _SHORT,
     "bot.model.speaking": "is handed what is spoken in three minutes at most",
+    "bot.turn.jobs.is_job": _SHORT,
+    "tools.plan": _BOUND,
     "bot.turn.narration": "hands texts on: what is looked at grows no longer than 1,000 and 12,000 characters",
     "bot.model.transcribing": "is handed names of our own, and cuts what a server says",
     "adapters.telegram.adapter.TelegramAdapter": _HANDS_ON,

@@ -169,6 +169,8 @@ class ToolSpec:
     else."""
     own_words: bool = False
     """All its results are `own_words`, including errors."""
+    jobs: bool = False
+    """It is offered in jobs alone."""
     cache_seconds: float = 0.0
     """How long a success may be reused; 0: never."""
     timeout: float | None = None

@@ -314,8 +314,8 @@ async def test_a_turn_whose_text_stands_holds_nobody_up_and_is_ended_with_the_re
     await settle()
     assert log == ["text", "begin next", "end next"]
     assert queue.find_running(TEA) is None and queue.busy == 1
-    assert (speaking := queue.find_speaking(TEA)) is not None and speaking.id == 1
-    assert queue.find_newest(TEA, "ada") == TEA and queue.find_speaking(MILK) is None
+    assert (speaking := queue.find_beside(TEA)) is not None and speaking.id == 1
+    assert queue.find_newest(TEA, "ada") == TEA and queue.find_beside(MILK) is None
     assert not queue.holds(TEA, 1), "its answer is complete"
 
     queue.put(TEA, 3, "ada", noting(log, "anew"), replaces=1)
@@ -327,7 +327,7 @@ async def test_a_turn_whose_text_stands_holds_nobody_up_and_is_ended_with_the_re
         await settle()
         queue.put(TEA, 5, "ada", noting(log, "other"), command=command)
         await settle()
-        assert (queue.find_speaking(TEA) is None) is command
+        assert (queue.find_beside(TEA) is None) is command
     assert log[-3:] == ["voice EndReason.STOPPED", "begin other", "end other"]
 
 

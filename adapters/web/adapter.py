@@ -119,6 +119,8 @@ class WebAdapter:
         return completions.problem(status, sentences.get(status, f"The request was refused: {why}."))
 
     async def answer(self, address: str, headers: Headers, body: bytes) -> WebAnswer | WebStream:
+        if self._deliver is None:
+            return completions.problem(503, "The program starts or ends; send the request again in a moment.")
         if address == "v1/models":
             return completions.list_models(self._began)
         by_events = address == "agui"
@@ -131,7 +133,7 @@ class WebAdapter:
             log.exception("web: a request could not be stored")
             return completions.problem(503, "The request could not be stored; send it again in a moment.")
         if run is None:
-            return completions.problem(503, "Too many answers are under way, or the program ends; try again later.")
+            return completions.problem(503, "Too many answers are under way; send the request again later.")
         if by_events:
             return WebStream(agui.stream(run, asked, self._clock))
         if asked.stream:
@@ -178,7 +180,7 @@ class WebAdapter:
         """Build what the core takes in."""
         chat = self._chat_of(asked)
         sender = Sender(id=f"{self.platform}:{asked.person}", name=asked.person, language=asked.language)
-        target = ReplyTarget(self.platform, {"chat": str(chat), "run": asked.run})
+        target = ReplyTarget(self.platform, {"chat": str(chat), "run": asked.run, "reaches": False})
         if asked.decision is not None:
             control, turn, mark = asked.decision
             return ControlPressed(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from adapters.web.files import Inline, as_source
-from adapters.web.ids import NAME, THREAD
+from adapters.web.ids import NAME
 from bot.contract import LONGEST_TEXT, Control, Enclosure, Headers, parse_button
 from tools.contract.json_values import read_json
 
@@ -22,7 +22,7 @@ THREAD_HEADER: Final = "X-Thread-Id"
 RUN_HEADERS: Final = ("X-Run-Id", "Idempotency-Key")
 NOBODY: Final = "client"
 """The person of a request that names none: whoever has the token."""
-_MOST_RUN: Final = 200
+_LONGEST_ID: Final = 200
 _TAG: Final = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 _ENCODED: Final = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,")
 _KINDS: Final = "text, image_url, input_audio and file"
@@ -73,9 +73,10 @@ def read_completion(headers: Headers, body: bytes) -> Asked:
     options = asked.get("stream_options")
     text, files = _last_question(asked.get("messages"), _KINDS)
     return Asked(
-        person=_named(user, NAME, "user") or NOBODY,
-        thread=_named(headers.get(THREAD_HEADER, "") or user, THREAD, THREAD_HEADER),
-        run=_run(next((headers[name] for name in RUN_HEADERS if headers.get(name)), "")),
+        person=_person(user),
+        thread=_id(headers.get(THREAD_HEADER) or user, THREAD_HEADER),
+        run=_id(next((headers[name] for name in RUN_HEADERS if headers.get(name)), ""), RUN_HEADERS[0])
+        or uuid.uuid4().hex,
         text=text,
         files=files,
         language=_language(headers),
@@ -91,7 +92,7 @@ def read_run(headers: Headers, body: bytes) -> Asked:
         MisaskedError: it is none, or has parts that cannot be read.
     """
     asked = _object(body)
-    thread, run = (_named(asked.get(name), THREAD, name) for name in ("threadId", "runId"))
+    thread, run = (_id(asked.get(name), name) for name in ("threadId", "runId"))
     if not thread or not run:
         raise MisaskedError("threadId and runId are missing; a run needs both.")
     properties = asked.get("forwardedProps")
@@ -99,7 +100,7 @@ def read_run(headers: Headers, body: bytes) -> Asked:
     decision = _decision(asked.get("resume"))
     text, files = ("", ()) if decision is not None else _last_question(asked.get("messages"), _AGUI_KINDS)
     return Asked(
-        person=_named(user, NAME, "user") or NOBODY,
+        person=_person(user),
         thread=thread,
         run=run,
         text=text,
@@ -120,17 +121,20 @@ def _object(body: bytes) -> dict[str, Any]:
     return asked
 
 
-def _named(value: object, form: str, name: str) -> str:
-    """Return an id in the form that its field needs; empty if there is none."""
+def _person(user: object) -> str:
+    """Return the person that a request names."""
+    if user and not (isinstance(user, str) and re.fullmatch(NAME, user)):
+        raise MisaskedError("user must be at most 100 letters, digits and signs of _ . @ + and -.")
+    return str(user) if user else NOBODY
+
+
+def _id(value: object, name: str) -> str:
+    """Return the id of a thread or a run; empty if there is none."""
     if value in (None, ""):
         return ""
-    if not isinstance(value, str) or not re.fullmatch(form, value):
-        raise MisaskedError(f"{name} must be letters, digits and any of _ . @ + - (a thread also :), not too many.")
+    if not isinstance(value, str) or len(value) > _LONGEST_ID or not value.isprintable() or not value.strip():
+        raise MisaskedError(f"{name} must be at most {_LONGEST_ID} printable characters.")
     return value
-
-
-def _run(given: str) -> str:
-    return given[:_MOST_RUN] if given.isprintable() and given else uuid.uuid4().hex
 
 
 def _language(headers: Headers) -> str:

@@ -7,7 +7,6 @@ from typing import Final
 from bot.contract import identity
 
 NAME: Final = r"[A-Za-z0-9_.@+-]{1,100}"
-THREAD: Final = r"[A-Za-z0-9_.:@+-]{1,200}"
 _PART: Final = r"[^/\s]+"
 IDS: Final = identity.PlatformIds(
     person=identity.Form(NAME),

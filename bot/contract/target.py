@@ -23,6 +23,12 @@ class ReplyTarget:
         return bool(self.data.get("lasts", True))
 
     @property
+    def reaches(self) -> bool:
+        """Something new can be shown there at any later time; an adapter that only answers what was asked says with
+        `reaches` in the data that it cannot."""
+        return self.lasts and bool(self.data.get("reaches", True))
+
+    @property
     def private(self) -> bool:
         """Only the person who asked sees the reply, if the platform can do that."""
         return bool(self.data.get("private"))

@@ -102,7 +102,7 @@ class TaskMaker:
 
     def _tool_context(self, known: Known, run: Run) -> ToolContext:
         question, store = known.question, self.store
-        target = question.target if question.target.lasts else None
+        target = question.target if question.target.reaches else None
         return ToolContext(
             scope=str(question.chat),
             person=question.sender.id,

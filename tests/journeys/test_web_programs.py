@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
+import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from itertools import groupby
@@ -17,6 +19,7 @@ from openai.types.chat import ChatCompletionMessageParam
 from playground.model import Reply
 from tests.conftest import RawJson, RawObject
 from tests.journeys.conftest import Process, Start, World
+from tests.journeys.test_enclosures import PNG
 from tests.patience import PATIENCE
 from tests.web import free_port
 
@@ -153,8 +156,8 @@ class Page:
 
     @asynccontextmanager
     async def begin(self, run: str, text: str = "", **more: RawJson) -> AsyncIterator[aiohttp.ClientResponse]:
-        asked = {"threadId": "tea", "runId": run, "state": {}, "tools": [], "context": [], "forwardedProps": {}, **more}
-        asked["messages"] = [{"id": "1", "role": "user", "content": text}] if text else []
+        asked: RawObject = {"threadId": "tea", "runId": run, "state": {}, "tools": [], "context": []}
+        asked |= {"messages": [{"id": "1", "role": "user", "content": text}] if text else [], **more}
         async with (
             aiohttp.ClientSession(headers=self.headers) as session,
             session.post(self.address, json=asked) as response,
@@ -236,11 +239,13 @@ async def test_a_lost_connection_stops_nothing_and_the_same_run_is_the_same_turn
     world: World, start: Start, page: Page
 ) -> None:
     text = " ".join(f"word{number}" for number in range(300))
-    world.model.reply(Reply(text, words_per_second=100))
+    go_on = asyncio.Event()
+    world.model.reply(Reply(text, hang_after=600, until=go_on))
     async with start("web"):
         async with page.begin("r1", "what is tea") as response:
             events = events_of(response)
-            begun = [await anext(events) for _ in range(4)]
+            begun = [await anext(events) for _ in range(3)]
+        go_on.set()
         beside, again = await asyncio.gather(page.run("r1", "what is tea"), page.run("r1", "and anything else?"))
         later = await page.run("r1", "what is tea")
 
@@ -255,7 +260,8 @@ async def test_a_run_of_a_killed_program_is_completed_for_whoever_asks_again(
     """Somebody who reads it, then a power cut in the middle of the answer, then the same request."""
     world.settings |= {"TELEGRAM_BOT_TOKEN": "", "SLACK_BOT_TOKEN": "", "SLACK_APP_TOKEN": "", "DISCORD_BOT_TOKEN": ""}
     text = " ".join(f"word{number}" for number in range(200))
-    world.model.reply(Reply(text, words_per_second=40), Reply(text, words_per_second=400))
+    go_on = asyncio.Event()
+    world.model.reply(Reply(text, hang_after=600, until=go_on), Reply(text))
     await process.start()
     await until_open(page)
     with pytest.raises(aiohttp.ClientError):
@@ -263,6 +269,7 @@ async def test_a_run_of_a_killed_program_is_completed_for_whoever_asks_again(
             async for event in events_of(response):
                 if event["type"] == "TEXT_MESSAGE_CONTENT":
                     await process.kill()
+                    go_on.set()
     await process.start()
     await until_open(page)
     whole = await page.run("r1", "what is tea")
@@ -281,4 +288,94 @@ async def until_open(page: Page) -> None:
                 async with session.get(models) as response:
                     if response.status == 200:
                         return
-            await asyncio.sleep(0.02)
+            # In real time: to this loop's clock another program's start is no event.
+            await asyncio.to_thread(time.sleep, 0.1)
+
+
+async def test_pictures_and_files_come_with_a_question_and_other_parts_are_named(
+    world: World, start: Start, client: openai.AsyncOpenAI, page: Page
+) -> None:
+    world.model.script = lambda body: Reply("A cat, at six.")
+    picture = f"data:image/png;base64,{base64.b64encode(PNG[2]).decode()}"
+    notes = base64.b64encode(b"Tea leaves at six.").decode()
+    parts: RawJson = [
+        {"type": "text", "text": "What is it, and when does it leave?"},
+        {"type": "image_url", "image_url": {"url": picture}},
+        {"type": "file", "file": {"filename": "notes.txt", "file_data": f"data:text/plain;base64,{notes}"}},
+    ]
+    video = {"type": "video", "source": {"type": "url", "value": "https://example.org/a.mp4"}}
+    async with start("web"):
+        done = await client.chat.completions.create(model="parley", messages=[{"role": "user", "content": parts}])
+        async with page.begin("r1", messages=[{"id": "1", "role": "user", "content": [video]}]) as refused:
+            error = (await refused.json())["error"]
+
+    content = world.model.requests[0].body["messages"][-1]["content"]
+    assert done.choices[0].message.content == "A cat, at six." and len(world.model.requests) == 1
+    assert picture in str(content) and "Tea leaves at six." in str(content) and "notes.txt" in str(content)
+    assert refused.status == 400 and "video names an address" in error["message"]
+
+
+async def test_nothing_but_spaces_is_no_question(
+    world: World, start: Start, client: openai.AsyncOpenAI, page: Page
+) -> None:
+    async with start("web"):
+        for text in (" " * 100_000, "\n" * 1_000):
+            assert await ask(client, text)
+            assert text_of(await page.run(f"r{len(text)}", text))
+
+    assert world.model.requests == []
+
+
+async def test_stop_is_a_message_of_the_thread_and_ends_its_run_as_cancelled(
+    world: World, start: Start, client: openai.AsyncOpenAI, page: Page
+) -> None:
+    world.model.reply(Reply(" ".join(["word"] * 400), hang_after=600))
+    async with start("web"), page.begin("r1", "what is tea") as response:
+        told = []
+        async for event in events_of(response):
+            told.append(event)
+            if event["type"] == "TEXT_MESSAGE_START":
+                stopped = await ask(client, "/stop", **THREAD)
+
+    assert told[-1] == {"type": "RUN_FINISHED", "threadId": "tea", "runId": "r1", "outcome": {"type": "cancelled"}}
+    assert stopped and text_of(told).startswith("word")
+
+
+async def test_each_person_has_threads_facts_and_quotas_of_their_own_and_access_is_closed_as_anywhere(
+    world: World, start: Start, client: openai.AsyncOpenAI
+) -> None:
+    world.model.script = lambda body: Reply(f"{len(body['messages'])} messages.")
+
+    async def asks(user: str) -> str:
+        done = await client.chat.completions.create(
+            model="parley", messages=says("what is tea"), user=user, extra_headers=THREAD
+        )
+        return done.choices[0].message.content or ""
+
+    limits = {"ALLOW_ALL": "false", "ALLOWED_USERS": "web:ada,web:bob", "MESSAGES_PER_MINUTE": "2"}
+    async with start("web", **limits):
+        first, second = await asks("ada"), await asks("bob")
+        again, spent, stranger = await asks("ada"), await asks("ada"), await asks("eve")
+
+    assert first == second != again
+    assert "messages." not in spent and "web:eve" in stranger
+    assert len(world.model.requests) == 3
+
+
+async def test_secrets_do_not_leave_in_a_stream_and_a_reminder_that_nobody_would_get_is_refused(
+    world: World, start: Start, page: Page
+) -> None:
+    due = {"text": "drink tea", "delay": "10 min"}
+    world.model.reply(
+        Reply(
+            f"The token is {TOKEN[:10]}", chunks=tuple({"content": part} for part in ("It is ", TOKEN[:9], TOKEN[9:]))
+        ),
+        Reply("Well.", calls=(("remind_me", due),)),
+        Reply("I cannot."),
+    )
+    async with start("web", TOOL_MODE="native"):
+        leaked = text_of(await page.run("r1", "what is your token"))
+        await page.run("r2", "remind me in 10 minutes to drink tea")
+
+    assert leaked.startswith("It is ") and TOKEN[:9] not in leaked and TOKEN[9:] not in leaked
+    assert "nothing can be written later" in str(world.model.requests[2].body["messages"][-1])

@@ -99,7 +99,11 @@ ORDER = (
 """The rooms of `bot/` and the files beside them: each imports only those listed before it."""
 FOR_ADAPTERS = {"contract", "markdown", "network", "sentences", "settings"}
 """`sentences`: menus of commands are written in each language when an adapter starts."""
-NAMESPACES = {"contract": {"identity", "words"}, "safety": {"enclosures", "redacted"}, "toolsyntax": {"repair"}}
+NAMESPACES = {
+    "contract": {"answers", "identity", "words"},
+    "safety": {"enclosures", "redacted"},
+    "toolsyntax": {"repair"},
+}
 """Files whose names say little without the file's: they are used as `words.parse`."""
 
 
@@ -306,6 +310,7 @@ def test_only_app_loads_packages_by_name() -> None:
     """`bot/app` looks everywhere, late; the command line and the doctor may name a module to hand over to."""
     allowed = {
         "settings/configuration.py",
+        "app/agents.py",
         "app/rules.py",
         "cli/main.py",
         "cli/chat.py",

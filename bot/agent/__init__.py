@@ -14,13 +14,15 @@ from bot.agent.events import (
     ModelReplaced,
     PassEnded,
     ReasoningDelta,
+    StateKept,
     TextDelta,
     TextWithdrawn,
     ToolFinished,
     ToolStarted,
     answer_with,
 )
+from bot.agent.foreign import ForeignAgent
 from bot.agent.loop import Agent
 from bot.agent.modelpass import GAP
-from bot.agent.provenance import learn_result, policy_for
+from bot.agent.provenance import learn_result, policy_for, spec_of
 from bot.agent.task import CallKey, Decision, Task

@@ -310,7 +310,9 @@ class CallRunner:
             begun = self._early.take(key)
             gate: AbstractAsyncContextManager[None] = self._gate if begun is None else nullcontext()
             async with gate:
-                report(ToolStarted(call, begun.status if begun else self._status_of(call), key in plan.allowed))
+                status = begun.status if begun else self._status_of(call)
+                spec = self.registry.spec(call.name)
+                report(ToolStarted(call, status, key in plan.allowed, effects=bool(spec and spec.effects)))
                 result = await (begun.task if begun else self._run_call(call, plan.cleared[key]))
             result, self._numbers = number_sources(result, self._numbers)
             self._record(call, result)

@@ -43,6 +43,8 @@ class PassEnded:
     """The model that was asked first; another one may have answered."""
     finish: str = ""
     """See `Answer.finish`; empty if no model was asked."""
+    dollars: float | None = None
+    """What it cost, where that was reported; None: by the model's price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class ToolStarted:
     status: str
     allowed: bool = False
     """A person allowed it, for this once."""
+    effects: bool = False
+    """It changes something: it is not repeated after a restart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,13 @@ class ToolFinished:
 @dataclass(frozen=True, slots=True)
 class ModelReplaced:
     """The model broke off in the middle of its text; another one continues."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateKept:
+    """An agent of another author has a state that it wants back after a restart."""
+
+    state: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +119,8 @@ class Asked:
     """It was allowed, and the tool has changed since."""
     not_up: bool = False
     """It was allowed, and the tool's server is not running."""
+    state: str = ""
+    """What an agent of another author needs to go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +163,7 @@ Event: TypeAlias = (
     | ToolStarted
     | ToolFinished
     | FileProduced
+    | StateKept
     | Finished
     | Failed
 )

@@ -17,6 +17,7 @@ from bot.agent.nudges import (
     CALL_CUT_OFF,
     CALL_UNREADABLE,
     LAST_PASS,
+    OUTCOME_UNKNOWN,
     announces_search,
     claims_search,
     remind_to_search,
@@ -28,10 +29,6 @@ from bot.safety import new_marker, redacted
 from bot.settings import TurnSettings
 from tools.calling.registry import ToolRegistry
 from tools.contract.base import ToolResult, ToolStatus
-
-_OUTCOME_UNKNOWN = (
-    "Error: the program was restarted during this call; its outcome is unknown. Do not repeat it; tell the person."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +195,7 @@ async def _begin(task: Task, runner: CallRunner, entries: list[Entry]) -> AsyncG
             result = task.results.get((number, call.id))
             if result is None and (number, call.id) in task.outcome_unknown:
                 result = ToolResult(
-                    text=_OUTCOME_UNKNOWN, ok=False, status=ToolStatus.FAILED, retry=False, own_words=True
+                    text=OUTCOME_UNKNOWN, ok=False, status=ToolStatus.FAILED, retry=False, own_words=True
                 )
                 yield ToolFinished(call, result)
             if result is not None:

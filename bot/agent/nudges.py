@@ -29,6 +29,13 @@ CALL_UNREADABLE: Final = (
     f"written as {CALL_FORMAT}, or answer without it."
 )
 
+OUTCOME_UNKNOWN: Final = (
+    "Error: the program was restarted during this call; its outcome is unknown. Do not repeat it; tell the person."
+)
+NOT_ENDED: Final = (
+    "Error: the program was restarted before this call had a result. Call it again if it is still needed."
+)
+
 
 def describe_problem(name: str, problem: str, parameters: Mapping[str, Json]) -> str:
     """Return the model's text about a call that could not run as written: what was wrong, and the schema."""

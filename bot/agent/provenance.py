@@ -9,9 +9,19 @@ from typing import TypeAlias
 from urllib.parse import unquote
 
 from bot.agent.echoes import Echoes, leaves_of
-from bot.contract import AssistantEntry, Entry, MessageSent, SystemEntry, ToolEntry, UserEntry, is_from_outside
+from bot.contract import (
+    FOREIGN,
+    AssistantEntry,
+    Entry,
+    MessageSent,
+    SystemEntry,
+    ToolEntry,
+    UserEntry,
+    is_from_outside,
+)
 from bot.markdown import BARE_URL, trim_url
 from bot.safety import LinkPolicy, Unknown, clean_untrusted
+from tools.calling.registry import ToolRegistry
 from tools.contract.base import ToolCall, ToolResult, ToolSpec
 from tools.fetch.guard import wire_form
 
@@ -39,6 +49,13 @@ def policy_for(question: MessageSent, unknown: Unknown = "code") -> LinkPolicy:
         if not one.from_bot:
             policy.learn(clean_untrusted(one.text))
     return policy
+
+
+def spec_of(registry: ToolRegistry, entry: AssistantEntry, call: ToolCall) -> ToolSpec | None:
+    """Return the declaration of the tool that a pass called; one of another agent's declares nothing."""
+    if entry.provider == FOREIGN:
+        return ToolSpec(name=call.name, purpose="", parameters={}, effects=True, outside=True)
+    return registry.spec(call.name)
 
 
 def learn_result(policy: LinkPolicy, spec: ToolSpec | None, call: ToolCall, result: ToolResult) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
-from bot.contract import AssistantEntry, Entry, Permits, allow_everything
+from bot.contract import AssistantEntry, Entry, File, Permits, Usage, allow_everything
 from bot.model import Model
 from tools.contract.base import ToolCall, ToolContext, ToolResult, ToolSpec
 
@@ -17,6 +17,26 @@ CallKey: TypeAlias = tuple[int, str]
 async def nothing_more() -> Sequence[Entry]:
     """Return nothing: the asker has added nothing."""
     return ()
+
+
+class Meter(Protocol):
+    """Pays for an agent that asks models by itself: an estimate is reserved, and settled by what it reports."""
+
+    async def reserve(self, seen: str = "") -> None:
+        """Reserve for the next request, unless that is done already; `seen` is a part of its answer.
+
+        Raises:
+            Unaffordable: a quota is used up.
+        """
+        ...
+
+    async def settle(self, model: str, used: Usage, dollars: float | None) -> None:
+        """Count what has been used since the last report; `dollars` None: by the model's price."""
+        ...
+
+    async def close(self) -> None:
+        """Return what is reserved; count an estimate if nothing was ever reported."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +50,10 @@ class Decision:
     made."""
     origin: str
     """The origin of the words that led to the call."""
+    asked_as: str = ""
+    """The call's id when the person was asked."""
+    state: str = ""
+    """The state that an agent of another author gave to the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,3 +89,12 @@ class Task:
     """Called before each further pass: returns what the person has said meanwhile."""
     outcome_unknown: frozenset[CallKey] = frozenset()
     """Calls with effects that had begun when the process died: not repeated."""
+    turn: int = 0
+    attempt: int = 1
+    """How many processes have begun the turn, this one included."""
+    name: str = ""
+    """What the asker is called."""
+    files: tuple[File, ...] = ()
+    """The files of the question, for an agent of another author; so is the rest."""
+    checkpoint: str = ""
+    meter: Meter | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from bot.agent import Agent
+from bot.app.agents import open_agents
 from bot.app.ground import Ground, Process
 from bot.app.output import Output
 from bot.app.rules import Rules
@@ -95,7 +95,7 @@ def build_turns(process: Process, ground: Ground, rules: Rules, output: Output, 
         store=store,
         settling=output.settling,
         models=models,
-        agent=Agent(rules.registry, core, rules.calls, limits, rules.redact),
+        agent_of=open_agents(process, ground, rules),
         registry=rules.registry,
         replies=output.replies,
         notices=output.notices,

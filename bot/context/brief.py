@@ -116,6 +116,8 @@ class Briefings:
         told: str = "",
         others: Sequence[ToolSpec] = (),
         starting: Sequence[str] = (),
+        *,
+        ours: bool = True,
     ) -> Briefing:
         """Build the briefing for `asked`, with as much history as fits.
 
@@ -123,6 +125,7 @@ class Briefings:
             told: the instructions for this chat; see `ChatOptions.told`.
             others: tools that are listed by name alone.
             starting: servers whose tools will come.
+            ours: False: without our own words about how to answer, for an agent that has its own.
         """
         summary = past.summary.text if past.summary else ""
         system = SystemEntry(
@@ -138,6 +141,7 @@ class Briefings:
                 withholds=any(spec.outside for spec in (*tools, *others)),
                 others=[spec.name for spec in others],
                 starting=starting,
+                ours=ours,
             ),
             origin=join_origins((facts.origin, past.summary.origin if past.summary else OURS)),
         )

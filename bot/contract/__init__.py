@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.contract import identity, words
+from bot.contract import answers, identity, words
 from bot.contract.allowance import Allowance
 from bot.contract.clock import PATIENT, QUICK, Backoff, Clock, SystemClock, Timer, done_within, pause_after, time_limit
 from bot.contract.entrance import (
@@ -122,6 +122,7 @@ from bot.contract.surface import (
 )
 from bot.contract.transcript import (
     BEFORE_FIRST_PASS,
+    FOREIGN,
     AssistantEntry,
     Entry,
     Picture,

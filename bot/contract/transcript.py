@@ -176,3 +176,5 @@ def _call_to_json(call: ToolCall) -> Json:
 
 BEFORE_FIRST_PASS = "before the first pass"
 """The provider of an entry whose call no model requested."""
+FOREIGN = "another agent"
+"""The provider of an entry that an agent of another author wrote (`bot.contract.answers`): its tools are not ours."""

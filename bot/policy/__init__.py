@@ -16,7 +16,7 @@ from bot.policy.budgets import (
     count_at_once,
     payer_of,
 )
-from bot.policy.metering import DayPurse, meter
+from bot.policy.metering import AgentMeter, DayPurse, meter
 from bot.policy.once import Once, OncePer, may_be_told, once_in_chat, once_per_hour, once_per_person
 from bot.policy.prices import Prices, read_prices
 from bot.policy.quotas import Quotas, charge, once_per_window

@@ -28,7 +28,7 @@ from bot.model import (
     tool_token_count,
 )
 from bot.policy.answersizes import AnswerSize
-from bot.policy.budgets import PROMPT_MARGIN, WISHED_TOKENS
+from bot.policy.budgets import ANSWER_TOKENS, PROMPT_MARGIN, WISHED_TOKENS
 from bot.policy.quotas import LOOK_SECONDS, Quotas
 from bot.store import Amount, Reserved
 from tools.contract.base import ToolCall, Unpaid
@@ -193,6 +193,56 @@ class MeteredModel:
     def _estimate_prompt(self, request: Request) -> int:
         told = token_count(request.entries, self.count) + tool_token_count(request.tools, self.count)
         return told + self.count([request.reminder])
+
+
+class AgentMeter:
+    """Pays for an agent that asks models by itself. See `bot.agent.Meter`.
+
+    A request is reserved as one of ours to a model of unknown size. Its dollars are known once the agent has named a
+    model with a known price, in this turn or an earlier one.
+    """
+
+    def __init__(self, quotas: Quotas, agent: str, models: dict[str, str], count: CountTokens, prompt: int) -> None:
+        """
+        Args:
+            agent: its name.
+            models: the model that each agent named last; learns this one's.
+            count: counts tokens.
+            prompt: the tokens of what it is given.
+        """
+        self._quotas = quotas
+        self._agent = agent
+        self._models = models
+        self._count = count
+        self._prompt = prompt
+        self._reserved: Reserved | None = None
+        self._seen = 0.0
+        """Tokens of its text since the last report."""
+        self._reported = False
+
+    async def reserve(self, seen: str = "") -> None:
+        if seen:
+            self._seen += self._count([seen])
+        if self._reserved is None:
+            least = Usage(self._prompt, ANSWER_TOKENS)
+            most = Usage(int(self._prompt * PROMPT_MARGIN), WISHED_TOKENS)
+            self._reserved = await self._quotas.reserve(self._model, least, most, sure=Usage(self._prompt))
+
+    async def settle(self, model: str, used: Usage, dollars: float | None) -> None:
+        self._reported, self._seen = True, 0.0
+        self._models[self._agent] = model or self._model
+        reserved, self._reserved = self._reserved, None
+        await self._quotas.settle(reserved, self._model, used, dollars=dollars)
+
+    async def close(self) -> None:
+        reserved, self._reserved = self._reserved, None
+        used = Usage(0 if self._reported else self._prompt, math.ceil(self._seen))
+        if reserved is not None:
+            await self._quotas.settle(reserved, self._model, used, wait=False)
+
+    @property
+    def _model(self) -> str:
+        return self._models.get(self._agent, self._agent)
 
 
 class DayPurse:

@@ -324,12 +324,26 @@ class Quotas:
         self.metrics.quota_refusals.add(f"day_{error.whose}")
         return error
 
-    async def settle(self, reserved: Reserved, model: str, used: Usage, *, wait: bool = True) -> None:
-        """Replace a reservation by the real usage; see `release`."""
+    async def settle(
+        self, reserved: Reserved | None, model: str, used: Usage, *, dollars: float | None = None, wait: bool = True
+    ) -> None:
+        """Replace a reservation, if there is one, by the real usage; see `release`.
+
+        Args:
+            dollars: what it cost, where that was reported; None: by the model's price.
+        """
         amount = self._amount_of(model, used)
+        amount = amount if dollars is None else replace(amount, dollars=dollars)
         if amount.dollars:
             self.metrics.dollars.add("model", model, amount=amount.dollars)
-        await self.release(reserved, amount, wait=wait)
+        if reserved is not None:
+            await self.release(reserved, amount, wait=wait)
+            return
+        try:
+            limits = [replace(limit, most=Amount()) for limit in self._daily_limits(_PAYER.get())]
+            await self.spending.count(limits, amount)
+        except StoreError as error:
+            log.error("a usage for which nothing was reserved could not be counted: %s", error)
 
     async def release(self, reserved: Reserved, used: Amount, *, tool: str = "", wait: bool = True) -> None:
         """Replace a reservation by `used`. Continues if its caller is cancelled, and never raises otherwise.

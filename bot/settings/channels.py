@@ -1,5 +1,5 @@
-"""The operator's file of single chats (`CHANNELS_FILE`): instructions for the model, the model, the tools, and who may
-write there.
+"""The operator's file of single chats (`CHANNELS_FILE`): the agent, instructions for it, the model, the tools, and who
+may write there.
 
     telegram:*:
       model: openai:gpt-5-mini
@@ -35,9 +35,10 @@ MOST_NESTED: Final = 50
 INSTRUCTIONS_CHARS: Final = 8_000
 """Characters of instructions, which every question of a chat includes."""
 EVERYBODY: Final = "everybody"
-KEYS: Final = ("instructions", "model", "tools", "who")
+KEYS: Final = ("agent", "instructions", "model", "tools", "who")
 _OFF: Final = "-"
 _EXAMPLES: Final = {
+    "agent": "agent: myagent:agent",
     "instructions": "instructions: Answer as the clerk of the town library.",
     "model": "model: openai:gpt-5-mini",
     "tools": "tools: [search_web, -run_python]",
@@ -58,6 +59,8 @@ class Given(Generic[T]):
 class Channel:
     """The file's settings for one chat, or for several."""
 
+    agent: Given[str] | None = None
+    """An agent of the operator's own, as AGENT names it; `parley` is ours."""
     instructions: Given[str] | None = None
     model: Given[str] | None = None
     tools: Given[tuple[str, ...]] | None = None
@@ -115,6 +118,7 @@ class ChannelsFile:
     def _resolve(self, keys: Iterable[str]) -> Channel:
         found = [self.channels[one] for one in keys if one in self.channels]
         return Channel(
+            next((one.agent for one in found if one.agent is not None), None),
             next((one.instructions for one in found if one.instructions is not None), None),
             next((one.model for one in found if one.model is not None), None),
             next((one.tools for one in found if one.tools is not None), None),

@@ -125,6 +125,10 @@ class ModelSettings(Settings):
     """
 
     model: str = Field("", description="The model, as provider:name: openai:gpt-5-mini, ollama:qwen3, …")
+    agent: str = Field(
+        "",
+        description="An agent of your own that answers, as module:object; MODEL writes summaries. See docs/agents.md.",
+    )
     fallback_models: Words = Field((), description="Models to try when the first cannot answer, as a,b,c.")
     models: Words = Field(
         (), description="Models that people can choose with /model, besides MODEL; empty: those of FALLBACK_MODELS."

@@ -51,6 +51,8 @@ class Approval:
     state: ApprovalState = ApprovalState.WAITING
     press: int = 0
     """The inbox row of the press that decided; 0: none."""
+    agent_state: str = ""
+    """What an agent of another author needs to go on."""
 
     @property
     def mark(self) -> str:
@@ -86,9 +88,19 @@ class Approvals(Queries):
 
         def work(db: Connection) -> tuple[Approval, list[int]]:
             db.execute(
-                "INSERT INTO approvals (turn, call, digest, tool, origin, language, line, expires_at) "
-                "SELECT id, ?, ?, ?, ?, ?, ?, ? FROM turns WHERE id = ? ON CONFLICT DO NOTHING",
-                (call, asked.digest, asked.tool, asked.origin, asked.language, line, asked.expires_at, asked.turn),
+                "INSERT INTO approvals (turn, call, digest, tool, origin, language, line, expires_at, agent_state) "
+                "SELECT id, ?, ?, ?, ?, ?, ?, ?, ? FROM turns WHERE id = ? ON CONFLICT DO NOTHING",
+                (
+                    call,
+                    asked.digest,
+                    asked.tool,
+                    asked.origin,
+                    asked.language,
+                    line,
+                    asked.expires_at,
+                    to_plain(asked.agent_state),
+                    asked.turn,
+                ),
             )
             stored = load_approval(db, asked.turn)
             if stored is None:  # its chat was deleted
@@ -192,13 +204,13 @@ def load_approval(db: Connection, turn: int) -> Approval | None:
     """See `Approvals.load`."""
     row = db.execute(
         "SELECT a.turn, c.chat, t.person, a.call, a.digest, a.tool, a.origin, a.language, a.line, a.expires_at, "
-        "a.state, a.press FROM approvals a JOIN turns t ON t.id = a.turn JOIN chats c ON c.id = t.chat "
+        "a.state, a.press, a.agent_state FROM approvals a JOIN turns t ON t.id = a.turn JOIN chats c ON c.id = t.chat "
         "WHERE a.turn = ?",
         (turn,),
     ).fetchone()
     if row is None:
         return None
-    id, chat, person, call, digest, tool, origin, language, line, expires_at, state, press = row
+    id, chat, person, call, digest, tool, origin, language, line, expires_at, state, press, agent_state = row
     return Approval(
         turn=id,
         chat=ChatId.parse(chat),
@@ -212,4 +224,5 @@ def load_approval(db: Connection, turn: int) -> Approval | None:
         expires_at=expires_at,
         state=ApprovalState(state),
         press=press,
+        agent_state=agent_state,
     )

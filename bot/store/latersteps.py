@@ -102,3 +102,9 @@ TOLD = (
     """,
     count_earlier_turns,
 )
+
+AGENT_STATES = (
+    # For agents of other authors: the state of a running turn, and what one needs to go on after a person's decision.
+    "ALTER TABLE turns ADD COLUMN checkpoint TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE approvals ADD COLUMN agent_state TEXT NOT NULL DEFAULT ''",
+)

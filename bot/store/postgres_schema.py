@@ -16,7 +16,17 @@ from contextlib import closing
 from functools import cache
 
 from bot.contract import SettingsError
-from bot.store.latersteps import ALLOWANCES, GOES_ON, GRANTS, HELD_BY_TURNS, HOLDINGS, TOLD, UNPLACED, Step
+from bot.store.latersteps import (
+    AGENT_STATES,
+    ALLOWANCES,
+    GOES_ON,
+    GRANTS,
+    HELD_BY_TURNS,
+    HOLDINGS,
+    TOLD,
+    UNPLACED,
+    Step,
+)
 from bot.store.schema import STEPS as SQLITE_STEPS
 from bot.store.schema import take_step
 from bot.store.sql import Connection, Session
@@ -75,7 +85,18 @@ PROCESSES: Step = (
     "CREATE TABLE IF NOT EXISTS listeners (name TEXT PRIMARY KEY, session TEXT NOT NULL)",
 )
 
-LATER: tuple[Step, ...] = (HOLDINGS, _BY_PLACE, ALLOWANCES, UNPLACED, PROCESSES, GRANTS, GOES_ON, HELD_BY_TURNS, TOLD)
+LATER: tuple[Step, ...] = (
+    HOLDINGS,
+    _BY_PLACE,
+    ALLOWANCES,
+    UNPLACED,
+    PROCESSES,
+    GRANTS,
+    GOES_ON,
+    HELD_BY_TURNS,
+    TOLD,
+    AGENT_STATES,
+)
 """The steps after the first, each with the changes of SQLite's next steps; `for_postgres` translates the statements."""
 
 

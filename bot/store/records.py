@@ -77,6 +77,8 @@ class StoredTurn:
     attachments: tuple[AttachmentRecord, ...] = ()
     began: float = 0.0
     """Wall-clock time at which it began, if a page of it was shown; else 0."""
+    checkpoint: str = ""
+    """The state of an agent of another author."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,17 @@ from bot.contract import SettingsError, StoreError
 from bot.store.database import database_error
 from bot.store.faults import Fault, store_error
 from bot.store.incoming import columns_of, incoming_from_json
-from bot.store.latersteps import ALLOWANCES, GOES_ON, GRANTS, HELD_BY_TURNS, HOLDINGS, TOLD, UNPLACED, Step
+from bot.store.latersteps import (
+    AGENT_STATES,
+    ALLOWANCES,
+    GOES_ON,
+    GRANTS,
+    HELD_BY_TURNS,
+    HOLDINGS,
+    TOLD,
+    UNPLACED,
+    Step,
+)
 from bot.store.sql import Connection
 
 APPLICATION = 0x5041524C
@@ -332,6 +342,7 @@ STEPS: tuple[Step, ...] = (
     GOES_ON,
     HELD_BY_TURNS,
     TOLD,
+    AGENT_STATES,
 )
 
 

@@ -76,7 +76,7 @@ async def close_turn(
         columns = ", ".join(f"{name} = :{name}" for name in record)
         db.execute(
             f"UPDATE turns SET state = :state, ended_at = :now, first_sequence = :first, last_sequence = :last, "
-            f"{columns} WHERE id = :turn",
+            f"checkpoint = '', {columns} WHERE id = :turn",
             {**record, "state": state, "now": now, "first": first, "last": last, "turn": turn},
         )
         db.execute(

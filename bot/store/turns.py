@@ -166,6 +166,10 @@ class Turns(Queries):
 
         await self._writer.run(work)
 
+    async def keep_checkpoint(self, turn: int, state: str) -> None:
+        """Store the state of an agent of another author, until the turn ends."""
+        await self._writer.execute("UPDATE turns SET checkpoint = ? WHERE id = ?", (to_plain(state), turn))
+
     async def save_page(
         self,
         turn: int,
@@ -359,6 +363,7 @@ def _load(db: Connection, turn: int) -> StoredTurn:
         "WHERE turn = ? ORDER BY number",
         (turn,),
     ).fetchall()
+    checkpoint = db.execute("SELECT checkpoint FROM turns WHERE id = ?", (turn,)).fetchone()
     return StoredTurn(
         turn,
         tuple(
@@ -372,6 +377,7 @@ def _load(db: Connection, turn: int) -> StoredTurn:
         ),
         tuple(attachments_of(db, turn)),
         float(pages[0][-1]) if pages else 0.0,
+        str(checkpoint[0]) if checkpoint else "",
     )
 
 

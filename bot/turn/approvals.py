@@ -79,6 +79,7 @@ class Approvals:
                 language=run.language,
                 line=card.line,
                 expires_at=self.clock.wall() + self.limits.approval_seconds,
+                agent_state=asked.state,
             )
         )
         log.info("turn %s asks whether %s may run", run.turn, call.name)
@@ -86,7 +87,8 @@ class Approvals:
             await self.settling.refresh(turn, approval.chat)
         made = draft.made
         result = ToolResult(text=_WAITS, ok=False, status=ToolStatus.CANCELLED, own_words=True)
-        made.results[len(made.passes), call.id] = tool_entry(call, result, made.marker, made.passes[-1].origin)
+        number = made.pass_of(call.id)
+        made.results[number, call.id] = tool_entry(call, result, made.marker, made.passes[number - 1].origin)
         draft.write(card.text)
         draft.write(outcome_of(approval))
         if card.file:
@@ -162,7 +164,14 @@ class Approvals:
             return None
         allowed = approval.state is ApprovalState.ALLOWED and approval.press == turn and approval.intact
         call = replace(approval.call, id=f"{DECIDED}{turn}")
-        return Decision(call=call, allowed=allowed, tool=approval.tool, origin=approval.origin)
+        return Decision(
+            call=call,
+            allowed=allowed,
+            tool=approval.tool,
+            origin=approval.origin,
+            asked_as=approval.call.id,
+            state=approval.agent_state,
+        )
 
     async def show(self, turn: int, chat: ChatId) -> None:
         """Show the outcome of a question whose turn was replaced by another."""

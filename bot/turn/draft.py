@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bot.agent import CallKey, learn_result
+from bot.agent import CallKey, learn_result, spec_of
 from bot.contract import OURS, AssistantEntry, Entry, File, SurfaceLimits, ToolEntry, Usage, UserEntry, join_origins
 from bot.markdown import escape
 from bot.policy import Prices
@@ -71,6 +71,19 @@ class Progress:
             entries.append(AssistantEntry(text=rest or f"({note or 'no answer'})", origin=origin))
         return entries
 
+    def pass_of(self, call: str) -> int:
+        """Return the number of the newest pass that requested the call with this id.
+
+        Raises:
+            ValueError: none did.
+        """
+        return max(number for number, made in enumerate(self.passes, 1) if any(one.id == call for one in made.calls))
+
+    def all_ended(self, *, but_last: bool = False) -> bool:
+        """Return True if every call has a result; `but_last`: those of the newest pass have not begun."""
+        passes = self.passes[:-1] if but_last else self.passes
+        return all((number, call.id) in self.results for number, made in enumerate(passes, 1) for call in made.calls)
+
     @property
     def reasoning(self) -> str:
         """The reasoning of all passes, in order."""
@@ -128,10 +141,10 @@ class Draft:
             if record.result is not None:
                 made.dollars += record.result.dollars
                 self.results[key] = record.result
-                origin = made.passes[record.passnumber - 1].origin
-                made.results[key] = tool_entry(record.call, record.result, made.marker, origin)
+                entry = made.passes[record.passnumber - 1]
+                made.results[key] = tool_entry(record.call, record.result, made.marker, entry.origin)
                 made.citations.add(record.result.sources)
-                learn_result(self.policy, registry.spec(record.call.name), record.call, record.result)
+                learn_result(self.policy, spec_of(registry, entry, record.call), record.call, record.result)
             elif record.effects:
                 self.unknown.add(key)
         for file in files_before(before):

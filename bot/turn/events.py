@@ -14,11 +14,13 @@ from bot.agent import (
     ModelReplaced,
     PassEnded,
     ReasoningDelta,
+    StateKept,
     TextDelta,
     TextWithdrawn,
     ToolFinished,
     ToolStarted,
     learn_result,
+    spec_of,
 )
 from bot.contract import Clock, Metrics
 from bot.policy import Prices
@@ -68,6 +70,8 @@ class EventTaker:
                 await self._tool_finished(draft, event)
             case FileProduced(file):
                 draft.attach(file)
+            case StateKept(state):
+                await self.store.turns.keep_checkpoint(draft.run.turn, state)
             case _:
                 return event
         return None
@@ -84,7 +88,7 @@ class EventTaker:
     async def _pass_ended(self, draft: Draft, event: PassEnded) -> None:
         made, usage = draft.made, event.usage
         made.model, made.usage = event.model or made.model, made.usage + usage
-        made.dollars += self.prices.dollars_of(event.model, usage) or 0.0
+        made.dollars += (self.prices.dollars_of(event.model, usage) or 0.0) if event.dollars is None else event.dollars
         number = len(made.passes) + 1
         entry = await self.store.turns.save_pass(draft.run.turn, number, event.entry, event.model, usage)
         made.passes.append(entry)
@@ -99,20 +103,22 @@ class EventTaker:
             self.metrics.called(event.model, usage)
 
     async def _tool_started(self, draft: Draft, event: ToolStarted) -> None:
-        passes, call = draft.made.passes, event.call
-        position = [one.id for one in passes[-1].calls].index(call.id)
-        spec = self.registry.spec(call.name)
+        call = event.call
+        number = draft.made.pass_of(call.id)
+        position = [one.id for one in draft.made.passes[number - 1].calls].index(call.id)
         # An allowed call is allowed once, whatever the tool declares.
-        once = event.allowed or bool(spec and spec.effects)
-        await self.store.turns.start_call(draft.run.turn, call, passnumber=len(passes), position=position, effects=once)
+        once = event.allowed or event.effects
+        await self.store.turns.start_call(draft.run.turn, call, passnumber=number, position=position, effects=once)
         draft.reply.status(call.id, event.status)
 
     async def _tool_finished(self, draft: Draft, event: ToolFinished) -> None:
         made, call, result = draft.made, event.call, event.result
-        made.results[len(made.passes), call.id] = tool_entry(call, result, made.marker, made.passes[-1].origin)
+        number = made.pass_of(call.id)
+        entry = made.passes[number - 1]
+        made.results[number, call.id] = tool_entry(call, result, made.marker, entry.origin)
         made.dollars += result.dollars
         made.citations.add(result.sources)
-        learn_result(draft.policy, self.registry.spec(call.name), call, result)
+        learn_result(draft.policy, spec_of(self.registry, entry, call), call, result)
         await self.store.turns.end_call(draft.run.turn, call.id, result)
         self.metrics.tool_calls.add(call.name, result.status)
         self.metrics.tool_seconds.add(call.name, amount=result.seconds)
@@ -124,9 +130,8 @@ def ends_stage(made: Progress, event: Event) -> bool:
     """Return True if, after this event, everything done so far is stored, nothing runs, and more is to come."""
     if not isinstance(event, PassEnded | ToolFinished) or not made.passes:
         return False
-    results = [(len(made.passes), call.id) in made.results for call in made.passes[-1].calls]
     if isinstance(event, PassEnded):
         # A call that starts before the end of its pass would be paid for and thrown away.
         early, made.early = made.early, False
-        return bool(results) and not early
-    return bool(results) and all(results)
+        return bool(made.passes[-1].calls) and not early and made.all_ended(but_last=True)
+    return bool(made.passes[-1].calls) and made.all_ended()

@@ -11,7 +11,8 @@ from bot.agent import Task
 from bot.context import Briefing, Briefings, ChatFacts, withhold
 from bot.contract import Clock, Limits, UserEntry
 from bot.model import Models
-from bot.policy import DayPurse, Permit, Quotas, meter
+from bot.policy import AgentMeter, DayPurse, Permit, Quotas, meter
+from bot.safety import enclosed_in
 from bot.store import Store
 from bot.toolchoice import NamedCall
 from bot.turn.approvals import Approvals
@@ -43,6 +44,7 @@ class TaskMaker:
 
     def __post_init__(self) -> None:
         self._purse = DayPurse(self.quotas)
+        self._agent_models: dict[str, str] = {}
 
     async def make_task(
         self, draft: Draft, permit: Permit, named: NamedCall | None, *, may_ask: bool
@@ -97,6 +99,45 @@ class TaskMaker:
             results=draft.results,
             listen=partial(self.merging.steer, draft.run),
             outcome_unknown=frozenset(draft.unknown),
+        )
+        return task, briefing
+
+    async def make_foreign_task(
+        self, draft: Draft, permit: Permit, agent: str, *, may_ask: bool
+    ) -> tuple[Task, Briefing]:
+        """Return the same for an agent of another author, which has tools and a model of its own.
+
+        Args:
+            agent: its name.
+        """
+        known, run = draft.known, draft.run
+        question = known.question
+        past = replace(known.past, entries=tuple(withhold(known.past.entries, permit.may_read)))
+        model = meter(self.models.choose(known.options.model), self.quotas, self.models.estimator)
+        briefing = self.briefings.assemble(
+            question, known.asked, past, known.facts, model.name, told=known.options.told, ours=False
+        )
+        stored = [one.stored for one in enclosed_in(question) if one.stored]
+        files = await asyncio.gather(*map(self.store.files.get, stored))
+        task = Task(
+            entries=briefing.entries,
+            model=model,
+            tools=(),
+            context=self._tool_context(known, run),
+            deadline=run.limits.deadline,
+            decision=await self.approvals.decision_of(run.turn, question),
+            may_ask=may_ask,
+            passes=tuple(draft.made.passes),
+            results=draft.results,
+            outcome_unknown=frozenset(draft.unknown),
+            turn=run.turn,
+            attempt=run.limits.attempts,
+            name=question.sender.name,
+            files=tuple(filter(None, files)),
+            checkpoint=known.before.checkpoint,
+            meter=AgentMeter(
+                self.quotas, agent, self._agent_models, self.models.tokens_of(model.name), briefing.tokens
+            ),
         )
         return task, briefing
 

@@ -15,6 +15,7 @@ from bot.contract import SettingsError
 from bot.model import read_providers
 from bot.settings import read, read_channels, variables
 from bot.settings.configuration import settings_classes
+from parley_chat.agent import Message, Question, Text
 from parley_chat.contract import suites
 from tests.conftest import RawJson
 from tools import open_registry
@@ -103,6 +104,20 @@ def test_the_platform_that_a_document_shows_is_one_whose_people_can_be_listed(tm
     with pytest.raises(SettingsError):
         platform.settings.model_validate({"wall_token": "other"}).require()
     assert platform.ids.person.read("123", short=False) and platform.ids.chat.read("1/2", short=False)
+
+
+async def test_the_agent_that_a_document_shows_answers() -> None:
+    [text] = [text for text in OF_A_PLATFORM if "class Echo" in text]
+    written: dict[str, RawJson] = {"__name__": "myagent"}
+    exec(compile(text, "the document", "exec", dont_inherit=True), written)
+    asked = Question(
+        turn="t1", attempt=1, chat="c", person="p", name="Ada", language="en", zone="UTC", instructions="",
+        messages=(Message(role="user", text="Tea?"),),
+    )  # fmt: skip
+
+    said = [event async for event in written["agent"].answer(asked)]
+
+    assert said == [Text("You wrote: "), Text("Tea?")]
 
 
 def test_the_suites_that_a_document_shows_are_those_that_are_shipped() -> None:

@@ -122,10 +122,13 @@ CHAT = "telegram:42/7:\n"
         ("[a, b]: x\n", "line 1: a chat must be a text"),
         (CHAT + "  model: a\n" + CHAT, "line 3: telegram:42/7 stands in line 1 already"),
         ("slack:T1/C1:\n  model: a\nslack:T1/%431:\n  model: a\n", "slack:T1/C1 stands in line 1 already"),
-        ("telegram:42/7: x\n", "line 1: telegram:42/7 must have keys of its own below it: instructions, model"),
+        ("telegram:42/7: x\n", "line 1: telegram:42/7 must have keys of its own below it: agent, instructions"),
         (CHAT, "must have keys of its own"),
         (CHAT + "  instuctions: x\n", "line 2: telegram:42/7 has no key 'instuctions'; did you mean instructions?"),
-        (CHAT + "  zebra: x\n", "line 2: telegram:42/7 has no key 'zebra'; there are instructions, model, tools, who"),
+        (
+            CHAT + "  zebra: x\n",
+            "line 2: telegram:42/7 has no key 'zebra'; there are agent, instructions, model, tools, who",
+        ),
         (CHAT + "  <<: {model: x}\n", "line 2: telegram:42/7 has no key '<<'"),
         (
             CHAT + "  model: a\n  who: admins\n  model: b\n",

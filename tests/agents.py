@@ -1,0 +1,126 @@
+"""Agents as others write them: they import `parley_chat.agent` and their own libraries, and nothing else of ours."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from typing import Any
+
+from openai import AsyncOpenAI
+from tavily import AsyncTavilyClient
+
+from parley_chat.agent import Ask, Call, Event, File, Message, Question, Result, Text, Used
+
+SEARCH: Any = {
+    "type": "function",
+    "function": {
+        "name": "search_web",
+        "parameters": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+    },
+}
+
+
+def as_sent(message: Message) -> dict[str, Any]:
+    """The message as the Chat Completions of a server take it."""
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.call, "content": message.text}
+    calls = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": json.dumps(dict(call.arguments))},
+        }
+        for call in message.calls
+    ]
+    return {"role": message.role, "content": message.text, **({"tool_calls": calls} if calls else {})}
+
+
+class Searching:
+    """Asks a model, and searches when it wants to; the loop that frameworks bring, written out."""
+
+    asks = False
+    """A person must allow each search."""
+
+    async def answer(self, question: Question) -> AsyncGenerator[Event, None]:
+        messages = [{"role": "system", "content": question.instructions}, *map(as_sent, question.messages)]
+        if question.decision is not None:
+            call = question.decision.call
+            messages.append(as_sent(Message(role="assistant", calls=(call,))))
+            if question.decision.allowed:
+                async for event in self._search(call, messages):
+                    yield event
+            else:
+                messages.append(as_sent(Message(role="tool", call=call.id, text="The person refused it.")))
+        client: Any
+        async with AsyncOpenAI(api_key=os.environ["OPENAI_API_KEY"], base_url=os.environ["OPENAI_BASE_URL"]) as client:
+            while True:
+                id, name, arguments = "", "", ""
+                asked: Any = {"model": "scripted", "messages": messages, "tools": [SEARCH], "stream": True}
+                said = await client.chat.completions.create(**asked, stream_options={"include_usage": True})
+                async with said:
+                    async for chunk in said:
+                        for choice in chunk.choices:
+                            if choice.delta.content:
+                                yield Text(choice.delta.content)
+                            for part in choice.delta.tool_calls or ():
+                                id, name = id or part.id, name or part.function.name
+                                arguments += part.function.arguments or ""
+                        if chunk.usage is not None:
+                            used = chunk.usage
+                            yield Used(
+                                model="openai:scripted", prompt=used.prompt_tokens, completion=used.completion_tokens
+                            )
+                called = Call(id=id, name=name, arguments=json.loads(arguments)) if id else None
+                if called is None:
+                    return
+                if self.asks:
+                    yield Ask(call=called, state=json.dumps([called.id]))
+                    return
+                messages.append(as_sent(Message(role="assistant", calls=(called,))))
+                async for found in self._search(called, messages):
+                    yield found
+
+    async def _search(self, call: Call, messages: list[dict[str, Any]]) -> AsyncGenerator[Event, None]:
+        yield call
+        async with AsyncTavilyClient(
+            os.environ["TAVILY_API_KEY"], api_base_url=os.environ["TAVILY_API_BASE_URL"]
+        ) as client:
+            found = await client.search(str(call.arguments["query"]))
+        text = "\n".join(one["content"] for one in found["results"]) or "Nothing."
+        messages.append(as_sent(Message(role="tool", call=call.id, text=text)))
+        yield Result(id=call.id, text=text)
+
+
+class Asking(Searching):
+    asks = True
+
+
+class Echo:
+    """The smallest one."""
+
+    async def answer(self, question: Question) -> AsyncGenerator[Event, None]:
+        for word in question.messages[-1].text.split():
+            yield Text(f"{word} ")
+            await asyncio.sleep(0)
+
+
+class Stubborn:
+    """Does not end when it is cancelled."""
+
+    async def answer(self, question: Question) -> AsyncGenerator[Event, None]:
+        yield Text("I go on.")
+        while True:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(3_600)
+
+
+class Drawing:
+    """Posts a file that its tool made."""
+
+    async def answer(self, question: Question) -> AsyncGenerator[Event, None]:
+        yield Call(id="d1", name="draw", arguments={}, status="Drawing")
+        yield Result(id="d1", text="Drawn.", files=(File("drawing.svg", "image/svg+xml", b"<svg/>"),))
+        yield Text("Here it is.")

@@ -1,0 +1,487 @@
+"""An agent of another author behind the bridge: what it yields, how it misbehaves, and what a restart hands it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from bot.agent import events
+from bot.agent.driving import END_SECONDS
+from bot.agent.foreign import ForeignAgent, tool_digest
+from bot.agent.task import Decision, Task
+from bot.contract import FOREIGN, OUTSIDE, AssistantEntry, Limits, SystemEntry, Usage, UserEntry
+from parley_chat.agent import (
+    Answers,
+    Ask,
+    Call,
+    Checkpoint,
+    Event,
+    Fault,
+    File,
+    Message,
+    Question,
+    Result,
+    Source,
+    Text,
+    Thought,
+    Used,
+)
+from parley_chat.agent import Decision as Decided
+from tests.bot.agent.test_loop import Scripted
+from tests.conftest import FakeClock
+from tests.patience import PATIENCE
+from tools.contract.base import ToolCall, ToolContext, ToolResult
+
+NAME = "mine:agent"
+Answer = Callable[[Question], AsyncIterator[object]]
+
+
+class Written:
+    """An agent of the test's own."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.asked: list[Question] = []
+        self._answer = answer
+
+    def answer(self, question: Question) -> AsyncGenerator[Event, None]:
+        self.asked.append(question)
+        return cast("AsyncGenerator[Event, None]", self._answer(question))
+
+
+def saying(*said: object) -> Written:
+    """An agent that yields this, whatever it is asked."""
+
+    async def answer(question: Question) -> AsyncIterator[object]:
+        for event in said:
+            yield event
+
+    return Written(answer)
+
+
+def task(clock: FakeClock, **more: Any) -> Task:
+    made = Task(
+        entries=(SystemEntry("Answer as a clerk."), UserEntry("What is tea?", "telegram:7")),
+        model=Scripted(),
+        tools=(),
+        context=ToolContext(scope="telegram:42/7", person="telegram:7", language="en"),
+        deadline=clock.monotonic() + 300,
+        turn=5,
+        name="Ada",
+    )
+    return replace(made, **more)
+
+
+async def answered(
+    agent: Answers, clock: FakeClock, of: Task | None = None, limits: Limits | None = None
+) -> list[events.Event]:
+    foreign = ForeignAgent(NAME, agent, clock, limits or Limits())
+    async with aclosing(foreign.answer(of or task(clock))) as said:
+        return [event async for event in said]
+
+
+def failed(said: list[events.Event]) -> events.Failed:
+    assert isinstance(said[-1], events.Failed)
+    return said[-1]
+
+
+async def test_text_calls_results_and_what_was_used_become_passes(clock: FakeClock) -> None:
+    picture = File("tea.png", "image/png", b"png")
+    agent = saying(
+        Text("Let me look."),
+        Call(id="c1", name="archive", arguments={"query": "tea"}, status="Searching the archive"),
+        Used(model="openai:gpt-5-mini", prompt=10, completion=4),
+        Result(id="c1", text="Leaves.", files=(picture,), sources=(Source("Tea", "https://tea.example"),)),
+        Thought("So leaves."),
+        Text("It is "),
+        Text("leaves."),
+        Used(model="openai:gpt-5-mini", prompt=20, completion=6, dollars=0.5),
+    )
+
+    said = await answered(agent, clock)
+
+    call = ToolCall("c1", "archive", {"query": "tea"})
+    [first, last] = [event for event in said if isinstance(event, events.PassEnded)]
+    assert [type(event).__name__ for event in said] == [
+        *("TextDelta", "PassEnded", "ToolStarted", "ToolFinished", "FileProduced"),
+        *("ReasoningDelta", "TextDelta", "TextDelta", "PassEnded", "Finished"),
+    ]
+    assert first.entry == AssistantEntry("Let me look.", (call,), provider=FOREIGN, origin="telegram:7")
+    assert events.ToolStarted(call, "Searching the archive", effects=True) in said
+    [finished] = [event for event in said if isinstance(event, events.ToolFinished)]
+    assert finished.result.untrusted and finished.result.text == "[1] Tea https://tea.example\n\nLeaves."
+    assert (last.entry.text, last.entry.reasoning, last.entry.origin) == ("It is leaves.", "So leaves.", OUTSIDE)
+    assert (last.model, last.usage, last.dollars) == ("openai:gpt-5-mini", Usage(30, 10), 0.5)
+    assert said[-1] == events.Finished()
+
+
+async def test_it_is_asked_with_plain_data(clock: FakeClock) -> None:
+    agent = saying(Text("Leaves."))
+
+    await answered(agent, clock)
+
+    assert agent.asked == [
+        Question(
+            turn="t5",
+            attempt=1,
+            chat="telegram:42/7",
+            person="telegram:7",
+            name="Ada",
+            language="en",
+            zone="UTC",
+            instructions="Answer as a clerk.",
+            messages=(Message(role="user", text="What is tea?"),),
+            seconds=300.0,
+        )
+    ]
+
+
+async def test_parallel_calls_end_in_any_order_and_each_has_its_result(clock: FakeClock) -> None:
+    agent = saying(
+        Call(id="a", name="archive", arguments={}),
+        Call(id="b", name="archive", arguments={"page": 2}, effects=False),
+        Result(id="b", text="two"),
+        Result(id="a", text="one", ok=False),
+        Text("Done."),
+    )
+
+    said = await answered(agent, clock)
+
+    ended = [
+        (event.call.id, event.result.text, event.result.ok) for event in said if type(event) is events.ToolFinished
+    ]
+    begun = [event.effects for event in said if isinstance(event, events.ToolStarted)]
+    assert (ended, begun) == ([("b", "two", True), ("a", "one", False)], [True, False])
+
+
+async def test_a_call_is_handed_over_before_its_tool_runs(clock: FakeClock) -> None:
+    """What has begun is stored first: after a kill nobody could tell otherwise."""
+    ran: list[str] = []
+
+    async def answer(question: Question) -> AsyncIterator[object]:
+        yield Call(id="c1", name="pay", arguments={})
+        ran.append("pay")
+        yield Checkpoint("paid")
+        ran.append("later")
+        yield Result(id="c1", text="Paid.")
+        yield Text("Paid.")
+
+    stored: list[tuple[str, list[str]]] = []
+    async with aclosing(ForeignAgent(NAME, Written(answer), clock).answer(task(clock))) as said:
+        async for event in said:
+            await clock.settle()
+            stored.append((type(event).__name__, list(ran)))
+
+    assert stored[:3] == [("PassEnded", []), ("ToolStarted", []), ("StateKept", ["pay"])]
+
+
+async def raising(question: Question) -> AsyncIterator[object]:
+    yield Text("Half an")
+    raise ValueError("no")
+
+
+async def exiting(question: Question) -> AsyncIterator[object]:
+    yield Text("Half an")
+    raise SystemExit(3)
+
+
+async def cancelling(question: Question) -> AsyncIterator[object]:
+    yield Text("Half an")
+    raise asyncio.CancelledError
+
+
+def plain(question: Question) -> AsyncIterator[object]:
+    return cast("AsyncIterator[object]", [Text("Half an")])
+
+
+async def coroutine(question: Question) -> object:
+    return Text("Half an")
+
+
+NONSENSE: Mapping[str, object] = {
+    "another type": "Half an",
+    "no text": Text(cast("str", None)),
+    "no thought": Thought(cast("str", 3)),
+    "arguments that are no JSON": Call(id="c", name="n", arguments=cast("dict[str, int]", {"a": object()})),
+    "arguments that are no number": Call(id="c", name="n", arguments={"a": float("nan")}),
+    "no arguments": Call(id="c", name="n", arguments=cast("dict[str, int]", None)),
+    "a call without a name": Call(id="c", name="", arguments={}),
+    "no file": Result(id="c", text="", files=(cast("File", "tea.png"),)),
+    "a file without bytes": Result(id="c", text="", files=(File("a", "b", cast("bytes", "text")),)),
+    "no source": Result(id="c", text="", sources=(cast("Source", "https://tea.example"),)),
+    "no tokens": Used(prompt=cast("int", None)),
+    "fewer than no tokens": Used(prompt=-1),
+    "no dollars": Used(dollars=float("inf")),
+    "a state without end": Checkpoint("x" * 300_000),
+    "a question without a call": Ask(call=cast("Call", None)),
+    "no detail": Fault(detail=cast("str", None)),
+}
+
+
+@pytest.mark.parametrize("event", NONSENSE.values(), ids=NONSENSE)
+async def test_nonsense_ends_the_answer_with_one_sentence(event: object, clock: FakeClock) -> None:
+    said = await answered(saying(Text("Half an"), event, Text(" answer.")), clock)
+
+    assert said[0] == events.TextDelta("Half an") and len(said) == 2
+    assert failed(said).sentence == "failed"
+
+
+@pytest.mark.parametrize("answer", [raising, exiting, cancelling, plain, coroutine])
+async def test_whatever_it_raises_or_returns_ends_the_answer_with_one_sentence(
+    answer: Answer, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = await answered(Written(answer), clock)
+
+    assert failed(said).sentence == "failed"
+    assert NAME in caplog.text
+
+
+async def test_its_own_fault_says_whether_asking_again_helps(clock: FakeClock) -> None:
+    said = await answered(saying(Fault(detail="no key", retry=False), Text("more")), clock)
+
+    assert said == [events.Failed("failed", f"the agent {NAME}: no key", retry=False)]
+
+
+async def test_one_that_never_ends_is_ended_with_the_turn_s_time(clock: FakeClock) -> None:
+    ended: list[bool] = []
+
+    async def answer(question: Question) -> AsyncIterator[object]:
+        yield Text("Half an")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    asking = asyncio.create_task(answered(Written(answer), clock))
+    await clock.advance(299)
+    assert not asking.done()
+    await clock.advance(2)
+
+    assert failed(await asking).sentence == "slow" and ended == [True]
+
+
+async def test_a_flood_is_cut_and_nobody_else_waits(clock: FakeClock) -> None:
+    given = 0
+
+    async def answer(question: Question) -> AsyncIterator[object]:
+        nonlocal given
+        while True:
+            given += 1
+            yield Text("word ")
+
+    turns = 0
+
+    async def other_chat() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    other = asyncio.create_task(other_chat())
+    said = await answered(Written(answer), clock, limits=Limits(answer_chars=40_000))
+    other.cancel()
+
+    text = "".join(event.text for event in said if isinstance(event, events.TextDelta))
+    assert (len(text), said[-1]) == (40_000, events.Finished("cut"))
+    assert turns > given / 64 and given < 8_000 + 200
+
+
+async def test_a_flood_of_nothing_ends_with_the_turn_s_time(clock: FakeClock) -> None:
+    async def answer(question: Question) -> AsyncIterator[object]:
+        while True:
+            yield Text("")
+
+    asking = asyncio.create_task(answered(Written(answer), clock))
+    async with asyncio.timeout(PATIENCE):
+        while not asking.done():
+            clock.now += 50
+            await asyncio.sleep(0)
+
+    assert failed(await asking).sentence == "slow"
+
+
+async def test_closing_ends_the_agent_at_once(clock: FakeClock) -> None:
+    closed: list[str] = []
+
+    async def answer(question: Question) -> AsyncIterator[object]:
+        try:
+            yield Text("Half an")
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            closed.append("cancelled")
+            raise
+        finally:
+            closed.append("closed")
+
+    said = ForeignAgent(NAME, Written(answer), clock).answer(task(clock))
+    assert await anext(said) == events.TextDelta("Half an")
+    await asyncio.sleep(0)
+    began = time.monotonic()
+    await said.aclose()
+
+    assert closed == ["cancelled", "closed"] and time.monotonic() - began < 0.1
+
+
+async def test_one_that_swallows_its_cancellation_is_left_behind_and_named(
+    clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    free = asyncio.Event()
+
+    async def answer(question: Question) -> AsyncIterator[object]:
+        yield Text("Half an")
+        while not free.is_set():
+            with suppress(asyncio.CancelledError):
+                await free.wait()
+
+    said = ForeignAgent(NAME, Written(answer), clock).answer(task(clock))
+    await anext(said)
+    closing = asyncio.create_task(said.aclose())
+    await clock.advance(END_SECONDS - 0.1)
+    assert not closing.done()
+    await clock.advance(0.2)
+    assert closing.done()
+    free.set()
+
+    assert "is left behind" in caplog.text and NAME in caplog.text
+
+
+async def test_an_unknown_call_is_ignored_and_an_open_one_ended_before_the_answer(
+    clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    agent = saying(Result(id="who", text="?"), Call(id="c1", name="archive", arguments={}), Text("Anyway."))
+
+    said = await answered(agent, clock)
+
+    [ended] = [event for event in said if isinstance(event, events.ToolFinished)]
+    assert (ended.call.id, ended.result.ok) == ("c1", False)
+    assert said.index(ended) < len(said) - 2 and said[-1] == events.Finished()
+    assert "had not begun" in caplog.text
+
+
+async def test_after_a_restart_it_is_handed_what_it_had_done(clock: FakeClock) -> None:
+    calls = [ToolCall(name, "archive", {"page": number}) for number, name in enumerate("abc")]
+    before = task(
+        clock,
+        attempt=2,
+        passes=tuple(AssistantEntry("Look." * (not n), (call,), provider=FOREIGN) for n, call in enumerate(calls)),
+        results={(1, "a"): ToolResult(text="one")},
+        outcome_unknown=frozenset({(2, "b")}),
+        checkpoint="page 2",
+    )
+    agent = saying(Text("Leaves."))
+
+    said = await answered(agent, clock, before)
+
+    [question] = agent.asked
+    told = [(one.role, one.text[:35], one.call, one.ok) for one in question.messages]
+    assert told == [
+        ("user", "What is tea?", "", None),
+        ("assistant", "Look.", "", None),
+        ("tool", "one", "a", True),
+        ("assistant", "", "", None),
+        ("tool", "Error: the program was restarted du", "b", None),
+        ("assistant", "", "", None),
+        ("tool", "Error: the program was restarted be", "c", None),
+    ]
+    assert (question.done, question.attempt, question.checkpoint) == (6, 2, "page 2")
+    assert [event.call.id for event in said if isinstance(event, events.ToolFinished)] == ["b", "c"]
+
+
+async def test_a_finished_answer_is_not_asked_for_again(clock: FakeClock) -> None:
+    agent = saying(Text("again"))
+
+    said = await answered(agent, clock, task(clock, passes=(AssistantEntry("It is leaves.", provider=FOREIGN),)))
+
+    assert (said, agent.asked) == ([events.Finished()], [])
+
+
+PAY = Call(id="c1", name="pay", arguments={"euros": 5})
+
+
+async def test_a_question_is_the_last_event(clock: FakeClock) -> None:
+    said = await answered(saying(Text("I pay."), Ask(call=PAY, state="s"), Text("not shown")), clock)
+
+    call = ToolCall("c1", "pay", {"euros": 5})
+    asked = events.Asked(call, "telegram:7", tool_digest(NAME, "pay"), state="s")
+    assert said[-1] == events.Finished(asks=asked) and len(said) == 3
+
+
+async def test_where_nobody_can_be_asked_it_goes_on_with_a_refusal(clock: FakeClock) -> None:
+    async def answer(question: Question) -> AsyncIterator[object]:
+        if question.decision is None:
+            yield Ask(call=PAY, state="s")
+        else:
+            yield Text("Then not.")
+
+    agent = Written(answer)
+
+    said = await answered(agent, clock, task(clock, may_ask=False))
+
+    assert agent.asked[1].decision == Decided(call=PAY, allowed=False, state="s")
+    assert [(one.role, one.call, one.ok) for one in agent.asked[1].messages[1:]] == [
+        ("assistant", "", None),
+        ("tool", "c1", False),
+    ]
+    assert said[-1] == events.Finished()
+
+
+def decided(*, allowed: bool = True, agent: str = NAME) -> Decision:
+    call = ToolCall("decided6", "pay", {"euros": 5})
+    return Decision(
+        call=call, allowed=allowed, tool=tool_digest(agent, "pay"), origin="telegram:7", asked_as="c1", state="s"
+    )
+
+
+async def test_an_allowed_call_runs_with_the_arguments_that_were_shown(clock: FakeClock) -> None:
+    agent = saying(PAY, Result(id="c1", text="Paid."), Text("Paid."))
+
+    said = await answered(agent, clock, task(clock, decision=decided()))
+
+    assert agent.asked[0].decision == Decided(call=PAY, allowed=True, state="s")
+    [begun] = [event for event in said if isinstance(event, events.ToolStarted)]
+    assert begun.allowed and said[-1] == events.Finished()
+
+
+@pytest.mark.parametrize(
+    ("decision", "call"),
+    [
+        (decided(), replace(PAY, arguments={"euros": 500})),
+        (decided(), replace(PAY, name="pay_all")),
+        (decided(allowed=False), PAY),
+        (decided(agent="another:agent"), PAY),
+    ],
+)
+async def test_a_call_that_nobody_allowed_ends_the_answer_before_it_runs(
+    decision: Decision, call: Call, clock: FakeClock
+) -> None:
+    ran: list[str] = []
+
+    async def answer(question: Question) -> AsyncIterator[object]:
+        yield call
+        ran.append(call.name)
+
+    said = await answered(Written(answer), clock, task(clock, decision=decision))
+
+    assert failed(said).sentence == "failed" and ran == []
+
+
+async def test_an_allowed_call_runs_once_also_after_a_restart(clock: FakeClock) -> None:
+    twice = await answered(saying(PAY, Result(id="c1", text=""), PAY), clock, task(clock, decision=decided()))
+    assert failed(twice).sentence == "failed"
+    begun = AssistantEntry("", (ToolCall("c1", "pay", {"euros": 5}),), provider=FOREIGN)
+    agent = saying(Text("It may be paid."))
+
+    await answered(
+        agent,
+        clock,
+        task(clock, decision=decided(), passes=(begun,), outcome_unknown=frozenset({(1, "c1")})),
+    )
+
+    assert agent.asked[0].decision is None and agent.asked[0].messages[-1].ok is None

@@ -7,14 +7,16 @@ import json
 import os
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 from openai import AsyncOpenAI
 from tavily import AsyncTavilyClient
 
 from parley_chat.agent import Ask, Call, Event, File, Message, Question, Result, Text, Used
 
-SEARCH: Any = {
+Body: TypeAlias = dict[str, Any]
+
+SEARCH: Body = {
     "type": "function",
     "function": {
         "name": "search_web",
@@ -23,7 +25,7 @@ SEARCH: Any = {
 }
 
 
-def as_sent(message: Message) -> dict[str, Any]:
+def as_sent(message: Message) -> Body:
     """The message as the Chat Completions of a server take it."""
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call, "content": message.text}
@@ -54,11 +56,11 @@ class Searching:
                     yield event
             else:
                 messages.append(as_sent(Message(role="tool", call=call.id, text="The person refused it.")))
-        client: Any
+        client: AsyncOpenAI
         async with AsyncOpenAI(api_key=os.environ["OPENAI_API_KEY"], base_url=os.environ["OPENAI_BASE_URL"]) as client:
             while True:
                 id, name, arguments = "", "", ""
-                asked: Any = {"model": "scripted", "messages": messages, "tools": [SEARCH], "stream": True}
+                asked: Body = {"model": "scripted", "messages": messages, "tools": [SEARCH], "stream": True}
                 said = await client.chat.completions.create(**asked, stream_options={"include_usage": True})
                 async with said:
                     async for chunk in said:
@@ -83,7 +85,7 @@ class Searching:
                 async for found in self._search(called, messages):
                     yield found
 
-    async def _search(self, call: Call, messages: list[dict[str, Any]]) -> AsyncGenerator[Event, None]:
+    async def _search(self, call: Call, messages: list[Body]) -> AsyncGenerator[Event, None]:
         yield call
         async with AsyncTavilyClient(
             os.environ["TAVILY_API_KEY"], api_base_url=os.environ["TAVILY_API_BASE_URL"]

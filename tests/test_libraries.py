@@ -28,6 +28,10 @@ UNPROMISED = {
     "adapters/telegram/compat.py": {
         "_post": "tests/adapters/telegram/test_adapter.py::test_an_update_that_cannot_be_read_is_left_out_alone",
     },
+    "bot/agent/driving.py": {
+        "_unregister_task": "tests/journeys/test_own_agent.py::"
+        "test_one_that_does_not_end_is_left_behind_and_the_chat_goes_on",
+    },
     "bot/intake/engine.py": {
         "self._started.background_thread_stop_events": "tests/bot/intake/test_fleet.py::"
         "test_a_process_that_ends_in_order_hands_over_within_a_second",

@@ -72,7 +72,6 @@ class Conversation:
     store: Store
     models: Models
     agent_of: Callable[[ChatId], Agent | ForeignAgent]
-    """Returns the agent that answers in a chat."""
     registry: ToolRegistry
     replies: Replies
     notices: Notices
@@ -118,6 +117,7 @@ class Conversation:
             merging=self.merging,
             approvals=self.approvals,
             limits=self.limits,
+            agent_of=self.agent_of,
         )
         self._narrations = Narrations(
             store=self.store, narrator=self.narrator, replies=self.replies, notices=self.notices, once=self.once
@@ -261,15 +261,12 @@ class Conversation:
                 await run.do(run)
             return
         await self.registry.settle(SERVERS_SECONDS)
-        agent = self.agent_of(question.chat)
+        ours = isinstance(self.agent_of(question.chat), Agent)  # another one has tools of its own
+        await self._wait_for_allowed(run)
         permit, named = await self.tool_offer.find_named(
             question, run.language, lambda: self.surface(question).limits.command_form
         )
-        if isinstance(agent, ForeignAgent):
-            named = None  # its tools are its own
-        else:
-            await self._wait_for_allowed(run)
-        if named is not None and named.call is None and named.problem:
+        if ours and named is not None and named.call is None and named.problem:
             await self._refuse(run, named.problem)
             return
         if question.replaces:
@@ -281,7 +278,7 @@ class Conversation:
             await self._speak_on(run, known)
         elif await self._may_begin(run):
             with charge(replace(known.payer, turn=run.turn)), Story(self.clock, run.turn, self.watchers) as story:
-                await self._answer(run, known, agent, permit, named, story)
+                await self._answer(run, known, permit, named, story)
 
     async def _wait_for_allowed(self, run: Run) -> None:
         """Wait for the server of an allowed call; while the server starts, the turn's clock is stopped.
@@ -331,26 +328,15 @@ class Conversation:
         self.metrics.turns_ended.add(TurnState.FAILED)
         return False
 
-    async def _answer(
-        self,
-        run: Run,
-        known: Known,
-        agent: Agent | ForeignAgent,
-        permit: Permit,
-        named: NamedCall | None,
-        story: Story,
-    ) -> None:
+    async def _answer(self, run: Run, known: Known, permit: Permit, named: NamedCall | None, story: Story) -> None:
         """Resume from earlier attempts, ask the agent, show the answer, and close the turn."""
         draft = self._resume(run, known, story)
         await asyncio.sleep(0)  # no other chat waits for the whole of a long question
         may_ask = self.replies.can_ask(run.question)
-        if isinstance(agent, ForeignAgent):
-            task, briefing = await self._task_maker.make_foreign_task(draft, permit, agent.name, may_ask=may_ask)
-        else:
-            task, briefing = await self._task_maker.make_task(draft, permit, named, may_ask=may_ask)
+        task, briefing = await self._task_maker.make_task(draft, permit, named, may_ask=may_ask)
         speaks = False
         async with self._narrations.beside(draft.voice, run.question.chat):
-            end = await self._show_whole(draft, agent, task)
+            end = await self._show_whole(draft, task)
             if end is None:
                 return
             made = draft.made
@@ -375,13 +361,13 @@ class Conversation:
                 await self._narrations.speak_on(run, known, self.surface(run.question))
         await self.store.intake.end(run.turn, InboxState.DONE)
 
-    async def _show_whole(self, draft: Draft, agent: Agent | ForeignAgent, task: Task) -> Outcome | None:
+    async def _show_whole(self, draft: Draft, task: Task) -> Outcome | None:
         """Show the answer until it is final; return how it ended, or None if the process ends before it."""
         run, reply = draft.run, draft.reply
         async with reply:
             draft.show_again()
             try:
-                end = await self._show(draft, agent, task)
+                end = await self._show(draft, task)
                 if end is None:
                     return None
                 if end.asked is not None:
@@ -421,13 +407,13 @@ class Conversation:
         draft.resume(self.registry, self.quotas.prices)
         return draft
 
-    async def _show(self, draft: Draft, agent: Agent | ForeignAgent, task: Task) -> Outcome | None:
+    async def _show(self, draft: Draft, task: Task) -> Outcome | None:
         """Show the answer while it is made; return how it ended, or None if the process ends before it."""
         run, reply = draft.run, draft.reply
         try:
             await run.at_stage()
             with Contained():
-                outcome = await self._follow(draft, agent, task)
+                outcome = await self._follow(draft, task)
         except BotError:
             raise
         except Exception as error:
@@ -450,9 +436,9 @@ class Conversation:
             return end
         return await self._closing.write_under(draft, outcome)
 
-    async def _follow(self, draft: Draft, agent: Agent | ForeignAgent, task: Task) -> Finished | Failed | None:
+    async def _follow(self, draft: Draft, task: Task) -> Finished | Failed | None:
         """Ask, and show each event; return None if nobody can read the rest."""
-        answer = answer_with(draft.unread) if draft.unread else agent.answer(task)
+        answer = answer_with(draft.unread) if draft.unread else self.agent_of(draft.run.question.chat).answer(task)
         draft.made.story.begin_pass()
         async with draft.reply.followed(), aclosing(answer) as events:
             async for event in events:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from bot.agent import Task
+from bot.agent import Agent, ForeignAgent, Task
 from bot.context import Briefing, Briefings, ChatFacts, withhold
-from bot.contract import Clock, Limits, UserEntry
+from bot.contract import ChatId, Clock, Limits, UserEntry
 from bot.model import Models
 from bot.policy import AgentMeter, DayPurse, Permit, Quotas, meter
 from bot.safety import enclosed_in
@@ -41,6 +42,7 @@ class TaskMaker:
     merging: Merging
     approvals: Approvals
     limits: Limits
+    agent_of: Callable[[ChatId], Agent | ForeignAgent]
 
     def __post_init__(self) -> None:
         self._purse = DayPurse(self.quotas)
@@ -58,6 +60,9 @@ class TaskMaker:
         """
         known, passes = draft.known, draft.made.passes
         question = known.question
+        agent = self.agent_of(question.chat)
+        if isinstance(agent, ForeignAgent):
+            return await self._make_foreign_task(draft, permit, agent.name, may_ask=may_ask)
         past = replace(known.past, entries=tuple(withhold(known.past.entries, permit.may_read)))
         model = meter(self.models.choose(known.options.model), self.quotas, self.models.estimator)
         decision = await self.approvals.decision_of(draft.run.turn, question)
@@ -102,14 +107,10 @@ class TaskMaker:
         )
         return task, briefing
 
-    async def make_foreign_task(
+    async def _make_foreign_task(
         self, draft: Draft, permit: Permit, agent: str, *, may_ask: bool
     ) -> tuple[Task, Briefing]:
-        """Return the same for an agent of another author, which has tools and a model of its own.
-
-        Args:
-            agent: its name.
-        """
+        """Return the task of another author's agent, called `agent`, which has tools and a model of its own."""
         known, run = draft.known, draft.run
         question = known.question
         past = replace(known.past, entries=tuple(withhold(known.past.entries, permit.may_read)))

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -35,7 +35,7 @@ from parley_chat.agent import (
 )
 from parley_chat.agent import Decision as Decided
 from tests.bot.agent.test_loop import Scripted
-from tests.conftest import FakeClock
+from tests.conftest import FakeClock, RawJson
 from tests.patience import PATIENCE
 from tools.contract.base import ToolCall, ToolContext, ToolResult
 
@@ -65,7 +65,7 @@ def saying(*said: object) -> Written:
     return Written(answer)
 
 
-def task(clock: FakeClock, **more: Any) -> Task:
+def task(clock: FakeClock, **more: RawJson) -> Task:
     made = Task(
         entries=(SystemEntry("Answer as a clerk."), UserEntry("What is tea?", "telegram:7")),
         model=Scripted(),

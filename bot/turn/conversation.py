@@ -261,12 +261,11 @@ class Conversation:
                 await run.do(run)
             return
         await self.registry.settle(SERVERS_SECONDS)
-        ours = isinstance(self.agent_of(question.chat), Agent)  # another one has tools of its own
         await self._wait_for_allowed(run)
         permit, named = await self.tool_offer.find_named(
             question, run.language, lambda: self.surface(question).limits.command_form
         )
-        if ours and named is not None and named.call is None and named.problem:
+        if named and named.call is None and named.problem and isinstance(self.agent_of(question.chat), Agent):
             await self._refuse(run, named.problem)
             return
         if question.replaces:

@@ -18,8 +18,8 @@ from tools.mcp.config import read_config
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-RUN = {".env", ".toml", ".yaml", ".json", ".py"}
-"""What the tests below run, each file by its ending."""
+RUN = {".env", ".toml", ".yaml", ".json", ".py", ".html"}
+"""What the tests below run, each file by its ending; the page is opened by `tests/journeys/test_web_widget.py`."""
 
 
 def test_every_example_is_listed_and_run() -> None:

@@ -8,10 +8,11 @@ from contextlib import aclosing
 from typing import Any, Final
 
 from adapters.web.asking import Asked
-from adapters.web.completions import BROKEN, COMMENT, SILENT, event
+from adapters.web.completions import BROKEN, COMMENT, event, language_for
 from adapters.web.files import as_address
 from adapters.web.runs import Quiet, Run, Said, Sent, StepBegan, StepEnded
 from bot.contract import Clock
+from bot.sentences import say
 
 VERSION: Final = "1.0"
 FAILED: Final = "There is no whole answer to this; its text says why."
@@ -76,7 +77,7 @@ async def stream(run: Run, asked: Asked, clock: Clock) -> AsyncGenerator[bytes, 
             for each in events.of(one):
                 yield event(each)
     if silent and not run.broken:
-        for each in events.of(Said("silent", SILENT)):
+        for each in events.of(Said("silent", say("answered_elsewhere", language_for(asked)))):
             yield event(each)
     for each in events.end():
         yield event(each)

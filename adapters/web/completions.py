@@ -14,6 +14,7 @@ from adapters.web.asking import Asked
 from adapters.web.files import as_address
 from adapters.web.runs import News, Quiet, Run, Said, Sent
 from bot.contract import Clock, Usage, WebAnswer
+from bot.sentences import language_of, say
 
 MODEL: Final = "parley"
 _GAP: Final = "\n\n"
@@ -25,13 +26,16 @@ _TYPES: Final = {
     429: "rate_limit_error",
 }
 BROKEN: Final = "The answer broke off because the program ends. Send the request again under the same run id."
-SILENT: Final = "Nothing is stored of an answer to this run: it was answered before, or together with another question."
 
 
 YES: Final = frozenset({"yes", "y", "ok", "是", "好"})
 NO: Final = frozenset({"no", "n", "否", "不"})
-DECIDE: Final = "(Answer yes or no.)"
-"""Below a question whether a tool may make a call: there are no buttons here."""
+"""Words that decide about a call: there are no buttons here."""
+
+
+def language_for(asked: Asked) -> str:
+    """Return the language of our own sentences about a request."""
+    return language_of(asked.text, asked.language)
 
 
 class Joined:
@@ -76,7 +80,11 @@ async def complete(run: Run, asked: Asked, clock: Clock) -> WebAnswer:
             texts.append(joined.add(one))
     if run.broken:
         return problem(503, BROKEN)
-    message = {"role": "assistant", "content": "".join(texts) + _ending(run, silent=not any(texts)), "refusal": None}
+    message = {
+        "role": "assistant",
+        "content": "".join(texts) + _ending(run, asked, silent=not any(texts)),
+        "refusal": None,
+    }
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
     whole = {**_head(asked, clock, "chat.completion"), "choices": [choice], "usage": usage_of(run)}
     return WebAnswer(body=json.dumps(whole, ensure_ascii=False).encode(errors="replace"))
@@ -101,7 +109,7 @@ async def stream(run: Run, asked: Asked, clock: Clock) -> AsyncGenerator[bytes, 
     if run.broken:
         yield event(json.loads(problem(503, BROKEN).body))
         return
-    if text := _ending(run, silent=empty):
+    if text := _ending(run, asked, silent=empty):
         yield chunk({"content": text})
     yield chunk({}, "stop")
     if asked.usage:
@@ -129,11 +137,11 @@ def usage_of(run: Run) -> dict[str, Any]:
     }
 
 
-def _ending(run: Run, *, silent: bool) -> str:
+def _ending(run: Run, asked: Asked, *, silent: bool) -> str:
     """Return what the end of a run adds to its text."""
     if silent:
-        return SILENT
-    return _GAP + DECIDE if run.end is not None and run.end.asks else ""
+        return say("answered_elsewhere", language_for(asked))
+    return _GAP + say("approval_by_word", language_for(asked)) if run.end is not None and run.end.asks else ""
 
 
 def _head(asked: Asked, clock: Clock, kind: str) -> dict[str, Any]:

@@ -8,6 +8,11 @@ from typing import Final
 from tools.contract.languages import Words
 
 SENTENCES: Final[Mapping[str, Words]] = {
+    "answered_elsewhere": (
+        "There is no answer to show here: this was answered before, or together with another question.",
+        "这里没有可显示的回答：它之前已经回答过，或与另一个问题一起回答了。",
+        "這裡沒有可顯示的回答：它之前已經回答過，或與另一個問題一起回答了。",
+    ),
     "busy": (
         "The model is overloaded right now. Please try again in a moment, or write {retry}. (Reference {id})",
         "模型现在很忙，请稍后再试，或发送 {retry}。（编号 {id}）",

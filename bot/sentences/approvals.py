@@ -72,6 +72,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     ),
     "approval_yes": ("(Allowed with the button.)", "（已用按钮允许。）", "（已用按鈕允許。）"),
     "approval_no": ("(Refused with the button.)", "（已用按钮拒绝。）", "（已用按鈕拒絕。）"),
+    "approval_by_word": ("(Answer yes or no.)", "（请回答“是”或“否”。）", "（請回答「是」或「否」。）"),
     "approval_note": (
         "The person is asked whether this may be done.",
         "正在询问是否可以这样做。",

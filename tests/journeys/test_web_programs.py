@@ -15,6 +15,7 @@ import aiohttp
 import openai
 import pytest
 from openai.types.chat import ChatCompletionMessageParam
+from pydantic import TypeAdapter
 
 from playground.model import Reply
 from tests.conftest import RawJson, RawObject
@@ -379,3 +380,27 @@ async def test_secrets_do_not_leave_in_a_stream_and_a_reminder_that_nobody_would
 
     assert leaked.startswith("It is ") and TOKEN[:9] not in leaked and TOKEN[9:] not in leaked
     assert "nothing can be written later" in str(world.model.requests[2].body["messages"][-1])
+
+
+async def test_every_event_is_one_of_the_protocols_own_package(world: World, start: Start, page: Page) -> None:
+    core = pytest.importorskip("ag_ui.core", reason="ag-ui-protocol is not installed: pip install ag-ui-protocol")
+    world.model.reply(
+        Reply("I look.", calls=(("calculator", {"expression": "17 * 23"}),)),
+        Reply("And search.", calls=(("search_web", {"query": "green tea"}),)),
+        Reply("No."),
+    )
+    async with start("web", TOOL_MODE="native", CONFIRM_TOOLS="search_web"):
+        asked = core.RunAgentInput(
+            thread_id="tea",
+            run_id="r1",
+            messages=[core.UserMessage(id="1", role="user", content="17 * 23, then search")],
+        )
+        told = await page.run("r1", **asked.model_dump(mode="json", by_alias=True, exclude_none=True))
+        [interrupt] = told[-1]["outcome"]["interrupts"]
+        entry = core.ResumeEntry(interrupt_id=interrupt["id"], status="cancelled")
+        told += await page.run("r2", resume=[entry.model_dump(mode="json", by_alias=True)])
+
+    events = [TypeAdapter(core.Event).validate_python(one) for one in told]
+    assert not [event for event in events if event.model_extra]
+    assert {"STEP_STARTED", "RUN_FINISHED"} <= {str(event.type.value) for event in events}
+    assert events[-1].outcome.type == "success"

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from adapters.settings import WebSettings
 from adapters.web.adapter import MOST_RUNS, PATIENCE, WebAdapter
-from adapters.web.completions import BROKEN, SILENT
+from adapters.web.completions import BROKEN
 from adapters.web.runs import QUIET_SECONDS, Run, Runs, Said
 from bot.contract import (
     ChatId,
@@ -32,6 +32,7 @@ from bot.contract import (
 )
 from bot.operations import WebServer
 from bot.operations.web import MOST_BYTES, MOST_READING, READ_SECONDS, SEND_SECONDS
+from bot.sentences import say
 from tests import patience
 from tests.conftest import FakeClock, RawObject
 
@@ -176,7 +177,7 @@ async def test_a_sentence_that_comes_after_its_end_is_waited_for_and_silence_is_
     desk.stored["r3"] = Recalled(ended=True)
     await desk.end("r2")
     await desk.clock.advance(2 * PATIENCE)
-    assert all(SILENT in answer for answer in [await one for one in silent])
+    assert all(say("answered_elsewhere", "en") in answer for answer in [await one for one in silent])
 
 
 async def test_a_program_that_ends_says_so_and_nothing_is_left_of_runs(desk: Desk) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import replace
 from types import TracebackType
 from typing import BinaryIO, Final
@@ -47,12 +49,15 @@ log = logging.getLogger(__name__)
 
 MOST_RUNS: Final = 100
 """Runs at the same time. A stream holds one of the connections to the port, which platforms use, too."""
+MOST_READERS: Final = 150
+"""Responses at the same time: several programs can read one run."""
 LOOK_SECONDS: Final = 1.0
 """How often the store is asked whether a run has ended; at once, and then less and less often, when it seems so."""
 FIRST_LOOK: Final = 0.02
 _MOST_LOOKS: Final = 6
 PATIENCE: Final = 10.0
 """Seconds after the end of a delivery in which its sentence may still come."""
+_FULL: Final = "Too many answers are under way; send the request again later."
 ALONE: Final = "alone"
 """The place of requests that belong to no conversation."""
 
@@ -68,6 +73,7 @@ class WebAdapter:
         self._clock = clock or SystemClock()
         self._began = self._clock.wall()
         self._runs = Runs()
+        self._readers = 0
         self._following: set[asyncio.Task[None]] = set()
         self._deliver: Deliver | None = None
         self.recall: Recall | None = None
@@ -123,6 +129,8 @@ class WebAdapter:
             return completions.problem(503, "The program starts or ends; send the request again in a moment.")
         if address == "v1/models":
             return completions.list_models(self._began)
+        if self._readers >= MOST_READERS:
+            return completions.problem(503, _FULL)
         by_events = address == "agui"
         try:
             asked = await asyncio.to_thread(read_run if by_events else read_completion, headers, body)
@@ -133,12 +141,25 @@ class WebAdapter:
             log.exception("web: a request could not be stored")
             return completions.problem(503, "The request could not be stored; send it again in a moment.")
         if run is None:
-            return completions.problem(503, "Too many answers are under way; send the request again later.")
+            return completions.problem(503, _FULL)
         if by_events:
-            return WebStream(agui.stream(run, asked, self._clock))
+            return WebStream(self._counted(agui.stream(run, asked, self._clock)))
         if asked.stream:
-            return WebStream(completions.stream(run, asked, self._clock))
-        return await completions.complete(run, asked, self._clock)
+            return WebStream(self._counted(completions.stream(run, asked, self._clock)))
+        self._readers += 1
+        try:
+            return await completions.complete(run, asked, self._clock)
+        finally:
+            self._readers -= 1
+
+    async def _counted(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        self._readers += 1
+        try:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    yield piece
+        finally:
+            self._readers -= 1
 
     # Runs
 

@@ -78,7 +78,7 @@ class WebSurface:
             raise TooLong(f"{file.name!r} is too large", by=over)
         if (run := self._reader()) is not None:
             run.attach(file)
-        return MessageRef(nonce or uuid.uuid4().hex)
+        return MessageRef(nonce or uuid.uuid4().hex, "file")
 
     async def remove(self, at: MessageRef) -> None:
         return None  # what was sent stays
@@ -93,7 +93,7 @@ class WebSurface:
         return None
 
     async def find(self, nonce: str) -> MessageRef | None:
-        return MessageRef(nonce)
+        return None  # a post may be repeated: its name is its id
 
     def _reader(self) -> Run | None:
         return self._runs.find(self._chat, self._run)

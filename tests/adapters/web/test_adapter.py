@@ -13,7 +13,7 @@ import pytest
 from pydantic import SecretStr
 
 from adapters.settings import WebSettings
-from adapters.web.adapter import MOST_RUNS, PATIENCE, WebAdapter
+from adapters.web.adapter import MOST_READERS, MOST_RUNS, PATIENCE, WebAdapter
 from adapters.web.completions import BROKEN
 from adapters.web.runs import QUIET_SECONDS, Run, Runs, Said
 from bot.contract import (
@@ -50,7 +50,9 @@ class Desk:
         self.begun = asyncio.Queue[str]()
         """The runs whose streams have begun."""
         self.port = 0
-        self.http = aiohttp.ClientSession(headers={"Authorization": f"Bearer {TOKEN}"})
+        self.http = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0), headers={"Authorization": f"Bearer {TOKEN}"}
+        )
 
     async def deliver(self, incoming: Incoming) -> None:
         if self.failing:
@@ -212,6 +214,21 @@ async def test_more_runs_than_there_is_room_for_are_refused_and_a_known_one_is_n
     assert refused[0] == 503 and refused[1].startswith("Too many answers")
     assert text_of(await reading) == text_of(await again) == "Tea." and len(desk.taken) == 1
     assert len(desk.adapter._runs) == len(runs)
+
+
+async def test_readers_of_one_run_leave_connections_for_platforms(desk: Desk) -> None:
+    streams = [desk.begin("r1") for _ in range(MOST_READERS)]
+    for _ in streams:
+        await desk.begun.get()
+    async with asyncio.timeout(patience.PATIENCE):
+        while desk.adapter._readers < MOST_READERS:
+            await asyncio.sleep(0.001)
+    assert "Too many answers" in await desk.begin("r1") and "Too many answers" in await desk.begin("r2")
+    await desk.show("Tea.", final=True)
+    await desk.end()
+
+    assert {text_of(await stream) for stream in streams} == {"Tea."}
+    assert desk.adapter._readers == 0 and len(desk.taken) == 1
 
 
 async def test_what_cannot_be_stored_is_said_and_may_be_sent_again(desk: Desk) -> None:

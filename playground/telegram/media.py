@@ -7,7 +7,7 @@ from typing import Any
 
 from playground.telegram.call import ApiError, Arguments, Json, Upload, bad_request
 from playground.telegram.entities import Formatted, units
-from playground.telegram.messages import apply, editable, formatted, keyboard, reply, spend
+from playground.telegram.messages import formatted, keyboard, reply, spend
 from playground.telegram.world import Chat, StoredFile, World
 
 MOST_CAPTION = 1024
@@ -146,17 +146,6 @@ async def send_document(world: World, arguments: Arguments) -> Json:
 
 async def send_voice(world: World, arguments: Arguments) -> Json:
     return await _send(world, arguments, "voice")
-
-
-async def edit_caption(world: World, arguments: Arguments) -> Json:
-    message = editable(world, arguments)
-    if "text" in message.content:
-        raise bad_request("there is no caption in the message to edit")
-    caption = _caption(arguments)
-    buttons = keyboard(arguments)
-    spend(world, message.chat)
-    bare = {key: value for key, value in message.content.items() if key in ("photo", "document", "voice")}
-    return apply(world, message, _captioned(bare, caption), caption, buttons, arguments.text("caption"))
 
 
 async def get_file(world: World, arguments: Arguments) -> Json:

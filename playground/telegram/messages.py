@@ -11,7 +11,6 @@ from playground.screen import Shown
 from playground.telegram.call import ApiError, Arguments, Json, bad_request
 from playground.telegram.entities import Formatted, clean, fix, given, preview, units
 from playground.telegram.markup_html import parse_html
-from playground.telegram.markup_markdown import parse_markdown
 from playground.telegram.world import DRAFT_SECONDS, Chat, Draft, Message, World, button_texts
 
 MOST_TEXT = 4096
@@ -36,8 +35,6 @@ def formatted(arguments: Arguments, name: str = "text", entities: str = "entitie
     match mode:
         case "html":
             plain, marks = parse_html(clean(text))
-        case "markdownv2":
-            plain, marks = parse_markdown(clean(text))
         case "":
             plain, marks = (text, given(wanted)) if wanted else (clean(text), [])
         case _:
@@ -184,7 +181,7 @@ async def edit_message_text(world: World, arguments: Arguments) -> Json:
     message = editable(world, arguments)
     result = message_text(arguments)
     buttons = keyboard(arguments)
-    if "text" not in message.content and "rich_message" not in message.content:
+    if "text" not in message.content:
         raise bad_request("there is no text in the message to edit")
     address, kept = preview_of(arguments, result)
     spend(world, message.chat)
@@ -192,22 +189,6 @@ async def edit_message_text(world: World, arguments: Arguments) -> Json:
     if address:
         world.screen.previews.append(address)
     return answer
-
-
-async def edit_reply_markup(world: World, arguments: Arguments) -> Json:
-    message = editable(world, arguments)
-    buttons = keyboard(arguments)
-    spend(world, message.chat)
-    if dict(buttons) == message.keyboard:
-        raise bad_request(
-            "message is not modified: specified new message content and reply markup are exactly the same "
-            "as a current content and reply markup of the message"
-        )
-    message.keyboard = dict(buttons)
-    message.edited = int(time.time())
-    message.shown.buttons = button_texts(buttons)
-    world.screen.changed(message.shown)
-    return message.json()
 
 
 async def delete_message(world: World, arguments: Arguments) -> bool:
@@ -219,18 +200,6 @@ async def delete_message(world: World, arguments: Arguments) -> bool:
         # The bot is no administrator in any group here.
         raise bad_request("message can't be deleted")
     world.remove(message)
-    return True
-
-
-async def delete_messages(world: World, arguments: Arguments) -> bool:
-    chat = world.chat(arguments)
-    numbers = arguments.structure("message_ids")
-    if not isinstance(numbers, list) or not 1 <= len(numbers) <= 100:
-        raise bad_request("there must be from 1 to 100 message identifiers specified")
-    found = [world.messages.get((chat.id, int(number))) for number in numbers]
-    for message in found:
-        if message is not None and (message.own or chat.private):
-            world.remove(message)
     return True
 
 

@@ -22,45 +22,6 @@ async def get_me(world: World, arguments: Arguments) -> Json:
     return world.bot
 
 
-async def log_out(world: World, arguments: Arguments) -> bool:
-    world.logged_out = True
-    return True
-
-
-async def close(world: World, arguments: Arguments) -> bool:
-    return True
-
-
-async def get_chat(world: World, arguments: Arguments) -> Json:
-    chat = world.chat(arguments)
-    full: Json = {
-        "accent_color_id": 0,
-        "max_reaction_count": 11,
-        "accepted_gift_types": dict.fromkeys(
-            (
-                "unlimited_gifts",
-                "limited_gifts",
-                "unique_gifts",
-                "premium_subscription",
-                "gifts_from_channels",
-            ),
-            False,
-        ),
-    }
-    return chat.json() | full
-
-
-async def get_chat_member(world: World, arguments: Arguments) -> Json:
-    world.chat(arguments)
-    number = arguments.integer("user_id")
-    if number == world.bot["id"]:
-        return {"status": "member", "user": world.bot_user}
-    person = world.people.get(number)
-    if person is None:
-        raise bad_request("user not found")
-    return {"status": "member", "user": person.json()}
-
-
 def _scope(arguments: Arguments) -> str:
     """The place a command list is for; lists of different scopes and languages do not touch."""
     scope = arguments.mapping("scope")
@@ -93,43 +54,6 @@ async def set_my_commands(world: World, arguments: Arguments) -> bool:
 
 async def get_my_commands(world: World, arguments: Arguments) -> object:
     return world.profile.get(f"commands:{_scope(arguments)}", [])
-
-
-async def delete_my_commands(world: World, arguments: Arguments) -> bool:
-    world.profile.pop(f"commands:{_scope(arguments)}", None)
-    return True
-
-
-def setter(name: str, most: int) -> Handler:
-    """A call that sets one text of the bot's profile, per language."""
-
-    async def set_text(world: World, arguments: Arguments) -> bool:
-        value = arguments.text(name)
-        if len(value) > most:
-            raise bad_request(f"BOT_{name.upper()}_TOO_LONG")
-        world.profile[f"{name}:{_language(arguments)}"] = value
-        return True
-
-    return set_text
-
-
-def getter(name: str) -> Handler:
-    """The call that reads what `setter` set."""
-
-    async def get_text(world: World, arguments: Arguments) -> Json:
-        default = world.profile.get(f"{name}:", world.bot["first_name"] if name == "name" else "")
-        return {name: world.profile.get(f"{name}:{_language(arguments)}", default)}
-
-    return get_text
-
-
-async def set_menu_button(world: World, arguments: Arguments) -> bool:
-    world.profile["menu_button"] = dict(arguments.mapping("menu_button")) or {"type": "default"}
-    return True
-
-
-async def get_menu_button(world: World, arguments: Arguments) -> object:
-    return world.profile.get("menu_button", {"type": "default"})
 
 
 async def answer_callback_query(world: World, arguments: Arguments) -> bool:

@@ -13,7 +13,7 @@ from aiohttp import web
 from playground.calls import Calls
 from playground.faults import Fault, Faults
 from playground.loopback import odd
-from playground.telegram import media, messages, profile, rich
+from playground.telegram import media, messages, profile
 from playground.telegram.call import ApiError, Arguments, Call, Json, too_many
 from playground.telegram.entities import Entity
 from playground.telegram.limits import Limits
@@ -23,41 +23,23 @@ from playground.telegram.world import Chat, Message, Person, TelegramScreen, Wor
 
 METHODS: dict[str, Handler] = {
     "getMe": profile.get_me,
-    "logOut": profile.log_out,
-    "close": profile.close,
     "getUpdates": lambda world, arguments: world.updates.get_updates(arguments),
     "setWebhook": lambda world, arguments: world.updates.set_webhook(arguments),
     "deleteWebhook": lambda world, arguments: world.updates.delete_webhook(arguments),
     "getWebhookInfo": lambda world, arguments: world.updates.webhook_info(arguments),
     "sendMessage": messages.send_message,
-    "editMessageText": rich.edit_text,
-    "editMessageCaption": media.edit_caption,
-    "editMessageReplyMarkup": messages.edit_reply_markup,
+    "editMessageText": messages.edit_message_text,
     "deleteMessage": messages.delete_message,
-    "deleteMessages": messages.delete_messages,
     "sendChatAction": messages.send_chat_action,
     "sendMessageDraft": messages.send_message_draft,
-    "sendRichMessage": rich.send_rich_message,
-    "sendRichMessageDraft": rich.send_rich_draft,
     "sendPhoto": media.send_photo,
     "sendDocument": media.send_document,
     "sendVoice": media.send_voice,
     "getFile": media.get_file,
-    "getChat": profile.get_chat,
-    "getChatMember": profile.get_chat_member,
     "answerCallbackQuery": profile.answer_callback_query,
     "setMessageReaction": profile.set_message_reaction,
     "setMyCommands": profile.set_my_commands,
     "getMyCommands": profile.get_my_commands,
-    "deleteMyCommands": profile.delete_my_commands,
-    "setMyName": profile.setter("name", 64),
-    "getMyName": profile.getter("name"),
-    "setMyDescription": profile.setter("description", 512),
-    "getMyDescription": profile.getter("description"),
-    "setMyShortDescription": profile.setter("short_description", 120),
-    "getMyShortDescription": profile.getter("short_description"),
-    "setChatMenuButton": profile.set_menu_button,
-    "getChatMenuButton": profile.get_menu_button,
 }
 _NAMES = {name.lower(): name for name in METHODS}
 _PHRASES = {400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 409: "Conflict"} | {
@@ -81,7 +63,6 @@ class TelegramServer:
         now: Callable[[], float] = time.monotonic,
         limits: bool | Limits = True,
         *,
-        rich: bool = False,
         webhook_retry_seconds: float = 1.0,
     ) -> None:
         self.token = "7000000001:AAF3playgroundPlaygroundPlayground0"
@@ -91,7 +72,6 @@ class TelegramServer:
         """How many calls flood control refused (429); a 429 that a fault asked for is not one of them."""
         budgets = limits if isinstance(limits, Limits) else Limits() if limits else None
         self.world = World(now, budgets, webhook_retry_seconds)
-        self.world.rich = rich
         self.people = People(self.world)
         self._host = host
         self._port = port
@@ -115,15 +95,6 @@ class TelegramServer:
     @property
     def faults(self) -> Faults:
         return self.world.faults
-
-    @property
-    def rich(self) -> bool:
-        """Whether the server knows rich messages; without them it answers 404, as an older one."""
-        return self.world.rich
-
-    @rich.setter
-    def rich(self, known: bool) -> None:
-        self.world.rich = known
 
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=64 * 1024 * 1024)
@@ -261,8 +232,6 @@ class TelegramServer:
     async def _run(self, call: Call, arguments: Arguments) -> web.Response:
         handler = METHODS.get(call.method)
         try:
-            if self.world.logged_out:
-                raise ApiError(400, "Logged out")
             if handler is None:
                 raise ApiError(404, "Not Found")
             result = await handler(self.world, arguments)

@@ -157,10 +157,8 @@ class World:
         self.faults = Faults()
         self.flood = Flood(limits, now)
         self.updates = Updates(retry_seconds)
-        self.rich = False
         self.drafts = True
         """Whether the server knows drafts; without them it answers 404, as one before Bot API 9.3."""
-        self.logged_out = False
         self.bot: Json = {
             "id": 7000000001,
             "is_bot": True,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from telegram import Bot
-from telegram.error import BadRequest, EndPointNotFound, InvalidToken
+from telegram.error import BadRequest, InvalidToken
 
 from playground.telegram import TelegramServer
-from tests.playground.telegram.conftest import Clock, Raw
+from tests.playground.telegram.conftest import Clock
 
 
 async def test_a_draft_grows_in_place_and_gives_way_to_the_message(free: TelegramServer, bot: Bot) -> None:
@@ -69,25 +69,3 @@ async def test_an_older_server_does_not_know_drafts(free: TelegramServer, bot: B
     free.world.drafts = False
     with pytest.raises(InvalidToken, match="method not found"):
         await bot.send_message_draft(7, 1, "a")
-
-
-async def test_an_older_server_does_not_know_rich_messages(free: TelegramServer, bot: Bot) -> None:
-    with pytest.raises(EndPointNotFound):
-        await bot.do_api_request("sendRichMessage", api_kwargs={"chat_id": 7, "rich_message": {"markdown": "# Hi"}})
-
-
-async def test_a_newer_server_takes_rich_messages_and_drafts(free: TelegramServer, raw: Raw) -> None:
-    free.rich = True
-    await raw("sendRichMessageDraft", chat_id=7, draft_id=1, rich_message={"html": "<h1>H</h1>"})
-    assert free.screen.of("7")[0].text == "H"
-
-    status, body = await raw("sendRichMessage", chat_id=7, rich_message={"markdown": "# Hi"})
-    assert (status, body["result"]["rich_message"]) == (200, {"markdown": "# Hi"})
-    edit = {"chat_id": 7, "message_id": body["result"]["message_id"]}
-    assert (await raw("editMessageText", **edit, rich_message={"markdown": "# Ho"}))[0] == 200
-    status, body = await raw("editMessageText", **edit, rich_message={"markdown": "# Ho"})
-    assert status == 400 and "message is not modified" in body["description"]
-    assert (await raw("sendRichMessage", chat_id=7, rich_message={"markdown": "a", "html": "b"}))[0] == 400
-    assert (await raw("sendRichMessage", chat_id=7, rich_message={"markdown": "a" * 32_769}))[0] == 400
-
-    assert [version.text for version in free.screen.of("7")[0].versions] == ["# Hi", "# Ho"]

@@ -1,4 +1,4 @@
-"""Markup as the service reads it: which tags and marks there are, what is refused, and in which words."""
+"""Markup as the service reads it: which tags there are, what is refused, and in which words."""
 
 from __future__ import annotations
 
@@ -11,17 +11,12 @@ from hypothesis import strategies as st
 from playground.telegram.call import ApiError
 from playground.telegram.entities import Entity, fix, units
 from playground.telegram.markup_html import parse_html
-from playground.telegram.markup_markdown import parse_markdown
 from playground.telegram.render import safe_html
 
 
 def html(text: str) -> str:
     """What the page shows for a text in HTML parse mode."""
     return safe_html(fix(*parse_html(text)))
-
-
-def markdown(text: str) -> str:
-    return safe_html(fix(*parse_markdown(text)))
 
 
 @pytest.mark.parametrize(
@@ -76,43 +71,6 @@ def test_wrong_html_is_refused_in_the_words_of_the_service(sent: str, error: str
         parse_html(sent)
 
     assert caught.value.status == 400
-    assert caught.value.description == f"Bad Request: can't parse entities: {error}"
-
-
-@pytest.mark.parametrize(
-    ("sent", "shown"),
-    [
-        ("*a _b_*", "<b>a <i>b</i></b>"),
-        ("__a__ ~b~ ||c||", '<u>a</u> <s>b</s> <span class="spoiler">c</span>'),
-        ("`a*b`", "<code>a*b</code>"),
-        ("```py\nx = 1\n```", '<pre><code class="language-py">x = 1</code></pre>'),
-        ("```\nx```", "<pre><code>x</code></pre>"),
-        (r"1\. a\-b \*", "1. a-b *"),
-        (r"[t](https://a.example/\))", 'href="https://a.example/)"'),
-        (">a\n>b\nc", "<blockquote>a\nb\n</blockquote>c"),
-        ("**>a\n>b||", '<blockquote class="expandable">a\nb</blockquote>'),
-        ("___a_ b__", "<u><i>a</i> b</u>"),
-    ],
-)
-def test_markdown_marks_become_entities(sent: str, shown: str) -> None:
-    assert shown in markdown(sent)
-
-
-@pytest.mark.parametrize(
-    ("sent", "error"),
-    [
-        ("1. a", "Character '.' is reserved and must be escaped with the preceding '\\'"),
-        ("a > b", "Character '>' is reserved and must be escaped with the preceding '\\'"),
-        ("*a", "Can't find end of Bold entity at byte offset 0"),
-        ("é `a", "Can't find end of Code entity at byte offset 3"),
-        ("```py\nx", "Can't find end of PreCode entity at byte offset 0"),
-        ("[a](https://x", "Can't find end of a URL at byte offset 4"),
-    ],
-)
-def test_wrong_markdown_is_refused_in_the_words_of_the_service(sent: str, error: str) -> None:
-    with pytest.raises(ApiError) as caught:
-        parse_markdown(sent)
-
     assert caught.value.description == f"Bad Request: can't parse entities: {error}"
 
 
@@ -182,8 +140,7 @@ def test_any_entities_over_any_text_are_balanced_harmless_html(text: str, spans:
 
 @given(st.text(max_size=60))
 def test_any_text_is_parsed_or_refused_and_never_crashes(text: str) -> None:
-    for parse in (parse_html, parse_markdown):
-        try:
-            fix(*parse(text))
-        except ApiError as error:
-            assert "can't parse entities" in error.description
+    try:
+        fix(*parse_html(text))
+    except ApiError as error:
+        assert "can't parse entities" in error.description

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from telegram import Bot, BotCommand, BotCommandScopeAllGroupChats, BotName, ReactionTypeEmoji
+from telegram import Bot, BotCommand, BotCommandScopeAllGroupChats, ReactionTypeEmoji
 from telegram.error import BadRequest, TelegramError
 
 from playground.telegram import TelegramServer
-from tests.playground.telegram.conftest import Raw
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (3).to_bytes(4, "big") + (2).to_bytes(4, "big")
 
@@ -20,8 +19,6 @@ async def test_a_document_arrives_whole_with_its_caption(free: TelegramServer, b
     assert (shown.text, shown.files[0][0], shown.files[0][2]) == ("Table", "t.csv", b"a,b\n")
     again = await bot.send_document(7, message.document.file_id)
     assert again.document is not None and again.document.file_name == "t.csv"
-    await bot.edit_message_caption(7, message.message_id, caption="Other")
-    assert shown.text == "Other"
     with pytest.raises(BadRequest, match="There is no text in the message to edit"):
         await bot.edit_message_text("x", 7, message.message_id)
 
@@ -68,18 +65,8 @@ async def test_the_bot_says_who_it_is(free: TelegramServer, bot: Bot) -> None:
     assert list(await bot.get_my_commands()) == commands
     assert free.menu == ["new"]
     assert list(await bot.get_my_commands(BotCommandScopeAllGroupChats())) == []
-    await bot.set_my_description("I answer.")
-    assert (await bot.get_my_description()).description == "I answer."
-    assert await bot.get_my_name() == BotName("Parley")
     with pytest.raises(BadRequest, match="Bot_command_invalid"):
         await bot.set_my_commands([BotCommand("No Spaces", "x")])
-
-
-async def test_a_chat_can_be_looked_at(free: TelegramServer, bot: Bot) -> None:
-    chat = await bot.get_chat(7)
-
-    assert (chat.type, chat.username) == ("private", "ada")
-    assert (await bot.get_chat_member(-500, 7)).user.first_name == "Ada"
 
 
 async def test_a_reaction_is_one_of_the_known_ones(free: TelegramServer, bot: Bot) -> None:
@@ -100,9 +87,3 @@ async def test_typing_is_a_notice_and_has_to_be_a_known_action(free: TelegramSer
     assert free.screen.notices[-1][1:] == ("7", "typing")
     with pytest.raises(BadRequest, match="Wrong parameter action in request"):
         await bot.send_chat_action(7, "thinking")
-
-
-async def test_after_logging_out_nothing_works(free: TelegramServer, raw: Raw) -> None:
-    assert (await raw("logOut"))[0] == 200
-
-    assert (await raw("getMe"))[1]["description"] == "Logged out"

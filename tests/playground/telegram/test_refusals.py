@@ -46,11 +46,9 @@ from tests.playground.telegram.conftest import Raw
             "BUTTON_URL_INVALID",
         ),
         ("editMessageText", {"chat_id": 7, "text": "x"}, "message identifier is not specified"),
-        ("deleteMessages", {"chat_id": 7, "message_ids": []}, "from 1 to 100 message identifiers"),
         ("sendDocument", {"chat_id": 7}, "there is no document in the request"),
         ("sendPhoto", {"chat_id": 7, "photo": "https://a.example/b.png"}, "failed to get HTTP URL content"),
         ("sendPhoto", {"chat_id": 7, "photo": "unknown"}, "wrong file identifier/HTTP URL specified"),
-        ("getChatMember", {"chat_id": 7, "user_id": 1}, "user not found"),
         ("setMyCommands", {"commands": "{}"}, "expected an Array of BotCommand"),
         ("setMyCommands", {"commands": [{"command": "a", "description": "b"}] * 101}, "BOT_COMMANDS_TOO_MUCH"),
         ("setMyCommands", {"commands": [{"command": "a", "description": ""}]}, "BOT_COMMAND_DESCRIPTION_INVALID"),
@@ -59,8 +57,6 @@ from tests.playground.telegram.conftest import Raw
             {"commands": [{"command": "a", "description": "b"}], "language_code": "zh-TW"},
             "invalid language code specified",
         ),
-        ("setMyName", {"name": "Tea", "language_code": "ZH"}, "invalid language code specified"),
-        ("setMyShortDescription", {"short_description": "x" * 121}, "BOT_SHORT_DESCRIPTION_TOO_LONG"),
         ("setWebhook", {"url": "https://"}, "invalid webhook URL specified"),
     ],
 )
@@ -89,18 +85,6 @@ async def test_a_file_needs_the_token_and_has_to_exist(free: TelegramServer) -> 
     async with aiohttp.ClientSession() as session:
         assert (await session.get(f"{free.base_url}/file/bot1:wrong/a/b")).status == 401
         assert (await session.get(f"{free.base_url}/file/bot{free.token}/a/b")).status == 404
-
-
-async def test_the_profile_keeps_what_it_is_told(free: TelegramServer, raw: Raw) -> None:
-    assert (await raw("getChatMenuButton"))[1]["result"] == {"type": "default"}
-    await raw("setChatMenuButton", menu_button={"type": "commands"})
-    await raw("setMyCommands", commands=[{"command": "new", "description": "Start over"}])
-    await raw("deleteMyCommands")
-
-    assert (await raw("getChatMenuButton"))[1]["result"] == {"type": "commands"}
-    assert (await raw("getMyCommands"))[1]["result"] == []
-    assert (await raw("getChatMember", chat_id=7, user_id=free.bot["id"]))[1]["result"]["status"] == "member"
-    assert (await raw("close"))[1] == {"ok": True, "result": True}
 
 
 async def test_a_person_who_comes_back_is_heard_again(free: TelegramServer, raw: Raw) -> None:

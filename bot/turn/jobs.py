@@ -23,6 +23,7 @@ JOB_PACE: Final = Pace(apart=5.0, fresh=5.0, ahead=0.3)
 JOB_FRESH_SECONDS: Final = 10.0
 """An answer that comes later than this after the plan is posted as a new message."""
 _NOTE_CHARS: Final = 300
+_STEP_CHARS: Final = 120
 
 INSTRUCTIONS: Final = (
     f"This is a long job, of up to an hour, and nobody reads along. First call {PLAN} with the steps; call it again "
@@ -42,16 +43,20 @@ def describe_progress(passes: Sequence[AssistantEntry], language: str) -> str:
     plans = [call.arguments for entry in passes for call in entry.calls if call.name == PLAN and not call.problem]
     notes = [entry.text.strip() for entry in passes if entry.calls and entry.text.strip()]
     parts = [_plan(plans[-1].get("steps"), plans[-1].get("done"))] if plans else []
-    parts += [escape(_shortened(notes[-1]))] if notes else []
+    parts += [escape(_shorten(notes[-1], _NOTE_CHARS))] if notes else []
     return "\n\n".join(part for part in parts if part) or say("job_begun", language)
 
 
 def _plan(steps: object, done: object) -> str:
     """Return a checklist; the model's arguments may be of any form."""
-    listed = [escape(" ".join(str(step).split())) for step in steps] if isinstance(steps, list) else []
+    listed = (
+        [escape(_shorten(" ".join(str(step).split()), _STEP_CHARS)) for step in steps]
+        if isinstance(steps, list)
+        else []
+    )
     ended = done if isinstance(done, int) else 0
     return "\n".join(f"- [{'x' if number < ended else ' '}] {step}" for number, step in enumerate(listed))
 
 
-def _shortened(note: str) -> str:
-    return note if len(note) <= _NOTE_CHARS else note[: _NOTE_CHARS - 1] + "…"
+def _shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

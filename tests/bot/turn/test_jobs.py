@@ -7,7 +7,7 @@ import pytest
 from bot.contract.transcript import AssistantEntry
 from bot.turn.jobs import describe_progress
 from tests.conftest import RawJson
-from tools.contract.base import ToolCall, ToolContext, ToolError
+from tools.contract.base import Json, ToolCall, ToolContext, ToolError
 from tools.plan import plan
 
 
@@ -36,6 +36,6 @@ def test_the_newest_plan_and_the_newest_words_are_shown(passes: list[AssistantEn
 @pytest.mark.parametrize(
     ("steps", "done", "said"), [([], 0, "1 to 20 steps"), (["x"] * 21, 0, "Join or split"), (["x"], 2, "0 to 1")]
 )
-async def test_a_plan_that_cannot_be_is_explained(steps: list[str], done: int, said: str) -> None:
+async def test_a_plan_that_cannot_be_is_explained(steps: list[Json], done: int, said: str) -> None:
     with pytest.raises(ToolError, match=said):
         await plan.run({"steps": steps, "done": done}, ToolContext())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
-from bot.contract import Clock
+from bot.contract import Clock, MessageSent
 from bot.store.branches import leave_out
+from bot.store.incoming import incoming_from_json, incoming_to_json
 from bot.store.queries import Queries
 from bot.store.readers import Readers
 from bot.store.sql import Connection
@@ -21,6 +22,8 @@ UNANSWERED_SECONDS = DAY
 text; that they were seen is recorded separately, without text (`intake.KEEP_SECONDS`)."""
 _LOOKED_AT = 500
 """Rows examined in one read."""
+_LONGEST_KEY = 2_000
+"""Characters of an attachment's key; a longer one is the file itself, of a platform that keeps no files."""
 _STEP_ROWS = 25
 _STEP_BYTES = 1 << 20
 """The most that one transaction removes, except for a single larger row."""
@@ -47,6 +50,8 @@ class Retention(Queries):
 
     def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
         super().__init__(writer, readers, clock)
+        self._emptied = (0.0, 0)
+        """The last row, by end and id, up to which no question contains a file any more."""
         self._looked = (0.0, 0)
         """The last row, by end and id, that is known to stay, with all before it, for its turn's sake."""
 
@@ -58,6 +63,14 @@ class Retention(Queries):
             return 0
         # By whole days, because a chat's summary must be made again when a turn in it is removed.
         return await self._prune_turns((now - seconds) // DAY * DAY)
+
+    async def prune_contents(self, seconds: float) -> None:
+        """Remove the files that questions contain as the keys of their attachments, if these ended longer ago."""
+        before = self._clock.wall() - seconds
+        while rows := await self._readers.fetch_rows(_ENDED, (before, *self._emptied, _LOOKED_AT)):
+            for ids in split_portions([(id, size) for _, id, size, _ in rows if size > _LONGEST_KEY]):
+                await self._writer.run(partial(_remove_contents, ids=ids))
+            self._emptied = (rows[-1][0], rows[-1][1])
 
     async def _prune_unanswered(self, before: float) -> None:
         while rows := await self._readers.fetch_rows(_ENDED, (before, *self._looked, _LOOKED_AT)):
@@ -110,6 +123,22 @@ def split_portions(rows: Sequence[tuple[int, int]]) -> list[list[int]]:
         pieces[-1].append(id)
         room -= size
     return pieces
+
+
+def _remove_contents(db: Connection, ids: Sequence[int]) -> None:
+    for id in ids:
+        for (text,) in db.execute("SELECT incoming FROM inbox WHERE id = ?", (id,)).fetchall():
+            try:
+                known = incoming_from_json(text)
+            except ValueError:
+                continue  # of a later version
+            if isinstance(known, MessageSent) and any(len(one.source) > _LONGEST_KEY for one in known.enclosed):
+                kept = tuple(
+                    replace(one, source="") if len(one.source) > _LONGEST_KEY else one for one in known.enclosed
+                )
+                db.execute(
+                    "UPDATE inbox SET incoming = ? WHERE id = ?", (incoming_to_json(replace(known, enclosed=kept)), id)
+                )
 
 
 def _remove_unanswered(db: Connection, ids: Sequence[int]) -> None:

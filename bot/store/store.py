@@ -170,6 +170,7 @@ class Store:
             await part.prune()
         turns = await self.retention.prune(keep.chats)
         files = await self.files.prune(keep.files)
+        await self.retention.prune_contents(keep.files)
         if turns or files:
             _log.info("%d turns and %d files have reached their age limit and are deleted", turns, files)
             await give_back(self.writer)

@@ -316,6 +316,41 @@ async def test_pictures_and_files_come_with_a_question_and_other_parts_are_named
     assert refused.status == 400 and "video names an address" in error["message"]
 
 
+async def test_a_picture_is_seen_again_when_the_question_is_asked_again(
+    world: World, start: Start, client: openai.AsyncOpenAI
+) -> None:
+    """A request is all that there is of its files."""
+    world.model.script = lambda body: Reply("A cat.")
+    picture = f"data:image/png;base64,{base64.b64encode(PNG[2] + bytes(20_000)).decode()}"
+    parts: RawJson = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": picture}}]
+    async with start("web"):
+        await client.chat.completions.create(
+            model="parley", messages=[{"role": "user", "content": parts}], extra_headers=THREAD
+        )
+        await ask(client, "/retry", **THREAD)
+
+    assert [picture in str(request.body["messages"]) for request in world.model.requests] == [True, True]
+
+
+async def test_only_the_person_of_a_thread_decides_about_its_calls(world: World, start: Start, page: Page) -> None:
+    world.model.reply(Reply("I look.", calls=(("search_web", {"query": "green tea"}),)), Reply("It is green."))
+    async with start("web", TOOL_MODE="native", CONFIRM_TOOLS="search_web"):
+        asked = await page.run("r1", "look for green tea", forwardedProps={"user": "ada"})
+        [interrupt] = asked[-1]["outcome"]["interrupts"]
+        entry = {"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}
+        others: list[RawObject] = [{"forwardedProps": {"user": "bob"}}, {"threadId": "milk"}, {}]
+        for number, more in enumerate(others):
+            await page.run(f"other{number}", resume=[entry], **more)
+        for id in ("1:0123456789abcdef", "0:", "stop:1", "9" * 300, "../1"):
+            async with page.begin(f"wrong{id[:3]}", resume=[{**entry, "interruptId": id}]) as response:
+                assert response.status in (200, 400)
+                await response.read()
+        assert world.tavily.requests == [] and len(world.model.requests) == 1
+        decided = await page.run("r2", resume=[entry], forwardedProps={"user": "ada"})
+
+    assert text_of(decided) == "It is green." and len(world.tavily.requests) == 1
+
+
 async def test_nothing_but_spaces_is_no_question(
     world: World, start: Start, client: openai.AsyncOpenAI, page: Page
 ) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.contract.messages import ChatId, MessageRef, MessageSent, ReplyTarget, Sender
+from bot.contract.messages import ChatId, Enclosure, MessageRef, MessageSent, ReplyTarget, Sender
 from bot.contract.transcript import AssistantEntry, ToolEntry, Usage, UserEntry
 from bot.store import InboxState, Keep, PageState, Store, TurnState
 from bot.store.retention import _ANSWERED, _ENDED, _STEP_BYTES, _STEP_ROWS, DAY, split_portions
@@ -21,6 +22,7 @@ from tools.contract.base import ToolCall, ToolResult
 OTHER = ChatId("telegram", "42", "8")
 SECRET = "Rosebud was the sledge"
 WEEK = Keep.from_days(chats=7, files=30)
+KEPT = Keep.from_days(chats=0, files=30)
 
 Say = Callable[..., Awaitable[int]]
 
@@ -30,10 +32,16 @@ def say(store: Store, message: Message) -> Say:
     """One turn with everything that may hang on it, from message to end; its id."""
     number = 0
 
-    async def say(text: str = SECRET, *, where: ChatId | None = None, again: bool = False) -> int:
+    async def say(
+        text: str = SECRET,
+        *,
+        where: ChatId | None = None,
+        again: bool = False,
+        enclosed: tuple[Enclosure, ...] = (),
+    ) -> int:
         nonlocal number
         number += 1
-        incoming = message(f"m{number}", text, **({"where": where} if where else {}))
+        incoming = replace(message(f"m{number}", text, **({"where": where} if where else {})), enclosed=enclosed)
         turn = await taken_in(store, incoming)
         await store.turns.begin(turn, incoming.chat, "telegram:1")
         if again:
@@ -128,6 +136,29 @@ async def test_its_words_are_kept_nowhere_any_more(held: Held, clock: HandClock,
         await store.prune(WEEK)
 
     assert not any(SECRET.encode() in content for content in held().values())
+
+
+async def test_a_file_within_a_question_goes_when_files_go_and_the_question_stays(
+    store: Store, say: Say, clock: HandClock
+) -> None:
+    """Of a platform that keeps no files, the key of an attachment is the file."""
+    within = Enclosure.file("notes.txt", "text/plain", 30_000, f"x:{SECRET * 1_000}")
+    beside = Enclosure.file("cat.png", "image/png", 9, "T1-file-7")
+    turn = await say("look at this", enclosed=(within, beside))
+    later = await say("and this", enclosed=(within,))
+
+    async def sources(id: int) -> list[str]:
+        record = await store.turns.find_record(id)
+        assert record is not None and isinstance(record.incoming, MessageSent)
+        return [one.source for one in record.incoming.enclosed]
+
+    clock.day += 29 * DAY
+    await store.prune(KEPT)
+    assert await sources(turn) == await sources(turn) == [within.source, "T1-file-7"]
+    clock.day += 2 * DAY
+    await store.prune(KEPT)
+
+    assert (await sources(turn), await sources(later)) == (["", "T1-file-7"], [""])
 
 
 async def test_days_are_whole_so_that_a_summary_is_made_anew_at_most_once_a_day(

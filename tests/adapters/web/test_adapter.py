@@ -156,6 +156,23 @@ async def test_what_is_rewritten_follows_from_its_paragraph_and_nothing_is_taken
     assert [one["type"] for one in told].count("STEP_FINISHED") == 1
 
 
+async def test_files_of_an_answer_come_with_it_in_each_form(desk: Desk) -> None:
+    events_, whole = desk.begin("r1"), desk.begin("r2", "/v1/chat/completions")
+    await desk.taken_in(2)
+    address = "data:image/png;base64,cG5n"
+    for asked in desk.taken:
+        surface = desk.adapter.surface(asked.target)
+        await surface.show(surface.draw(Page("Look:", final=True)), None, "t1-0")
+        await surface.attach(File("cat].png", "image/png", b"png"), None)
+    for run in ("r1", "r2"):
+        await desk.end(run)
+
+    [custom] = [one for one in events(await events_) if one["type"] == "CUSTOM"]
+    assert custom["name"] == "file"
+    assert custom["value"] == {"name": "cat].png", "mimeType": "image/png", "url": address}
+    assert json.loads(await whole)["choices"][0]["message"]["content"] == f"Look:\n\n![cat.png]({address})"
+
+
 async def test_an_answer_that_another_process_wrote_comes_whole(desk: Desk) -> None:
     stream, whole = desk.begin("r1"), desk.begin("r2", "/v1/chat/completions")
     await desk.taken_in(2)

@@ -1,0 +1,92 @@
+"""What became of a delivery, for who has only the platform's name of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bot.contract import ChatId, Control, ControlPressed, MessageSent, Recalled, ReplyTarget, Sender, Usage
+from bot.store import Approval, InboxState, Store, TurnState, digest_of
+from tests.bot.store.conftest import HandClock, taken_in
+from tools.contract.base import ToolCall
+
+CHAT = ChatId("web", "ada", "tea")
+ADA = Sender(id="web:ada")
+CALL = ToolCall("c1", "send", {"to": "Bob"})
+
+
+def asked(run: str, chat: ChatId = CHAT) -> MessageSent:
+    return MessageSent(
+        delivery=run, message_id=run, chat=chat, sender=ADA, target=ReplyTarget("web", {"run": run}), text="tea?"
+    )
+
+
+async def answer(store: Store, turn: int, state: TurnState = TurnState.DONE) -> None:
+    usage = Usage(prompt=7, completion=3)
+    await store.turns.begin(turn, CHAT, ADA.id)
+    await store.turns.close(turn, state, [], visible="A leaf.", reasoning="", model="m", usage=usage)
+
+
+async def test_a_delivery_is_followed_from_its_intake_to_its_answer(store: Store) -> None:
+    assert await store.deliveries.recall(CHAT, "r1") is None
+
+    turn = await taken_in(store, asked("r1"))
+    assert await store.deliveries.recall(CHAT, "r1") == Recalled(ended=False)
+    await store.turns.begin(turn, CHAT, ADA.id)
+    assert await store.deliveries.recall(CHAT, "r1") == Recalled(ended=False)
+    await answer(store, turn)
+
+    told = Recalled(ended=True, text="A leaf.", usage=Usage(prompt=7, completion=3))
+    assert await store.deliveries.recall(CHAT, "r1") == told
+    for other in (replace(CHAT, chat="milk"), replace(CHAT, account="bob"), replace(CHAT, thread="r1")):
+        assert await store.deliveries.recall(other, "r1") is None
+    await store.history.forget(CHAT)
+    assert await store.deliveries.recall(CHAT, "r1") is None
+
+
+@pytest.mark.parametrize("state", [InboxState.DONE, InboxState.REFUSED, InboxState.STOPPED, InboxState.FAILED])
+async def test_what_became_no_turn_has_ended_without_an_answer(store: Store, state: InboxState) -> None:
+    await store.intake.end(await taken_in(store, asked("r1")), state)
+
+    recalled = await store.deliveries.recall(CHAT, "r1")
+    assert recalled == Recalled(ended=True, stopped=state == "stopped", failed=state == "failed")
+
+
+@pytest.mark.parametrize("state", [TurnState.STOPPED, TurnState.FAILED])
+async def test_a_part_of_an_answer_says_so(store: Store, state: TurnState) -> None:
+    await answer(store, await taken_in(store, asked("r1")), state)
+
+    recalled = await store.deliveries.recall(CHAT, "r1")
+    assert recalled is not None and recalled.ended and recalled.text == "A leaf."
+    assert (recalled.stopped, recalled.failed) == (state == "stopped", state == "failed")
+
+
+async def test_a_call_that_waits_is_named_until_it_is_decided_and_the_press_is_followed(
+    store: Store, clock: HandClock
+) -> None:
+    turn = await taken_in(store, asked("r1"))
+    await answer(store, turn)
+    wanted = Approval(
+        turn=turn, chat=CHAT, person=ADA.id, call=CALL, digest=digest_of(CALL), tool="", origin="", language="en",
+        line="Waits.", expires_at=clock.wall() + 60,
+    )  # fmt: skip
+    await store.approvals.open(wanted)
+    asks = f"{turn}:{wanted.mark}"
+
+    for delivery in ("r1", ""):
+        recalled = await store.deliveries.recall(CHAT, delivery)
+        assert recalled is not None and (recalled.asks, recalled.asks_until) == (asks, wanted.expires_at)
+    assert await store.deliveries.recall(replace(CHAT, chat="milk"), "") is None
+
+    press = ControlPressed(
+        delivery="r2", chat=CHAT, sender=ADA, target=ReplyTarget("web"), control=Control.ALLOW, turn=turn
+    )
+    pressed = await taken_in(store, press)
+    assert await store.deliveries.recall(CHAT, "r2") == Recalled(ended=False)
+    await store.approvals.decide(turn, wanted.mark, pressed, allowed=True)
+    assert await store.deliveries.recall(CHAT, "") is None
+    await answer(store, pressed)
+
+    decided = await store.deliveries.recall(CHAT, "r2")
+    assert decided is not None and decided.ended and decided.text == "A leaf." and not decided.asks

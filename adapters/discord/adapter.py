@@ -22,6 +22,7 @@ from adapters import Finding
 from adapters.discord import compat
 from adapters.discord.client import Client
 from adapters.discord.commands import register, registered
+from adapters.discord.errors import PauseAsked
 from adapters.discord.forwards import Forwards
 from adapters.discord.identifying import Identifying
 from adapters.discord.intake import Intake
@@ -166,8 +167,8 @@ class DiscordAdapter:
 
     @property
     def listening(self) -> bool:
-        """True once the gateway sent READY; a connection that breaks later is resumed without loss."""
-        return self._gateway.greeted
+        """True while the gateway is connected; what it sends in a short break comes after it."""
+        return self._gateway.connected
 
     @property
     def shards(self) -> Mapping[str, str]:
@@ -217,6 +218,8 @@ class DiscordAdapter:
             raise SettingsError(f"Discord closed the gateway for good with code {error.code}") from error
         except Unreachable:
             raise
+        except PauseAsked as error:
+            raise Unreachable("Discord's gateway asks for a pause") from error
         except Exception as error:
             # Also after errors that the library did not expect: the next connection starts afresh.
             raise Unreachable(f"Discord's gateway does not answer ({origin_of(error)})") from error

@@ -58,9 +58,9 @@ class Shards:
         return f"unreachable: {trouble}" if trouble else "connecting"
 
     @property
-    def greeted(self) -> bool:
-        """A shard was accepted since listening began; a later break is resumed without loss."""
-        return any(client.greeted for client in self._clients)
+    def connected(self) -> bool:
+        """A shard receives: it was accepted, and its connection has not broken since."""
+        return any(client.greeted and client.connected for client in self._clients)
 
     @property
     def sessions(self) -> list[Session]:

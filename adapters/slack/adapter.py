@@ -62,8 +62,8 @@ STORE_SECONDS: Final = 2.5
 """The time for storing a delivery; after that Slack, which waits three seconds, sends it again."""
 CONNECT_SECONDS: Final = 30.0
 WATCH_SECONDS: Final = 5.0
-LOST_SECONDS: Final = 60.0
-"""How long the library may try to restore its connection before we start again."""
+LOST_SECONDS: Final = 5.0
+"""How long the library may try to restore its connection before we start again, and learn why there is none."""
 CALL_TIMEOUT: Final = aiohttp.ClientTimeout(total=60.0, sock_connect=5.0, sock_read=20.0)
 MOST_FRAME_CHARS: Final = 2_000
 """Slack's messages about a connection are short; longer frames are events."""

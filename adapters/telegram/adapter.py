@@ -85,7 +85,7 @@ class TelegramAdapter:
             base_url=f"{root}/bot",
             base_file_url=f"{root}/file/bot",
             request=self._requests,
-            get_updates_request=AiohttpRequest(root, self._clock, connections=1, read_timeout=POLL_SECONDS + 10.0),
+            get_updates_request=AiohttpRequest(root, self._clock, connections=1, read_timeout=POLL_SECONDS + 3.0),
         )
         self._drafts = Drafts(self._bot, wanted=settings.telegram_drafts)
         self._kinds = [*UPDATES, STOPPED] if settings.telegram_drafts else UPDATES
@@ -93,7 +93,8 @@ class TelegramAdapter:
         self._webhook = settings.telegram_webhook_url
         self._secret = secret_of(self._token)
         self.entrance: Entrance | None = None
-        self.listening = False
+        self.listening = self._silent = False
+        """`_silent`: the last poll was not answered, so nothing is known until the next one is."""
         self._taken_over_at = float("-inf")
         self._rivals = LogThrottle(log, self._clock)
         self._troubles = LogThrottle(log, self._clock)
@@ -209,9 +210,9 @@ class TelegramAdapter:
     async def _poll(self, deliver: Deliver) -> None:
         offset = 0
         while True:
-            self.listening = True
+            self.listening = not self._silent
             try:
-                updates = await self._bot.raw_updates(offset, self._kinds)
+                updates = await self._bot.raw_updates(offset, self._kinds, 0 if self._silent else POLL_SECONDS)
             except Conflict as error:
                 if self._clock.monotonic() - self._taken_over_at < _FORMER_SECONDS:
                     self.listening = False
@@ -227,7 +228,9 @@ class TelegramAdapter:
                 await self._rest(error)
                 continue
             except TelegramError as error:
+                self._silent = True
                 raise self._trouble(error) from None
+            self._silent = False
             if await self._take_in(updates, deliver):
                 offset = max((update["update_id"] + 1 for update in updates), default=offset)
             else:

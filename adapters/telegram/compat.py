@@ -28,13 +28,13 @@ class RawBot(Bot):
         """
         return await self._post(method, {name: value for name, value in fields.items() if value is not None})
 
-    async def raw_updates(self, offset: int, kinds: list[str]) -> list[dict[str, Any]]:
-        """Return the updates from `offset` on as JSON, waiting for the first.
+    async def raw_updates(self, offset: int, kinds: list[str], seconds: int = POLL_SECONDS) -> list[dict[str, Any]]:
+        """Return the updates from `offset` on as JSON, waiting so long for the first.
 
         Raises:
             TelegramError: as every call of the library; also if the answer is not a list of updates.
         """
-        asked = {"offset": offset, "timeout": POLL_SECONDS, "allowed_updates": kinds, "limit": 100}
+        asked = {"offset": offset, "timeout": seconds, "allowed_updates": kinds, "limit": 100}
         # Its public `do_api_request` warns at each poll that `get_updates` exists.
         updates = await self._post("getUpdates", asked)
         if not isinstance(updates, list) or not all(

@@ -52,6 +52,10 @@ class Count:
             sums[values[place]] = sums.get(values[place], 0.0) + amount
         return sums
 
+    def series(self) -> dict[tuple[str, ...], float]:
+        """Return the value of each series, by its label values."""
+        return dict(self._values)
+
     def lines(self) -> Iterator[str]:
         """Return its part of the page."""
         yield f"# HELP {self.name} {self.help}"

@@ -1,8 +1,8 @@
 """Tell the owner once, in one line and with the cause, what keeps answers from people.
 
-That is a platform from which nothing arrives, a database that cannot be written to, and readers who wait for words
-within answers. The owner is told where they last wrote to the bot in private, through a platform that works. The log
-has the same line.
+That is a platform from which nothing arrives, a database that cannot be written to, a model that does not answer, and
+readers who wait for words within answers. The owner is told where they last wrote to the bot in private, through a
+platform that works. The log has the same line.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from bot.contract import Clock, DeliveryError, MessageSent, Metrics, StoreError, time_limit
 from bot.policy import Access
@@ -23,8 +23,8 @@ from tools.programs.cancelling import Contained
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 5.0
-LASTS_SECONDS = 15.0
+LOOK_SECONDS = 3.0
+LASTS_SECONDS = 12.0
 """A trouble that passes within this time is no reason to write to anybody: connections are made anew all the time."""
 AGAIN_SECONDS = 3600.0
 """The same trouble is reported at most this often."""
@@ -34,12 +34,26 @@ LONG_WAIT = 5.0
 """Seconds without new words, within an answer, that a reader takes for an error."""
 MANY, PART = 3, 0.2
 """So many such answers in the span, and so large a part of all, are a trouble of the bot, not of one question."""
+_SIGNS = 2
+"""One sign of another program may be a connection of our own that the platform has not forgotten yet."""
 _LATE = 0.2
 """The share of the time by which the loop of an overloaded machine is late."""
 _SLOW_MODEL = 8.0
 """Tokens a second of a model that writes more slowly than people read."""
 _LONG_TOOLS = 5.0
 """Seconds of tools in an average answer that explain its pauses."""
+_MODEL: Final[Mapping[str, str]] = {
+    "away": "does not answer at its address",
+    "busy": "is overloaded, or limits our requests",
+    "slow": "does not begin to answer in time",
+    "dropped": "breaks off its answers",
+    "refused": "is refused: its key or its name is wrong",
+    "no_money": "is refused: its account has no money left",
+    "empty": "breaks off before its first word, or writes none",
+}
+"""What a model does, by the key of the sentence that people read then; other failures are about single questions."""
+_COUNTED: Final = frozenset({"alarm_readers", "alarm_model"})
+"""Troubles that are told as soon as enough people have met them."""
 _TELL_SECONDS = 10.0
 _STATES = {
     "starting": "the log-in is not answered",
@@ -88,6 +102,9 @@ class _Counts:
     model_seconds: Mapping[str, float]
     tool_seconds: Mapping[str, float]
     tokens: float
+    model_calls: Mapping[tuple[str, ...], float]
+    done: float
+    """Turns that ended with an answer."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -109,6 +126,9 @@ class Alarm:
     _owners: list[MessageSent] = field(default_factory=list)
     """The newest private message of each owner, the newest first: also while the store cannot be read."""
 
+    def __post_init__(self) -> None:
+        self._count(self.clock.monotonic())
+
     async def watch(self) -> None:
         """Look for troubles until cancelled."""
         while True:
@@ -128,7 +148,7 @@ class Alarm:
         names = {trouble.name for trouble in found}
         self._since = {name: self._since.get(name, now) for name in names}
         for trouble in found:
-            lasts = trouble.key == "alarm_readers" or now - self._since[trouble.name] >= LASTS_SECONDS
+            lasts = trouble.key in _COUNTED or now - self._since[trouble.name] >= LASTS_SECONDS
             if lasts and now - self._told.get(trouble.name, float("-inf")) >= AGAIN_SECONDS:
                 await self._tell(trouble, now)
         if not found:
@@ -140,9 +160,13 @@ class Alarm:
             if state not in ("listening", "standing by"):
                 cause = state.partition(": ")[2] or _STATES.get(state, state)
                 yield Trouble(key="alarm_deaf", cause=cause, platform=platform)
-        for platform in self.platforms.conflicts:
+        for platform, signs in self.platforms.conflicts.items():
+            if signs < _SIGNS:
+                continue
             cause = "another program receives with the same token; end that one, or get a new token"
             yield Trouble(key="alarm_deaf", cause=cause, platform=platform)
+        if cause := self._why_no_model_answers():
+            yield Trouble(key="alarm_model", cause=cause)
         if self.store.writer.trouble:
             yield Trouble(key="alarm_store", cause=self.store.writer.trouble)
         elif cause := self._why_readers_wait():
@@ -161,10 +185,25 @@ class Alarm:
                 metrics.model_seconds.by("model"),
                 metrics.tool_seconds.by("tool"),
                 metrics.tokens.by("kind").get("completion", 0.0),
+                metrics.model_calls.series(),
+                metrics.turns_ended.value("done"),
             )
         )
         while now - self._counts[0].at > SPAN_SECONDS:
             self._counts.popleft()
+
+    def _why_no_model_answers(self) -> str:
+        """Return why most questions are not answered by a model; empty if they are."""
+        first, last = self._counts[0], self._counts[-1]
+        failed = {
+            series: amount - first.model_calls.get(series, 0.0)
+            for series, amount in last.model_calls.items()
+            if series[1] in _MODEL
+        }
+        if sum(failed.values()) < max(MANY, last.done - first.done):
+            return ""
+        model, outcome = max(failed, key=lambda series: failed[series])
+        return f"{model} {_MODEL[outcome]}"
 
     def _why_readers_wait(self) -> str:
         """Return why readers wait; empty if they do not."""

@@ -73,6 +73,8 @@ class Platforms:
         self._quiet = False
         self._last_off = ""
         self._state: dict[str, str] = dict.fromkeys(self.adapters, "starting")
+        self._failure: dict[str, str] = {}
+        """The state of a platform that failed, while the next connection has not shown that it works."""
         self._untried = set(self.adapters)
         self.tried = asyncio.Event()
         """Set once each platform is logged in, or could not be reached at the first try."""
@@ -83,10 +85,14 @@ class Platforms:
 
         It stands by if another process receives, and takes over within seconds when that one ends.
         """
-        return {
-            name: "connecting" if state == "listening" and not self.adapters[name].listening else state
-            for name, state in self._state.items()
-        }
+        told = {}
+        for name, state in self._state.items():
+            if state == "listening" and self.adapters[name].listening:
+                self._failure.pop(name, None)
+            elif state == "listening":
+                state = self._failure.get(name, "connecting")
+            told[name] = state
+        return told
 
     @property
     def listening(self) -> bool:
@@ -323,10 +329,10 @@ class Platforms:
         self._try_over(name)
         self.metrics.connections_lost.add(name)
         if not isinstance(error, BotError):
-            self._state[name] = "unreachable: an error of our own"
+            self._state[name] = self._failure[name] = "unreachable: an error of our own"
             self._warnings.warn(f"{name} failed, trying again: {origin_of(error)}")
             return
-        self._state[name] = f"unreachable: {error}"
+        self._state[name] = self._failure[name] = f"unreachable: {error}"
         # The adapter has logged it, with the fix.
         if not isinstance(error, Contested):
             self._warnings.warn(f"{name} receives nothing now, trying again: {error}")

@@ -114,7 +114,8 @@ def _connect(clock: Clock, environment: Mapping[str, str]) -> Tracing | None:
         )
         return None
     try:
-        tracing = Tracing(BatchSpanProcessor(Exporter(OTLPSpanExporter())), clock)
+        exporter = Exporter(OTLPSpanExporter())
+        tracing = Tracing(BatchSpanProcessor(exporter), clock, exporter)
     except (ValueError, OSError) as error:
         log.warning("turns are not traced: a setting of OpenTelemetry cannot be used (%s)", type(error).__name__)
         return None
@@ -129,7 +130,8 @@ async def _close(tracing: Tracing) -> None:
     closing = threading.Thread(target=tracing.provider.shutdown, name="end of tracing", daemon=True)
     closing.start()
     await asyncio.to_thread(closing.join, CLOSE_SECONDS)
-    if closing.is_alive():
+    if closing.is_alive() and tracing.exporter is not None:
+        tracing.exporter.given_up = True
         log.warning("the last traces are lost: the collector does not answer")
 
 
@@ -139,6 +141,8 @@ class Exporter:
     def __init__(self, exporter: Any) -> None:
         self._exporter = exporter
         self._failing = False
+        self.given_up = False
+        """Nobody waits for it any more, and nothing is logged."""
 
     def export(self, spans: Any) -> Any:
         from opentelemetry.sdk.trace.export import SpanExportResult
@@ -147,6 +151,8 @@ class Exporter:
             result = self._exporter.export(spans)
         except Exception:  # noqa: BLE001  # these spans are lost, whatever it is
             result = SpanExportResult.FAILURE
+        if self.given_up:
+            return result
         failing = result is not SpanExportResult.SUCCESS
         if failing and not self._failing:
             log.warning("traces are dropped: the collector does not take them")
@@ -177,7 +183,7 @@ class _Turn:
 class Tracing:
     """Makes spans of the steps of turns; one object for the process."""
 
-    def __init__(self, processor: Any, clock: Clock) -> None:
+    def __init__(self, processor: Any, clock: Clock, exporter: Exporter | None = None) -> None:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
@@ -192,6 +198,7 @@ class Tracing:
         self._client, self._internal = SpanKind.CLIENT, SpanKind.INTERNAL
         self._error = Status(StatusCode.ERROR)
         self._in = set_span_in_context
+        self.exporter = exporter
         self._clock = clock
         self._key = secrets.token_bytes(16)
         self._turns: dict[int, _Turn] = {}

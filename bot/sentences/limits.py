@@ -22,6 +22,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "⚠️ 给管理员：我无法保存任何内容，因此不能回答。{cause}",
         "⚠️ 給管理員：我無法儲存任何內容，因此不能回答。{cause}",
     ),
+    "alarm_model": (
+        "⚠️ For the operator: most questions get no answer: {cause}.",
+        "⚠️ 给管理员：大部分问题得不到回答：{cause}。",
+        "⚠️ 給管理員：大部分問題得不到回答：{cause}。",
+    ),
     "alarm_readers": (
         "⚠️ For the operator: answers stall, and people wait for their next words: {cause}.",
         "⚠️ 给管理员：用户在回答中途要等很久才看到新的文字：{cause}。",

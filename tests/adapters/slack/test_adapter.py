@@ -518,7 +518,7 @@ async def test_what_was_being_stored_when_listening_ended_is_still_acknowledged(
     assert inbox.texts == ["hello"]
 
 
-async def test_a_connection_that_does_not_come_back_is_told_after_a_minute(
+async def test_a_connection_that_does_not_come_back_is_told_and_begun_afresh(
     slack: SlackServer, inbox: Inbox, clock: FakeClock
 ) -> None:
     async with open_adapter(settings_of(slack), clock) as adapter:

@@ -42,13 +42,6 @@ class AgentMethods:
         self._workspace.screen.notice(channel, f"status:{status}")
         return {}
 
-    def set_title(self, sent: Arguments) -> Json:
-        """assistant.threads.setTitle."""
-        channel, thread = self._thread(sent)
-        self._workspace.titles[channel, thread] = sent.required("title")
-        self._workspace.screen.notice(channel, f"title:{sent.text('title')}")
-        return {}
-
     def set_prompts(self, sent: Arguments) -> Json:
         """assistant.threads.setSuggestedPrompts: up to four, the thread is optional."""
         channel, thread = self._thread(sent, optional=True)

@@ -1,10 +1,10 @@
-"""auth, apps, conversations, users, team and reactions: what a bot asks about the workspace."""
+"""auth, apps, conversations, users and reactions: what a bot asks about the workspace."""
 
 from __future__ import annotations
 
 from playground.slack.arguments import Arguments
 from playground.slack.errors import Json, Refused, missing
-from playground.slack.workspace import Channel, Message, Workspace
+from playground.slack.workspace import Message, Workspace
 
 
 class ConversationMethods:
@@ -18,10 +18,6 @@ class ConversationMethods:
         body = {"url": f"{w.base}/", "team": w.team_name, "user": w.bot_name, "team_id": w.team_id}
         return body | {"user_id": w.bot_user_id, "bot_id": w.bot_id, "is_enterprise_install": False}
 
-    def team_info(self, sent: Arguments) -> Json:
-        w = self._workspace
-        return {"team": {"id": w.team_id, "name": w.team_name, "domain": w.team_name, "url": f"{w.base}/"}}
-
     def user_info(self, sent: Arguments) -> Json:
         person = self._workspace.person(sent.required("user"))
         profile = {"real_name": person.name, "display_name": person.name}
@@ -29,31 +25,6 @@ class ConversationMethods:
         if sent.flag("include_locale", False):
             body["locale"] = person.locale
         return {"user": body | {"real_name": person.name, "is_bot": person.is_bot, "deleted": False, "tz": "Etc/UTC"}}
-
-    def info(self, sent: Arguments) -> Json:
-        return {"channel": self._travel(self._workspace.channel(sent.text("channel")))}
-
-    def members(self, sent: Arguments) -> Json:
-        channel = self._workspace.channel(sent.text("channel"))
-        people = list(channel.people)
-        if channel.member and self._workspace.bot_user_id not in people:
-            people.append(self._workspace.bot_user_id)
-        start = self._cursor(sent)
-        limit = max(1, sent.whole("limit", 100))
-        return {"members": people[start : start + limit]} | self._next(start + limit, len(people))
-
-    def open(self, sent: Arguments) -> Json:
-        """conversations.open: the direct message with one person."""
-        if sent.text("channel"):
-            channel = self._workspace.channel(sent.text("channel"))
-            return {"channel": {"id": channel.id}}
-        users = [user for user in sent.text("users").split(",") if user]
-        if not users:
-            raise Refused("users_list_not_supplied")
-        if len(users) > 1:
-            raise Refused("not_enough_users")
-        channel = self._workspace.direct(self._workspace.person(users[0]).id)
-        return {"channel": {"id": channel.id}}
 
     def history(self, sent: Arguments) -> Json:
         """conversations.history: newest first, without replies."""
@@ -127,15 +98,3 @@ class ConversationMethods:
 
     def _next(self, end: int, count: int) -> Json:
         return {"response_metadata": {"next_cursor": f"next:{end}" if end < count else ""}}
-
-    def _travel(self, channel: Channel) -> Json:
-        body: Json = {"id": channel.id, "is_im": channel.direct, "is_archived": channel.archived, "created": 0}
-        if channel.direct:
-            return body | {"user": next((p for p in channel.people if p != self._workspace.bot_user_id), "")}
-        body |= {"name": channel.name, "name_normalized": channel.name, "is_channel": True, "is_group": False}
-        return body | {
-            "is_mpim": channel.several,
-            "is_private": False,
-            "is_general": False,
-            "is_member": channel.member,
-        }

@@ -73,15 +73,6 @@ class ChatMethods:
         self._workspace.delete(message)
         return {"channel": channel.id, "ts": message.ts}
 
-    def permalink(self, sent: Arguments) -> Json:
-        """chat.getPermalink."""
-        channel = self._workspace.channel(sent.text("channel"))
-        message = self._workspace.message(channel.id, sent.required("message_ts"))
-        link = f"{self._workspace.base}/archives/{channel.id}/p{message.ts.replace('.', '')}"
-        if message.thread_ts:
-            link += f"?thread_ts={message.thread_ts}&cid={channel.id}"
-        return {"channel": channel.id, "permalink": link}
-
 
 def compose(workspace: Workspace, sent: Arguments, channel: str, thread_ts: str, *, update: bool = False) -> Message:
     """A message of the bot's from the arguments of a call, checked as the service checks it.

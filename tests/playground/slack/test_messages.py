@@ -239,12 +239,3 @@ async def test_buttons_of_a_message_are_on_the_screen(server: SlackServer, clien
     )
 
     assert server.screen.of("C1")[0].buttons == ["Stop", "Good", "Bad"]
-
-
-async def test_a_permalink_names_the_message(server: SlackServer, client: AsyncWebClient, refusal: Refusal) -> None:
-    root = server.say("C1", "x")
-
-    link = (await client.chat_getPermalink(channel="C1", message_ts=root))["permalink"]
-
-    assert link.endswith(f"/archives/C1/p{root.replace('.', '')}")
-    assert await refusal(client.chat_getPermalink(channel="C1", message_ts="1.000001")) == "message_not_found"

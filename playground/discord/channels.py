@@ -1,4 +1,4 @@
-"""The routes a bot reaches with its own token: itself, servers, channels, threads, messages and reactions."""
+"""The routes a bot reaches with its own token: itself, channels, threads, messages and reactions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ from playground.discord.errors import (
     OLD_EDITS,
     THREAD_EXISTS,
     UNKNOWN_EMOJI,
-    UNKNOWN_GUILD,
-    UNKNOWN_MEMBER,
-    UNKNOWN_USER,
     WRONG_CHANNEL_TYPE,
     Form,
     Refusal,
@@ -26,7 +23,7 @@ from playground.discord.errors import (
 from playground.discord.limits import Buckets
 from playground.discord.rest import Answer, Asked, Route
 from playground.discord.state import DIRECT_REACTIONS, GUILDS, REACTIONS, State
-from playground.discord.world import TEXT, THREAD, THREAD_STARTER, Channel, Guild, Json, Message, Person
+from playground.discord.world import TEXT, THREAD, THREAD_STARTER, Channel, Json, Message, Person
 
 
 class Channels:
@@ -49,13 +46,6 @@ class Channels:
             Route("GET", "/users/@me", self.me),
             Route("GET", "/oauth2/applications/@me", self.app),
             Route("GET", "/applications/@me", self.app),
-            Route("GET", "/users/@me/guilds", self.guilds),
-            Route("POST", "/users/@me/channels", self.open_direct),
-            Route("GET", "/users/{user}", self.user),
-            Route("GET", "/guilds/{guild}", self.guild),
-            Route("GET", "/guilds/{guild}/channels", self.guild_channels),
-            Route("GET", "/guilds/{guild}/roles", self.roles),
-            Route("GET", "/guilds/{guild}/members/{user}", self.member),
             Route("GET", "/channels/{channel}", self.channel),
             Route("POST", "/channels/{channel}/typing", self.typing, bucket="typing"),
             Route("POST", "/channels/{channel}/threads", self.start_thread),
@@ -95,39 +85,6 @@ class Channels:
                 "integration_types_config": {"0": {}, "1": {}},
             },
         )
-
-    def guilds(self, asked: Asked) -> Answer:
-        return Answer(200, [payloads.guild_head(guild) for guild in self.state.guilds.values() if guild.member])
-
-    def user(self, asked: Asked) -> Answer:
-        return Answer(200, payloads.user(self._person(asked.parameters["user"])))
-
-    def guild(self, asked: Asked) -> Answer:
-        return Answer(200, payloads.guild_head(self._guild(asked)))
-
-    def guild_channels(self, asked: Asked) -> Answer:
-        guild = self._guild(asked)
-        found = [place for place in self.state.channels.values() if place.guild is guild and place.kind != THREAD]
-        return Answer(200, [payloads.channel(place, self.state.clock) for place in found])
-
-    def roles(self, asked: Asked) -> Answer:
-        return Answer(200, payloads.guild_head(self._guild(asked))["roles"])
-
-    def member(self, asked: Asked) -> Answer:
-        guild = self._guild(asked)
-        person = self.state.people.get(asked.parameters["user"])
-        if person is None:
-            raise Refusal(UNKNOWN_MEMBER)
-        return Answer(200, payloads.member(person, guild, self.state.clock) | {"user": payloads.user(person)})
-
-    def open_direct(self, asked: Asked) -> Answer:
-        id = asked.fields().get("recipient_id")
-        if id is None:
-            raise form_error("recipient_id", "BASE_TYPE_REQUIRED", "This field is required")
-        person = self._person(str(id))
-        if person is self.state.bot:
-            raise Refusal(CANNOT_SEND_TO_USER)
-        return Answer(200, payloads.channel(self.state.direct(person), self.state.clock))
 
     def channel(self, asked: Asked) -> Answer:
         return Answer(200, payloads.channel(self._place(asked), self.state.clock))
@@ -291,19 +248,6 @@ class Channels:
 
     def _answer(self, said: Message) -> Answer:
         return Answer(200, self.state.told(said, self.state.reads_all))
-
-    def _person(self, id: str) -> Person:
-        if id not in self.state.people:
-            raise Refusal(UNKNOWN_USER)
-        return self.state.people[id]
-
-    def _guild(self, asked: Asked) -> Guild:
-        guild = self.state.guilds.get(asked.parameters["guild"])
-        if guild is None:
-            raise Refusal(UNKNOWN_GUILD)
-        if not guild.member:
-            raise Refusal(MISSING_ACCESS)
-        return guild
 
     def _place(self, asked: Asked) -> Channel:
         place = self.state.channel(asked.parameters["channel"])

@@ -10,7 +10,6 @@ from playground.discord.errors import (
     NOT_THIS_APPLICATION,
     TOO_MANY_COMMANDS,
     TOO_MANY_DAILY_COMMANDS,
-    UNKNOWN_COMMAND,
     Form,
     Refusal,
     form_error,
@@ -74,10 +73,6 @@ class Commands:
             routes += [
                 Route("GET", base, self.list, bucket="commands"),
                 Route("PUT", base, self.replace, bucket="commands"),
-                Route("POST", base, self.create, bucket="commands"),
-                Route("GET", base + "/{command}", self.fetch, bucket="commands"),
-                Route("PATCH", base + "/{command}", self.edit, bucket="commands"),
-                Route("DELETE", base + "/{command}", self.delete, bucket="commands"),
             ]
         return routes
 
@@ -117,30 +112,6 @@ class Commands:
             self._store(asked, command, kept.get((int(command.get("type") or CHAT_INPUT), command["name"])))
         return Answer(200, [*scope.values()])
 
-    def create(self, asked: Asked) -> Answer:
-        scope, command, form = self._scope(asked), asked.fields(), Form()
-        check_command(command, form)
-        form.check()
-        wanted = (int(command.get("type") or CHAT_INPUT), command["name"])
-        known = next((one for one in scope.values() if (one["type"], one["name"]) == wanted), None)
-        if known is None and len(scope) >= 100:
-            raise Refusal(TOO_MANY_COMMANDS)
-        return Answer(200 if known else 201, self._store(asked, command, known))
-
-    def fetch(self, asked: Asked) -> Answer:
-        return Answer(200, self._command(asked))
-
-    def edit(self, asked: Asked) -> Answer:
-        known, form = self._command(asked), Form()
-        command = known | asked.fields()
-        check_command(command, form)
-        form.check()
-        return Answer(200, self._store(asked, command, known))
-
-    def delete(self, asked: Asked) -> Answer:
-        del self._scope(asked)[self._command(asked)["id"]]
-        return Answer(204)
-
     def _scope(self, asked: Asked) -> dict[str, Json]:
         if asked.parameters["application"] != self.state.application:
             raise Refusal(NOT_THIS_APPLICATION)
@@ -148,12 +119,6 @@ class Commands:
         if guild and (guild not in self.state.guilds or not self.state.guilds[guild].member):
             raise Refusal(MISSING_ACCESS)
         return self.registered.setdefault(guild, {})
-
-    def _command(self, asked: Asked) -> Json:
-        found = self._scope(asked).get(asked.parameters["command"])
-        if found is None:
-            raise Refusal(UNKNOWN_COMMAND)
-        return found
 
     def _store(self, asked: Asked, command: Json, known: Json | None) -> Json:
         now = self.state.clock.now()

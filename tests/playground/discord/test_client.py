@@ -78,17 +78,6 @@ async def test_a_direct_message_is_read_whole_and_answered(
     assert server.screen.of(place.id)[0].text == "yes?"
 
 
-async def test_the_bot_opens_direct_messages_itself(
-    server: DiscordServer, start: Callable[..., Awaitable[Bot]]
-) -> None:
-    bot = await start()
-
-    person = await bot.fetch_user(1)
-    await person.send("hello")
-
-    assert server.screen.of(server.direct(1).id)[0].text == "hello"
-
-
 async def test_edits_deletions_and_reactions_of_people_reach_the_bot(
     server: DiscordServer, start: Callable[..., Awaitable[Bot]]
 ) -> None:

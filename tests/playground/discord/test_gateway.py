@@ -175,7 +175,7 @@ async def test_other_bots_and_webhooks_are_told_as_such(
 async def test_one_event_can_be_delivered_again(
     server: DiscordServer, raw: Raw, gate: Callable[[], Awaitable[Gate]], place: Channel
 ) -> None:
-    await raw("POST", f"/applications/{server.application_id}/commands", {"name": "ask", "description": "Ask"})
+    await raw("PUT", f"/applications/{server.application_id}/commands", [{"name": "ask", "description": "Ask"}])
     one = await gate()
     await one.identify(MESSAGES)
     await one.until("READY")
@@ -292,7 +292,7 @@ async def test_the_library_comes_back_after_a_lost_connection(
 
 
 async def test_roles_are_told_with_what_a_member_does_and_at_once_only_with_the_intent(
-    server: DiscordServer, gate: Callable[[], Awaitable[Gate]], place: Channel, raw: Raw
+    server: DiscordServer, gate: Callable[[], Awaitable[Gate]], place: Channel
 ) -> None:
     server.privileged_intents = 1 << 1
     one, informed = await gate(), await gate()
@@ -307,12 +307,11 @@ async def test_roles_are_told_with_what_a_member_does_and_at_once_only_with_the_
     made = await one.until("GUILD_ROLE_CREATE")
     said = await one.until("MESSAGE_CREATE")
     changed = await informed.until("GUILD_MEMBER_UPDATE")
-    looked_up = await raw("GET", "/guilds/10/members/1")
     server.grant(30, 10, 1, take=True)
     server.say(place, server.mention(), person=1)
 
     assert made["guild_id"] == "10" and made["role"]["name"] == "Readers"
-    assert said["member"]["roles"] == changed["roles"] == looked_up.body["roles"] == ["30"]
+    assert said["member"]["roles"] == changed["roles"] == ["30"]
     assert changed["user"]["id"] == "1"
     assert "GUILD_MEMBER_UPDATE" not in [frame["t"] for frame in one.seen]
     assert (await one.until("MESSAGE_CREATE"))["member"]["roles"] == []

@@ -264,11 +264,11 @@ async def test_subcommands_are_nested_as_the_gateway_nests_them(
 ) -> None:
     listing = {"type": 1, "name": "list", "description": "All of them"}
     command = {"name": "remind", "description": "Reminders", "options": [listing]}
-    made = await raw("POST", f"/applications/{server.application_id}/guilds/10/commands", command)
+    made = await raw("PUT", f"/applications/{server.application_id}/guilds/10/commands", [command])
 
     used = server.slash("remind list", {}, place, 1)
 
-    assert made.status == 201
+    assert made.status == 200
     assert used.data["options"] == [{"name": "list", "type": 1, "options": []}]
     assert used.data["guild_id"] == "10"
     with pytest.raises(LookupError, match="subcommand"):
@@ -323,11 +323,9 @@ async def test_commands_belong_to_this_application_and_to_servers_it_is_in(raw: 
 
     foreign = await raw("PUT", "/applications/99/commands", [ASK])
     elsewhere = await raw("PUT", f"/applications/{server.application_id}/guilds/11/commands", [ASK])
-    unknown = await raw("DELETE", f"/applications/{server.application_id}/commands/5")
 
     assert (foreign.status, foreign.code) == (403, 20012)
     assert (elsewhere.status, elsewhere.code) == (403, 50001)
-    assert (unknown.status, unknown.code) == (404, 10063)
 
 
 async def test_commands_keep_their_id_when_they_are_sent_again(raw: Raw, server: DiscordServer) -> None:
@@ -336,11 +334,9 @@ async def test_commands_keep_their_id_when_they_are_sent_again(raw: Raw, server:
 
     again = (await raw("PUT", path, [{**ASK, "description": "Other"}])).body[0]
     twice = await raw("PUT", path, [ASK, ASK])
-    gone = await raw("DELETE", f"{path}/{first['id']}")
 
     assert (again["id"], again["description"]) == (first["id"], "Other") and again["version"] != first["version"]
     assert "must be unique" in str(twice.body["errors"])
-    assert gone.status == 204
 
 
 async def test_translations_are_told_only_to_who_asks_for_them(raw: Raw, server: DiscordServer) -> None:

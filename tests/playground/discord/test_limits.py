@@ -57,7 +57,7 @@ async def test_an_interaction_token_has_five_calls_in_two_seconds(
     raw: Raw, server: DiscordServer, place: Channel
 ) -> None:
     command = {"name": "ask", "description": "Ask"}
-    await raw("POST", f"/applications/{server.application_id}/commands", command)
+    await raw("PUT", f"/applications/{server.application_id}/commands", [command])
     one, two = server.slash("ask", {}, place, 1), server.slash("ask", {}, place, 1)
     for made in (one, two):
         await raw.answer(made, 5)

@@ -1,4 +1,4 @@
-"""What the service refuses: the ranges and choices of `/search` and `/extract`, in its words."""
+"""What the service refuses: the ranges and choices of `/search`, in its words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 LONGEST_QUERY = 400
 MOST_RESULTS = 20
-MOST_URLS = 20
 MOST_INCLUDED = 300
 MOST_EXCLUDED = 150
 RANGES = {"day": 1, "week": 7, "month": 31, "year": 366, "d": 1, "w": 7, "m": 31, "y": 366}
@@ -51,31 +50,6 @@ def check_search(body: dict[str, Any]) -> None:
             raise Refused(400, f"Invalid {key}. Must be in the format YYYY-MM-DD.")
     if body.get("country") is not None and body.get("topic", "general") != "general":
         raise Refused(400, "Country is only available with topic 'general'.")
-
-
-def check_extract(body: dict[str, Any]) -> list[str]:
-    """Refuse what `/extract` refuses; the addresses it is asked for.
-
-    Raises:
-        Refused: with status 400.
-    """
-    given = body.get("urls")
-    urls = [given] if isinstance(given, str) else given
-    if not isinstance(urls, list) or not urls or not all(isinstance(url, str) and url.strip() for url in urls):
-        raise Refused(400, "No URLs provided.")
-    if len(urls) > MOST_URLS:
-        raise Refused(400, f"Max {MOST_URLS} URLs are allowed.")
-    _choice(body, "extract_depth", "basic", "advanced")
-    _choice(body, "format", "markdown", "text")
-    _integer(body, "chunks_per_source", 1, 5)
-    if body.get("chunks_per_source") is not None and not body.get("query"):
-        raise Refused(400, "chunks_per_source is only available with a query.")
-    timeout = body.get("timeout")
-    if timeout is not None and (
-        isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 1 <= timeout <= 60
-    ):
-        raise Refused(400, "Invalid timeout. Must be between 1 and 60 seconds.")
-    return urls
 
 
 def _choice(body: dict[str, Any], key: str, *choices: object) -> None:

@@ -67,16 +67,11 @@ async def test_a_search_that_finds_nothing_says_so_plainly(client: AsyncTavilyCl
     assert empty["results"] == []
 
 
-async def test_answer_depth_raw_content_and_usage_come_on_request(client: AsyncTavilyClient) -> None:
-    found = await client.search(
-        "paris weather", search_depth="advanced", include_answer=True, include_raw_content="text", include_usage=True
-    )
+async def test_answer_and_depth_come_on_request(client: AsyncTavilyClient) -> None:
+    found = await client.search("paris weather", search_depth="advanced", include_answer=True)
 
-    first = found["results"][0]
     assert found["answer"].startswith("Paris, France")
-    assert " [...] " in first["content"]
-    assert first["raw_content"].startswith("Weather in Paris")
-    assert found["usage"] == {"credits": 2.0}
+    assert " [...] " in found["results"][0]["content"]
 
 
 async def test_topic_time_and_domains_narrow_the_search(client: AsyncTavilyClient) -> None:
@@ -87,23 +82,14 @@ async def test_topic_time_and_domains_narrow_the_search(client: AsyncTavilyClien
     assert "https://energy.example/batteries" not in await urls("solar batteries", time_range="week")
     assert "https://energy.example/batteries" in await urls("solar batteries", time_range="month")
     assert "https://weather.example/paris" not in await urls("paris weather", exclude_domains=["weather.example"])
-    assert await urls("stocks", topic="finance", start_date="2026-05-04") == ["https://markets.example/stocks-today"]
+    assert await urls("stocks", topic="finance") == ["https://markets.example/stocks-today"]
     assert len(await urls("weather", max_results=1)) == 1
-    preferred = await urls("weather paris", include_domains=["tianqi.example"], include_domains_mode="prefer")
-    assert "https://weather.example/paris" in preferred
 
 
 async def test_news_carry_their_date(client: AsyncTavilyClient) -> None:
     found = await client.search("solar power", topic="news")
 
     assert found["results"][0]["published_date"] == "Sat, 02 May 2026 12:00:00 GMT"
-
-
-async def test_pages_are_extracted_and_unknown_ones_reported(client: AsyncTavilyClient) -> None:
-    found = await client.extract(["https://cha.example/lvcha", "https://nowhere.example/"], format="markdown")
-
-    assert found["results"][0]["raw_content"].startswith("# 绿茶怎么泡")
-    assert found["failed_results"] == [{"url": "https://nowhere.example/", "error": "Failed to fetch url"}]
 
 
 @pytest.mark.parametrize(
@@ -127,12 +113,6 @@ async def test_a_search_out_of_range_is_refused(
 ) -> None:
     with pytest.raises(BadRequestError, match=words):
         await client.search(query, **options)
-
-
-@pytest.mark.parametrize("urls", [[], [""], ["https://a.example"] * 21])
-async def test_an_extract_out_of_range_is_refused(client: AsyncTavilyClient, urls: list[str]) -> None:
-    with pytest.raises(BadRequestError):
-        await client.extract(urls)
 
 
 async def test_a_wrong_key_is_refused_and_every_request_is_kept(server: TavilyServer) -> None:

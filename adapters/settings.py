@@ -20,6 +20,8 @@ class PlatformSettings(Settings):
 
     needs: ClassVar[str] = ""
     """The settings to set for the platform, as named to a person who has set none."""
+    begins: ClassVar[bool] = True
+    """`parley init` asks for them: people begin with it."""
 
     @property
     def configured(self) -> bool:
@@ -252,6 +254,7 @@ class WebSettings(PlatformSettings):
     """Web pages and programs of your own, at WEB_PORT."""
 
     needs = "WEB_TOKEN"
+    begins = False
 
     web_token: Password = Field(
         SecretStr(""),

@@ -127,7 +127,7 @@ class _Asking:
         """Ask for the tokens of each platform."""
         self._terminal.say("1 of 4: where it answers. Tokens and keys are not shown while you type.")
         for platform, one in self._table.items():
-            names = re.findall(r"[A-Z][A-Z_]+", one.settings.needs)
+            names = re.findall(r"[A-Z][A-Z_]+", one.settings.needs) if one.settings.begins else []
             if names and self._kept(names):
                 names = [name for name in names if not self._set.get(name)]
                 if not names:

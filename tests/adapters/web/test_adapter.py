@@ -352,6 +352,15 @@ async def test_a_thread_named_like_another_platforms_chat_is_only_a_thread(desk:
     assert ChatId.parse(str(asked.chat)) == asked.chat and asked.sender.id == "web:client"
 
 
+async def test_a_stream_is_neither_kept_back_by_proxies_nor_stored(desk: Desk) -> None:
+    asked = {"threadId": "tea", "runId": "r1", "messages": [{"role": "user", "content": "what is tea"}]}
+    async with desk.http.post(f"{desk.address}/agui", json=asked) as response:
+        headers = dict(response.headers)
+
+    assert headers["Content-Type"] == "text/event-stream"
+    assert (headers["X-Accel-Buffering"], headers["Cache-Control"]) == ("no", "no-store")
+
+
 async def test_no_other_sites_page_may_call_it(desk: Desk) -> None:
     headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
     async with desk.http.options(f"{desk.address}/agui", headers=headers) as asked:

@@ -132,7 +132,7 @@ async def test_four_questions_make_a_file_with_which_the_bot_starts(desk: Desk) 
     assert f"create the app at {new_app_link()} " in typist.text
     assert "invite it to a server with https://discord.com/oauth2/authorize?client_id=" in typist.text
     assert "BAD" not in typist.text and not [secret for secret in typist.unseen if secret in typist.text]
-    assert len(typist.unseen) == 5
+    assert len(typist.unseen) == 5 and "WEB_TOKEN" not in typist.text
     assert list(desk.folder.iterdir()) == [desk.file], "a database is made by the start, and nothing else is left"
 
 

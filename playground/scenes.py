@@ -121,6 +121,13 @@ SCENES: Final = (
         ),
     ),
     Scene(
+        "job",
+        "Job",
+        "长任务",
+        "A plan that is ticked off in one message, and the answer as a new one",
+        (Say("/job compare the two offers", "/job 比较两个报价"), Answered()),
+    ),
+    Scene(
         "broken",
         "Broken model",
         "模型中断",

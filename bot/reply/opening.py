@@ -100,6 +100,9 @@ class Replies:
             fresh_after: as the attribute, for this answer; None: the same.
         """
         shown = {} if shown is None else shown
+        buttons = self._buttons_of(before.turn, question, language)
+        if buttons is not None and pace is not None:
+            buttons = ReplyButtons(buttons.growing, buttons.growing)  # what looks complete is not the end of it
         reply = ReplyStream(
             surface,
             self.pacer,
@@ -112,7 +115,7 @@ class Replies:
             attached={file.number: ShownBefore(file.ref, file.state) for file in before.attachments},
             delayed=lambda seconds: say("delayed", language, wait=how_long(seconds, language)),
             thinking=say("thinking", language),
-            buttons=self._buttons_of(before.turn, question, language),
+            buttons=buttons,
             fresh=None if question is None or in_place else self._fresh(before, language, fresh_after),
         )
         if pace is not None:

@@ -2,8 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from playground.model import chinese
 
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job that is worked on in steps."""
+
+    steps: tuple[str, ...]
+    sums: tuple[str, ...]
+    said: tuple[str, ...]
+    answer: str
+
+
+JOB = {
+    "en": Job(
+        ("Price of each offer per month", "Price of each offer for three years", "Difference, and a recommendation"),
+        ("1250 * 1.19", "1250 * 1.19 * 36", "1250 * 1.19 * 36 - 48000"),
+        (
+            "I look at each of the offers in turn, and begin with what they cost in a month, taxes included, as that "
+            "is what has to be paid.",
+            "The first step is done: I know what a month costs. I work out the three years of the contract now, as this is "
+            "the time that all of the offers have in common.",
+            "Two steps are done. What is left is the difference between the offers over these three years, and which "
+            "of them I would take.",
+            "",
+        ),
+        "The first offer costs {0} a month, and {1} in three years. The difference to the second one is {2}: take the "
+        "second.\n\nThis is a scripted job; its sums are real.",
+    ),
+    "zh": Job(
+        ("每个报价的月价", "每个报价三年的总价", "差额与建议"),
+        ("1250 * 1.19", "1250 * 1.19 * 36", "1250 * 1.19 * 36 - 48000"),
+        (
+            "我依次查看每个报价，先算含税的月价，因为最后要付的就是这个数。",
+            "第一步完成：月价已经知道。现在计算合同的三年，这是所有报价共同的期限。",
+            "两步完成。剩下的是两个报价三年的差额，以及我会选哪一个。",
+            "",
+        ),
+        "第一个报价每月 {0}，三年 {1}。与第二个的差额是 {2}：选第二个。\n\n这是脚本任务，计算是真的。",
+    ),
+}
 GREETING = {
     "en": "Hello! I am the playground's **scripted model**: no AI, no account, no key. Everything around me is real. "
     "Write `help` to see what I can show.",
@@ -26,6 +67,7 @@ HELP = {
 - `code`: a short answer with a code block
 - `my name is Ada`, then `what is my name?`, then `what did I say before?`
 - `think about bridges`: reasoning that stays hidden
+- `/job compare the offers`: an hour's work (here half a minute) with a plan that is ticked off
 - `break`: a connection that drops in mid-sentence, and an answer that goes on""",
     "zh": """可以试试：
 
@@ -42,6 +84,7 @@ HELP = {
 - `代码`：带代码块的短回答
 - `我叫小明`，然后 `我叫什么？`，再问 `我刚才说了什么？`
 - `想一想桥梁`：看不见的思考
+- `/job 比较报价`：一小时的工作（这里只要半分钟），计划逐步打勾
 - `断开`：说到一半时断开的连接，以及接着说完的回答""",
 }
 CODE = {

@@ -81,6 +81,9 @@ async def test_a_job_shows_its_plan_and_ends_in_a_new_message(room: Room, start:
         [first] = room.shown
         assert "☐ Count the teas" in first.text and "I begin." in first.text and first.buttons == [STOP]
         await release(1)
+        await held[2].reached.wait()
+        await room.until(lambda: "I count." in first.text)
+        assert first.buttons == [STOP], "the text looks complete, and is not"
         await release(2)
         await held[3].reached.wait()
         await room.until(lambda: "☑ Count the teas" in first.text)

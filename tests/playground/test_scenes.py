@@ -41,6 +41,7 @@ async def test_a_scene_ends_as_it_promises_on_every_platform(answering: Playgrou
         "tools": "45",
         "edit": "Paris",
         "approval": "Allowed",
+        "job": "take the second",
         "broken": "short pause",
         "kill": "The end.",
     }

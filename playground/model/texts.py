@@ -24,7 +24,7 @@ JOB = {
         (
             "I look at each of the offers in turn, and begin with what they cost in a month, taxes included, as that "
             "is what has to be paid.",
-            "The first step is done: I know what a month costs. I work out the three years of the contract now, as this is "
+            "The first step is done: I know what a month costs. Now I work out the three years of the contract, "
             "the time that all of the offers have in common.",
             "Two steps are done. What is left is the difference between the offers over these three years, and which "
             "of them I would take.",

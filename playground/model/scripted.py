@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from playground.model import asking, texts
+from playground.model.job import work
 from playground.model.reply import Body, Reply
 from playground.model.wire import tokens
 
@@ -86,7 +87,9 @@ class ScriptedModel:
     def __call__(self, body: Body) -> Reply:
         talk = _read(body)
         if "plan" in talk.tools:
-            return replace(_work(talk), words_per_second=self.words_per_second / _SLOWER)
+            sums = [one.text for one in talk.results if one.tool == "calculator"]
+            reply = work(talk.language, sums, len(talk.results) - len(sums))
+            return replace(reply, words_per_second=self.words_per_second / _SLOWER)
         reply = _go_on(body["messages"]) or (_answer_results(talk) if talk.results else _answer(talk))
         if reply.calls and not talk.native:
             reply = replace(reply, text_calls="hermes")
@@ -182,18 +185,6 @@ def _answer(talk: _Talk) -> Reply:
         return _worded(texts.SENT, language, sent=_short(talk.sent))
     template = texts.THOUGHT if _THINK.search(question) else texts.ECHO
     return _worded(template, language, question=_short(question))
-
-
-def _work(talk: _Talk) -> Reply:
-    """The next pass of a job: its plan, three sums one after the other, and the answer."""
-    job, sums = texts.JOB[talk.language], [one for one in talk.results if one.tool == "calculator"]
-    planned = sum(one.tool == "plan" for one in talk.results)
-    if planned <= len(sums):
-        words = job.said[len(sums)]
-        if len(sums) == len(job.sums):
-            return _say(job.answer.format(*(one.text.splitlines()[0] for one in sums)))
-        return Reply(words, calls=(("plan", {"steps": list(job.steps), "done": len(sums)}),))
-    return Reply(calls=(("calculator", {"expression": job.sums[len(sums)]}),))
 
 
 def _go_on(messages: Sequence[Body]) -> Reply | None:

@@ -23,7 +23,7 @@ from setuptools.command.editable_wheel import editable_wheel
 ROOT = Path(__file__).resolve().parent
 NAME = "parley_chat"
 FOLDERS = ("adapters", "bot", "playground", "tools")
-OWN = [NAME, f"{NAME}.contract"]
+OWN = [NAME, f"{NAME}.agents", f"{NAME}.contract"]
 PACKAGES = find_packages(str(ROOT), include=[pattern for name in FOLDERS for pattern in (name, f"{name}.*")])
 DATA = {"adapters.slack": ["manifest.yaml"], "bot.operations": ["page/*"], "playground": ["page/*", "page/**/*"]}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -190,7 +191,6 @@ class _Translation:
             case answers.Checkpoint(state):
                 yield StateKept(state)
             case answers.Ask():
-                yield from self._end_open()
                 yield from self._ask(event)
             case answers.Fault():
                 yield Failed("failed", f"the agent {self._agent.name}: {event.detail[:300]}", retry=event.retry)
@@ -253,7 +253,10 @@ class _Translation:
 
     def _ask(self, event: answers.Ask) -> Iterator[Event]:
         call = self._to_call(event.call)
-        yield self._end_pass(call)
+        named = self._open.pop(call.id, None)
+        yield from self._end_open()
+        if named is None or named[0] != call:  # else the agent has yielded the call itself, too
+            yield self._end_pass(call)
         if not self._task.may_ask:
             self.refused = answers.Decision(call=event.call, allowed=False, state=event.state)
             yield self._file(call, _error(_NOBODY))
@@ -327,7 +330,7 @@ def _to_question(task: Task, agent: ForeignAgent) -> answers.Question:
         language=task.context.language,
         zone=task.context.zone,
         instructions="\n\n".join(system),
-        messages=(*told, *done),
+        messages=tuple(_name_calls_apart([*told, *done])),
         done=len(done),
         files=task.files,
         decision=None
@@ -353,6 +356,19 @@ def _done_before(task: Task) -> list[answers.Message]:
             text, ok = (result.text, result.ok) if result is not None else (unknown, None)
             done.append(answers.Message(role="tool", text=text, call=call.id, ok=ok))
     return done
+
+
+def _name_calls_apart(messages: list[answers.Message]) -> Iterator[answers.Message]:
+    """Yield messages in which every call has an id of its own: a decided call has that of the one that asked, and some
+    servers number the calls of each answer from 0. Frameworks drop what seems to be there twice."""
+    counts = Counter[str]()
+    names: dict[str, str] = {}
+    for message in messages:
+        for call in message.calls:
+            counts[call.id] += 1
+            names[call.id] = call.id if counts[call.id] == 1 else f"{call.id}_{counts[call.id]}"
+        calls = tuple(replace(call, id=names[call.id]) for call in message.calls)
+        yield replace(message, calls=calls, call=names.get(message.call, message.call))
 
 
 def _to_message(entry: Entry) -> answers.Message:

@@ -6,6 +6,7 @@ import importlib
 import importlib.metadata
 import sys
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Final, cast
 
@@ -21,8 +22,10 @@ OURS: Final = "parley"
 """The name of our own agent in CHANNELS_FILE."""
 
 
-def open_agents(process: Process, ground: Ground, rules: Rules) -> Callable[[ChatId], Agent | ForeignAgent]:
-    """Load every agent that is named, and return what chooses among them.
+async def open_agents(
+    process: Process, ground: Ground, rules: Rules, stack: AsyncExitStack
+) -> Callable[[ChatId], Agent | ForeignAgent]:
+    """Load and open every agent that is named, and return what chooses among them.
 
     Raises:
         SettingsError: one cannot be used; a sentence says which, and why.
@@ -38,7 +41,14 @@ def open_agents(process: Process, ground: Ground, rules: Rules) -> Callable[[Cha
     }
     folder = file.parent.resolve() if file is not None else Path.cwd()
     for name, setting in named.items():
-        agents[name] = ForeignAgent(name, load_agent(name, setting, folder), process.clock, limits, redact)
+        agent = load_agent(name, setting, folder)
+        if isinstance(agent, AbstractAsyncContextManager):
+            try:
+                with Contained():
+                    await stack.enter_async_context(agent)
+            except (Exception, SystemExit) as error:
+                raise _refused(name, setting, "opened", error) from error
+        agents[name] = ForeignAgent(name, agent, process.clock, limits, redact)
 
     def choose(chat: ChatId) -> Agent | ForeignAgent:
         given = channels.channel_of(chat).agent
@@ -64,12 +74,16 @@ def load_agent(name: str, setting: str, folder: Path) -> answers.Answers:
             if isinstance(found, type):
                 found = found()
     except (Exception, SystemExit) as error:
-        raise SettingsError(f"{setting}: the agent {name!r} cannot be loaded: {describe_crash(error)}") from error
+        raise _refused(name, setting, "loaded", error) from error
     if not callable(getattr(found, "answer", None)):
         raise SettingsError(
             f"{setting}: {name!r} is a {type(found).__name__} without a method answer(question); see docs/agents.md"
         )
     return cast("answers.Answers", found)
+
+
+def _refused(name: str, setting: str, what: str, error: BaseException) -> SettingsError:
+    return SettingsError(f"{setting}: the agent {name!r} cannot be {what}: {describe_crash(error)}")
 
 
 def _import(module: str, path: str, folder: Path) -> object:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
+from bot.app.agents import open_agents
 from bot.app.gauges import add_gauges, describe
 from bot.app.ground import Process, open_ground
 from bot.app.intake import build_commands, build_dispatcher
@@ -36,7 +37,8 @@ class App(Process):
             ground = await open_ground(self, stack)
             rules = await open_rules(self, ground, stack)
             output = build_output(self, ground, rules, stack)
-            turns = build_turns(self, ground, rules, output, stack)
+            agent_of = await open_agents(self, ground, rules, stack)
+            turns = build_turns(self, ground, rules, output, agent_of, stack)
             actions = build_commands(self, ground, rules, output, turns)
             self.dispatcher = build_dispatcher(self, ground, rules, output, turns, actions)
             self.metrics, self.store, self.models = ground.metrics, ground.store, ground.models

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from bot.app.agents import open_agents
+from bot.agent import Agent, ForeignAgent
 from bot.app.ground import Ground, Process
 from bot.app.output import Output
 from bot.app.rules import Rules
 from bot.context import Briefings, ChatBook, Summaries
+from bot.contract import ChatId
 from bot.policy import DayPurse
 from bot.toolchoice import Chooser, small_model
 from bot.turn import (
@@ -73,7 +75,14 @@ def _build_context(
     return book, briefings, summaries
 
 
-def build_turns(process: Process, ground: Ground, rules: Rules, output: Output, stack: AsyncExitStack) -> Turns:
+def build_turns(
+    process: Process,
+    ground: Ground,
+    rules: Rules,
+    output: Output,
+    agent_of: Callable[[ChatId], Agent | ForeignAgent],
+    stack: AsyncExitStack,
+) -> Turns:
     """Build what answers a question, and what the model is told."""
     core, limits, clock, store, models = process.core, process.limits, process.clock, ground.store, ground.models
     book, briefings, summaries = _build_context(process, ground, rules, stack)
@@ -95,7 +104,7 @@ def build_turns(process: Process, ground: Ground, rules: Rules, output: Output, 
         store=store,
         settling=output.settling,
         models=models,
-        agent_of=open_agents(process, ground, rules),
+        agent_of=agent_of,
         registry=rules.registry,
         replies=output.replies,
         notices=output.notices,

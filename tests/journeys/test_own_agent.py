@@ -21,7 +21,7 @@ FOUND = "Let me look.\n\nTea is made of leaves."
 
 @pytest.fixture(params=PLATFORMS)
 def room(request: pytest.FixtureRequest, world: World) -> Room:
-    world.settings["AGENT"] = "tests.agents:Searching"
+    world.settings["AGENT"] = "tests.ownagents:Searching"
     return Room(world, request.param)
 
 
@@ -59,7 +59,7 @@ async def test_a_long_answer_is_shown_whole(room: Room, start: Start, world: Wor
 async def test_a_question_of_the_agent_is_a_card_and_an_allowed_call_runs_once(
     room: Room, start: Start, world: World
 ) -> None:
-    world.settings["AGENT"] = "tests.agents:Asking"
+    world.settings["AGENT"] = "tests.ownagents:Asking"
     world.model.reply(looks(), Reply("Tea is made of leaves."))
     async with start(room.platform) as bot:
         room.ask("what is tea made of?")
@@ -74,7 +74,7 @@ async def test_a_question_of_the_agent_is_a_card_and_an_allowed_call_runs_once(
 
 
 async def test_a_refused_call_does_not_run(room: Room, start: Start, world: World) -> None:
-    world.settings["AGENT"] = "tests.agents:Asking"
+    world.settings["AGENT"] = "tests.ownagents:Asking"
     world.model.reply(looks(), Reply("Then I leave it."))
     async with start(room.platform):
         room.ask("what is tea made of?")
@@ -87,7 +87,7 @@ async def test_a_refused_call_does_not_run(room: Room, start: Start, world: Worl
 
 
 async def test_a_press_after_a_kill_runs_the_call_once(room: Room, process: Process, world: World) -> None:
-    world.settings["AGENT"] = "tests.agents:Asking"
+    world.settings["AGENT"] = "tests.ownagents:Asking"
     tokens = dict.fromkeys(("SLACK_BOT_TOKEN", "DISCORD_BOT_TOKEN", "TELEGRAM_BOT_TOKEN"), "")
     del tokens[f"{room.platform.upper()}_BOT_TOKEN"]
     world.settings |= tokens
@@ -112,7 +112,7 @@ async def test_a_press_after_a_kill_runs_the_call_once(room: Room, process: Proc
 async def test_a_kill_at_any_stage_loses_nothing_and_repeats_nothing(
     stage: str, world: World, process: Process
 ) -> None:
-    world.settings["AGENT"] = "tests.agents:Searching"
+    world.settings["AGENT"] = "tests.ownagents:Searching"
     await at_stage(stage, world, process)
 
 
@@ -120,12 +120,12 @@ async def test_a_kill_at_any_stage_loses_nothing_and_repeats_nothing(
 @pytest.mark.parametrize("time", range(20))
 @pytest.mark.parametrize("stage", STAGES)
 async def test_twenty_kills_at_every_stage(stage: str, time: int, world: World, process: Process) -> None:
-    world.settings["AGENT"] = "tests.agents:Searching"
+    world.settings["AGENT"] = "tests.ownagents:Searching"
     await at_stage(stage, world, process)
 
 
 async def test_stop_ends_the_agent_and_its_request_at_once(world: World, start: Start) -> None:
-    world.settings["AGENT"] = "tests.agents:Searching"
+    world.settings["AGENT"] = "tests.ownagents:Searching"
     world.model.reply(Reply(LONG, words_per_second=20))
     async with start("telegram") as bot:
         world.telegram.person(7, "Ada")
@@ -143,7 +143,7 @@ async def test_stop_ends_the_agent_and_its_request_at_once(world: World, start: 
 async def test_one_that_does_not_end_is_left_behind_and_the_chat_goes_on(
     world: World, start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world.settings["AGENT"] = "tests.agents:Stubborn"
+    world.settings["AGENT"] = "tests.ownagents:Stubborn"
     async with start("telegram") as bot:
         world.telegram.person(7, "Ada")
         world.telegram.say(7, "tell me all about tea", person=7)
@@ -157,9 +157,9 @@ async def test_one_that_does_not_end_is_left_behind_and_the_chat_goes_on(
 
 async def test_its_file_is_posted_and_what_it_used_counts(world: World, start: Start) -> None:
     world.model.reply(Reply("Leaves."))
-    async with start("telegram", AGENT="tests.agents:Drawing") as bot:
+    async with start("telegram", AGENT="tests.ownagents:Drawing") as bot:
         shown = await ask(world, bot, "draw a cup")
-    async with start("telegram", AGENT="tests.agents:Searching") as bot:
+    async with start("telegram", AGENT="tests.ownagents:Searching") as bot:
         await ask(world, bot, "what is tea made of?")
         usage = await ask(world, bot, "/usage")
 
@@ -168,7 +168,7 @@ async def test_its_file_is_posted_and_what_it_used_counts(world: World, start: S
 
 
 async def test_a_spent_quota_refuses_it_before_it_begins(world: World, start: Start) -> None:
-    async with start("telegram", AGENT="tests.agents:Searching", TOKENS_PER_DAY_PERSON="500") as bot:
+    async with start("telegram", AGENT="tests.ownagents:Searching", TOKENS_PER_DAY_PERSON="500") as bot:
         [refused] = await ask(world, bot, "what is tea made of?")
 
     assert world.model.requests == [] and "day's budget" in refused.text
@@ -177,12 +177,12 @@ async def test_a_spent_quota_refuses_it_before_it_begins(world: World, start: St
 async def test_a_chat_has_the_agent_that_the_file_names(world: World, start: Start, tmp_path: Path) -> None:
     file = tmp_path / "channels.yaml"
     chat = f"telegram:{world.telegram.world.bot['id']}/7"
-    file.write_text(f"telegram:*:\n  agent: parley\n{chat}:\n  agent: tests.agents:Echo\n")
+    file.write_text(f"telegram:*:\n  agent: parley\n{chat}:\n  agent: tests.ownagents:Echo\n")
     async with start("telegram", CHANNELS_FILE=str(file)) as bot:
         [own] = await ask(world, bot, "what is tea made of?")
     file.write_text(f"{chat}:\n  agent: parley\n")
     world.model.reply(Reply("Leaves."))
-    async with start("telegram", CHANNELS_FILE=str(file), AGENT="tests.agents:Echo") as bot:
+    async with start("telegram", CHANNELS_FILE=str(file), AGENT="tests.ownagents:Echo") as bot:
         [ours] = await ask(world, bot, "what is tea made of?")
 
     assert (own.text, ours.text) == ("what is tea made of?", "Leaves.")
@@ -213,8 +213,8 @@ async def test_an_agent_beside_env_is_found(process: Process, world: World, tmp_
     ("agent", "why"),
     [
         ("no_such_module_here:agent", "No module named 'no_such_module_here'"),
-        ("tests.agents:nothing", "has no attribute 'nothing'"),
-        ("tests.agents:SEARCH", "a dict without a method answer(question)"),
+        ("tests.ownagents:nothing", "has no attribute 'nothing'"),
+        ("tests.ownagents:SEARCH", "a dict without a method answer(question)"),
         ("nobody", "write module:object, or the name of an agent that an installed package brings"),
     ],
 )

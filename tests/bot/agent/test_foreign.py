@@ -16,7 +16,7 @@ from bot.agent import events
 from bot.agent.driving import END_SECONDS
 from bot.agent.foreign import ForeignAgent, tool_digest
 from bot.agent.task import Decision, Task
-from bot.contract import FOREIGN, OUTSIDE, AssistantEntry, Limits, SystemEntry, Usage, UserEntry
+from bot.contract import FOREIGN, OUTSIDE, AssistantEntry, Entry, Limits, SystemEntry, ToolEntry, Usage, UserEntry
 from parley_chat.agent import (
     Answers,
     Ask,
@@ -392,6 +392,25 @@ async def test_after_a_restart_it_is_handed_what_it_had_done(clock: FakeClock) -
     ]
     assert (question.done, question.attempt, question.checkpoint) == (6, 2, "page 2")
     assert [event.call.id for event in said if isinstance(event, events.ToolFinished)] == ["b", "c"]
+
+
+async def test_each_call_of_a_history_has_an_id_of_its_own(clock: FakeClock) -> None:
+    asked: list[Entry] = []
+    for text in ("It waits.", "Paid."):
+        call = ToolCall("call_0", "pay", {})
+        asked += [
+            UserEntry("Pay."),
+            AssistantEntry("", (call,)),
+            ToolEntry("call_0", "pay", text),
+            AssistantEntry(text),
+        ]
+    agent = saying(Text("Leaves."))
+
+    await answered(agent, clock, task(clock, entries=(*asked, UserEntry("And now?"))))
+
+    [question] = agent.asked
+    assert [call.id for one in question.messages for call in one.calls] == ["call_0", "call_0_2"]
+    assert [one.call for one in question.messages if one.role == "tool"] == ["call_0", "call_0_2"]
 
 
 async def test_a_finished_answer_is_not_asked_for_again(clock: FakeClock) -> None:

@@ -40,6 +40,15 @@ def as_sent(message: Message) -> Body:
     return {"role": message.role, "content": message.text, **({"tool_calls": calls} if calls else {})}
 
 
+async def search(query: str) -> str:
+    """What the tool of these agents finds."""
+    async with AsyncTavilyClient(
+        os.environ["TAVILY_API_KEY"], api_base_url=os.environ["TAVILY_API_BASE_URL"]
+    ) as client:
+        found = await client.search(query)
+    return "\n".join(one["content"] for one in found["results"]) or "Nothing."
+
+
 class Searching:
     """Asks a model, and searches when it wants to; the loop that frameworks bring, written out."""
 
@@ -87,11 +96,7 @@ class Searching:
 
     async def _search(self, call: Call, messages: list[Body]) -> AsyncGenerator[Event, None]:
         yield call
-        async with AsyncTavilyClient(
-            os.environ["TAVILY_API_KEY"], api_base_url=os.environ["TAVILY_API_BASE_URL"]
-        ) as client:
-            found = await client.search(str(call.arguments["query"]))
-        text = "\n".join(one["content"] for one in found["results"]) or "Nothing."
+        text = await search(str(call.arguments["query"]))
         messages.append(as_sent(Message(role="tool", call=call.id, text=text)))
         yield Result(id=call.id, text=text)
 

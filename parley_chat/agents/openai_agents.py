@@ -1,0 +1,105 @@
+"""An agent of the OpenAI Agents SDK as Parley's; needs `parley-chat[openai-agents]`."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncGenerator, Callable, Collection
+from typing import Any
+
+from agents import Agent, RunHooks, Runner, RunState, set_tracing_disabled
+
+from parley_chat.agent import Ask, Call, Decision, Event, Question, Result, Text, Thought, Used
+
+_LATER = "Not run: the person is asked about another call first. Call it again if it is still needed."
+
+
+class OpenAIAgent:
+    """Answers with `agent`; its tools with `needs_approval` ask by a card in the chat."""
+
+    def __init__(self, agent: Agent[Any], *, reads: Collection[str] = (), turns: int = 10, provider: str = "openai"):
+        """`reads` are the tools that change nothing: a restart may call them again; `turns` the most model calls."""
+        self._agent, self._reads, self._turns, self._provider = agent, reads, turns, provider
+        set_tracing_disabled(True)  # the SDK sends every conversation to OpenAI otherwise
+
+    async def answer(self, question: Question) -> AsyncGenerator[Event, None]:
+        events: asyncio.Queue[tuple[Any, asyncio.Event]] = asyncio.Queue()
+        working = asyncio.create_task(self._work(question, events.put_nowait))
+        try:
+            while (taken := await events.get())[0] is not None:
+                if (event := self._translate(taken[0])) is not None:
+                    yield event
+                taken[1].set()
+            for asking in (await working)[:1]:
+                yield asking
+        finally:
+            working.cancel()
+            await asyncio.wait([working])
+
+    async def _work(self, question: Question, put: Callable[[tuple[Any, asyncio.Event]], None]) -> list[Ask]:
+        """Run the agent; return what it asks. Its tools wait until their calls are stored: the SDK runs ahead."""
+
+        async def begin(context: Any, agent: Any, tool: Any) -> None:
+            stored = asyncio.Event()
+            put((self._call(context.tool_call_id, context.tool_name, context.tool_arguments), stored))
+            await stored.wait()
+
+        hooks: Any = RunHooks()
+        hooks.on_tool_start = begin
+        try:
+            given = await self._resume(question.decision) if question.decision else _history(question)
+            run = Runner.run_streamed(self._agent, given, max_turns=self._turns, hooks=hooks)
+            async for event in run.stream_events():
+                put((event, asyncio.Event()))
+            asked = [self._call(one.call_id, one.name, one.arguments) for one in run.interruptions]
+            return [Ask(call=call, state=run.to_state().to_string()) for call in asked[:1]]
+        finally:
+            put((None, asyncio.Event()))
+
+    async def _resume(self, decision: Decision) -> Any:
+        state = await RunState.from_string(self._agent, decision.state)
+        for one in state.get_interruptions():
+            own = one.call_id == decision.call.id
+            if own and decision.allowed:
+                state.approve(one)
+            else:
+                state.reject(one, rejection_message="The person refused it." if own else _LATER)
+        return state
+
+    def _call(self, id: str, name: str, arguments: str) -> Call:
+        return Call(id=id, name=name, arguments=json.loads(arguments or "{}"), effects=name not in self._reads)
+
+    def _translate(self, event: Any) -> Event | None:
+        data: Any = getattr(event, "data", None)
+        match "" if isinstance(event, Call) else getattr(data, "type", getattr(event, "name", "")):
+            case "response.output_text.delta":
+                return Text(data.delta)
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                return Thought(data.delta)
+            case "response.completed" if (used := data.response.usage) is not None:
+                model, cached = f"{self._provider}:{data.response.model}", used.input_tokens_details.cached_tokens
+                return Used(model=model, prompt=used.input_tokens, completion=used.output_tokens, cached=cached)
+            case "tool_output":
+                return Result(id=event.item.raw_item["call_id"], text=str(event.item.output))
+        return event if isinstance(event, Call) else None
+
+
+def _history(question: Question) -> list[Any]:
+    items: list[Any] = [{"role": "system", "content": question.instructions}] if question.instructions else []
+    files = [(one.media_type, base64.b64encode(one.content).decode()) for one in question.files]
+    addresses = [f"data:{kind};base64,{content}" for kind, content in files if kind.startswith("image/")]
+    pictures = [{"type": "input_image", "image_url": one, "detail": "auto"} for one in addresses]
+    for place, one in enumerate(question.messages, question.done - len(question.messages)):
+        if one.role == "tool":
+            items.append({"type": "function_call_output", "call_id": one.call, "output": one.text})
+        elif one.role == "user":
+            shown = [{"type": "input_text", "text": one.text}, *pictures] if pictures and place == -1 else one.text
+            items.append({"type": "message", "role": "user", "content": shown})
+        elif one.text:
+            told = {"id": f"msg_{len(items)}", "type": "message", "role": "assistant", "status": "completed"}
+            items.append(told | {"content": [{"type": "output_text", "text": one.text, "annotations": []}]})
+        for call in one.calls:
+            arguments = json.dumps(dict(call.arguments))
+            items.append({"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments})
+    return items

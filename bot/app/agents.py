@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from bot.agent import Agent, ForeignAgent
 from bot.app.ground import Ground, Process
@@ -22,9 +22,11 @@ OURS: Final = "parley"
 """The name of our own agent in CHANNELS_FILE."""
 
 
-async def open_agents(
-    process: Process, ground: Ground, rules: Rules, stack: AsyncExitStack
-) -> Callable[[ChatId], Agent | ForeignAgent]:
+AgentOf: TypeAlias = Callable[[ChatId], Agent | ForeignAgent]
+"""Returns the agent that answers in a chat."""
+
+
+async def open_agents(process: Process, ground: Ground, rules: Rules, stack: AsyncExitStack) -> AgentOf:
     """Load and open every agent that is named, and return what chooses among them.
 
     Raises:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from bot.agent import Agent, ForeignAgent
+from bot.app.agents import AgentOf
 from bot.app.ground import Ground, Process
 from bot.app.output import Output
 from bot.app.rules import Rules
 from bot.context import Briefings, ChatBook, Summaries
-from bot.contract import ChatId
 from bot.policy import DayPurse
 from bot.toolchoice import Chooser, small_model
 from bot.turn import (
@@ -76,12 +74,7 @@ def _build_context(
 
 
 def build_turns(
-    process: Process,
-    ground: Ground,
-    rules: Rules,
-    output: Output,
-    agent_of: Callable[[ChatId], Agent | ForeignAgent],
-    stack: AsyncExitStack,
+    process: Process, ground: Ground, rules: Rules, output: Output, agent_of: AgentOf, stack: AsyncExitStack
 ) -> Turns:
     """Build what answers a question, and what the model is told."""
     core, limits, clock, store, models = process.core, process.limits, process.clock, ground.store, ground.models

@@ -1,4 +1,4 @@
-"""An agent of the OpenAI Agents SDK as Parley's; needs `parley-chat[openai-agents]`."""
+"""An agent of the OpenAI Agents SDK as Parley's; needs `openai-agents`."""
 
 from __future__ import annotations
 

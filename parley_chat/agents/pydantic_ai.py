@@ -1,4 +1,4 @@
-"""An agent of pydantic-ai as Parley's; needs `parley-chat[pydantic-ai]`."""
+"""An agent of pydantic-ai as Parley's; needs `pydantic-ai-slim`."""
 
 from __future__ import annotations
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from collections.abc import AsyncIterator
 
 from aiohttp import web
 
 from parley_chat.agent import Ask, Call, Decision, Event, Message, Question, Result, Text, Used
 from parley_chat.agents.ag_ui import AGUIAgent
 from tests import ownagents
+from tests.ownagents import Body
 
 
 class Searching(AGUIAgent):
@@ -48,7 +48,7 @@ class Asking(Searching):
     behind = ownagents.Asking
 
 
-def read(message: Mapping[str, Any]) -> Message:
+def read(message: Body) -> Message:
     calls = tuple(
         Call(id=one["id"], name=one["function"]["name"], arguments=json.loads(one["function"]["arguments"]))
         for one in message.get("toolCalls", ())
@@ -56,7 +56,7 @@ def read(message: Mapping[str, Any]) -> Message:
     return Message(role=message["role"], text=message["content"], calls=calls, call=message.get("toolCallId", ""))
 
 
-async def written(agent: ownagents.Searching, body: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
+async def written(agent: ownagents.Searching, body: Body) -> AsyncIterator[Body]:
     """The events of a run, as a server writes them."""
     messages = tuple(map(read, body["messages"]))
     decision = None
@@ -69,14 +69,14 @@ async def written(agent: ownagents.Searching, body: Mapping[str, Any]) -> AsyncI
     )  # fmt: skip
     names = {"threadId": body["threadId"], "runId": body["runId"]}
     yield {"type": "RUN_STARTED", **names, "protocolVersion": "1.0"}
-    end: dict[str, Any] = {"type": "RUN_FINISHED", **names, "outcome": {"type": "success"}, "usage": []}
+    end: Body = {"type": "RUN_FINISHED", **names, "outcome": {"type": "success"}, "usage": []}
     async for event in agent.answer(question):
         for one in of(event, end):
             yield one
     yield end
 
 
-def of(event: Event, end: dict[str, Any]) -> list[dict[str, Any]]:
+def of(event: Event, end: Body) -> list[Body]:
     match event:
         case Text(text):
             return [{"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "delta": text}] if text else []

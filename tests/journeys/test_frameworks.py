@@ -33,7 +33,7 @@ DOCUMENTED = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/agents.md").rea
 def framework(request: pytest.FixtureRequest, world: World) -> str:
     needed, extra = FRAMEWORKS[request.param]
     if importlib.util.find_spec(needed) is None:
-        pytest.skip(f"{needed} is not installed: pip install 'parley-chat[{extra}]'")
+        pytest.skip(f"{needed} is not installed: pip install -e '.[{extra}]'")
     world.settings["AGENT"] = f"tests.frameworks.{request.param}:Searching"
     return str(request.param)
 

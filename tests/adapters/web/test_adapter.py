@@ -13,7 +13,7 @@ import pytest
 from pydantic import SecretStr
 
 from adapters.settings import WebSettings
-from adapters.web.adapter import MOST_READERS, MOST_RUNS, PATIENCE, WebAdapter
+from adapters.web.adapter import MOST_READERS, MOST_RUNS, PATIENCE, WebAdapter, check
 from adapters.web.completions import BROKEN
 from adapters.web.runs import QUIET_SECONDS, Run, Runs, Said
 from bot.contract import (
@@ -29,6 +29,7 @@ from bot.contract import (
     Status,
     StoreError,
     Surface,
+    WebAnswer,
 )
 from bot.operations import WebServer
 from bot.operations.web import MOST_BYTES, MOST_READING, READ_SECONDS, SEND_SECONDS
@@ -383,3 +384,31 @@ async def test_readers_of_a_run_each_get_all_of_it_in_whatever_order_they_come(c
     readers.append(asyncio.create_task(read(run)))
 
     assert {await reader for reader in readers} == {"word " * 29}
+
+
+async def test_a_fault_of_our_own_is_told_in_the_form_of_the_api_and_without_what_was_sent(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fails(*asked: object) -> None:
+        raise RuntimeError("what is tea")
+
+    monkeypatch.setattr(desk.adapter, "answer", fails)
+    answer = json.loads(await desk.begin("r1"))
+
+    assert answer["error"]["type"] == "server_error" and "tea" not in str(answer) and "tea" not in caplog.text
+
+
+async def test_before_it_listens_and_at_other_addresses_it_says_so(clock: FakeClock) -> None:
+    adapter = WebAdapter(WebSettings.model_validate({"web_token": SecretStr(TOKEN)}), clock)
+    early = await adapter.answer("v1/models", {}, b"")
+    elsewhere = await adapter.take_in({}, b"")
+
+    assert isinstance(early, WebAnswer) and (early.status, elsewhere.status) == (503, 404)
+    assert not adapter.listening
+
+
+async def test_the_doctor_says_who_may_ask() -> None:
+    findings = await check(WebSettings.model_validate({"web_token": SecretStr(TOKEN)}))
+
+    assert [finding.well for finding in findings] == [True, True]
+    assert "ALLOWED_USERS" in findings[1].text and TOKEN not in str(findings)

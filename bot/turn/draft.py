@@ -160,8 +160,7 @@ class Draft:
 
     def show_progress(self) -> None:
         """Show how far a job is, above the words of the pass in progress."""
-        head = describe_progress(self.made.passes, self.run.language)
-        self.reply.rewrite("\n\n".join(part for part in (head, self.made.shown) if part))
+        self.reply.rewrite(f"{describe_progress(self.made.passes, self.run.language)}\n\n{self.made.shown}")
 
     def end_pass(self) -> None:
         """Let the plan of a job take in the words that a pass said beside its calls: they are not the answer."""

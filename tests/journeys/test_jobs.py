@@ -227,7 +227,7 @@ async def killed_at(passes: Sequence[int], world: World, process: Process, platf
         done = results(body)
         if done == last:
             return Reply("There are 42 teas.")
-        plan = ("plan", {"steps": [f"Count shelf {number}" for number in range(last)], "done": done})
+        plan = ("plan", {"steps": [f"Count shelf {number}" for number in range(16)], "done": done // 2})
         calls = (plan if done % 2 == 0 else ("calculator", {"expression": f"{done}+1"}),)
         if done in passes and not go_on.is_set():
             return Reply(hang_before_headers=True, until=go_on)

@@ -5,17 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from playground.telegram.call import Json, bad_request
 
 MOST_ENTITIES = 100
 CODE = frozenset({"code", "pre"})
-_TYPES = (
-    "mention hashtag cashtag bot_command url email phone_number bold italic underline strikethrough spoiler "
-    "blockquote expandable_blockquote code pre text_link text_mention custom_emoji date_time"
-)
-_GIVEN = frozenset(_TYPES.split())
 _FOUND = re.compile(
     r"(?P<url>https?://[^\s<>\"'`]+|(?<![\w@./])(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|app|example|me|de|cn)\b(?:/[^\s<>\"'`]*)?)"
     r"|(?P<email>(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
@@ -74,34 +68,6 @@ class Formatted:
         if self.entities:
             found[entities] = [entity.json() for entity in self.entities]
         return found
-
-
-def given(value: Any) -> list[Entity]:
-    """Entities out of an `entities` parameter.
-
-    Raises:
-        ApiError: it is not a list of entities, or it names a type that does not exist.
-    """
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise bad_request("can't parse entities: expected an Array of MessageEntity")
-    entities = []
-    for item in value:
-        if not isinstance(item, dict):
-            raise bad_request("can't parse MessageEntity: expected an Object")
-        kind, offset, length = item.get("type"), item.get("offset"), item.get("length")
-        if not isinstance(offset, int) or not isinstance(length, int):
-            raise bad_request('can\'t parse MessageEntity: Can\'t find field "offset" or "length"')
-        if kind not in _GIVEN:
-            raise bad_request("can't parse MessageEntity: Unsupported type specified")
-        extra = {key: item[key] for key in ("url", "language", "user", "custom_emoji_id") if item.get(key)}
-        if kind == "text_link" and not extra.get("url"):
-            raise bad_request("can't parse MessageEntity: Can't find field \"url\"")
-        # What the service finds by itself is not taken from the bot.
-        if kind not in {"mention", "hashtag", "cashtag", "bot_command", "url", "email", "phone_number"}:
-            entities.append(Entity(str(kind), offset, length, extra))
-    return entities
 
 
 def found(text: str) -> list[Entity]:

@@ -87,7 +87,7 @@ def _wanted(world: World, arguments: Arguments, field: str) -> StoredFile:
 
 
 def _caption(arguments: Arguments) -> Formatted:
-    result = formatted(arguments, "caption", "caption_entities")
+    result = formatted(arguments, "caption")
     if units(result.text) > MOST_CAPTION:
         raise bad_request("message caption is too long")
     return result
@@ -109,7 +109,7 @@ async def _send(world: World, arguments: Arguments, field: str) -> Json:
         _check_voice(world, chat, stored.content)
     caption = _caption(arguments)
     thread = world.thread(chat, arguments)
-    target, quote = reply(world, chat, arguments)
+    target = reply(world, chat, arguments)
     buttons: Mapping[str, Any] = keyboard(arguments)
     spend(world, chat)
     if not stored.id:
@@ -128,7 +128,6 @@ async def _send(world: World, arguments: Arguments, field: str) -> Json:
         caption,
         thread=thread,
         reply=target,
-        quote=quote,
         keyboard=buttons,
         markup=arguments.text("caption"),
         files=[(stored.name, stored.media_type, stored.content)],

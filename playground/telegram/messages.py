@@ -9,7 +9,7 @@ from typing import Any
 
 from playground.screen import Shown
 from playground.telegram.call import ApiError, Arguments, Json, bad_request
-from playground.telegram.entities import Formatted, clean, fix, given, preview, units
+from playground.telegram.entities import Formatted, clean, fix, preview, units
 from playground.telegram.markup_html import parse_html
 from playground.telegram.world import DRAFT_SECONDS, Chat, Draft, Message, World, button_texts
 
@@ -22,7 +22,7 @@ ACTIONS = frozenset(_ACTIONS.split())
 THINKING = "Thinking…"
 
 
-def formatted(arguments: Arguments, name: str = "text", entities: str = "entities") -> Formatted:
+def formatted(arguments: Arguments, name: str = "text") -> Formatted:
     """The text of a call after its markup is parsed.
 
     Raises:
@@ -30,13 +30,11 @@ def formatted(arguments: Arguments, name: str = "text", entities: str = "entitie
     """
     text = arguments.text(name)
     mode = arguments.text("parse_mode").lower()
-    wanted = arguments.structure(entities)
-    # An explicit list wins only where no parse mode is named.
     match mode:
         case "html":
             plain, marks = parse_html(clean(text))
         case "":
-            plain, marks = (text, given(wanted)) if wanted else (clean(text), [])
+            plain, marks = clean(text), []
         case _:
             raise bad_request("unsupported parse_mode")
     return fix(plain, marks)
@@ -81,25 +79,18 @@ def keyboard(arguments: Arguments) -> Mapping[str, Any]:
     return {"inline_keyboard": rows} if any(rows) else {}
 
 
-def reply(world: World, chat: Chat, arguments: Arguments) -> tuple[Message | None, Json]:
-    """The message that is answered and the quotation out of it."""
+def reply(world: World, chat: Chat, arguments: Arguments) -> Message | None:
+    """The message that is answered."""
     parameters = arguments.mapping("reply_parameters")
     number = int(parameters.get("message_id", 0)) or arguments.integer("reply_to_message_id")
     if not number:
-        return None, {}
+        return None
     target = world.messages.get((int(parameters.get("chat_id", chat.id)), number))
     if target is None:
         if parameters.get("allow_sending_without_reply") or arguments.flag("allow_sending_without_reply"):
-            return None, {}
+            return None
         raise bad_request("message to be replied not found")
-    wanted = str(parameters.get("quote", ""))
-    if not wanted:
-        return target, {}
-    text = str(target.content.get("text") or target.content.get("caption") or "")
-    place = text.find(wanted)
-    if place < 0 or units(wanted) > 1024:
-        raise bad_request("QUOTE_TEXT_INVALID")
-    return target, {"text": wanted, "position": units(text[:place]), "is_manual": True}
+    return target
 
 
 def preview_of(arguments: Arguments, result: Formatted) -> tuple[str, Json]:
@@ -120,7 +111,7 @@ async def send_message(world: World, arguments: Arguments) -> Json:
     chat = world.chat(arguments)
     result = message_text(arguments)
     thread = world.thread(chat, arguments)
-    target, quote = reply(world, chat, arguments)
+    target = reply(world, chat, arguments)
     buttons = keyboard(arguments)
     address, kept = preview_of(arguments, result)
     spend(world, chat)
@@ -131,7 +122,6 @@ async def send_message(world: World, arguments: Arguments) -> Json:
         result,
         thread=thread,
         reply=target,
-        quote=quote,
         keyboard=buttons,
         markup=arguments.text("text"),
     )

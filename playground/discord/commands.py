@@ -19,7 +19,6 @@ from playground.discord.state import State
 from playground.discord.world import Json
 
 CHAT_INPUT, ON_MESSAGE = 1, 3
-SUBCOMMAND, GROUP = 1, 2
 _TYPED = (3, 4, 10)
 """Types of options that are written: text, and numbers of both kinds."""
 _DAY = 86_400.0
@@ -279,9 +278,6 @@ def _check_options(options: Sequence[Json], form: Form, path: str) -> None:
         kind = option.get("type")
         if not isinstance(kind, int) or not 1 <= kind <= 11:
             form.add(f"{where}type", "BASE_TYPE_CHOICES", "Value must be one of (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11).")
-        elif kind in (SUBCOMMAND, GROUP):
-            _check_options(option.get("options") or [], form, where)
-            continue
         if option.get("required"):
             if optional:
                 form.add(

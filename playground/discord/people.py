@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from playground.discord import payloads
 from playground.discord.bodies import Draft, Upload
 from playground.discord.channels import Channels
-from playground.discord.commands import GROUP, ON_MESSAGE, SUBCOMMAND, Commands, typed_options, value_options
+from playground.discord.commands import ON_MESSAGE, Commands, typed_options, value_options
 from playground.discord.forms import filled
 from playground.discord.gateway import MEMBERS, Gateway
 from playground.discord.interactions import COMPONENT, FORM, SLASH, TYPED, Interaction, Interactions
@@ -209,7 +209,7 @@ class People:
         channel: Channel | str | int,
         person: Person | str | int,
     ) -> Interaction:
-        """Use a slash command; `name` may go on with a group and a subcommand (`remind list`).
+        """Use a slash command.
 
         Raises:
             LookupError: no such command is registered here.
@@ -217,23 +217,13 @@ class People:
         """
         place, who = self._channel(channel), self._person(person)
         guild = place.guild.id if place.guild else ""
-        words = name.split()
-        command = self.commands.find(words[0], guild)
+        command = self.commands.find(name, guild)
         if command is None:
-            raise LookupError(f"no command /{words[0]} is registered here: the bot has to sync it first")
-        data: Json = {"id": command["id"], "name": words[0], "type": 1}
+            raise LookupError(f"no command /{name} is registered here: the bot has to sync it first")
+        data: Json = {"id": command["id"], "name": name, "type": 1}
         if "guild_id" in command:
             data["guild_id"] = command["guild_id"]
-        level, schema = data, command.get("options") or []
-        for word in words[1:]:
-            inner = next((one for one in schema if one["name"] == word and one["type"] in (SUBCOMMAND, GROUP)), None)
-            if inner is None:
-                raise LookupError(f"/{words[0]} has no subcommand {word!r}")
-            level["options"] = [{"name": word, "type": inner["type"]}]
-            level, schema = level["options"][0], inner.get("options") or []
-        if any(option["type"] in (SUBCOMMAND, GROUP) for option in schema):
-            raise LookupError(f"/{name} needs a subcommand")
-        level["options"] = value_options(schema, dict(options))
+        data["options"] = value_options(command.get("options") or [], dict(options))
         self.state.screen.notice(place.id, f"{who.name} used /{name}")
         return self.interactions.begin(SLASH, place, who, data)
 

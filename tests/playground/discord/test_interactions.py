@@ -259,22 +259,6 @@ async def test_a_person_can_only_use_commands_that_are_registered(server: Discor
         server.slash("ask", {}, place, 1)
 
 
-async def test_subcommands_are_nested_as_the_gateway_nests_them(
-    raw: Raw, server: DiscordServer, place: Channel
-) -> None:
-    listing = {"type": 1, "name": "list", "description": "All of them"}
-    command = {"name": "remind", "description": "Reminders", "options": [listing]}
-    made = await raw("PUT", f"/applications/{server.application_id}/guilds/10/commands", [command])
-
-    used = server.slash("remind list", {}, place, 1)
-
-    assert made.status == 200
-    assert used.data["options"] == [{"name": "list", "type": 1, "options": []}]
-    assert used.data["guild_id"] == "10"
-    with pytest.raises(LookupError, match="subcommand"):
-        server.slash("remind", {}, place, 1)
-
-
 @pytest.mark.parametrize(
     ("change", "where"),
     [

@@ -435,7 +435,7 @@ class Dispatcher:
             reference = secrets.token_hex(3)
             log.error("%s: a message cannot be stored [%s]", incoming.chat, reference, extra={"reference": reference})
             language = language_of(incoming.text, incoming.sender.language)
-            self.notices.soon(incoming, say("store", language, id=reference))
+            self.notices.soon(incoming, say("store", language, id=reference), passes=True)
 
 
 def _comes_by_itself(incoming: Incoming) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -21,6 +22,7 @@ from bot.contract import (
     SettingsError,
     Surface,
 )
+from bot.reply.closing import take_away
 from bot.reply.opening import Replies
 from tools.programs.cancelling import Contained
 
@@ -53,6 +55,8 @@ class Notices:
         self._lanes: dict[str, asyncio.Lock] = {}
         """Platform → the lock under which strangers get sentences one at a time."""
         self._tasks: set[asyncio.Task[None]] = set()
+        self._passing: dict[ChatId, list[MessageRef]] = {}
+        """Messages that are deleted when what they say has passed."""
         self._shows: dict[tuple[ChatId, str], _Newest] = {}
         """The newest text for each of our messages that replaces its present text, by chat and id."""
 
@@ -77,10 +81,12 @@ class Notices:
         private: bool = False,
         buttons: tuple[Button, ...] = (),
         stranger: bool = False,
+        passes: bool = False,
     ) -> None:
         """Show `text` like `tell`, without holding anything up; a failure is logged.
 
         Args:
+            passes: `take_back` deletes it.
             stranger: the recipient has no access: unless it is awaited, it waits for the other strangers' sentences.
         """
         if stranger and not message.awaited:
@@ -91,7 +97,7 @@ class Notices:
             log.info("%s: a notice is dropped, as too many are waiting there", message.chat)
             return
         self._telling[message.chat] += 1
-        self._begin(message.chat, self._tell_counted(message, text, private, buttons))
+        self._begin(message.chat, self._tell_counted(message, text, private, buttons, passes))
 
     def _soon_to_stranger(self, message: MessageSent, text: str, private: bool) -> None:
         """Show `text` after the other strangers' sentences of the platform, a few in a second, so that a crowd takes
@@ -136,9 +142,13 @@ class Notices:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _tell_counted(self, message: MessageSent, text: str, private: bool, buttons: tuple[Button, ...]) -> None:
+    async def _tell_counted(
+        self, message: MessageSent, text: str, private: bool, buttons: tuple[Button, ...], passes: bool
+    ) -> None:
         try:
-            await self.tell(message, text, private=private, buttons=buttons)
+            refs = await self.tell(message, text, private=private, buttons=buttons)
+            if passes:
+                self._passing.setdefault(message.chat, []).extend(refs)
         finally:
             self._telling[message.chat] -= 1
             if not self._telling[message.chat]:
@@ -152,8 +162,8 @@ class Notices:
         turn: str = "",
         private: bool = False,
         buttons: tuple[Button, ...] = (),
-    ) -> None:
-        """Show `text` below a message, and return when it is shown.
+    ) -> tuple[MessageRef, ...]:
+        """Show `text` below a message, and return its messages when it is shown.
 
         Args:
             turn: names the notice for good; the nonces of its messages derive from it.
@@ -166,14 +176,24 @@ class Notices:
         surface = self.surface(question.for_asker() if private else question)
         async with self.replies.notice(surface, turn or question.delivery, buttons) as reply:
             reply.append(text)
+        return tuple(reply.refs.values())
 
-    async def apologise(self, question: MessageSent, text: str) -> None:
-        """Show `text` if possible; never raises."""
+    async def apologise(self, question: MessageSent, text: str, *, passes: bool = False) -> None:
+        """Show `text` if possible; never raises. If it `passes`, `take_back` deletes it."""
         try:
             with Contained():
-                await self.tell(question, text, turn=f"sorry {question.delivery}")
+                refs = await self.tell(question, text, turn=f"sorry {question.delivery}")
+                if passes:
+                    self._passing.setdefault(question.chat, []).extend(refs)
         except Exception:
             log.exception("not even an apology could be shown")
+
+    async def take_back(self, question: MessageSent) -> None:
+        """Delete what was said in this chat about something that has passed; what cannot be deleted stays."""
+        for ref in self._passing.pop(question.chat, ()):
+            with suppress(DeliveryError):
+                surface, name = self.surface(question), f"{question.chat}: an apology"
+                await take_away(surface, self.replies.pacer, self.clock, ref, name)
 
 
 async def _logged(chat: ChatId, showing: Coroutine[Any, Any, None]) -> None:

@@ -222,11 +222,12 @@ class Conversation:
             try:
                 await run.at_stage()
                 await self._try_once(run)
-                return
+                return await self.notices.take_back(question)
             except StoreError as error:
                 log.error("turn %s [%s] waits: %s", turn, reference_of(turn), error)
                 if not backoff.tries:
-                    await self.notices.apologise(question, say("store", run.language, id=reference_of(turn)))
+                    words = say("store", run.language, id=reference_of(turn))
+                    await self.notices.apologise(question, words, passes=True)
             except Unreachable as error:
                 log.warning("turn %s waits: %s", turn, error)
             paused = self.clock.monotonic()
@@ -353,8 +354,7 @@ class Conversation:
             await self.store.intake.end(run.turn, InboxState(end.state))
 
     async def _speak_on(self, run: Run, known: Known) -> None:
-        """Speak what is missing of an answer that a former process completed, unless too many processes died over
-        it."""
+        """Speak the rest of an answer that a former process completed, unless too many processes died over it."""
         if run.limits.attempts and not run.limits.exceeded:
             with charge(replace(known.payer, turn=run.turn)):
                 await self._narrations.speak_on(run, known, self.surface(run.question))

@@ -151,9 +151,9 @@ async def test_a_failure_of_our_own_is_told_with_an_id_and_nothing_else(
             int(chat) if platform == "telegram" else chat, "please fail", person="U7" if platform == "slack" else 7
         )
         await server.screen.until(lambda screen: any(begins in one.text for one in screen.of(chat)))
+        text = next(one.text for one in server.screen.of(chat) if begins in one.text)
         setattr(owner, name, kept)
 
-    text = next(one.text for one in server.screen.of(chat) if begins in one.text)
     assert_fits(text, begins, caplog.text)
 
 

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from openai import AsyncOpenAI
 from tavily import AsyncTavilyClient
@@ -131,3 +131,24 @@ class Drawing:
         yield Call(id="d1", name="draw", arguments={}, status="Drawing")
         yield Result(id="d1", text="Drawn.", files=(File("drawing.svg", "image/svg+xml", b"<svg/>"),))
         yield Text("Here it is.")
+
+
+class Working:
+    """Works for long, shows its plan, and is asked by others meanwhile."""
+
+    job = True
+    steps: Final = ("Read", "Write")
+    go_on: ClassVar[dict[str, asyncio.Event]] = {}
+    """What each step waits for."""
+    seconds: ClassVar[list[float]] = []
+
+    async def answer(self, question: Question) -> AsyncGenerator[Event, None]:
+        self.seconds.append(question.seconds)
+        for done, step in enumerate((*self.steps, "")):
+            yield Text(f"I begin to {step.lower()}." if step else "There are 42 teas.")
+            if step:
+                yield Call(
+                    id=f"{done}", name="plan", arguments={"steps": list(self.steps), "done": done}, effects=False
+                )
+                yield Result(id=f"{done}", text="shown")
+                await self.go_on.setdefault(step, asyncio.Event()).wait()

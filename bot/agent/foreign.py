@@ -72,6 +72,11 @@ class ForeignAgent:
     limits: Limits = LIMITS
     redact: redacted.Redact = redacted.redact_nothing
 
+    @property
+    def works_long(self) -> bool:
+        """Return True if each of its answers is a job."""
+        return bool(getattr(self.agent, "job", False))
+
     async def answer(self, task: Task) -> AsyncGenerator[Event, None]:
         """Work on `task` until `Finished` or `Failed`, always the last event.
 

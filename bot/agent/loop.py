@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from bot.agent.callpolicy import CallPolicy
 from bot.agent.calls import CallEvent, CallRunner
@@ -41,6 +42,8 @@ class Agent:
     limits: Limits = LIMITS
     redact: redacted.Redact = redacted.redact_nothing
     """Masks secrets in a model's text before it is stored or reaches a tool."""
+    works_long: ClassVar[bool] = False
+    """Each of its answers is a job."""
 
     async def answer(self, task: Task) -> AsyncGenerator[Event, None]:
         """Work on `task` until `Finished` or `Failed`, always the last event.

@@ -66,6 +66,7 @@ def build_dispatcher(
         clock=process.clock,
         limits=process.limits,
         metrics=ground.metrics,
+        works_long=lambda chat: turns.conversation.agent_of(chat).works_long,
         shared=process.ownership.shared,
     )
     presses = Presses(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from bot.context import Admitted, language_for, subject_of
-from bot.contract import BY_WORD, JOB, LIMITS, Clock, Limits, LogThrottle, MessageSent, Metrics
+from bot.contract import BY_WORD, JOB, LIMITS, ChatId, Clock, Limits, LogThrottle, MessageSent, Metrics
 from bot.policy import (
     DAY,
     MINUTE,
@@ -71,6 +72,8 @@ class Admission:
     clock: Clock
     limits: Limits = LIMITS
     metrics: Metrics = field(default_factory=Metrics)
+    works_long: Callable[[ChatId], bool] = lambda _: False
+    """Whether each answer in a chat is a job."""
     shared: bool = False
     """Other processes have turns, too: a person's turns are counted in the store."""
 
@@ -111,7 +114,9 @@ class Admission:
         if not counted and message.command != "stop" and not await self._count(message):
             return Refuse(asked.say("too_many"), once_per_person("too many", message.sender.id, MINUTE))
         message = await self._newest.resolve(id, message)
-        asked = replace(asked, message=message)
+        if not message.command and self.works_long(message.chat):
+            message = replace(message, command=JOB)
+        asked, command = replace(asked, message=message), BY_WORD.get(message.command)
         if message.command and not (command is not None and command.queued):
             return Answer(message, asked.language, stranger and message.command != "pair")
         refused = None if again else await self._refuse_excess(asked) or await self._refuse_spent(asked)

@@ -159,7 +159,7 @@ class Conversation:
         """
         if running.came_at:
             self.metrics.queue_wait.observe(self.clock.monotonic() - running.came_at)
-        job = is_job(asked.message)
+        job = is_job(asked.message) or self.agent_of(asked.message.chat).works_long
         limits = TurnLimits(self.clock.monotonic() + (JOB_SECONDS if job else self.turns.turn_seconds))
         ending, came_at = lambda: running.ending, running.came_at
         stage, speaks = running.at_stage, running.speaks

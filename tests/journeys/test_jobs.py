@@ -20,6 +20,7 @@ from playground.model import Reply
 from tests.conftest import RawJson
 from tests.journeys.conftest import Process, Start, World
 from tests.journeys.test_controls import ADA, PLATFORMS, STOP, Room
+from tests.ownagents import Working
 
 STEPS = ["Count the teas", "Weigh them", "Write it down"]
 
@@ -293,3 +294,22 @@ async def test_a_job_of_a_slash_command_outlives_its_token(
         await room.answered("There are 42 teas.")
         await bot.dispatcher.wait_idle()
     assert sum("42 teas" in one.text for one in room.shown) == 1
+
+
+async def test_an_agent_of_ones_own_works_for_long(room: Room, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Working, "go_on", go_on := {step: asyncio.Event() for step in Working.steps})
+    monkeypatch.setattr(Working, "seconds", [])
+    async with start(room.platform, AGENT="tests.ownagents:Working") as bot:
+        await room.ready(1)
+        room.ask("Count all teas")
+        await room.until(lambda: room.shown and "☐ Read" in room.shown[0].text)
+        [first] = room.shown
+        assert "I begin to read." in first.text and first.buttons == [STOP] and Working.seconds[0] > 3500
+        go_on["Read"].set()
+        await room.until(lambda: "☑ Read" in first.text)
+        assert "begin to read" not in first.text
+        go_on["Write"].set()
+        last = await room.answered("There are 42 teas.")
+        await bot.dispatcher.wait_idle()
+
+    assert room.shown == [last] and last.id != first.id

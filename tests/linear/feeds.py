@@ -60,6 +60,7 @@ from bot.context import question, summary, window
 from bot.contract import (
     DeliveryError,
     SystemClock,
+    answers,
     identity,
     is_recent,
     is_same,
@@ -698,6 +699,9 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.reply.cutting.sentence_end": lambda text: cutting.sentence_end(text, 0),
     "bot.reply.cutting.fit": lambda text: cutting.fit(text, 3600, utf16_length),
     "bot.markdown.dialect.references": dialect.references,
+    "bot.contract.answers.problem_of": lambda text: answers.problem_of(
+        answers.Call(id="c", name="n", arguments={"text": text})
+    ),
     "bot.agent.echoes.Echoes.could_build": lambda text: echoes.Echoes({"query": text}).could_build(
         f"https://a.b/{text}"
     ),
@@ -1150,6 +1154,8 @@ OWN: dict[str, str] = {
     "bot.context.brief": _HANDS_ON,
     "bot.agent.calls": _HANDS_ON,
     "bot.agent.modelpass": _HANDS_ON,
+    "bot.agent.foreign.tool_digest": _HANDS_ON,
+    "bot.agent.provenance.spec_of": _HANDS_ON,
     "bot.context.chatoptions": _HANDS_ON,
     "bot.cli.counts": _SHORT,
     "bot.cli.chats": _OPERATOR,

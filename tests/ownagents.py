@@ -152,3 +152,20 @@ class Working:
                 )
                 yield Result(id=f"{done}", text="shown")
                 await self.go_on.setdefault(step, asyncio.Event()).wait()
+
+
+class Failing:
+    """Breaks off, as libraries do."""
+
+    async def answer(self, question: Question) -> AsyncGenerator[Event, None]:
+        yield Text("Half an answer.")
+        await asyncio.sleep(0.05)
+        raise ValueError("no such thing")
+
+
+class Flooding:
+    """Writes without end and lets nobody else run."""
+
+    async def answer(self, question: Question) -> AsyncGenerator[Event, None]:
+        for number in range(200_000):
+            yield Text(f"word{number} ")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bot.contract import BEFORE_FIRST_PASS, AssistantEntry, Entry, MessageSent, UserEntry, entry_from_json
+from bot.contract import BEFORE_FIRST_PASS, FOREIGN, AssistantEntry, Entry, MessageSent, UserEntry, entry_from_json
 from bot.store.branches import Branch
 from bot.store.callrecords import list_calls
 from bot.store.incoming import incoming_from_json, incoming_to_json
@@ -164,6 +164,9 @@ def _find_missing(
         "the attachments that it quotes are not part of a recording": any(one.enclosed for one in question.quotes),
         "a call was made before the model was asked": any(
             isinstance(one, AssistantEntry) and one.provider == BEFORE_FIRST_PASS for one in entries
+        ),
+        "an agent of another author wrote it, and what it asked its model is not stored": any(
+            isinstance(one, AssistantEntry) and one.provider == FOREIGN for one in entries
         ),
         "further messages joined it while it ran, and the moments are not stored": question.joined
         or sum(isinstance(one, UserEntry) for one in entries) > 1,

@@ -12,7 +12,7 @@ from bot.policy.budgets import DAY
 from playground.model import Reply
 from tests.journeys.conftest import Process, Start, World
 from tests.journeys.test_approvals import ALLOW, REFUSE, asked
-from tests.journeys.test_controls import PLATFORMS, Room, ended
+from tests.journeys.test_controls import AGAIN, PLATFORMS, Room, ended
 from tests.journeys.test_kill import STAGES, at_stage
 from tests.journeys.test_tools import ask
 from tests.patience import PATIENCE
@@ -126,6 +126,27 @@ async def test_twenty_kills_at_every_stage(stage: str, time: int, world: World, 
     await at_stage(stage, world, process)
 
 
+async def test_one_that_fails_is_one_sentence_under_what_stands(room: Room, start: Start, world: World) -> None:
+    world.settings["AGENT"] = "tests.ownagents:Failing"
+    async with start(room.platform) as bot:
+        room.ask("what is tea made of?")
+        await bot.dispatcher.wait_idle()
+        await room.until(lambda: room.shown and AGAIN in room.shown[0].buttons)
+        [message] = room.shown
+
+    begun, _, sentence = message.text.partition("\n\n")
+    assert begun == "Half an answer." and sentence.startswith("Something went wrong") and "\n" not in sentence
+
+
+async def test_a_flood_holds_up_nobody_and_ends_with_a_sentence(world: World, start: Start) -> None:
+    async with start("telegram", AGENT="tests.ownagents:Flooding") as bot:
+        shown = await ask(world, bot, "tell me everything")
+
+    text = "".join(one.text for one in shown)
+    assert 35_000 < len(text) < 45_000 and "word5000" not in text
+    assert text.endswith("The answer was cut here because it became too long.")
+
+
 async def test_stop_ends_the_agent_and_its_request_at_once(world: World, start: Start) -> None:
     world.settings["AGENT"] = "tests.ownagents:Searching"
     world.model.reply(Reply(LONG, words_per_second=20))
@@ -163,10 +184,12 @@ async def test_its_file_is_posted_and_what_it_used_counts(world: World, start: S
     async with start("telegram", AGENT="tests.ownagents:Searching") as bot:
         await ask(world, bot, "what is tea made of?")
         record = await bot.store.turns.find_record(2)
+        recorded = await bot.store.recordings.load(2)
         spent = await bot.store.spending.list_used(["person telegram:7"], DAY)
 
     assert shown[0].text == "Here it is." and shown[1].files == [("drawing.svg", "image/svg+xml", b"<svg/>")]
     assert record is not None and record.usage.prompt > 50
+    assert str(recorded).startswith("an agent of another author wrote it")
     # The first one reported nothing: its prompt and its text are estimated.
     assert spent[0].tokens > record.usage.prompt + record.usage.completion > 0
 

@@ -123,6 +123,8 @@ class Alarm:
     """When each present trouble was first seen."""
     _told: dict[str, float] = field(default_factory=dict)
     _counts: deque[_Counts] = field(default_factory=deque)
+    _silent: bool = False
+    """The store did not answer at the last look."""
     _owners: list[MessageSent] = field(default_factory=list)
     """The newest private message of each owner, the newest first: also while the store cannot be read."""
 
@@ -142,6 +144,7 @@ class Alarm:
 
     async def look(self) -> None:
         """Report each trouble that has lasted, once."""
+        await self._ask_store()
         now = self.clock.monotonic()
         self._count(now)
         found = list(self._find())
@@ -151,9 +154,17 @@ class Alarm:
             lasts = trouble.key in _COUNTED or now - self._since[trouble.name] >= LASTS_SECONDS
             if lasts and now - self._told.get(trouble.name, float("-inf")) >= AGAIN_SECONDS:
                 await self._tell(trouble, now)
-        if not found:
-            with suppress(StoreError):
+
+    async def _ask_store(self) -> None:
+        """Learn who the owners are, and whether the store answers: a server that is away is waited for."""
+        self._silent = False
+        try:
+            async with time_limit(self.clock, LOOK_SECONDS):
                 self._owners = await self._list_owners()
+        except StoreError:
+            pass
+        except TimeoutError:
+            self._silent = True
 
     def _find(self) -> Iterator[Trouble]:
         for platform, state in self.platforms.state.items():
@@ -167,8 +178,9 @@ class Alarm:
             yield Trouble(key="alarm_deaf", cause=cause, platform=platform)
         if cause := self._why_no_model_answers():
             yield Trouble(key="alarm_model", cause=cause)
-        if self.store.writer.trouble:
-            yield Trouble(key="alarm_store", cause=self.store.writer.trouble)
+        if self.store.writer.trouble or self._silent:
+            cause = self.store.writer.trouble or "The database does not answer."
+            yield Trouble(key="alarm_store", cause=cause)
         elif cause := self._why_readers_wait():
             yield Trouble(key="alarm_readers", cause=cause)
 
@@ -230,13 +242,12 @@ class Alarm:
     async def _tell(self, trouble: Trouble, now: float) -> None:
         self._told[trouble.name] = now
         log.warning("%s", trouble.sentence("en"))
-        with suppress(StoreError, TimeoutError):
-            async with time_limit(self.clock, _TELL_SECONDS):
-                self._owners = await self._list_owners()
-                # Of several processes one tells it; while nothing can be written, each does.
-                claims = not self.store.writer.trouble
-                if claims and not await self.store.access.claim(f"alarm {trouble.name}", AGAIN_SECONDS):
-                    return
+        # Of several processes one tells it; while nothing can be written, each does.
+        if not (self.store.writer.trouble or self._silent):
+            with suppress(StoreError, TimeoutError):
+                async with time_limit(self.clock, _TELL_SECONDS):
+                    if not await self.store.access.claim(f"alarm {trouble.name}", AGAIN_SECONDS):
+                        return
         for message in self._owners:
             text = trouble.sentence(language_of(message.text, message.sender.language))
             try:

@@ -276,10 +276,10 @@ class Membership:
         """Maintain the direct connection, until `_leaving`."""
         import psycopg
 
-        db = self._first
+        db, lost = self._first, False
         while not self._leaving:
             try:
-                db = db or self._open()
+                db, lost = db or self._open(), False
                 self._keep(db)
             except psycopg.Error as error:
                 if db is not None and not db.broken:
@@ -287,7 +287,9 @@ class Membership:
                     self._waker.drain()
                     select.select([self._waker], [], [], BEAT_SECONDS)
                     continue
-                log.warning("the direct connection to PostgreSQL is lost, and made again: %s", str(error).strip())
+                if not lost:  # ten tries a second may follow
+                    log.warning("the direct connection to PostgreSQL is lost, and made again: %s", str(error).strip())
+                lost = True
                 self._lose(error)
                 db = None
                 select.select([self._waker], [], [], 0.1)

@@ -20,8 +20,9 @@ from playground.faults import Fault
 from playground.model import Reply
 from tests import swift
 from tests.conftest import RawJson
-from tests.journeys.conftest import Start, World
+from tests.journeys.conftest import Process, Start, World
 from tests.patience import PATIENCE
+from tests.postgres import own_server
 
 FOR_THE_OPERATOR = "For the operator:"
 TOLD_WITHIN = 30.0
@@ -431,6 +432,30 @@ async def test_what_passes_is_nothing_to_tell(world: World, start: Start, plant:
         await plant(owner)
         await asyncio.sleep(2 * TOLD_WITHIN)
         assert not owner.told()
+
+
+@pytest.mark.soak
+@pytest.mark.real
+async def test_a_postgresql_server_that_is_away_is_named_in_the_log(world: World, process: Process) -> None:
+    """In true time. No owner can be told: without the server nobody knows what other processes have called."""
+    with own_server() as server:
+        world.settings |= {"DATABASE_URL": server.make_database("alarm"), "ADMINS": ADMINS}
+        world.model.script = lambda body: Reply("Fine.")
+        world.telegram.person(7, "Ada")
+        await process.start()
+        world.telegram.say(7, "how are you?", person=7)
+        await world.telegram.screen.until(lambda screen: any(one.text == "Fine." for one in screen.of("7")))
+        await asyncio.sleep(2 * LOOK_SECONDS)
+        await asyncio.to_thread(server.control, "stop", "-m", "immediate")
+        world.telegram.say(7, "and now?", person=7)
+        async with asyncio.timeout(TOLD_WITHIN):
+            while FOR_THE_OPERATOR not in process.said:
+                await asyncio.sleep(0.1)
+
+    lines = process.said.splitlines()
+    [line] = [line for line in lines if FOR_THE_OPERATOR in line]
+    assert "I cannot save anything, so I do not answer. The database does not answer" in line
+    assert sum("the direct connection to PostgreSQL is lost" in line for line in lines) < 5
 
 
 @pytest.mark.soak

@@ -13,6 +13,8 @@ _EXAMPLES = (
     {"steps": ["Find the three latest reports", "Compare their figures", "Write the summary"]},
     {"steps": ["Find the three latest reports", "Compare their figures", "Write the summary"], "done": 1},
 )
+_ASKED = ("Read the three latest reports, compare their figures, and write a summary.",)
+_KEYWORDS = ("plan", "steps", "progress", "计划", "步骤", "进度")
 
 
 def open_tool(settings: object = None) -> FunctionTool:
@@ -23,10 +25,13 @@ def open_tool(settings: object = None) -> FunctionTool:
 @tool(
     category="jobs",
     examples=_EXAMPLES,
+    asked=_ASKED,
+    keywords=_KEYWORDS,
     icon="🗒️",
     verb=("Planning", "正在规划", "正在規劃"),
     label=("Show the plan of a job", "显示任务计划", "顯示任務計畫"),
     timeout=5.0,
+    per_minute=30,
     own_words=True,
     jobs=True,
 )

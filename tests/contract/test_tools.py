@@ -262,7 +262,7 @@ async def scene(request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
         yield opened
 
 
-OWN_WORDS = {"calculator", "current_time", "remember", "forget"}
+OWN_WORDS = {"calculator", "current_time", "remember", "forget", "plan"}
 """The tools that say nothing but what this program and the call itself bring; every other may repeat a stranger."""
 NOW = datetime.datetime(2026, 11, 25, tzinfo=datetime.UTC)
 UNTRIED = {"run_python": {"code"}}

@@ -256,11 +256,11 @@ async def killed_at(passes: Sequence[int], world: World, process: Process, platf
         await room.ready(start)
     await room.answered("There are 42 teas.")
 
-    assert [one.text for one in room.shown] == ["There are 42 teas."]
+    await room.until(lambda: [one.text for one in room.shown] == ["There are 42 teas."])
+    assert await process.stop() == 0
     with closing(sqlite3.connect(f"file:{world.data / 'parley.db'}?mode=ro", uri=True)) as db:
         calls = db.execute("SELECT name, status FROM calls").fetchall()
     assert len(calls) == last and {status for _, status in calls} == {"completed"}
-    assert await process.stop() == 0
 
 
 def posted(world: World) -> bool:

@@ -13,6 +13,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from bot.contract.messages import File
 from tools.contract.base import Json, Source
+from tools.contract.json_values import is_too_deep
 
 MOST_STATE: Final = 256 * 1024
 """Characters of a `Checkpoint`, of an `Ask`'s state and of a call's arguments as JSON."""
@@ -210,8 +211,10 @@ def _call_problem(call: Call) -> str:
     if not isinstance(call.arguments, Mapping) or not all(isinstance(name, str) for name in call.arguments):
         return "Call.arguments is no mapping from names to JSON values"
     try:
-        written = json.dumps(dict(call.arguments), allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
+        written = "" if is_too_deep(dict(call.arguments)) else json.dumps(dict(call.arguments), allow_nan=False)
+    except (TypeError, ValueError):
+        written = ""
+    if not written:
         return "Call.arguments contains something that is no JSON"
     return _too_long(call, written)
 

@@ -72,6 +72,7 @@ SCENES: dict[str, Scene] = {
     "wikipedia": one("wikipedia", r"often called the first computer programmer", query="Ada Lovelace"),
     "token_price": one("token_price", r"\$0\.0000112", token="PEPE"),
     "calculator": one("calculator", r"\b391\b", expression="17*23"),
+    "plan": one("plan", r"1 of 2 done", steps=["Read", "Write"], done=1),
     "current_time": one("current_time", r"2026-05-31, 21:00", time="2026-05-31 15:00", zone="Europe/Oslo", add="6 h"),
 }
 
@@ -136,7 +137,7 @@ def plots(sandbox_possible: None) -> None:
 def filled(arguments: Mapping[str, RawJson], services: Mapping[str, str], before: str) -> RawObject:
     number = re.search(r"\d+", before)
     values = {"{page}": services["page"], "{number}": int(number.group()) if number else 0}
-    return {name: values.get(value, value) for name, value in arguments.items()}
+    return {name: values.get(value, value) if isinstance(value, str) else value for name, value in arguments.items()}
 
 
 def results_of(body: RawJson) -> list[str]:
@@ -165,7 +166,8 @@ async def play(scene: Scene, world: World, start: Start, services: Mapping[str, 
     async with start("telegram", "slack", "discord", TOOL_MODE="native") as bot:
         people = [person(world, way) for way in WAYS]
         for somebody in people:
-            somebody.say(f"please find that out for me on {somebody.platform}")
+            command = "/job " if scene.calls[-1][0] == "plan" else ""
+            somebody.say(f"{command}please find that out for me on {somebody.platform}")
         for somebody in people:
             await getattr(world, somebody.platform).screen.until(lambda _, one=somebody: one.messages)
         await bot.dispatcher.wait_idle()

@@ -146,7 +146,7 @@ async def at_stage(stage: str, world: World, process: Process) -> None:
 
     if stage in ("S1", "S3", "S5", "S6"):
         await chats.until(lambda: len(outside.held) == 3)
-        if stage in ("S3", "S6"):
+        if stage != "S1":
             # Not only seen but also known to the bot: before that it is S2.
             await chats.until(lambda: recorded(world) == 3)
     elif stage in ("S2 before", "S2 after", "S4"):

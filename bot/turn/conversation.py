@@ -273,7 +273,7 @@ class Conversation:
             await self.settling.drop(await self._loading.take_over(run))
         known = await self._look_up(run)
         if run.job and known.before.began:
-            run.limits.deadline -= max(0.0, self.clock.wall() - known.before.began)
+            run.limits.end_by(self.clock.monotonic() + known.before.began + JOB_SECONDS - self.clock.wall())
         if known.stands:
             await self._speak_on(run, known)
         elif await self._may_begin(run):

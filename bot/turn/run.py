@@ -39,6 +39,10 @@ class TurnLimits:
         """True if too many processes died over the turn."""
         return self.attempts > MOST_ATTEMPTS
 
+    def end_by(self, deadline: float) -> None:
+        """Let the time of the turn be over at this monotonic time, if that is earlier."""
+        self.deadline = min(self.deadline, deadline)
+
     async def count(self, count: Callable[[], Coroutine[Any, Any, int]]) -> None:
         """Count this process's attempt once, however often this is called; a cancelled call counts, too.
 

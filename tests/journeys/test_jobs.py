@@ -13,7 +13,7 @@ import pytest
 
 from bot.app import App
 from bot.contract import Pace
-from bot.turn import conversation
+from bot.turn import conversation, merging
 from bot.turn.queue import Running
 from playground.choices import NO_QUOTAS
 from playground.faults import Fault
@@ -165,6 +165,45 @@ async def test_what_came_too_late_for_a_job_is_asked_after_it(room: Room, start:
         await room.answered("There are 42 teas.")
         await room.answered("You are late.")
         await bot.dispatcher.wait_idle()
+
+
+async def test_what_is_too_long_for_a_job_is_asked_after_it(
+    room: Room, start: Start, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "LONGEST_TEXT", 20)
+    world.model.script = lambda body: work(body) if "late" not in people(body)[-1] else Reply("You are late.")
+    async with start(room.platform) as bot:
+        await room.ready(1)
+        held = world.model.faults.add("*", Fault(hold=asyncio.Event()))
+        room.ask("/job Count all teas")
+        await held.reached.wait()
+        room.ask("/job Am I late?")
+        await room.until(partial(len, job_of(bot).said))
+        assert held.hold is not None
+        held.hold.set()
+        await room.answered("There are 42 teas.")
+        await room.answered("You are late.")
+        await bot.dispatcher.wait_idle()
+
+
+async def test_an_orderly_end_leaves_a_job_to_the_next_process(room: Room, start: Start, world: World) -> None:
+    world.model.script = work
+    async with start(room.platform):
+        await room.ready(1)
+        held = [world.model.faults.add("*", Fault(hold=asyncio.Event())) for _ in range(2)]
+        room.ask("/job Count all teas")
+        await held[0].reached.wait()
+        assert held[0].hold is not None
+        held[0].hold.set()
+        await held[1].reached.wait()
+        await room.until(lambda: room.shown and "☐ Weigh them" in room.shown[0].text)
+        world.model.faults.clear()
+    async with start(room.platform) as bot:
+        await room.ready(2)
+        await room.answered("There are 42 teas.")
+        await bot.dispatcher.wait_idle()
+
+    assert [one.text for one in room.shown] == ["There are 42 teas."]
 
 
 async def test_a_press_stops_a_job_and_its_plan_stays(room: Room, start: Start, world: World) -> None:

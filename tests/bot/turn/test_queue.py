@@ -331,6 +331,26 @@ async def test_a_turn_whose_text_stands_holds_nobody_up_and_is_ended_with_the_re
     assert log[-3:] == ["voice EndReason.STOPPED", "begin other", "end other"]
 
 
+async def test_beside_a_job_the_next_turns_run_and_a_command_does_not_end_it() -> None:
+    queue, gate, log = TurnQueue(), asyncio.Event(), list[str]()
+    queue.put(TEA, 1, "ada", noting(log, "job", gate), job=True)
+    assert queue.expects_job(TEA) and queue.find_job(TEA) is None
+    await settle()
+    queue.put(TEA, 2, "ada", noting(log, "command"), command=True)
+    await settle()
+    job = queue.find_job(TEA)
+    assert job is not None and job.ending is None and queue.find_turn(TEA, 1) is job and queue.expects_job(TEA)
+    assert log == ["begin job", "begin command", "end command"]
+
+    queue.put(TEA, 3, "ada", noting(log, "late"), adds_to=job)
+    await settle()
+    assert [one.id for one in job.said] == [3] and log[3:] == []
+    gate.set()
+    await queue.wait_idle()
+    assert log[3:] == ["end job", "begin late", "end late"]
+    assert not queue.expects_job(TEA) and queue.find_turn(TEA, 1) is None
+
+
 @pytest.mark.parametrize("way", ["close", "hand over", "leave"])
 async def test_a_voice_ends_where_its_process_or_place_does(way: str) -> None:
     queue, ended = TurnQueue(), list[EndReason | None]()

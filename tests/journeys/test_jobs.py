@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
-from itertools import pairwise
 
 import pytest
 
@@ -224,39 +223,6 @@ async def test_a_press_stops_a_job_and_its_plan_stays(room: Room, start: Start, 
     [message] = room.shown
     assert "☐ Weigh them" in message.text
     assert len(world.model.requests) <= 2
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("platform", PLATFORMS)
-async def test_an_hour_of_work_is_shown_every_few_seconds(world: World, start: Start, platform: str) -> None:
-    """Neither Slack's five minutes for a stream nor Discord's quarter of an hour can be seen."""
-    room, passes, planned = Room(world, platform), 12, dict[int, float]()
-
-    def script(body: RawJson) -> Reply:
-        done = results(body)
-        planned[done] = asyncio.get_running_loop().time()
-        if done == passes:
-            return Reply("There are 42 teas.")
-        steps = [f"Count shelf {number}" for number in range(passes)]
-        words = " ".join(f"word{number}" for number in range(12))
-        return Reply(words, calls=(("plan", {"steps": steps, "done": done}),), words_per_second=1 / 23)
-
-    world.model.script = script
-    async with start(platform) as bot:
-        await room.ready(1)
-        room.ask("/job Count all teas")
-        async with asyncio.timeout(4000):
-            while not any(one.text == "There are 42 teas." for one in room.shown):
-                await asyncio.sleep(60.0)
-        await bot.dispatcher.wait_idle()
-
-    first, last = room.screen.of(room.chat)[-2:]
-    assert first.deleted and room.shown == [last] and planned[passes] - planned[0] > 3300
-    changes = [version.at for version in first.versions]
-    assert min(later - earlier for earlier, later in pairwise(changes[1:])) >= 4.9
-    for number in range(2, passes):
-        ticked = next(one.at for one in first.versions if one.text.count("☑") == number - 1)
-        assert ticked - planned[number] <= 10.0
 
 
 async def killed_at(passes: Sequence[int], world: World, process: Process, platform: str) -> None:

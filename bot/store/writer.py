@@ -184,8 +184,8 @@ class Writer:
                 if not self._waiting:
                     self._wake.clear()
                     await self._wake.wait()
-                elif group := self._next_group():
-                    await self._settle(group)
+                else:
+                    await self._settle(self._next_group())  # not held here: it would stay until the next one
         finally:
             self._closing = True
             for job in self._waiting:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any, Generic, TypeAlias
 
 from bot.contract import Clock, StoreError
@@ -35,6 +36,7 @@ _WAITING = 4096
 """Operations that may wait; who comes then waits for room."""
 _LAST = "~"
 """The order of `run_last`; a place begins with a letter."""
+_BY_ORDER = attrgetter("order")
 _COMPLAINT = 60.0
 """Seconds between two lines about the same trouble in the operator's log."""
 
@@ -202,7 +204,7 @@ class Writer:
             group.append(job)
             if job.apart:
                 break
-        group.sort(key=lambda job: job.order)
+        group.sort(key=_BY_ORDER)
         return group
 
     async def _settle(self, group: list[_Job[Any]]) -> None:

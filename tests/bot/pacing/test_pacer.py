@@ -152,6 +152,24 @@ async def test_an_end_is_due_when_it_is_written_also_where_there_is_more_to_read
     assert calls.names == ["now", "out", "end", "more"]
 
 
+@pytest.mark.parametrize("seen", [True, False], ids=["an edit", "first words"])
+async def test_who_has_nothing_left_to_read_keeps_their_place_when_the_answer_ends(
+    calls: Calls, pacer: Pacer, clock: FakeClock, *, seen: bool
+) -> None:
+    calls.ask("now", NARROW, Purpose.FINAL)
+    out = reading(pacer, *NARROW.budgets, text="word ") if seen else pacer.enter(NARROW.budgets)
+    full = reading(pacer, *NARROW.budgets, text="word " * 300)
+    waits = calls.ask("out", NARROW, Purpose.PROGRESS if seen else Purpose.FIRST, out)
+    await clock.advance(0.3)
+    calls.ask("much to read", NARROW, Purpose.FINAL, full)
+    await clock.advance(0.1)
+
+    pacer.change(waits, Purpose.FINAL, out)
+
+    await clock.advance(10.0)
+    assert calls.names == ["now", "out", "much to read"]
+
+
 async def test_who_waits_for_first_words_keeps_their_place_while_the_post_fails(
     calls: Calls, pacer: Pacer, clock: FakeClock
 ) -> None:

@@ -109,10 +109,8 @@ class Pacer:
         now = self._clock.monotonic()
         grant.purpose, grant.due, grant.needed_at, grant.not_before = purpose, now, now, now
         grant.spare = purpose is Purpose.AGAIN or (purpose is Purpose.PROGRESS and reader is not None and reader.grew)
-        if reader is None:
-            return
-        if purpose is Purpose.FINAL:
-            grant.due = min(now, reader.out_at)
+        if reader is None or purpose is Purpose.FINAL:
+            grant.due = now if reader is None else min(now, reader.out_at)
             return
         if purpose is Purpose.AGAIN:
             grant.due = grant.needed_at = now + CALM

@@ -169,3 +169,24 @@ class Flooding:
     async def answer(self, question: Question) -> AsyncGenerator[Event, None]:
         for number in range(200_000):
             yield Text(f"word{number} ")
+
+
+class Busy:
+    """Has hundreds of calls under way at once."""
+
+    async def answer(self, question: Question) -> AsyncGenerator[Event, None]:
+        for number in range(300):
+            yield Call(
+                id=f"{number}", name=f"look_at_shelf_{number}", arguments={}, status=f"Looking at {number} " * 40
+            )
+        await asyncio.sleep(5)
+        yield Text("There are 42 teas.")
+
+
+class Wasteful:
+    """Says that its first answer has cost more than there is."""
+
+    async def answer(self, question: Question) -> AsyncGenerator[Event, None]:
+        yield Text("Leaves.")
+        if len(question.messages) == 1:
+            yield Used(prompt=10**30, dollars=1e30)

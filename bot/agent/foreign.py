@@ -52,6 +52,10 @@ log = logging.getLogger(__name__)
 
 MOST_REFUSED = 8
 """Questions to a person in one answer where nobody can be asked; each is answered with a refusal."""
+MOST_CALLS = 500
+"""Calls in one answer: each is kept with its result."""
+_LONGEST_DETAIL = 300
+_LONGEST_STATUS = 120
 _LEFT_OPEN = "Error: the agent ended without a result of this call."
 _NOBODY = "Error: this needs a person's consent, and nobody can be asked here. It was not done."
 
@@ -121,6 +125,7 @@ class ForeignAgent:
                 await task.meter.reserve()
             async with Driver(self.name, self.agent, question, self.clock) as driver:
                 while (event := await driver.next(task.deadline - self.clock.monotonic())) is not None:
+                    event = translation.shorten(event)
                     if task.meter is not None:
                         await _pay(task.meter, event)
                     for shown in translation.take(event):
@@ -175,14 +180,30 @@ class _Translation:
                     text = OUTCOME_UNKNOWN if (number, call.id) in self._task.outcome_unknown else NOT_ENDED
                     yield ToolFinished(call, _error(text))
 
+    def shorten(self, event: answers.Event) -> answers.Event:
+        """Return an event without what nobody can be shown: a text may be a hundred million characters long."""
+        match event:
+            case answers.Text(text) if len(text) > self._room:
+                return answers.Text(text[: max(0, self._room) + 1])
+            case answers.Thought(text) if len(text) > self._thinks:
+                return answers.Thought(text[: self._thinks])
+            case answers.Result(text=text, sources=sources):
+                most = answers.LONGEST_SOURCE
+                listed = [replace(one, title=one.title[:most], url=one.url[:most]) for one in sources]
+                shown = tuple(listed[: answers.MOST_SOURCES])
+                return replace(event, text=text[: answers.MOST_STATE], sources=shown)
+            case answers.Fault(detail=detail):
+                return replace(event, detail=detail[:_LONGEST_DETAIL])
+        return event
+
     def take(self, event: answers.Event) -> Iterator[Event]:
         """Yield what one event of the agent means; `Finished` and `Failed` end the answer."""
         match event:
             case answers.Text(text):
-                yield from self._say(self._agent.redact(text))
-            case answers.Thought(text):
-                thought = self._agent.redact(text)[: self._thinks]
-                self._thinks -= len(thought)
+                yield from self._say(self._agent.redact(text), more=len(text) > self._room)
+            case answers.Thought(text) if text:
+                thought = self._agent.redact(text)
+                self._thinks -= len(text)
                 self._thoughts.append(thought)
                 yield ReasoningDelta(thought)
             case answers.Call():
@@ -198,7 +219,8 @@ class _Translation:
             case answers.Ask():
                 yield from self._ask(event)
             case answers.Fault():
-                yield Failed("failed", f"the agent {self._agent.name}: {event.detail[:300]}", retry=event.retry)
+                detail = self._agent.redact(event.detail)
+                yield Failed("failed", f"the agent {self._agent.name}: {detail}", retry=event.retry)
 
     def end(self) -> Iterator[Event]:
         """Yield the end of an answer that is complete."""
@@ -206,19 +228,23 @@ class _Translation:
         yield self._end_pass()
         yield Finished()
 
-    def _say(self, text: str) -> Iterator[Event]:
+    def _say(self, text: str, *, more: bool) -> Iterator[Event]:
         said = text[: max(0, self._room)]
         if said:
             self._room -= len(said)
             self._text.append(said)
             yield TextDelta(said)
-        if len(said) < len(text):
+        if more or len(said) < len(text):
             yield from self._end_open()
             yield self._end_pass()
             yield Finished("cut")
 
     def _begin(self, event: answers.Call) -> Iterator[Event]:
         call = self._to_call(event)
+        if len(self._passes) >= MOST_CALLS:
+            raise AgentFailed(f"it made more than {MOST_CALLS} calls")
+        if (other := self._open.pop(call.id, None)) is not None:
+            yield self._file(other[0], _error(_LEFT_OPEN))
         decision = self._decision
         decided = decision is not None and call.id == decision.asked_as
         if decision is not None and decided:
@@ -230,8 +256,10 @@ class _Translation:
             self._ran = True
         yield self._end_pass(call)
         self._open[call.id] = (call, self._agent.clock.monotonic())
-        status = event.status or f"🔧 {call.name}…"
-        yield ToolStarted(call, clean_name(self._agent.redact(status)), allowed=decided, effects=event.effects)
+        status = event.status[: answers.LONGEST_NAME] or f"🔧 {call.name}…"
+        yield ToolStarted(
+            call, clean_name(self._agent.redact(status))[:_LONGEST_STATUS], allowed=decided, effects=event.effects
+        )
 
     def _finish(self, event: answers.Result) -> Iterator[Event]:
         call, since = self._open.pop(event.id, (None, 0.0))
@@ -240,7 +268,7 @@ class _Translation:
             return
         result = redacted.redact_result(
             ToolResult(
-                text=event.text[: answers.MOST_STATE],
+                text=event.text,
                 ok=event.ok,
                 status=ToolStatus.COMPLETED if event.ok else ToolStatus.FAILED,
                 sources=tuple(event.sources),

@@ -6,7 +6,6 @@ All of this is plain data, and public as `parley_chat.agent`. `problem_of` check
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
@@ -17,6 +16,16 @@ from tools.contract.json_values import is_too_deep
 
 MOST_STATE: Final = 256 * 1024
 """Characters of a `Checkpoint`, of an `Ask`'s state and of a call's arguments as JSON."""
+LONGEST_NAME: Final = 500
+"""Characters of the id and the name of a call, and of the name of a model or a file."""
+MOST_FILES: Final = 20
+"""Files of one result."""
+MOST_SOURCES: Final = 100
+LONGEST_SOURCE: Final = 4_000
+"""Characters of the title and of the address of a source."""
+MOST_TOKENS: Final = 1_000_000_000
+MOST_DOLLARS: Final = 1_000.0
+"""More than this is used by no answer: it is a mistake, and would leave nobody anything for today."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +181,13 @@ class Answers(Protocol):
 
 def problem_of(event: object) -> str:
     """Return what is wrong with something that an agent yielded; empty if it is a sound event."""
+    try:
+        return _problem_of(event)
+    except Exception as error:  # noqa: BLE001 - what it yields may be of any type, and raise whatever it likes
+        return f"its {type(event).__name__} cannot be read: {type(error).__name__}"
+
+
+def _problem_of(event: object) -> str:
     match event:
         case Text(text) | Thought(text):
             return _not_text(event, text=text)
@@ -188,7 +204,7 @@ def problem_of(event: object) -> str:
                 return f"Ask.call is a {type(event.call).__name__}, not a Call"
             return _call_problem(event.call) or _not_text(event, state=event.state) or _too_long(event, event.state)
         case Fault():
-            return _not_text(event, detail=event.detail)
+            return _not_text(event, detail=event.detail) or _not_truth(event, retry=event.retry)
         case _:
             return f"it yielded a {type(event).__name__}, which is no event"
 
@@ -200,19 +216,37 @@ def _not_text(event: object, **values: object) -> str:
     return ""
 
 
+def _no_name(event: object, **values: object) -> str:
+    """Return what is wrong with values that are short texts."""
+    for name, value in values.items():
+        if isinstance(value, str) and len(value) > LONGEST_NAME:
+            return f"{type(event).__name__}.{name} has more than {LONGEST_NAME} characters"
+    return _not_text(event, **values)
+
+
+def _not_truth(event: object, **values: object) -> str:
+    for name, value in values.items():
+        if not isinstance(value, bool):
+            return f"{type(event).__name__}.{name} is a {type(value).__name__}, not True or False"
+    return ""
+
+
 def _too_long(event: object, text: str) -> str:
     return f"a {type(event).__name__} has more than {MOST_STATE:,} characters" if len(text) > MOST_STATE else ""
 
 
 def _call_problem(call: Call) -> str:
-    wrong = _not_text(call, id=call.id, name=call.name, status=call.status)
+    wrong = _no_name(call, id=call.id, name=call.name) or _not_text(call, status=call.status)
+    wrong = wrong or _not_truth(call, effects=call.effects)
     if wrong or not (call.id and call.name):
         return wrong or "a Call has no id or no name"
     if not isinstance(call.arguments, Mapping) or not all(isinstance(name, str) for name in call.arguments):
         return "Call.arguments is no mapping from names to JSON values"
     try:
-        written = "" if is_too_deep(dict(call.arguments)) else json.dumps(dict(call.arguments), allow_nan=False)
-    except (TypeError, ValueError):
+        # In this order: what contains itself is found by the first.
+        written = json.dumps(dict(call.arguments), allow_nan=False)
+        written = "" if is_too_deep(dict(call.arguments)) else written
+    except (TypeError, ValueError, RecursionError):
         written = ""
     if not written:
         return "Call.arguments contains something that is no JSON"
@@ -222,25 +256,25 @@ def _call_problem(call: Call) -> str:
 def _result_problem(result: Result) -> str:
     if not isinstance(result.files, tuple | list) or not isinstance(result.sources, tuple | list):
         return "Result.files and Result.sources must be tuples"
+    if len(result.files) > MOST_FILES:
+        return f"a Result has more than {MOST_FILES} files"
     for file in result.files:
         if not isinstance(file, File) or not isinstance(file.content, bytes):
             return "Result.files contains something that is no File with bytes"
-        if wrong := _not_text(file, name=file.name, media_type=file.media_type):
+        if wrong := _no_name(file, name=file.name, media_type=file.media_type):
             return wrong
     for source in result.sources:
         if not isinstance(source, Source):
             return "Result.sources contains something that is no Source"
         if wrong := _not_text(source, title=source.title, url=source.url):
             return wrong
-    return ""
+    return _not_truth(result, ok=result.ok)
 
 
 def _used_problem(used: Used) -> str:
     counts = (used.prompt, used.completion, used.cached)
-    if not all(isinstance(count, int) and count >= 0 for count in counts):
-        return "Used counts tokens that are no numbers from 0"
-    if used.dollars is not None and not (
-        isinstance(used.dollars, int | float) and math.isfinite(used.dollars) and used.dollars >= 0
-    ):
-        return "Used.dollars is no amount"
-    return _not_text(used, model=used.model)
+    if not all(isinstance(count, int) and 0 <= count <= MOST_TOKENS for count in counts):
+        return f"Used counts tokens that are no numbers from 0 to {MOST_TOKENS:,}"
+    if used.dollars is not None and not (isinstance(used.dollars, int | float) and 0 <= used.dollars <= MOST_DOLLARS):
+        return f"Used.dollars is no amount from 0 to {MOST_DOLLARS:,.0f}"
+    return _no_name(used, model=used.model)

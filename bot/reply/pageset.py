@@ -12,6 +12,8 @@ from bot.reply.paging import PageText, Paginator, beginning, whole_words, worth_
 from tools.contract.base import ToolStatus
 
 _NOTHING = PageText("", 0, 0)
+MOST_LINES = 12
+"""Lines about tools that a page shows: more than run at once, and always fewer than a message has room for."""
 FORMER = 1_000_000
 """Added to the number of a page that is posted again: its former message is recorded under that number until it is
 deleted."""
@@ -122,6 +124,9 @@ class PageSet:
         if key in self._tasks:
             self._tasks[key] = replace(self._tasks[key], state=state)
 
+    def _newest_lines(self) -> list[str]:
+        return list(self.status.values())[-MOST_LINES:]
+
     def _cards(self, number: int) -> tuple[Status, ...]:
         """The cards on a growing page; on a final one, those that it already has."""
         stands = self.now(number).stands.page
@@ -183,7 +188,7 @@ class PageSet:
             live and not self.status and not self.stands_still
         ):  # while a tool runs the last word counts as complete, too
             body = body[: max(len(whole_words(body)), len(stands))]
-        status = tuple(Status(line) for line in self.status.values()) if last and not grows else ()
+        status = tuple(Status(line) for line in self._newest_lines()) if last and not grows else ()
         return Page(
             body=body,
             status=self._cards(number) if grows and body else status,

@@ -138,6 +138,24 @@ async def test_one_that_fails_is_one_sentence_under_what_stands(room: Room, star
     assert begun == "Half an answer." and sentence.startswith("Something went wrong") and "\n" not in sentence
 
 
+async def test_hundreds_of_calls_at_once_are_shown_as_far_as_a_message_has_room(room: Room, start: Start) -> None:
+    async with start(room.platform, AGENT="tests.ownagents:Busy") as bot:
+        room.ask("what is on the shelves?")
+        await room.answered("There are 42 teas.")
+        await bot.dispatcher.wait_idle()
+
+    [message] = room.shown
+    assert any("Looking at 299" in version.text for version in message.versions)
+
+
+async def test_an_absurd_report_of_what_was_used_takes_nothing_from_the_day(world: World, start: Start) -> None:
+    async with start("telegram", AGENT="tests.ownagents:Wasteful") as bot:
+        [failed] = await ask(world, bot, "what is tea made of?")
+        [again] = await ask(world, bot, "and now?")
+
+    assert failed.text.startswith("Leaves.\n\nSomething went wrong") and again.text == "Leaves."
+
+
 async def test_a_flood_holds_up_nobody_and_ends_with_a_sentence(world: World, start: Start) -> None:
     async with start("telegram", AGENT="tests.ownagents:Flooding") as bot:
         shown = await ask(world, bot, "tell me everything")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import cast
@@ -24,6 +25,7 @@ from parley_chat.agent import (
     Event,
     Fault,
     File,
+    Json,
     Message,
     Question,
     Result,
@@ -203,6 +205,19 @@ async def coroutine(question: Question) -> object:
     return Text("Half an")
 
 
+class Odd(dict[str, Json]):
+    """Arguments that cannot be read."""
+
+    def __iter__(self) -> Iterator[str]:
+        raise ZeroDivisionError
+
+
+WITHIN_ITSELF: list[Json] = []
+WITHIN_ITSELF += [WITHIN_ITSELF, WITHIN_ITSELF]
+DEEP: Json = functools.reduce(lambda inside, _: [inside], range(100_000), cast("Json", []))
+FILE = File("a", "b", b"")
+
+
 NONSENSE: Mapping[str, object] = {
     "another type": "Half an",
     "no text": Text(cast("str", None)),
@@ -211,6 +226,14 @@ NONSENSE: Mapping[str, object] = {
     "arguments that are no number": Call(id="c", name="n", arguments={"a": float("nan")}),
     "no arguments": Call(id="c", name="n", arguments=cast("dict[str, int]", None)),
     "a call without a name": Call(id="c", name="", arguments={}),
+    "arguments within themselves": Call(id="c", name="n", arguments={"a": WITHIN_ITSELF}),
+    "arguments that are too deep": Call(id="c", name="n", arguments={"a": DEEP}),
+    "arguments that raise": Call(id="c", name="n", arguments=Odd(a=1)),
+    "arguments without end": Call(id="c", name="n", arguments={"a": "x" * 300_000}),
+    "effects that are neither": Call(id="c", name="n", arguments={}, effects=cast("bool", "maybe")),
+    "a name without end": Call(id="c", name="n" * 501, arguments={}),
+    "an outcome that is neither": Result(id="c", text="", ok=cast("bool", object())),
+    "more files than anybody wants": Result(id="c", text="", files=(FILE,) * 21),
     "no file": Result(id="c", text="", files=(cast("File", "tea.png"),)),
     "a file without bytes": Result(id="c", text="", files=(File("a", "b", cast("bytes", "text")),)),
     "files that are none": Result(id="c", text="", files=cast("tuple[File, ...]", "tea.png")),
@@ -220,9 +243,17 @@ NONSENSE: Mapping[str, object] = {
     "no tokens": Used(prompt=cast("int", None)),
     "fewer than no tokens": Used(prompt=-1),
     "no dollars": Used(dollars=float("inf")),
+    "dollars that are not a number": Used(dollars=float("nan")),
+    "more dollars than there are": Used(dollars=1e30),
+    "dollars that no float holds": Used(dollars=10**400),
+    "dollars back": Used(dollars=-1.0),
+    "more tokens than there are": Used(prompt=10**30),
+    "tokens in part": Used(completion=cast("int", 1.5)),
+    "a model without a name's length": Used(model="m" * 501),
     "a state without end": Checkpoint("x" * 300_000),
     "a question without a call": Ask(call=cast("Call", None)),
     "no detail": Fault(detail=cast("str", None)),
+    "a fault that is neither": Fault(detail="", retry=cast("bool", 2)),
 }
 
 
@@ -306,6 +337,68 @@ async def test_a_flood_of_nothing_ends_with_the_turn_s_time(clock: FakeClock) ->
             await asyncio.sleep(0)
 
     assert failed(await asking).sentence == "slow"
+
+
+async def test_a_flood_of_empty_thoughts_leaves_nothing(clock: FakeClock) -> None:
+    agent = saying(*(Thought("") for _ in range(1_000)), Thought("so "), Text("Leaves."))
+
+    said = await answered(agent, clock)
+
+    assert [type(event).__name__ for event in said] == ["ReasoningDelta", "TextDelta", "PassEnded", "Finished"]
+
+
+async def test_a_flood_of_calls_ends_the_answer(clock: FakeClock) -> None:
+    calls = [Call(id=f"{number}", name="look", arguments={}) for number in range(600)]
+
+    said = await answered(saying(*calls, Text("Leaves.")), clock)
+
+    assert sum(isinstance(event, events.ToolStarted) for event in said) == 500 and failed(said).sentence == "failed"
+
+
+async def test_a_call_whose_id_is_still_open_ends_the_one_before_it(clock: FakeClock) -> None:
+    agent = saying(
+        Call(id="c", name="look", arguments={"page": 1}),
+        Call(id="c", name="look", arguments={"page": 2}),
+        Result(id="c", text="Two."),
+        Text("Leaves."),
+    )
+
+    said = await answered(agent, clock)
+
+    ended = [(event.call.arguments["page"], event.result.ok) for event in said if type(event) is events.ToolFinished]
+    assert ended == [(1, False), (2, True)]
+
+
+async def test_what_nobody_can_be_shown_is_cut_before_it_is_read(clock: FakeClock) -> None:
+    """A hundred megabytes in one event cost no more than what is kept of them."""
+    read: list[int] = []
+
+    def redact(text: str) -> str:
+        read.append(len(text))
+        return text
+
+    long = "word " * 1_000_000
+    sources = tuple(Source(long, f"https://tea.example/{number}") for number in range(1_000))
+    agent = saying(
+        Thought(long),
+        Call(id="c", name="look", arguments={}, status="s" * 500),
+        Result(id="c", text=long, sources=sources),
+        Text(long),
+    )
+    foreign = ForeignAgent(NAME, agent, clock, Limits(answer_chars=40_000), redact)
+    async with aclosing(foreign.answer(task(clock))) as answer:
+        said = [event async for event in answer]
+
+    assert said[-1] == events.Finished("cut") and max(read) <= 256 * 1024
+    [begun] = [event for event in said if isinstance(event, events.ToolStarted)]
+    [ended] = [event for event in said if isinstance(event, events.ToolFinished)]
+    assert len(begun.status) == 120 and len(ended.sources) == 100
+
+
+async def test_a_fault_with_an_endless_detail_is_logged_in_short(clock: FakeClock) -> None:
+    said = await answered(saying(Fault(detail="x" * 5_000_000)), clock)
+
+    assert len(failed(said).detail) < 400
 
 
 async def test_closing_ends_the_agent_at_once(clock: FakeClock) -> None:

@@ -36,6 +36,13 @@ def test_nothing_is_next_before_there_is_something_to_read(pages: PageSet) -> No
     pages.begin_piece(0, grows=True)
 
 
+def test_of_many_tools_at_once_the_newest_are_shown(pages: PageSet) -> None:
+    for number in range(300):
+        pages.begin_task(f"c{number}", f"Looking at {number}")
+
+    assert [one.text for one in pages.page(0).status] == [f"Looking at {number}" for number in range(288, 300)]
+
+
 def test_pages_are_shown_in_order_and_each_until_it_looks_as_it_should(pages: PageSet) -> None:
     pages.extend(WORDS * 5)
     order = []

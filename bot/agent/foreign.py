@@ -132,6 +132,8 @@ class ForeignAgent:
                         yield shown
                         if isinstance(shown, Finished | Failed):
                             return
+                    if task.meter is not None and isinstance(event, answers.Result):
+                        await task.meter.read(event.text)  # what a call came to is kept, whoever may not go on
                     if translation.refused is not None:
                         break
                 else:
@@ -335,8 +337,6 @@ async def _pay(meter: Meter, event: answers.Event) -> None:
             await meter.settle(model, Usage(prompt, completion, cached), dollars)
         case answers.Text(text) | answers.Thought(text):
             await meter.reserve(text)
-        case answers.Call() | answers.Result() | answers.Ask():
-            await meter.reserve()
 
 
 def _live_decision(task: Task, agent: str) -> Decision | None:

@@ -23,7 +23,16 @@ class Meter(Protocol):
     """Pays for an agent that asks models by itself: an estimate is reserved, and settled by what it reports."""
 
     async def reserve(self, seen: str = "") -> None:
-        """Reserve for the next request, unless that is done already; `seen` is a part of its answer.
+        """Reserve for the next request, unless that is done already; `seen` is a part of its answer, which may outgrow
+        its reservation.
+
+        Raises:
+            Unaffordable: a quota is used up.
+        """
+        ...
+
+    async def read(self, result: str) -> None:
+        """Reserve for the request that reads a tool's result.
 
         Raises:
             Unaffordable: a quota is used up.

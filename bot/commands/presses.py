@@ -6,7 +6,7 @@ belong to the presser, in this chat.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from bot.commands.answers import CommandAnswers
@@ -158,7 +158,10 @@ class Presses:
         said = asked.say("button_begun") if press.awaited else ""
         if press.control is Control.SPEAK and not self._begins_to_speak(id, turn):
             return PressVerdict(said)
-        return PressVerdict(said, asks=question_of(press, turn.chat, asked.language))
+        question = question_of(press, turn.chat, asked.language)
+        if press.control is Control.CONTINUE:
+            question = replace(question, command=await self._job_of(turn))
+        return PressVerdict(said, asks=question)
 
     def _begins_to_speak(self, id: int, turn: TurnRecord) -> bool:
         """Return whether an answer should be spoken for a press, and remember that; False while it is spoken for

@@ -30,9 +30,12 @@ from bot.model import (
 from bot.policy.answersizes import AnswerSize
 from bot.policy.budgets import ANSWER_TOKENS, PROMPT_MARGIN, WISHED_TOKENS
 from bot.policy.quotas import LOOK_SECONDS, Quotas
-from bot.store import Amount, Reserved
+from bot.store import Amount, Refused, Reserved
 from tools.contract.base import ToolCall, Unpaid
 from tools.contract.payments import Payment
+
+_AHEAD = 50
+"""Tokens that an agent of another author may write before more is reserved."""
 
 
 def meter(chain: Chain, quotas: Quotas, estimator: Callable[[str], Estimator]) -> Chain:
@@ -174,7 +177,7 @@ class MeteredModel:
             least = max(size.ahead, math.ceil(written + size.ahead - call.room))
             extended = await self.quotas.extend(call.reserved, self.name, least, max(least + size.ahead, call.room))
             call.refused_at, call.look_at = back, now + LOOK_SECONDS
-            if extended is not None:
+            if isinstance(extended, Reserved):
                 call.reserved, call.refused_at = extended, -1
         return written + size.ahead <= call.room
 
@@ -198,8 +201,8 @@ class MeteredModel:
 class AgentMeter:
     """Pays for an agent that asks models by itself. See `bot.agent.Meter`.
 
-    A request is reserved as one of ours to a model of unknown size. Its dollars are known once the agent has named a
-    model with a known price, in this turn or an earlier one.
+    A request is reserved as one of ours to a model of unknown size, and more while its answer grows. Its dollars are
+    known once the agent has named a model with a known price, in this turn or an earlier one.
     """
 
     def __init__(self, quotas: Quotas, agent: str, models: dict[str, str], count: CountTokens, prompt: int) -> None:
@@ -215,21 +218,43 @@ class AgentMeter:
         self._models = models
         self._count = count
         self._prompt = prompt
+        self._read = prompt
+        """Tokens that its next request reads, as far as is known."""
         self._reserved: Reserved | None = None
+        self._room = 0
+        """Tokens that are reserved for what it writes."""
         self._seen = 0.0
-        """Tokens of its text since the last report."""
+        """Tokens since the last report: of its text, and of prompts that its model read once more."""
+        self._reads = False
+        """Its model reads a result, and has not written since."""
         self._reported = False
 
     async def reserve(self, seen: str = "") -> None:
         if seen:
             self._seen += self._count([seen])
+            self._reads = False
         if self._reserved is None:
-            least = Usage(self._prompt, ANSWER_TOKENS)
-            most = Usage(int(self._prompt * PROMPT_MARGIN), WISHED_TOKENS)
-            self._reserved = await self._quotas.reserve(self._model, least, most, sure=Usage(self._prompt))
+            least = Usage(self._read, ANSWER_TOKENS)
+            most = Usage(int(self._read * PROMPT_MARGIN), WISHED_TOKENS)
+            self._reserved = await self._quotas.reserve(self._model, least, most, sure=Usage(self._read))
+            self._room = self._reserved.amount.tokens - self._read
+        if (over := math.ceil(self._seen) + _AHEAD - self._room) > 0:
+            extended = await self._quotas.extend(self._reserved, self._model, over, max(over, ANSWER_TOKENS))
+            if isinstance(extended, Refused):
+                raise self._quotas.refused(extended.limit, extended.until)
+            self._room += extended.amount.tokens - self._reserved.amount.tokens
+            self._reserved = extended
+
+    async def read(self, result: str) -> None:
+        self._read += self._count([result])
+        if self._reserved is not None and not self._reads:
+            # It has not reported the request before: this is another one.
+            self._seen += self._read
+        self._reads = True
+        await self.reserve()
 
     async def settle(self, model: str, used: Usage, dollars: float | None) -> None:
-        self._reported, self._seen = True, 0.0
+        self._reported, self._seen, self._read = True, 0.0, max(self._read, used.prompt + used.completion)
         self._models[self._agent] = model or self._model
         reserved, self._reserved = self._reserved, None
         await self._quotas.settle(reserved, self._model, used, dollars=dollars)

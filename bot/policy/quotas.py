@@ -188,7 +188,7 @@ class Quotas:
             if 0 < limit.most.tokens <= spent.tokens or 0 < limit.most.dollars <= spent.dollars + _ROUNDING:
                 if limit.key == OTHERS and await self._is_admin(payer.person):
                     continue
-                return self._refused(limit, self.clock.wall() // DAY * DAY + DAY)
+                return self.refused(limit, self.clock.wall() // DAY * DAY + DAY)
         return None
 
     async def report(self, payer: Payer, *, everybody: bool = False) -> Report:
@@ -240,9 +240,10 @@ class Quotas:
         amounts = (self._amount_of(model, usage) for usage in (least, most or least, sure or least))
         return await self.hold(*amounts, fair=None if fair is None else self._amount_of(model, fair))
 
-    async def extend(self, reserved: Reserved, model: str, least: int, most: int) -> Reserved | None:
-        """Raise a call's reservation for a growing answer; return its whole reservation then, or None if too little is
-        left. A failing store is no reason to cut an answer off: its usage is settled anyway.
+    async def extend(self, reserved: Reserved, model: str, least: int, most: int) -> Reserved | Refused:
+        """Raise a call's reservation for a growing answer; return its whole reservation then, or why it cannot be.
+
+        A failing store is no reason to cut an answer off: its usage is settled anyway.
         """
         limits = self._daily_limits(_PAYER.get())
         some, all_ = (self._amount_of(model, Usage(0, tokens)) for tokens in (least, most))
@@ -252,9 +253,8 @@ class Quotas:
         except StoreError as error:
             log.warning("the tokens of an answer beyond its reservation are counted when it ends: %s", error)
             return replace(reserved, amount=reserved.amount + Amount(least))
-        if isinstance(extended, Refused):
-            return None
-        self._holdings.update(extended)
+        if isinstance(extended, Reserved):
+            self._holdings.update(extended)
         return extended
 
     def most_for(self, reserved: Reserved, model: str) -> int:
@@ -301,7 +301,7 @@ class Quotas:
                 if self._holdings.ended != ended:
                     continue
                 if hopeless or now >= until:
-                    raise self._refused(result.limit, result.until, untouched=used.tokens <= 0 and used.dollars <= 0)
+                    raise self.refused(result.limit, result.until, untouched=used.tokens <= 0 and used.dollars <= 0)
                 look = now + LOOK_SECONDS if result.elsewhere else until
                 await self._holdings.wait_for_end(min(look, until))
 
@@ -314,7 +314,7 @@ class Quotas:
             self._in_background(self._give_back(reserving))
             raise
 
-    def _refused(self, limit: Limit, until: float, *, untouched: bool = False) -> Unaffordable:
+    def refused(self, limit: Limit, until: float, *, untouched: bool = False) -> Unaffordable:
         """Count a quota's refusal, and return the error about it."""
         if untouched:
             error = Unaffordable(f"one question exceeds the whole quota of {limit.key}", whose="nobody", until=until)

@@ -49,6 +49,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
     ),
     "job_begun": ("I am working on it …", "正在处理……", "正在處理……"),
     "job_noted": ("The job takes it in.", "任务会采纳这一点。", "任務會採納這一點。"),
+    "job_goes_on": (
+        "What this job has done is kept: press Continue then, or write {job} and what is left to do.",
+        "这项任务已完成的部分会保留：到时请按“继续”，或发送 {job} 和剩下要做的事。",
+        "這項任務已完成的部分會保留：到時請按「繼續」，或傳送 {job} 和剩下要做的事。",
+    ),
     "job_busy": (
         "A job is under way here already. Wait for it, or stop it first.",
         "这里已有一项任务正在进行。请等它完成，或先停止它。",

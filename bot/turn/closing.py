@@ -8,7 +8,7 @@ from typing import Final
 
 from bot.agent import Failed, Finished, Task
 from bot.context import Briefing, Summaries
-from bot.contract import Clock, MessageSent, Metrics, join_origins, reference_of
+from bot.contract import JOB, Clock, MessageSent, Metrics, join_origins, reference_of
 from bot.model import Models, token_count
 from bot.policy import Once, once_per_window, payer_of
 from bot.reply import Settling
@@ -67,7 +67,7 @@ class Closing:
             told = Failed("empty", "nothing of the answer can be seen")
         note = self.write_note(draft, told)
         if isinstance(outcome, Failed) and not await is_said(outcome, draft.known.question, self.once):
-            note = note if made.visible else ""
+            note = note if made.visible or draft.run.job else ""
         under = await footer.write_footer(
             self.store, turn, made.reasoning, language, self.redact, self.answers, draft.limits
         )
@@ -82,7 +82,7 @@ class Closing:
         if asks is not None:
             return Outcome(TurnState.DONE, say("approval_note", language), asked=await self.approvals.ask(draft, asks))
         if isinstance(outcome, Failed):
-            goes_on = begun and outcome.sentence not in _NO_MORE
+            goes_on = (begun or (draft.run.job and bool(made.passes))) and outcome.sentence not in _NO_MORE
             return Outcome(
                 TurnState.FAILED, note, outcome.detail, goes_on, withheld=outcome.sentence == "content_refused"
             )
@@ -107,7 +107,10 @@ class Closing:
                 if sentence == "too_long" and outcome.window:
                     sentence = "too_long_for_window" if tokens * 2 > outcome.window else "window_too_small"
                 words |= {"tokens": f"{tokens:,}", "window": f"{outcome.window:,}", "tools": ", ".join(outcome.tools)}
-                return say(sentence, language, id=reference, **words)
+                note = say(sentence, language, id=reference, **words)
+                if draft.run.job and draft.made.passes and outcome.until:
+                    note += " " + say("job_goes_on", language, job=form.format(word=JOB))
+                return note
             case _:
                 return ""
 

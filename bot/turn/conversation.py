@@ -443,7 +443,8 @@ class Conversation:
             async for event in events:
                 outcome = await self._events.take(draft, event)
                 if outcome is not None:
-                    draft.end_progress()
+                    if isinstance(outcome, Finished):
+                        draft.end_progress()
                     return outcome
                 if ends_stage(draft.made, event):
                     await draft.run.at_stage()

@@ -12,6 +12,7 @@ import pytest
 
 from bot.app import App
 from bot.contract import Pace
+from bot.policy.budgets import DAY
 from bot.turn import conversation, merging
 from bot.turn.queue import Running
 from playground.choices import NO_QUOTAS
@@ -19,7 +20,7 @@ from playground.faults import Fault
 from playground.model import Reply
 from tests.conftest import RawJson
 from tests.journeys.conftest import Process, Start, World
-from tests.journeys.test_controls import ADA, PLATFORMS, STOP, Room
+from tests.journeys.test_controls import ADA, GO_ON, PLATFORMS, STOP, Room
 from tests.ownagents import Working
 
 STEPS = ["Count the teas", "Weigh them", "Write it down"]
@@ -223,6 +224,36 @@ async def test_a_press_stops_a_job_and_its_plan_stays(room: Room, start: Start, 
     [message] = room.shown
     assert "☐ Weigh them" in message.text
     assert len(world.model.requests) <= 2
+
+
+async def test_a_job_whose_quota_is_used_up_keeps_its_plan_and_goes_on_at_a_press(
+    room: Room, start: Start, world: World
+) -> None:
+    def script(body: RawJson) -> Reply:
+        if "where your last answer" in people(body)[-1]:
+            return Reply("There are 42 teas.")
+        calls = (("plan", {"steps": STEPS, "done": min(results(body), 2)}),)
+        return Reply("I read.", calls=calls, usage={"prompt_tokens": 3_000, "completion_tokens": 100})
+
+    world.model.script = script
+    async with start(room.platform, TOKENS_PER_DAY_PERSON="9000") as bot:
+        await room.ready(1)
+        room.ask("/job Count all teas")
+        await room.until(lambda: room.shown and "resets in" in room.shown[-1].text and GO_ON in room.shown[-1].buttons)
+        await bot.dispatcher.wait_idle()
+        [message] = room.shown
+        asked = len(world.model.requests)
+        spent = await bot.store.spending.list_top("person ", DAY, 1)
+    async with start(room.platform, TOKENS_PER_DAY_PERSON="90000") as bot:
+        await room.ready(2)
+        room.press(message, GO_ON)
+        last = await room.answered("There are 42 teas.")
+        await bot.dispatcher.wait_idle()
+
+    assert "☑ Count the teas" in message.text and "☐ Weigh them" in message.text
+    assert message.text.count("resets in") == 1 and "press Continue then, or write" in message.text
+    assert spent[0][1].tokens <= 9_000 and asked < len(world.model.requests)
+    assert last.text == "There are 42 teas." and "plan" in str(world.model.requests[-1].body["tools"])
 
 
 async def killed_at(passes: Sequence[int], world: World, process: Process, platform: str) -> None:

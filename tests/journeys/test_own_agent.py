@@ -219,6 +219,26 @@ async def test_a_spent_quota_refuses_it_before_it_begins(world: World, start: St
     assert world.model.requests == [] and "day's budget" in refused.text
 
 
+async def test_a_quota_that_runs_out_in_mid_answer_ends_it_with_the_sentence_and_is_not_overshot(
+    room: Room, start: Start, world: World
+) -> None:
+    world.model.reply(Reply(LONG, words_per_second=400))
+    async with start(room.platform, TOKENS_PER_DAY_PERSON="3000") as bot:
+        room.ask("tell me all about tea")
+        await bot.dispatcher.wait_idle()
+        await room.until(lambda: room.shown and "resets in" in room.shown[-1].text)
+        [request] = world.model.requests
+        async with asyncio.timeout(PATIENCE):
+            while not request.closed_early:
+                await asyncio.sleep(0.005)
+        [(_, spent)] = await bot.store.spending.list_top("person ", DAY, 1)
+
+    begun, _, sentence = "\n\n".join(one.text for one in room.shown).rpartition("\n\n")
+    assert sentence.startswith("Your budget for today is used up. It resets in")
+    assert LONG.startswith(" ".join(begun.split())) and len(begun) > 2_000
+    assert 2_500 < spent.tokens <= 3_000
+
+
 async def test_a_chat_has_the_agent_that_the_file_names(world: World, start: Start, tmp_path: Path) -> None:
     file = tmp_path / "channels.yaml"
     chat = f"telegram:{world.telegram.world.bot['id']}/7"

@@ -71,3 +71,45 @@ async def test_the_price_of_the_model_that_it_named_before_is_reserved(store: St
 
     [found] = await store.spending.list_spent(["person telegram:7"], 86_400)
     assert found.dollars > 0.001
+
+
+async def test_an_answer_that_outgrows_its_reservation_raises_it_or_ends(store: Store, make: Make) -> None:
+    quotas = make(tokens_per_day_person=8_000)
+    written = 0
+    with charge(ADA):
+        one = meter(quotas)
+        await one.reserve()
+        with pytest.raises(Unaffordable) as refused:
+            while True:
+                await one.reserve("w" * 40)
+                written += 40
+        assert refused.value.whose == "person" and await spent(store) <= 8_000
+        await one.close()
+    await quotas.close()
+
+    assert 7_700 < written <= 7_900 and written < await spent(store) <= 8_000
+
+
+async def test_each_result_is_another_request_of_one_that_reports_nothing(store: Store, make: Make) -> None:
+    quotas = make()
+    with charge(ADA):
+        one = meter(quotas)
+        await one.reserve("w" * 10)
+        await one.read("r" * 20)
+        await one.read("r" * 20)  # of a parallel call: both are read at once
+        await one.reserve("w" * 10)
+        await one.close()
+    await quotas.close()
+
+    assert await spent(store) == (100 + 10) + (120 + 10)
+
+
+async def test_the_next_request_is_expected_to_read_what_the_last_one_did(store: Store, make: Make) -> None:
+    with charge(ADA):
+        one = meter(make(tokens_per_day_person=20_000))
+        await one.reserve()
+        await one.settle(MODEL, Usage(9_000, 600), None)
+        with pytest.raises(Unaffordable):
+            await one.read("r")
+
+    assert await spent(store) == 9_600

@@ -443,8 +443,7 @@ class Conversation:
             async for event in events:
                 outcome = await self._events.take(draft, event)
                 if outcome is not None:
-                    if isinstance(outcome, Finished):
-                        draft.end_progress()
+                    draft.end_progress(outcome)
                     return outcome
                 if ends_stage(draft.made, event):
                     await draft.run.at_stage()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bot.agent import CallKey, learn_result, spec_of
+from bot.agent import CallKey, Failed, Finished, learn_result, spec_of
 from bot.contract import OURS, AssistantEntry, Entry, File, SurfaceLimits, ToolEntry, Usage, UserEntry, join_origins
 from bot.markdown import escape
 from bot.policy import Prices
@@ -168,9 +168,9 @@ class Draft:
             self.made.visible.clear()
             self.show_progress()
 
-    def end_progress(self) -> None:
-        """Leave only the answer of a job."""
-        if self.run.job:
+    def end_progress(self, outcome: Finished | Failed) -> None:
+        """Leave only the answer of a job; one without an answer keeps its plan."""
+        if self.run.job and isinstance(outcome, Finished):
             self.reply.rewrite(self.made.shown)
 
     def say(self, text: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from bot.contract import (
     PRESSED,
+    Adapter,
     Control,
     ControlPressed,
     DeliveryError,
@@ -30,7 +31,7 @@ from bot.contract import (
 )
 from parley_chat.contract import waiting
 from parley_chat.contract.ears import listening
-from parley_chat.contract.scene import Scene, show, until
+from parley_chat.contract.scene import Scene, awaited_amiss, show, until
 from parley_chat.contract.surfaces import GOOD, STOP
 
 
@@ -42,6 +43,9 @@ class EventContract:
 
         assert callable(module.open_adapter) and callable(module.check)
         assert scene.platform.settings.needs
+
+    async def test_its_methods_are_async_where_they_are_awaited(self, scene: Scene) -> None:
+        assert awaited_amiss(type(await scene.enter()), Adapter) == []
 
     async def test_people_and_chats_are_named_as_an_operator_lists_them(self, scene: Scene) -> None:
         async with listening(scene) as ear:

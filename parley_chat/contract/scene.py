@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -74,6 +75,19 @@ class Shown(Protocol):
         ...
 
 
+def awaited_amiss(written: type, contract: type) -> list[str]:
+    """Name each method that is `async` where the contract's is not, or the other way round."""
+    amiss = []
+    for name, method in vars(contract).items():
+        own = getattr(written, name, None)
+        if not inspect.isfunction(method) or not inspect.isfunction(own) or name in ("__init__", "__init_subclass__"):
+            continue
+        if inspect.iscoroutinefunction(own) != inspect.iscoroutinefunction(method):
+            form = "async def" if inspect.iscoroutinefunction(method) else "def"
+            amiss.append(f"{written.__name__}.{name} must be written `{form}`")
+    return amiss
+
+
 def lacks(what: str) -> NoReturn:
     """Skip a test for which this platform, or its scene, has no way."""
     pytest.skip(f"this platform, or its scene, has no {what}")
@@ -99,6 +113,11 @@ class Scene(Protocol):
     """It has buttons below messages."""
     file_refusals: Sequence[str] = ()
     """Names of the reasons for which the platform refuses a file for good: `refuse_file` is called with each."""
+
+    def __init_subclass__(cls, **how: object) -> None:
+        super().__init_subclass__(**how)
+        if wrong := awaited_amiss(cls, Scene):
+            raise TypeError("; ".join(wrong))
 
     # What people see
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from typing import cast
+from unittest.mock import AsyncMock
 
 import pytest
 
+from parley_chat.adapter import Adapter, MessageRef, Page, Surface, SurfaceLimits, TooLong, Unrenderable
 from parley_chat.contract.suites import (
     EventContract,
     FailureContract,
@@ -79,3 +82,61 @@ def test_a_scene_that_lacks_what_every_platform_has_says_what() -> None:
 
     with pytest.raises(TypeError, match=r"abstract methods .*garble.*say.*shown"):
         Empty()  # type: ignore[abstract]
+
+
+def test_a_scene_whose_method_is_async_where_the_suites_call_it_is_refused_at_once() -> None:
+    """Else its coroutine is never awaited, nothing happens, and thirty tests time out."""
+    with pytest.raises(
+        TypeError, match=r"^Awaited\.enter must be written `async def`; Awaited\.say must be written `def`$"
+    ):
+
+        class Awaited(Scene):
+            async def say(self, text: str) -> str:  # type: ignore[override]
+                return text
+
+            def enter(self) -> Adapter:  # type: ignore[override]
+                raise NotImplementedError
+
+
+async def test_an_adapter_or_surface_that_is_async_in_the_wrong_places_is_named(begun: Begun) -> None:
+    class Late:
+        platform = "late"
+
+        async def earlier(self, message: object) -> None:
+            return None
+
+        def typing(self, words: str) -> None:
+            return None
+
+    begun.surface = cast(Surface, Late())
+    with pytest.raises(AssertionError, match=r"Late\.typing must be written `async def`"):
+        await SURFACE.test_its_methods_are_async_where_they_are_awaited(begun)
+    begun.enter = AsyncMock(return_value=Late())  # type: ignore[method-assign]
+    with pytest.raises(AssertionError, match=r"Late\.earlier must be written `def`"):
+        await EVENTS.test_its_methods_are_async_where_they_are_awaited(begun)
+
+
+async def test_a_surface_that_counts_bytes_is_cut_by_bytes(begun: Begun) -> None:
+    """A page of signs with eighteen bytes each is cut until it fits, and not to nothing."""
+
+    class Bytes:
+        limits = SurfaceLimits(page_length=300, hard_length=400, measure=lambda text: len(text.encode()))
+        shown: list[str] = []
+
+        def draw(self, page: Page) -> Page:
+            if not page.body:
+                raise Unrenderable("empty")
+            if (over := self.limits.measure(page.body) - 200) > 0:
+                raise TooLong("too long", by=over)
+            return page
+
+        async def show(self, drawn: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+            self.shown.append(drawn.body)
+            return MessageRef("1")
+
+    surface = Bytes()
+    begun.surface = cast(Surface, surface)
+    with pytest.raises(AssertionError):  # nothing reached the emulator, which is not asked here
+        await SURFACE.test_a_page_full_of_signs_is_shown_or_is_too_long(begun, "👩‍👩‍👧")
+
+    assert [0 < len(text.encode()) <= 200 for text in surface.shown] == [True]

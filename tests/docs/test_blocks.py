@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from tests.conftest import RawJson
 from tools import open_registry
 from tools.calling.plugins import find_plugins
 from tools.calling.registry import ToolRegistry
-from tools.contract.base import Tool, ToolCall, ToolContext
+from tools.contract.base import Json, Tool, ToolCall, ToolContext
 from tools.mcp.config import read_config
 
 ROOT = Path(__file__).parent.parent.parent
@@ -32,6 +33,11 @@ BLOCKS = [
     if path.name != "call-syntax.md"
     for match in FENCE.finditer(path.read_text(encoding="utf-8"))
 ]
+SHOWN: dict[str, tuple[dict[str, Json], str]] = {
+    "roll_dice": ({"sides": 1}, "1"),
+    "countdown": ({"day": "2030-12-24"}, "23 days from 2030-12-01 to 2030-12-24"),
+}
+"""The tools that are shown, each with arguments and what it says to them late on 2030-11-30, in Tokyo."""
 ELSEWHERE = {"sh", "sql", "text"}
 """Read by `test_documents.py`; by `test_operating_server.py`; drawings."""
 
@@ -131,13 +137,17 @@ def test_the_suites_that_a_document_shows_are_those_that_are_shipped() -> None:
 
 @pytest.mark.parametrize("text", [text for text in blocks("python") if "from parley_chat.tool" in text])
 async def test_the_file_that_a_document_shows_is_a_tool(text: str, tmp_path: Path) -> None:
-    (tmp_path / "dice.py").write_text(text)
+    (tmp_path / "shown.py").write_text(text)
     registry = open_registry({}, plugins=find_plugins(str(tmp_path)))
+    [name] = {spec.name for spec in registry.specs()} & set(SHOWN)
+    arguments, said = SHOWN[name]
+    now = datetime(2030, 11, 30, 23, 30, tzinfo=UTC)
 
-    result = await registry.run(ToolCall("call-1", "roll_dice", {"sides": 1}), ToolContext())
+    context = ToolContext(now=lambda: now, zone="Asia/Tokyo")
+    result = await registry.run(ToolCall("call-1", name, arguments), context)
     await registry.close()
 
-    assert (result.ok, result.text) == (True, "1")
+    assert (result.ok, result.text) == (True, said)
 
 
 @pytest.mark.parametrize("text", blocks("toml"))

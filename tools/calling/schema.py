@@ -290,7 +290,8 @@ def _of_type(hint: Any, where: str) -> dict[str, Json]:
         return {"type": "object"}
     if isinstance(hint, type) and issubclass(hint, enum.StrEnum):
         return {"type": "string", "enum": [str(one) for one in hint]}
-    raise TypeError(f"{where}: JSON knows no {hint!r}")
+    named = hint.__name__ if isinstance(hint, type) else repr(hint)
+    raise TypeError(f"{where}: JSON knows no {named}; use str, int, float, bool, list, dict, Literal or a StrEnum")
 
 
 def _literals(text: str) -> list[Json]:

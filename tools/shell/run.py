@@ -107,7 +107,7 @@ async def _main(
 
 
 def _missing(registry: ToolRegistry, name: str) -> str:
-    reason = registry.unavailable.get(name)
+    reason = registry.unavailable.get(name) or registry.unavailable.get(f"{name}.py")
     if reason is not None:
         return f"{name} cannot be used here: {reason}"
     names = [spec.name for spec in registry.specs()]

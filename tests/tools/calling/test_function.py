@@ -109,7 +109,7 @@ def test_a_type_that_json_does_not_know_is_refused() -> None:
         """Do."""
         return str(what)
 
-    with pytest.raises(TypeError, match=r"odd\.what: JSON knows no"):
+    with pytest.raises(TypeError, match=r"odd\.what: JSON knows no set\[int\]; use str, int"):
         spec_of(odd)
 
 

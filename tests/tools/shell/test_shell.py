@@ -52,6 +52,17 @@ def test_a_failure_goes_to_standard_error_with_exit_1(run: Run) -> None:
     assert done.err == "Error: '1/0' cannot be computed: division by zero (at character 2, '/0').\n"
 
 
+def test_a_tool_whose_file_cannot_be_used_says_why(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "countdown.py").write_text(
+        "from datetime import date\n\n\nasync def countdown(day: date) -> str:\n    return str(day)\n"
+    )
+    done = run("countdown", "{}", TOOLS_DIR=str(tmp_path))
+
+    assert done.code == 2
+    assert "countdown cannot be used here: " in done.err
+    assert "countdown.day: JSON knows no date; use str, int, float, bool, list, dict, Literal or a StrEnum" in done.err
+
+
 def test_an_unknown_tool_is_exit_2_with_the_list(run: Run) -> None:
     done = run("calculater", "{}")
 

@@ -12,7 +12,7 @@ The bot runs as `python -m bot run` against an emulator with the platform's limi
 grants, and with the default quotas (a day has more tokens only where more is asked than the default is for); the model,
 in a process of its own, writes `--tokens` tokens at `--rate` a second. Bursts: so many questions at once, and
 within `--within` seconds. `--left`: so many of the day's tokens are left when the first question comes (`75%`: a
-quarter is spent), for everybody but admins; `unlimited`: there are no quotas. Steady:
+quarter is spent), for everybody but admins, after ten questions of that day; `unlimited`: there are no quotas. Steady:
 questions at random (the same ones each time, by `--seed`), at `--load` percent of what the limits carry (a first and a
 last call for each reply: `bench.limits`) and at `--per-second`, for `--steady` minutes each. `--everything`: all loads
 for publishing, about three hours.
@@ -67,6 +67,8 @@ QUESTION_TOKENS = 5_000
 """More than a question with its answer takes: 3,400 for the prompt with its tools, and 300."""
 DAYS_TOKENS: int = QuotaSettings.model_fields["tokens_per_day"].default
 UNLIMITED = "unlimited"
+EARLIER = 10
+"""Questions that a day has answered before its tokens run short."""
 
 
 @dataclass
@@ -209,14 +211,14 @@ async def measure(
         left: what is left of the day's tokens; see `spend`.
         processes: how many share the database of this `url`; empty: a file of their own.
     """
-    answers = {number: Answer(model.answer(number)) for number in (*range(len(load.times)), WARM_UP)}
+    first = range(WARM_UP, WARM_UP + 1 + (0 if left in ("", UNLIMITED) else EARLIER))
+    answers = {number: Answer(model.answer(number)) for number in (*range(len(load.times)), *first)}
     async with setup.server as server, Writer(model.tokens, model.rate) as writer:
         for number in answers:
             setup.meet(number)
         with tempfile.TemporaryDirectory() as folder:
             database = url or f"sqlite:///{folder}/bench.db"
             settings = environment(setup, writer.base_url, database, len(load.times), left)
-            await spend(database, left)
             async with AsyncExitStack() as stack:
                 programs = [Process("-m", "bot", "run", environment=settings) for _ in range(processes)]
                 for program in programs:
@@ -227,8 +229,10 @@ async def measure(
                         await asyncio.sleep(0.05)
                 watch = Watch(setup, answers)
                 # One question first: libraries are loaded then.
-                setup.ask(WARM_UP)
-                await watch.until_whole([WARM_UP], 60.0)
+                for number in first:
+                    setup.ask(number)
+                await watch.until_whole(first, 60.0)
+                await spend(database, left)
                 await asyncio.sleep(1.5)
                 await writer.report()
                 calls, refused = len(server.calls), server.refusals
@@ -236,7 +240,7 @@ async def measure(
                 asked = await _ask(setup, load)
                 await watch.until_whole(range(len(load.times)), wait)
                 end = time.monotonic()
-                figures = Figures(setup.name, load.name, len(load.times), whole=len(watch.whole - {WARM_UP}))
+                figures = Figures(setup.name, load.name, len(load.times), whole=len(watch.whole.difference(first)))
                 cpu, figures.bench, figures.model, *figures.held_up = (
                     (now - before) / (end - start) for now, before in zip(_spent(programs, writer), spent, strict=True)
                 )
@@ -268,7 +272,8 @@ async def spend(database: str, left: str) -> None:
     rest = int(day * float(left[:-1]) / 100) if left.endswith("%") else int(left)
     async with Store.open(database, clock=SystemClock()) as store:
         keys = [Limit(key, DAY, Amount()) for key in (EVERYBODY, OTHERS)]
-        await store.spending.count(keys, Amount(day - rest))
+        spent = await store.spending.list_spent([OTHERS], DAY)
+        await store.spending.count(keys, Amount(day - rest) - spent[0])
 
 
 def environment(setup: Setup, base_url: str, database: str, asked: int, left: str = "") -> dict[str, str]:

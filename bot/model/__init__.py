@@ -28,7 +28,14 @@ from bot.model.providers import (
     nearest_provider,
     use_providers,
 )
-from bot.model.usage import WIDE_TOKENS, CountTokens, Estimator, token_count, tool_token_count
+from bot.model.usage import (
+    WIDE_TOKENS,
+    CountTokens,
+    Estimator,
+    picture_token_count,
+    token_count,
+    tool_token_count,
+)
 
 if TYPE_CHECKING:
     from bot.model.chain import Chain, Link, Models

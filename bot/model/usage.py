@@ -132,10 +132,14 @@ PICTURE_TOKENS = 1_000
 
 def token_count(entries: Sequence[Entry], count: CountTokens) -> int:
     """Return the tokens of `entries`, including their shown pictures."""
-    told = [entry for entry in entries if isinstance(entry, UserEntry | AssistantEntry)]
-    shown = sum(bool(one.content) for entry in told for one in entry.pictures)
     texts = [text_of(entry) if isinstance(entry, AssistantEntry) else entry.text for entry in entries]
-    return count(texts) + PICTURE_TOKENS * shown + PER_ENTRY * len(entries)
+    return count(texts) + picture_token_count(entries) + PER_ENTRY * len(entries)
+
+
+def picture_token_count(entries: Sequence[Entry]) -> int:
+    """Return the tokens of the shown pictures of `entries`."""
+    told = [entry for entry in entries if isinstance(entry, UserEntry | AssistantEntry)]
+    return PICTURE_TOKENS * sum(bool(one.content) for entry in told for one in entry.pictures)
 
 
 def tool_token_count(specs: Sequence[ToolSpec], count: CountTokens) -> int:

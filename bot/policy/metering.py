@@ -24,6 +24,7 @@ from bot.model import (
     ReasoningPiece,
     Request,
     TextPiece,
+    picture_token_count,
     token_count,
     tool_token_count,
 )
@@ -53,6 +54,10 @@ class _Call:
     """One call: its reservation, and the visible part of its answer."""
 
     reserved: Reserved
+    pictures: int
+    """Tokens of its pictures, by our count."""
+    words: int
+    """Tokens of the rest of its prompt, by our count."""
     read: int
     """The most tokens that its prompt can have."""
     wished: int = 0
@@ -104,14 +109,14 @@ class MeteredModel:
             Unaffordable: it cannot be paid; nothing was asked.
         """
         prompt, size = self._estimate_prompt(request), await self.quotas.size_of(self.name)
-        read = int(prompt * PROMPT_MARGIN)
+        pictures = picture_token_count(request.entries)
+        read = size.prompt.most(prompt - pictures, pictures)
         # As many tokens as these characters have in the script that needs most.
         wished = max(WISHED_TOKENS, int(request.max_output_chars * WIDE_TOKENS))
         least, most = size.wanted(wished)
-        sure = Usage(prompt if size.measured else read)
         fair = None if size.grows else Usage(read, min(WISHED_TOKENS, most))
-        reserved = await self.quotas.reserve(self.name, Usage(read, least), Usage(read, most), sure, fair)
-        call = _Call(reserved, read)
+        reserved = await self.quotas.reserve(self.name, Usage(read, least), Usage(read, most), Usage(read), fair)
+        call = _Call(reserved, pictures, prompt - pictures, read)
         call.wished = min(wished, self.quotas.most_for(reserved, self.name) - read) if size.grows else call.room
         request = replace(request, max_tokens=call.wished)
         model, used = self.name, Usage(prompt)
@@ -123,11 +128,12 @@ class MeteredModel:
                     if isinstance(piece, Answer):
                         model, used, whole = piece.model, piece.usage, True
                         size.learn(used.completion, call.seen, call.step)
-                        size.measured = True
+                        if not call.again and not pictures:
+                            size.prompt.learn(prompt, used.prompt)
                     yield piece
                     if not whole and not await self._has_room(call, size):
                         # Its server may be ahead of the visible text: the whole reservation counts.
-                        used, whole, cut = Usage(prompt, call.room), True, True
+                        used, whole, cut = Usage(prompt, max(call.room, math.ceil(call.seen))), True, True
                         break
             if cut:
                 yield self._cut(call, used)
@@ -168,6 +174,7 @@ class MeteredModel:
 
     async def _has_room(self, call: _Call, size: AnswerSize) -> bool:
         """Return True if the answer may continue: its reservation is raised before it is used up."""
+        call.read = size.prompt.most(call.words, call.pictures)  # calls that ended meanwhile taught more about it
         if call.wished <= call.room or not size.grows:
             return True
         written, now = call.seen * size.factor + call.again, self.quotas.clock.monotonic()

@@ -13,9 +13,9 @@ from bench.reader import Answer
 from bench.setups import SETUPS, Setup
 from bench.writer import Written, question
 from bot.contract import ChatId, SystemClock
-from bot.policy import Payer, Quotas
+from bot.policy import DAY, OTHERS, Payer, Quotas
 from bot.settings import QuotaSettings
-from bot.store import Store
+from bot.store import Amount, Limit, Store
 from playground.screen import Shown, Version
 from playground.telegram.call import Call
 
@@ -107,10 +107,17 @@ def test_calls_that_are_made_for_no_reply_are_not_counted() -> None:
     assert figures.used == {"bot": 0.1}
 
 
-@pytest.mark.parametrize(("left", "tokens"), [("150000", 150_000), ("25%", 400_000), ("", 1_600_000)])
-async def test_a_run_begins_with_so_many_of_the_days_tokens_as_are_left(tmp_path: Path, left: str, tokens: int) -> None:
-    """Those of everybody but admins."""
+@pytest.mark.parametrize(
+    ("left", "earlier", "tokens"),
+    [("150000", 0, 150_000), ("150000", 3_000, 150_000), ("25%", 3_000, 400_000), ("", 3_000, 1_597_000)],
+)
+async def test_a_run_begins_with_so_many_of_the_days_tokens_as_are_left(
+    tmp_path: Path, left: str, earlier: int, tokens: int
+) -> None:
+    """Those of everybody but admins, whatever earlier questions took."""
     database = f"sqlite:///{tmp_path}/bench.db"
+    async with Store.open(database, clock=SystemClock()) as store:
+        await store.spending.count([Limit(OTHERS, DAY, Amount())], Amount(earlier))
     await spend(database, left)
 
     async with Store.open(database, clock=SystemClock()) as store:

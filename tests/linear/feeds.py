@@ -988,6 +988,7 @@ INSIDE: dict[str, str] = {
     "bot.agent.events": "bot.safety.enclosures.answer_unread",
     "bot.model.base.ask": "bot.context.window.fit",
     "bot.model.usage.token_count": "bot.context.window.fit",
+    "bot.model.usage.picture_token_count": "bot.context.window.fit",
     "bot.model.usage.text_of": "bot.context.window.fit",
     "bot.agent.callpolicy": "bot.agent.provenance.brings",
     "bot.toolchoice.chooser": "bot.toolchoice.chooser.Chooser.choose",

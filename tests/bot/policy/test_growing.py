@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bot.contract.errors import StoreError, Unaffordable
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
-from bot.contract.transcript import Usage, UserEntry
+from bot.contract.transcript import Picture, Usage, UserEntry
 from bot.model.base import Answer, AskedAgain, CallPiece, Piece, ReasoningPiece, Request, TextPiece
-from bot.policy.answersizes import MOST_AHEAD, AnswerSize
+from bot.policy.answersizes import MOST_AHEAD, AnswerSize, PromptSize
 from bot.policy.budgets import ANSWER_TOKENS, DAY, WISHED_TOKENS, Payer
 from bot.policy.metering import MeteredModel
 from bot.policy.prices import Prices, read_prices
@@ -94,6 +95,126 @@ async def test_the_first_hundred_of_a_new_database_are_all_asked_at_once(store: 
     await asyncio.gather(*asking)
     assert min(model.allowed) >= WISHED_TOKENS
     assert await spent(store, "*") <= most.tokens_per_day
+
+
+LONG = Request(entries=(UserEntry("w" * 3_394),))
+"""A prompt of 3,400 tokens."""
+
+
+class Counting(Telling):
+    """Its server counts so many tokens for each one that we estimate in a prompt."""
+
+    def __init__(self, tokens: int, *ratios: float) -> None:
+        super().__init__(tokens)
+        self.ratios = ratios
+
+    async def stream(self, request: Request, *, longest_wait: float = 0.0) -> AsyncGenerator[Piece, None]:
+        prompt = int(3_400 * self.ratios[self.asked % len(self.ratios)])
+        self.written += prompt - PROMPT
+        async for piece in super().stream(request):
+            yield replace(piece, usage=replace(piece.usage, prompt=prompt)) if isinstance(piece, Answer) else piece
+
+
+async def ask_long(quotas: Quotas, model: Scripted, payer: Payer = ADA) -> list[Piece]:
+    with charge(payer):
+        return [piece async for piece in MeteredModel(model, quotas, count_letters).stream(LONG)]
+
+
+async def test_on_a_days_last_quarter_everybody_who_fits_is_asked_at_once_and_answered(
+    store: Store, make: Make
+) -> None:
+    """A hundred prompts of 3,400 tokens, estimated well, and their answers come to 350,000 of 400,000."""
+    quotas, model = make(tokens_per_day=400_000 + 8 * 3_500), Counting(100, 1.0)
+    for _ in range(8):
+        await ask_long(quotas, model)
+    model.go.clear()
+
+    asking = [asyncio.create_task(ask_long(quotas, model, payer)) for payer in people(100)]
+    async with asyncio.timeout(PATIENCE):
+        while model.asked < 108:
+            await asyncio.sleep(0)
+    model.go.set()
+
+    ends = [pieces[-1] for pieces in await asyncio.gather(*asking)]
+    assert all(isinstance(end, Answer) and end.finish == "stop" for end in ends)
+
+
+@pytest.mark.parametrize("ratios", [(1.6,), (0.8, 1.0, 1.2)], ids=["always more", "now more, now less"])
+async def test_two_hundred_whose_prompts_the_server_counts_otherwise_come_to_no_more_than_there_is(
+    store: Store, make: Make, ratios: tuple[float, ...]
+) -> None:
+    quotas, model = make(tokens_per_day=600_000), Counting(100, *ratios)
+    for _ in ratios:
+        await ask_long(quotas, model)
+
+    await asyncio.gather(*(ask_long(quotas, model, payer) for payer in people(200)), return_exceptions=True)
+
+    assert 560_000 < model.written <= 600_000
+    assert model.written <= await spent(store, "*") <= 600_000
+
+
+async def take_all(store: Store, most: int) -> None:
+    reserved = await store.spending.reserve([Limit("*", DAY, Amount(most))], Amount(10), Amount(most))
+    assert isinstance(reserved, Reserved)
+
+
+async def test_what_calls_that_end_meanwhile_teach_leaves_a_running_answer_more_room(store: Store, make: Make) -> None:
+    """Of a prompt of 3,400 tokens 12 % more are set aside after one answer, and 5 % after five."""
+    quotas, text = make(tokens_per_day=100_000), TextPiece("w" * 100)
+    await ask_long(quotas, Scripted(text, answer(3_400, 100)))
+
+    async def others() -> None:
+        for _ in range(4):
+            await ask_long(quotas, Scripted(text, answer(3_400, 100)))
+        await take_all(store, 100_000)
+
+    pieces = await ask_long(quotas, Scripted(others, *[text] * 4, answer(3_400, 400)))
+
+    assert isinstance(pieces[-1], Answer) and pieces[-1].finish == "stop"
+
+
+async def test_an_answer_ends_whose_prompt_turns_out_to_have_taken_its_room(store: Store, make: Make) -> None:
+    quotas, text = make(tokens_per_day=100_000), TextPiece("w" * 100)
+    await ask_long(quotas, Scripted(text, answer(3_400, 100)))
+
+    async def other() -> None:
+        await ask_long(quotas, Scripted(text, answer(5_000, 100)))
+        await take_all(store, 100_000)
+
+    pieces = await ask_long(quotas, Scripted(other, text, text, answer(5_000, 200)))
+
+    end = pieces[-1]
+    assert isinstance(end, Answer) and (end.finish, end.text, end.usage.completion) == ("length", "w" * 100, 100)
+
+
+def test_the_margin_of_prompts_follows_the_error_of_their_estimates() -> None:
+    prompts = PromptSize()
+    assert prompts.most(1_000) == 1_250, "nothing is known"
+    prompts.learn(1_000, 1_000)
+    assert prompts.most(1_000) == 1_125
+    for _ in range(40):
+        prompts.learn(1_000, 900)
+    assert prompts.most(1_000) == 1_050, "a server that counts less may count more next time"
+    assert prompts.most(3_000) == 1_050 + 2_500, "of long prompts nothing is known yet"
+    assert prompts.most(1_000, pictures=1_000) == 1_050 + 1_250
+    prompts.learn(1_000, 1_300)
+    assert prompts.most(1_000) == 1_350
+    assert prompts.most(3_000) == 3 * 1_350
+    for _ in range(32):
+        prompts.learn(1_000, 1_000)
+    assert prompts.most(1_000) == 1_050
+    prompts.learn(30, 40)
+    prompts.learn(100, 1_000)
+    assert prompts.most(1_000) == 2_050
+
+
+async def test_a_prompt_with_pictures_teaches_nothing_about_words(make: Make) -> None:
+    quotas, picture = make(), Picture(1, "image/png", b"cat")
+    shown = Request(entries=(UserEntry("w" * 94, pictures=(picture,)),))
+    with charge(ADA):
+        assert [piece async for piece in MeteredModel(Scripted(answer(5_000, 5)), quotas, count_letters).stream(shown)]
+
+    assert (await quotas.size_of(Scripted.name)).prompt.most(1_000) == 1_250
 
 
 async def test_the_first_answer_alone_may_take_what_a_model_that_thinks_needs_of_a_small_quota(make: Make) -> None:
@@ -187,7 +308,7 @@ async def test_a_call_alone_is_allowed_no_more_than_there_is(make: Make) -> None
     await ask(quotas, model)
     await ask(quotas, model)
 
-    assert model.allowed[1] == 5_000 - RESERVED - PROMPT - 100
+    assert model.allowed[1] == 5_000 - int(PROMPT * 1.125) - PROMPT - 100
 
 
 async def test_a_new_process_knows_what_answers_took(store: Store, make: Make) -> None:

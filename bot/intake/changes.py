@@ -2,14 +2,46 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final
 
-from bot.contract import MessageDeleted, MessageEdited, MessageSent
+from bot.contract import ChatId, Incoming, MessageDeleted, MessageEdited, MessageSent
 from bot.store import Store
 
 HEARD: Final = "🎤"
 """The sign before a transcript, above its answer; writing it corrects the transcript."""
+
+
+class Arrivals:
+    """Takes a chat's deliveries in the order in which they came, where that matters.
+
+    A platform that was not reached for a while brings a message and its changes at once. A change waits for what came
+    before it, since a message that is not stored yet is unknown, and whatever comes later waits for the change.
+    """
+
+    def __init__(self) -> None:
+        self._under_way: dict[ChatId, dict[asyncio.Event, bool]] = {}
+
+    @asynccontextmanager
+    async def in_turn(self, incoming: Incoming) -> AsyncIterator[None]:
+        """Enter when everything before it that matters has left."""
+        changes = isinstance(incoming, MessageEdited | MessageDeleted)
+        under_way = self._under_way.setdefault(incoming.chat, {})
+        before = [event for event, other in under_way.items() if changes or other]
+        left = asyncio.Event()
+        under_way[left] = changes
+        try:
+            for event in before:
+                await event.wait()
+            yield
+        finally:
+            left.set()
+            del under_way[left]
+            if not under_way:
+                self._under_way.pop(incoming.chat, None)
 
 
 class Changes:

@@ -31,7 +31,7 @@ from bot.contract import (
     is_within,
 )
 from bot.intake.admission import Admission, Answer, Begin, Refuse, Verdict
-from bot.intake.changes import Changes
+from bot.intake.changes import Arrivals, Changes
 from bot.intake.lateness import with_wait
 from bot.intake.moves import Moves
 from bot.intake.ownership import Ownership
@@ -89,6 +89,7 @@ class Dispatcher:
         )
         self.serve = self._serving.serve
         self.hint = self._serving.hint
+        self._arrivals = Arrivals()
         self._changes = Changes(self.store)
         self._parts = Parts(store=self.store, clock=self.clock, found=self.deliver if self.ownership.shared else None)
         self._moves = Moves(self.store, self.access)
@@ -107,6 +108,10 @@ class Dispatcher:
         if isinstance(incoming, ChatMoved):
             await self._moves.take_along(incoming)
             return
+        async with self._arrivals.in_turn(incoming):
+            await self._take_in(incoming, claim)
+
+    async def _take_in(self, incoming: Incoming, claim: Claim | None) -> None:
         await self._moves.settle(incoming.chat)
         if isinstance(incoming, MessageEdited):
             incoming = await self._changes.as_told(incoming)

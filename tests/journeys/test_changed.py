@@ -224,6 +224,50 @@ async def test_a_changed_question_rewrites_its_answer(world: World, start: Start
     await change(world, start, platform, moment)
 
 
+@pytest.mark.parametrize("platform", PLATFORMS)
+async def test_of_a_message_and_its_changes_that_come_at_once_the_last_is_answered(
+    world: World, start: Start, platform: str
+) -> None:
+    """A platform that was not reached for a while brings them together."""
+    person, model = person_on(world, platform), Model("finished")
+    world.model.script = model
+    async with start(platform) as bot:
+        question = person.say("old question")
+        person.edit(question, "old question, changed")
+        await asyncio.sleep(0)  # Discord tells changes of a message apart by their times
+        person.edit(question, "new question")
+        await until(lambda: NEW in person.texts().values())
+        await bot.dispatcher.wait_idle()
+
+    assert list(person.texts().values()) == [NEW]
+
+
+async def test_what_was_written_and_changed_while_the_bot_was_away_is_answered_as_it_reads(
+    world: World, start: Start
+) -> None:
+    person, model = OnTelegram(world), Model("finished")
+    world.model.script = model
+    person.edit(person.say("old question"), "new question")
+    async with start("telegram") as bot:
+        await until(lambda: NEW in person.texts().values())
+        await bot.dispatcher.wait_idle()
+
+    assert list(person.texts().values()) == [NEW]
+
+
+@pytest.mark.parametrize("platform", [name for name in PLATFORMS if name != "telegram"])
+async def test_a_message_that_is_deleted_as_it_comes_is_not_answered(world: World, start: Start, platform: str) -> None:
+    person, model = person_on(world, platform), Model("finished")
+    world.model.script = model
+    async with start(platform) as bot:
+        person.delete(person.say("old question"))
+        person.say("new question")
+        await until(lambda: NEW in person.texts().values())
+        await bot.dispatcher.wait_idle()
+
+    assert list(person.texts().values()) == [NEW]
+
+
 def knows_its_message(world: World) -> bool:
     """Whether it is stored where the reply stands."""
     with closing(sqlite3.connect(f"file:{world.data / 'parley.db'}?mode=ro", uri=True)) as db:

@@ -370,6 +370,13 @@ def test_no_test_looks_at_the_clock_before_it_runs() -> None:
     assert not looks
 
 
+def test_an_adapter_to_a_framework_takes_at_most_a_hundred_lines() -> None:
+    adapters = list((ROOT / "parley_chat/agents").glob("*.py"))
+
+    assert len(adapters) > 4
+    assert not [path.name for path in adapters if len(path.read_text().splitlines()) > 100]
+
+
 def test_a_module_is_read_in_one_sitting() -> None:
     lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in MODULES}
 

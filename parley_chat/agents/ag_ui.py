@@ -23,12 +23,10 @@ class AGUIAgent:
         self._url, self._headers, self._reads = url, {"Accept": "text/event-stream", **(headers or {})}, reads
 
     async def answer(self, question: Question) -> AsyncGenerator[Event, None]:
-        begun = set[str]()
+        begun, calls, arguments = set[str](), dict[str, Call](), dict[str, str]()
         if (decision := question.decision) is not None and decision.allowed:
             begun.add(decision.call.id)
             yield decision.call
-        calls: dict[str, Call] = {}
-        written: dict[str, str] = {}
         limits = aiohttp.ClientTimeout(total=None, sock_connect=30)
         async with (
             aiohttp.ClientSession(headers=self._headers, timeout=limits, read_bufsize=_LONGEST) as session,
@@ -49,9 +47,9 @@ class AGUIAgent:
                         effects = event["toolCallName"] not in self._reads
                         calls[id] = Call(id=id, name=event["toolCallName"], arguments={}, effects=effects)
                     case "TOOL_CALL_ARGS":
-                        written[id] = written.get(id, "") + event["delta"]
+                        arguments[id] = arguments.get(id, "") + event["delta"]
                     case "TOOL_CALL_END" if id not in begun:
-                        calls[id] = replace(calls[id], arguments=json.loads(written.get(id) or "{}"))
+                        calls[id] = replace(calls[id], arguments=json.loads(arguments.get(id) or "{}"))
                         begun.add(id)
                         yield calls[id]
                     case "TOOL_CALL_RESULT" if id in begun:
@@ -78,8 +76,7 @@ def _end(event: Mapping[str, Any], calls: Mapping[str, Call]) -> Iterator[Event]
 
 
 def _input(question: Question) -> dict[str, Any]:
-    decision = question.decision
-    payload = {"approved": decision is not None and decision.allowed}
+    decided = [{"interruptId": one.state, "payload": {"approved": one.allowed}} for one in [question.decision] if one]
     return {
         "threadId": question.chat,
         "runId": f"{question.turn}-{question.attempt}",
@@ -88,7 +85,7 @@ def _input(question: Question) -> dict[str, Any]:
         "tools": [],
         "state": {},
         "forwardedProps": {},
-        **({"resume": [{"interruptId": decision.state, "status": "resolved", "payload": payload}]} if decision else {}),
+        **({"resume": [one | {"status": "resolved"} for one in decided]} if decided else {}),
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 from collections.abc import AsyncGenerator, Callable, Collection
 from typing import Any
@@ -11,8 +10,7 @@ from typing import Any
 from agents import Agent, RunHooks, Runner, RunState, set_tracing_disabled
 
 from parley_chat.agent import Ask, Call, Decision, Event, Question, Result, Text, Thought, Used
-
-_LATER = "Not run: the person is asked about another call first. Call it again if it is still needed."
+from parley_chat.agents import read_messages, written
 
 
 class OpenAIAgent:
@@ -31,14 +29,13 @@ class OpenAIAgent:
                 if (event := self._translate(taken[0])) is not None:
                     yield event
                 taken[1].set()
-            for asking in (await working)[:1]:
-                yield asking
+            await working
         finally:
             working.cancel()
             await asyncio.wait([working])
 
-    async def _work(self, question: Question, put: Callable[[tuple[Any, asyncio.Event]], None]) -> list[Ask]:
-        """Run the agent; return what it asks. Its tools wait until their calls are stored: the SDK runs ahead."""
+    async def _work(self, question: Question, put: Callable[[tuple[Any, asyncio.Event]], None]) -> None:
+        """Run the agent, and put its events. Its tools wait until their calls are stored: the SDK runs ahead."""
 
         async def begin(context: Any, agent: Any, tool: Any) -> None:
             stored = asyncio.Event()
@@ -52,8 +49,9 @@ class OpenAIAgent:
             run = Runner.run_streamed(self._agent, given, max_turns=self._turns, hooks=hooks)
             async for event in run.stream_events():
                 put((event, asyncio.Event()))
-            asked = [self._call(one.call_id, one.name, one.arguments) for one in run.interruptions]
-            return [Ask(call=call, state=run.to_state().to_string()) for call in asked[:1]]
+            for one in run.interruptions[:1]:
+                call = self._call(one.call_id, one.name, one.arguments)
+                put((Ask(call=call, state=run.to_state().to_string()), asyncio.Event()))
         finally:
             put((None, asyncio.Event()))
 
@@ -64,7 +62,7 @@ class OpenAIAgent:
             if own and decision.allowed:
                 state.approve(one)
             else:
-                state.reject(one, rejection_message="The person refused it." if own else _LATER)
+                state.reject(one, rejection_message="The person refused it." if own else "Not run yet; call it again.")
         return state
 
     def _call(self, id: str, name: str, arguments: str) -> Call:
@@ -72,7 +70,7 @@ class OpenAIAgent:
 
     def _translate(self, event: Any) -> Event | None:
         data: Any = getattr(event, "data", None)
-        match "" if isinstance(event, Call) else getattr(data, "type", getattr(event, "name", "")):
+        match "" if isinstance(event, Call | Ask) else getattr(data, "type", getattr(event, "name", "")):
             case "response.output_text.delta":
                 return Text(data.delta)
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
@@ -82,24 +80,21 @@ class OpenAIAgent:
                 return Used(model=model, prompt=used.input_tokens, completion=used.output_tokens, cached=cached)
             case "tool_output":
                 return Result(id=event.item.raw_item["call_id"], text=str(event.item.output))
-        return event if isinstance(event, Call) else None
+        return event if isinstance(event, Call | Ask) else None
 
 
 def _history(question: Question) -> list[Any]:
     items: list[Any] = [{"role": "system", "content": question.instructions}] if question.instructions else []
-    files = [(one.media_type, base64.b64encode(one.content).decode()) for one in question.files]
-    addresses = [f"data:{kind};base64,{content}" for kind, content in files if kind.startswith("image/")]
-    pictures = [{"type": "input_image", "image_url": one, "detail": "auto"} for one in addresses]
-    for place, one in enumerate(question.messages, question.done - len(question.messages)):
+    for one, addresses in read_messages(question):
+        pictures = [{"type": "input_image", "image_url": address, "detail": "auto"} for address in addresses]
         if one.role == "tool":
             items.append({"type": "function_call_output", "call_id": one.call, "output": one.text})
         elif one.role == "user":
-            shown = [{"type": "input_text", "text": one.text}, *pictures] if pictures and place == -1 else one.text
+            shown = [{"type": "input_text", "text": one.text}, *pictures] if pictures else one.text
             items.append({"type": "message", "role": "user", "content": shown})
         elif one.text:
             told = {"id": f"msg_{len(items)}", "type": "message", "role": "assistant", "status": "completed"}
             items.append(told | {"content": [{"type": "output_text", "text": one.text, "annotations": []}]})
         for call in one.calls:
-            arguments = json.dumps(dict(call.arguments))
-            items.append({"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments})
+            items.append({"type": "function_call", "call_id": call.id, "name": call.name, "arguments": written(call)})
     return items

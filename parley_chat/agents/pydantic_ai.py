@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Collection
 from typing import Any
 
-from pydantic_ai import Agent, AgentRunResultEvent, BinaryContent, DeferredToolRequests, DeferredToolResults, ToolDenied
+import pydantic_ai as ai
 from pydantic_ai import messages as said
 
 from parley_chat.agent import Ask, Call, Event, Question, Result, Text, Thought, Used
+from parley_chat.agents import read_messages
 
 _LATER = "Not run: the person is asked about another call first. Call it again if it is still needed."
 
@@ -16,7 +17,7 @@ _LATER = "Not run: the person is asked about another call first. Call it again i
 class PydanticAgent:
     """Answers with `agent`; its tools with `requires_approval` ask by a card in the chat."""
 
-    def __init__(self, agent: Agent[Any, Any], *, deps: Any = None, reads: Collection[str] = ()) -> None:
+    def __init__(self, agent: ai.Agent[Any, Any], *, deps: Any = None, reads: Collection[str] = ()) -> None:
         """`deps` is given to every run; `reads` are the tools that change nothing: a restart may call them again."""
         self._agent, self._deps, self._reads = agent, deps, reads
 
@@ -28,19 +29,21 @@ class PydanticAgent:
         await self._agent.__aexit__(*exc)
 
     async def answer(self, question: Question) -> AsyncGenerator[Event, None]:
-        history, decided, refused = _history(question), None, dict[str, ToolDenied]()
+        history, decided, refused = _history(question), None, dict[str, ai.ToolDenied]()
         if (decision := question.decision) is not None:
             history = said.ModelMessagesTypeAdapter.validate_json(decision.state)
             calls = [part.tool_call_id for part in history[-1].parts if isinstance(part, said.ToolCallPart)]
-            refused = {id: ToolDenied(_LATER) for id in calls if id != decision.call.id}
-            refused |= {} if decision.allowed else {decision.call.id: ToolDenied("The person refused it.")}
-            decided = DeferredToolResults(approvals={id: refused.get(id, True) for id in calls})
+            refused = {id: ai.ToolDenied(_LATER) for id in calls if id != decision.call.id}
+            refused |= {} if decision.allowed else {decision.call.id: ai.ToolDenied("The person refused it.")}
+            decided = ai.DeferredToolResults(approvals={id: refused.get(id, True) for id in calls})
+        usage, reported = ai.RunUsage(), ai.RunUsage()
         async with self._agent.run_stream_events(
             message_history=history,
             deferred_tool_results=decided,
-            output_type=[self._agent.output_type, DeferredToolRequests],
+            output_type=[self._agent.output_type, ai.DeferredToolRequests],
             instructions=question.instructions or None,
             deps=self._deps,
+            usage=usage,
         ) as events:
             async for event in events:
                 match event:
@@ -53,20 +56,15 @@ class PydanticAgent:
                     case said.PartDeltaEvent(delta=said.ThinkingPartDelta(content_delta=text)):
                         yield Thought(text or "")
                     case said.FunctionToolCallEvent(part=call) if call.tool_call_id not in refused:
+                        yield _report("", usage, reported)
                         yield self._call(call)
                     case said.FunctionToolResultEvent(part=part) if part.tool_call_id not in refused:
                         ok = isinstance(part, said.ToolReturnPart) and part.outcome == "success"
                         text = part.model_response_str() if isinstance(part, said.ToolReturnPart) else str(part.content)
                         yield Result(id=part.tool_call_id, text=text, ok=ok)
-                    case AgentRunResultEvent(result=result):
-                        used, last = result.usage, result.response
-                        yield Used(
-                            model=f"{last.provider_name}:{last.model_name}",
-                            prompt=used.input_tokens,
-                            completion=used.output_tokens,
-                            cached=used.cache_read_tokens,
-                        )
-                        if isinstance(result.output, DeferredToolRequests):
+                    case ai.AgentRunResultEvent(result=result):
+                        yield _report(f"{result.response.provider_name}:{result.response.model_name}", usage, reported)
+                        if isinstance(result.output, ai.DeferredToolRequests):
                             state = result.all_messages_json().decode()
                             yield Ask(call=self._call(result.output.approvals[0]), state=state)
                         elif not isinstance(result.output, str):
@@ -77,15 +75,20 @@ class PydanticAgent:
         return Call(id=part.tool_call_id, name=part.tool_name, arguments=part.args_as_dict(), effects=effects)
 
 
+def _report(model: str, usage: ai.RunUsage, reported: ai.RunUsage) -> Used:
+    prompt, completion = usage.input_tokens - reported.input_tokens, usage.output_tokens - reported.output_tokens
+    cached = usage.cache_read_tokens - reported.cache_read_tokens
+    reported.incr(ai.RunUsage(input_tokens=prompt, output_tokens=completion, cache_read_tokens=cached))
+    return Used(model=model, prompt=prompt, completion=completion, cached=cached)
+
+
 def _history(question: Question) -> list[said.ModelMessage]:
     history: list[said.ModelMessage] = []
     names: dict[str, str] = {}
-    files = [one for one in question.files if one.media_type.startswith("image/")]
-    pictures = [BinaryContent(one.content, media_type=one.media_type) for one in files]
-    for place, message in enumerate(question.messages, question.done - len(question.messages)):
+    for message, addresses in read_messages(question):
         if message.role == "user":
-            content = [message.text, *pictures] if pictures and place == -1 else message.text
-            history.append(said.ModelRequest([said.UserPromptPart(content)]))
+            pictures = [ai.BinaryContent.from_data_uri(address) for address in addresses]
+            history.append(said.ModelRequest([said.UserPromptPart([message.text, *pictures])]))
         elif message.role == "assistant":
             names |= {call.id: call.name for call in message.calls}
             calls = [said.ToolCallPart(call.name, dict(call.arguments), call.id) for call in message.calls]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 
+from langchain_core.tools import StructuredTool
 from langchain_openai import ChatOpenAI
 from langgraph.prebuilt import create_react_agent
+from langgraph.types import interrupt
 from pydantic import SecretStr
 
 from parley_chat.agents.langgraph import LangGraphAgent
@@ -18,8 +20,22 @@ async def search_web(query: str) -> str:
     return await search(query)
 
 
+NOTED: list[str] = []
+
+
+async def take_note(text: str) -> str:
+    """Take a note."""
+    NOTED.append(text)
+    return "noted"
+
+
+async def search_if_allowed(query: str) -> str:
+    """Search the web."""
+    return await search(query) if interrupt({"query": query}) else "The person refused it."
+
+
 class Searching(LangGraphAgent):
-    asks: tuple[str, ...] = ()
+    tool = staticmethod(search_web)
 
     def __init__(self) -> None:
         model = ChatOpenAI(
@@ -28,10 +44,11 @@ class Searching(LangGraphAgent):
             api_key=SecretStr(os.environ["OPENAI_API_KEY"]),
             stream_usage=True,
         )
+        tools = [StructuredTool.from_function(coroutine=self.tool, name="search_web"), take_note]
         with warnings.catch_warnings(action="ignore"):  # it has moved to another package
-            graph = create_react_agent(model, [search_web])
-        super().__init__(graph, reads={"search_web"}, asks=self.asks)
+            graph = create_react_agent(model, tools)
+        super().__init__(graph, reads={"search_web"})
 
 
 class Asking(Searching):
-    asks = ("search_web",)
+    tool = staticmethod(search_if_allowed)

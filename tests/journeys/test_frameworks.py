@@ -100,6 +100,30 @@ async def test_an_allowed_call_runs_once_and_a_refused_one_does_not(
     assert "refused" in str(world.model.requests[-1].messages)
 
 
+@pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
+async def test_a_call_beside_one_that_interrupts_its_graph_does_not_run_again(world: World, start: Start) -> None:
+    """LangGraph runs each of them again when it goes on."""
+    if importlib.util.find_spec("langgraph") is None:
+        pytest.skip("langgraph is not installed: pip install -e '.[langgraph]'")
+    from tests.frameworks.langgraph import NOTED
+
+    asking("langgraph", world)
+    NOTED.clear()
+    both = Reply("I note it, and look.", calls=(("take_note", {"text": "tea"}), ("search_web", {"query": "green tea"})))
+    world.model.reply(both, Reply("Tea is made of leaves."))
+    room = Room(world, "telegram")
+    async with start("telegram"):
+        room.ask("what is tea made of?")
+        card = await asked(room)
+        assert "Query: green tea" in card.text and NOTED == ["tea"]
+        room.press(card, ALLOW)
+        await room.answered("Tea is made of leaves.")
+
+    assert NOTED == ["tea"] and len(world.tavily.requests) == 1
+    told = str(world.model.requests[-1].messages)
+    assert told.count("'take_note'") == 1 and "noted" in told
+
+
 async def test_stop_closes_the_request_to_the_model(framework: str, world: World, start: Start) -> None:
     world.model.reply(Reply(LONG, words_per_second=20))
     async with start("telegram") as bot:

@@ -109,7 +109,7 @@ class BudgetState:
             if excess > 0:
                 at = max(at, answered[excess - 1] + window.seconds + _EDGE)
         if budget.burst:
-            room = budget.burst - min(keep, budget.burst - 1) - self.in_flight - 1
+            room = budget.burst - min(keep, budget.burst // 2) - self.in_flight - 1
             if room < 0:
                 return float("inf")
             at = max(at, self._full_at - room / (budget.rate * self.factor))

@@ -10,7 +10,8 @@ import random
 import selectors
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 import pytest
@@ -367,6 +368,34 @@ def test_in_a_stream_at_three_quarters_of_the_limit_readers_wait_half_a_second_a
     assert service.refused == 0
     assert waits[len(waits) // 2] <= 0.55
     assert lags[len(lags) // 2] <= 0.25
+
+
+@pytest.mark.parametrize(
+    ("rules", "limits", "seconds"),
+    [
+        pytest.param(in_telegram, telegram.LIMITS, 1.1, id="telegram"),
+        pytest.param(in_telegram_group, telegram.LIMITS, 1.1, id="telegram group"),
+        pytest.param(after_discord_command, discord.LIMITS, 0.7, id="discord command"),
+        pytest.param(in_discord, discord.LIMITS, 1.3, id="discord"),
+        pytest.param(in_slack, slack.LIMITS, 0.6, id="slack"),
+    ],
+)
+def test_whoever_looks_up_sees_an_answer_alone_grow_as_often_as_the_limit_carries(
+    rules: Callable[[int], Rules], limits: SurfaceLimits, seconds: float
+) -> None:
+    """One call stays free for the end."""
+
+    async def longest_stop() -> float:
+        clock, service = LoopClock(), Service()
+        screen, pacer = Screen(rules(0), service, clock), Pacer(clock)
+        screen.limits = replace(limits, typing_seconds=0.0)
+        await answer(screen, pacer, clock, 0, 0.0, 0.0)
+        await pacer.close()
+        assert service.refused == 0
+        return max(later - earlier for (earlier, _), (later, _) in pairwise(screen.looks))
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        assert runner.run(longest_stop()) <= seconds
 
 
 async def people_in_slack(

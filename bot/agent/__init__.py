@@ -11,6 +11,7 @@ from bot.agent.events import (
     Failed,
     FileProduced,
     Finished,
+    Heard,
     ModelReplaced,
     PassEnded,
     ReasoningDelta,

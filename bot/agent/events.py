@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from bot.contract import AssistantEntry, File, Usage
+from bot.contract import AssistantEntry, Entry, File, Usage
 from tools.contract.base import Source, ToolCall, ToolResult
 
 
@@ -102,6 +102,13 @@ class FileProduced:
 
 
 @dataclass(frozen=True, slots=True)
+class Heard:
+    """The model reads in its next pass what the person has added meanwhile."""
+
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A call that a person must allow before it runs."""
 
@@ -164,6 +171,7 @@ Event: TypeAlias = (
     | ToolFinished
     | FileProduced
     | StateKept
+    | Heard
     | Finished
     | Failed
 )

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from bot.agent.callpolicy import CallPolicy
 from bot.agent.calls import CallEvent, CallRunner
-from bot.agent.events import Event, Failed, Finished, PassEnded, ToolFinished
+from bot.agent.events import Event, Failed, Finished, Heard, PassEnded, ToolFinished
 from bot.agent.modelpass import ModelPass
 from bot.agent.nudges import (
     CALL_CUT_OFF,
@@ -87,9 +87,10 @@ class Agent:
             last = pressed or number >= most_passes or runner.over or not task.tools
             is_first_pass = number == 1 and task.begin_with is None
             if not is_first_pass:
-                entries.extend(await task.listen())
+                if heard := tuple(await task.listen()):
+                    entries.extend(heard)
+                    yield Heard(heard)
                 reminder = LAST_PASS if last else reminder
-            runner.update_clearance(entries)
             request = self._make_request(task, entries, runner, last=last, first=is_first_pass, reminder=reminder)
             made = ModelPass(task, replace(request, tools=()) if pressed else request, runner, shown_before=shown)
             async with aclosing(made.run()) as deltas:
@@ -104,8 +105,7 @@ class Agent:
                 return
             assert made.answer is not None
             shown = shown or bool(made.visible)
-            if made.shorter is not None:
-                entries = list(made.shorter)
+            entries = entries if made.shorter is None else list(made.shorter)
             entry = redacted.redact_entry(made.to_entry(last=last, origin=runner.origin), self.redact)
             entries.append(entry)
             yield PassEnded(entry, made.answer.model, made.answer.usage, task.model.name, made.answer.finish)
@@ -130,6 +130,7 @@ class Agent:
     def _make_request(
         self, task: Task, entries: Sequence[Entry], runner: CallRunner, *, last: bool, first: bool, reminder: str
     ) -> Request:
+        runner.update_clearance(entries)
         withdrawn = runner.withdrawn
         tools = tuple(spec for spec in (*task.tools, *runner.added) if spec.name not in withdrawn)
         choice = "none" if last else task.tool_choice if first else "auto"

@@ -38,9 +38,10 @@ async def open_agents(process: Process, ground: Ground, rules: Rules, stack: Asy
         if channel.agent is not None and channel.agent.value != OURS:
             named.setdefault(channel.agent.value, f"CHANNELS_FILE ({channel.agent.source}, {chat})")
     limits, redact = process.limits, rules.redact
-    agents: dict[str, Agent | ForeignAgent] = {
-        OURS: Agent(rules.registry, process.core, rules.calls, limits, redact),
-    }
+    ours = Agent(rules.registry, process.core, rules.calls, limits, redact)
+    if process.agents is not None:
+        return process.agents(ours)
+    agents: dict[str, Agent | ForeignAgent] = {OURS: ours}
     folder = file.parent.resolve() if file is not None else Path.cwd()
     for name, setting in named.items():
         agent = load_agent(name, setting, folder)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from bot.contract import Adapter, Clock, Limits, Metrics, SystemClock, Watcher
+from bot.agent import Agent, ForeignAgent
+from bot.contract import Adapter, ChatId, Clock, Limits, Metrics, SystemClock, Watcher
 from bot.intake import Alone, Locks, Members, Ownership, Sessions
 from bot.model import Models
 from bot.operations import Outlet
@@ -33,6 +34,8 @@ class Process:
     """This process's name in the store, unique among the running processes."""
     open_tools: Callable[..., ToolRegistry] | None = None
     """Opens other tools than those of the settings, from the same arguments: recorded ones."""
+    agents: Callable[[Agent], Callable[[ChatId], Agent | ForeignAgent]] | None = None
+    """Given our agent, chooses others than those of the settings: recorded ones."""
     watchers: Sequence[Watcher] = ()
     """Are told of the steps of each turn."""
     clock: Clock = field(init=False, default_factory=SystemClock)

@@ -5,37 +5,45 @@ from __future__ import annotations
 import asyncio
 import importlib
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import SecretStr
 
-from bot.app import App
-from bot.cli.recorded import RecordedModel, RecordedPlatform, RecordedTools, bare
+from bot.app import (
+    App,
+    RecordedModel,
+    RecordedPlatform,
+    RecordedTools,
+    Script,
+    heard_in,
+    passes_of,
+    stop_running,
+    watched,
+)
+from bot.cli.comparison import compare, compare_requests, question_of
 from bot.context import user_entry, with_spoken
 from bot.contract import (
+    JOB,
     MessageSent,
     ReplyTarget,
     SettingsError,
     SystemClock,
-    ToolEntry,
     Usage,
-    UserEntry,
     identity,
     reference_of,
     turns_of,
 )
 from bot.settings import Configuration, CoreSettings
-from bot.store import CallRecord, Recording, Store, TurnState, explain_absence
+from bot.store import Recording, Store, TurnState, explain_absence
 from tools.contract.base import ToolSpec
 
 _SECONDS: Final = 60.0
 """After this time a repeated turn is given up: nothing in it waits for anybody."""
-_SHOWN: Final = 120
-"""Most characters of each side of a difference."""
+_HEARD_TRIES: Final = 1000
+"""How often, each 5 ms, it is checked whether further words of the person wait to be heard."""
 _KEPT: Final = (
     *("bot_name", "time_zone", "show_tools", "show_reasoning", "reply_buttons", "unknown_links", "pre_search"),
     *("max_tool_rounds", "tools_off", "untrusted_calls", "trusted_tools", "trusted_hosts", "confirm_tools"),
@@ -77,7 +85,8 @@ async def load(database_url: str, reference: str) -> Recording:
             if isinstance(found, str):
                 raise SettingsError(f"turn [{reference}] cannot be repeated: {found}")
             if found is not None:
-                _refuse_unstored(found)
+                for one in found.all:
+                    _refuse_unstored(one)
                 return found
     raise SettingsError(unknown)
 
@@ -88,12 +97,20 @@ def _refuse_unstored(recording: Recording) -> None:
     Raises:
         SettingsError: it did.
     """
-    told, question = _question(recording), user_entry(with_spoken(recording.question)).text
+    if not isinstance(recording.question, MessageSent):
+        return
+    first = replace(recording.question, text=heard_in(recording)[0])
+    told, question = question_of(recording), user_entry(with_spoken(first)).text
     if told != question and told.endswith(question):
-        raise SettingsError(
-            f"turn [{reference_of(recording.turn)}] cannot be repeated: the earlier messages of its thread, or the "
-            "question before it was changed, which the model read, are not stored"
+        why = (
+            "the earlier messages of its thread, or the question before it was changed, which the model read, are not "
+            "stored"
         )
+    elif told != question and recording.question.joined:
+        why = "further messages joined it while it ran, and an earlier version did not store when"
+    else:
+        return
+    raise SettingsError(f"turn [{reference_of(recording.turn)}] cannot be repeated: {why}")
 
 
 def kept_settings(core: CoreSettings) -> dict[str, Any]:
@@ -111,19 +128,23 @@ async def repeat(recording: Recording, settings: Mapping[str, Any]) -> list[str]
     platforms = importlib.import_module("adapters").PLATFORMS
     identity.use({name: one.ids for name, one in platforms.items()})
     memory = memory_of(recording.question.chat.platform)
+    turn = _Repetition(recording)
+    said = [one for each in recording.all for one in passes_of(each)]
     with tempfile.TemporaryDirectory(prefix="parley-replay-") as folder:
         url = f"sqlite:///{Path(folder) / 'replay.db'}"
-        async with RecordedModel(recording).open() as model:
+        async with RecordedModel(said, turn.script.model_hangs).open() as model:
             await _write_history(url, recording)
             core = _offline(settings, model.base_url, url)
             try:
                 async with asyncio.timeout(_SECONDS):
-                    made = await _run(core, recording, memory)
+                    made = await turn.run(core, memory)
             except TimeoutError:
                 return [f"the turn did not end within {_SECONDS:g} s"]
     if made is None:
         return ["the question was not answered"]
-    return [*compare(recording, made), *_compare_requests(recording, model)]
+    pairs = zip(recording.all, made.all, strict=False)
+    differences = [one for stored, again in pairs for one in compare(stored, again)]
+    return [*differences, *compare_requests(recording, model)]
 
 
 def memory_of(platform: str) -> RecordedPlatform:
@@ -156,8 +177,8 @@ async def _write_history(url: str, recording: Recording) -> None:
     async with Store.open(url, clock=SystemClock()) as store:
         if not recording.before:
             return
-        question = recording.question
-        earlier = replace(_asked_again(recording), delivery="before", also=(), message_id="before", quoted=None)
+        question = asked_first(recording)
+        earlier = replace(question, delivery="before", also=(), message_id="before", quoted=None, command="")
         turn = await store.intake.take_in(earlier)
         assert turn is not None
         await store.turns.begin(turn, question.chat, question.sender.id)
@@ -166,109 +187,98 @@ async def _write_history(url: str, recording: Recording) -> None:
         )
 
 
-def _asked_again(recording: Recording) -> MessageSent:
-    """Return the question as a person would write it now, alone."""
+def asked_first(recording: Recording) -> MessageSent:
+    """Return the question as a person would write it now, alone, without what joined it later."""
     question = recording.question
+    assert isinstance(question, MessageSent)
     plain: dict[str, Any] = dict.fromkeys(("follow_up", "unfinished", "severed", "beside"), False)
     plain |= dict.fromkeys(("replies_to", "completes", "album"), "")
     target = ReplyTarget(question.target.platform, {})
-    return replace(question, **plain, target=target, sent_at=0.0, replaces=0)
+    text = heard_in(recording)[0]
+    return replace(question, **plain, text=text, target=target, sent_at=0.0, replaces=0, joined=False)
 
 
-async def _run(core: CoreSettings, recording: Recording, memory: RecordedPlatform) -> Recording | None:
-    """Ask the question once more; return the recording of its turn."""
-    kinds = importlib.import_module("tools.settings").SETTINGS
-    tools = {name: kind.model_construct() for name, kind in kinds.items()}
-    configuration = Configuration(core=core, platforms={}, tools=tools, file=None)
-    app = App(configuration, {memory.platform: memory})
-    app.open_tools = lambda settings, **_: RecordedTools(recording, _own_tools(settings))
-    async with app:
-        leave, dispatcher = asyncio.Event(), app.dispatcher
-        running = asyncio.create_task(
-            app.platforms.run(dispatcher.deliver, dispatcher.resume, leave, dispatcher.suspend), name="platforms"
+class _Repetition:
+    """One repetition of a turn, and of those that decisions about its calls began."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._question = asked_first(recording)
+        self._said = 0
+        self.script = Script(recording, self._say, self._stop)
+
+    async def run(self, core: CoreSettings, memory: RecordedPlatform) -> Recording | None:
+        """Ask the question once more, and decide as was decided; return the recordings."""
+        kinds = importlib.import_module("tools.settings").SETTINGS
+        tools = {name: kind.model_construct() for name, kind in kinds.items()}
+        configuration = Configuration(core=core, platforms={}, tools=tools, file=None)
+        app = App(configuration, {memory.platform: memory})
+        app.open_tools = lambda settings, **_: RecordedTools(
+            self._recording, _own_tools(settings), self.script.call_hangs
         )
-        try:
-            await app.platforms.tried.wait()
-            await dispatcher.deliver(_asked_again(recording))
-            await dispatcher.wait_idle()
-        finally:
-            await dispatcher.close()
-            await app.platforms.stop_receiving()
-            leave.set()
-            await running
-        found = await app.store.recordings.load(await app.store.turns.find_newest())
-    return found if isinstance(found, Recording) else None
+        app.agents = lambda ours: lambda _: watched(ours, self._recording, self.script)
+        async with app:
+            self._dispatcher, self._store = app.dispatcher, app.store
+            leave, dispatcher = asyncio.Event(), app.dispatcher
+            running = asyncio.create_task(
+                app.platforms.run(dispatcher.deliver, dispatcher.resume, leave, dispatcher.suspend), name="platforms"
+            )
+            try:
+                await app.platforms.tried.wait()
+                made = [found for one in self._recording.all if (found := await self._repeat(one)) is not None]
+            finally:
+                await dispatcher.close()
+                await app.platforms.stop_receiving()
+                leave.set()
+                await running
+        whole: Recording | None = None
+        for one in reversed(made):
+            whole = replace(one, then=whole)
+        return whole
+
+    async def _repeat(self, one: Recording) -> Recording | None:
+        """Ask, or decide, and return the recording of the turn."""
+        question = one.question
+        if isinstance(question, MessageSent):
+            if heard_in(one)[1]:
+                await self._store.settings.set(question.chat, "busy", "steer")
+            await self._store.recordings.number_next(one.turn)
+            await self._dispatcher.deliver(self._question)
+        else:
+            asking = await self._store.turns.find_newest()
+            approval = await self._store.approvals.load(asking)
+            if approval is None:
+                return None
+            await self._store.recordings.number_next(one.turn)
+            target = ReplyTarget(question.target.platform, {})
+            pressed = replace(question, turn=asking, mark=approval.mark, sender=self._question.sender, target=target)
+            await self._dispatcher.deliver(replace(pressed, sent_at=0.0))
+        await self._dispatcher.wait_idle()
+        found = await self._store.recordings.load_alone(await self._store.turns.find_newest())
+        return found if isinstance(found, Recording) else None
+
+    async def _say(self, words: str) -> None:
+        """Deliver further words of the person, and wait until they can be heard."""
+        self._said += 1
+        name = f"further-{self._said}"
+        command = JOB if self._question.command == JOB else ""
+        further = replace(
+            self._question, delivery=name, also=(), message_id=name, text=words, quoted=None, command=command
+        )
+        await self._dispatcher.deliver(further)
+        queue, chat = self._dispatcher.queue, further.chat
+        for _ in range(_HEARD_TRIES):
+            job = queue.find_job(chat)
+            if queue.peek(chat) is not None or (job is not None and job.said):
+                return
+            await asyncio.sleep(0.005)
+
+    def _stop(self) -> None:
+        """Stop the running turn, as its button does."""
+        stop_running(self._dispatcher.queue, self._question.chat)
 
 
 def _own_tools(settings: Mapping[str, Any]) -> dict[str, ToolSpec]:
     """Return the declarations of our tools that need no settings; nothing of them is run."""
     opened = importlib.import_module("tools").open_registry({**settings, "mcp": None})
     return {spec.name: spec for spec in opened.specs()}
-
-
-def compare(stored: Recording, made: Recording) -> list[str]:
-    """Return a sentence for each difference between a stored turn and its repetition."""
-    return [
-        f"{what}: stored {_shorten(before)}, now {_shorten(after)}"
-        for what, before, after in _pairs(stored, made)
-        if before != after
-    ]
-
-
-def _pairs(stored: Recording, made: Recording) -> Iterator[tuple[str, object, object]]:
-    """Yield what is compared: its name, the stored side, and the repeated one."""
-    yield "the question as the model reads it", _question(stored), _question(made)
-    for number, (one, other) in enumerate(zip_longest(stored.passes, made.passes), 1):
-        yield f"text of pass {number}", one and one.text, other and other.text
-        calls = zip_longest(one.calls if one else (), other.calls if other else ())
-        for place, (call, again) in enumerate(calls, 1):
-            name = f"call {place} of pass {number}"
-            yield f"tool of {name}", call and call.name, again and again.name
-            yield f"arguments of {name}", call and dict(call.arguments), again and dict(again.arguments)
-    for record, repeated in zip_longest(stored.calls, made.calls):
-        known = record or repeated
-        name = f"{known.call.name}, call {known.position + 1} of pass {known.passnumber}"
-        yield f"whether it was made ({name})", bool(record), bool(repeated)
-        if record and repeated:
-            yield f"arguments given to {name}", dict(record.call.arguments), dict(repeated.call.arguments)
-            yield f"problem of {name}", record.call.problem, repeated.call.problem
-            yield f"status of {name}", str(record.status), str(repeated.status)
-            yield f"result of {name}", _result(record), _result(repeated)
-    yield "results in the history", _results(stored), _results(made)
-    yield "the answer", _without_reference(stored), _without_reference(made)
-    yield "messages of the answer", stored.pages, made.pages
-
-
-def _compare_requests(stored: Recording, model: RecordedModel) -> list[str]:
-    """Return a sentence for each request to the model that does not contain what it must."""
-    if len(model.requests) != len(stored.passes):
-        return [f"requests to the model: stored {len(stored.passes)}, now {len(model.requests)}"]
-    wrong = []
-    for number, request in enumerate(model.requests, 1):
-        told = str(request.get("messages"))
-        answered = sum(len(one.calls) for one in stored.passes[: number - 1])
-        for text in [_question(stored), *_results(stored)[:answered]]:
-            if repr(text)[1:-1] not in told and text not in told:
-                wrong.append(f"request {number} to the model has no {_shorten(text)}")
-    return wrong
-
-
-def _question(recording: Recording) -> str:
-    return next((one.text for one in recording.entries if isinstance(one, UserEntry)), "")
-
-
-def _results(recording: Recording) -> list[str]:
-    return [bare(one.text) for one in recording.entries if isinstance(one, ToolEntry)]
-
-
-def _result(record: CallRecord) -> str | None:
-    return None if record.result is None else bare(record.result.text)
-
-
-def _without_reference(recording: Recording) -> str:
-    return recording.visible.replace(reference_of(recording.turn), "REFERENCE")
-
-
-def _shorten(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -7,11 +7,11 @@ import json
 import os
 import pprint
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from bot.cli.replay import kept_settings, load, repeat
-from bot.contract import SettingsError, UserEntry
+from bot.contract import MessageSent, Quoted, SettingsError, UserEntry
 from bot.settings import Configuration
 from bot.store import Recording
 from tools.contract.base import Json
@@ -97,10 +97,14 @@ async def write_test(recording: Recording, settings: Mapping[str, Any], file: st
 def replace_people(recording: Recording, mask: Callable[[str], str]) -> Recording:
     """Return a recording with the names and ids of people and chats replaced, the same everywhere, and keys masked."""
     value = recording.to_json()
-    question = value["question"]
-    assert isinstance(question, dict)
-    question |= {"delivery": "d1", "target": {"platform": recording.question.target.platform, "data": {}}}
-    question.pop("also", None)
+    part: Json = value
+    for number, one in enumerate(recording.all, 1):
+        assert isinstance(part, dict)
+        question = part["question"]
+        assert isinstance(question, dict)
+        question |= {"delivery": f"d{number}", "target": {"platform": one.question.target.platform, "data": {}}}
+        question.pop("also", None)
+        part = part["then"]
     names, ids = _names_of(recording), _ids_of(recording)
     words = {name: f"Person{number}" for number, whole in enumerate(names, 1) for name in _parts_of(whole)}
     words |= {id: _same_shape(id, number) for number, id in enumerate(ids, 1)}
@@ -131,13 +135,19 @@ def _replaced(value: Json, say: Callable[[str], str]) -> Json:
             return value
 
 
+def _quotes(recording: Recording) -> tuple[Quoted, ...]:
+    return recording.question.quotes if isinstance(recording.question, MessageSent) else ()
+
+
 def _names_of(recording: Recording) -> list[str]:
     """Return the shown names of all people in a recording: who asked, is quoted, or spoke before in a group."""
-    question = recording.question
-    names = [question.sender.name, *(quoted.author for quoted in question.quotes)]
-    if question.group:
-        told = (one.text for one in (*recording.before, *recording.entries) if isinstance(one, UserEntry))
-        names += [name for text in told for name in _SPEAKER.findall(text)]
+    names = []
+    for each in recording.all:
+        question = each.question
+        names += [question.sender.name, *(quoted.author for quoted in _quotes(each))]
+        if question.group:
+            told = (one.text for one in (*each.before, *each.entries) if isinstance(one, UserEntry))
+            names += [name for text in told for name in _SPEAKER.findall(text)]
     return list(dict.fromkeys(name for name in names if name.strip()))
 
 
@@ -153,14 +163,14 @@ def _parts_of(name: str) -> Iterator[str]:
 
 def _ids_of(recording: Recording) -> list[str]:
     """Return the ids of people, chats and messages, without the platform's name."""
-    question = recording.question
-    chat = question.chat
-    whole: Iterable[str] = (
-        *(chat.account, chat.chat, chat.thread, question.message_id, question.replies_to, question.sender.id),
-        *question.sender.groups,
-        *(quoted.message_id for quoted in question.quotes),
-        *(one.origin for one in (*recording.before, *recording.entries)),
-    )
+    whole = list[str]()
+    chat = recording.question.chat
+    for each in recording.all:
+        question = each.question
+        whole += [chat.account, chat.chat, chat.thread, question.message_id, question.replies_to, question.sender.id]
+        whole += question.sender.groups
+        whole += [quoted.message_id for quoted in _quotes(each)]
+        whole += [one.origin for one in (*each.before, *each.entries)]
     parts = (part for id in whole for part in re.split(r"[:/]", id.removeprefix(f"{chat.platform}:")))
     return [part for part in dict.fromkeys(parts) if len(part) >= _ID and any(sign.isdigit() for sign in part)]
 

@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
-from bot.contract import BEFORE_FIRST_PASS, FOREIGN, AssistantEntry, Entry, MessageSent, UserEntry, entry_from_json
+from bot.contract import (
+    BEFORE_FIRST_PASS,
+    FOREIGN,
+    AssistantEntry,
+    Control,
+    ControlPressed,
+    Entry,
+    Incoming,
+    MessageSent,
+    entry_from_json,
+)
+from bot.store.approvals import load_approval
 from bot.store.branches import Branch
 from bot.store.callrecords import list_calls
 from bot.store.incoming import incoming_from_json, incoming_to_json
 from bot.store.queries import Queries
 from bot.store.records import CallRecord
 from bot.store.sql import Connection
-from bot.store.states import TurnState
-from bot.store.text import entry_json, result_from_json, result_json
-from tools.contract.base import Json, ToolCall, ToolStatus
+from bot.store.states import ApprovalState, TurnState
+from bot.store.text import entry_json, files_from_json, result_from_json, result_json
+from tools.contract.base import Json, ProducedFile, ToolCall, ToolStatus
 
 MOST_BEFORE: Final = 200
 """The newest entries of the history before a turn that a recording has."""
+MOST_DECISIONS: Final = 20
+"""The most decisions, one after another, that a recording follows."""
+_DECISIONS: Final = (Control.ALLOW, Control.DENY)
 _TURN = """
-    SELECT c.chat, t.chat, i.incoming, t.state, t.visible, t.first_sequence, t.last_sequence, t.continues,
-        c.since_sequence, c.summary_upto, t.ended_at, t.goes_on,
-        (SELECT count(*) FROM pages p WHERE p.turn = t.id AND p.message IS NOT NULL),
-        (SELECT count(*) FROM attachments a WHERE a.turn = t.id),
-        (SELECT count(*) FROM approvals a WHERE a.turn = t.id)
+    SELECT t.chat, i.incoming, t.state, t.visible, t.first_sequence, t.last_sequence, t.continues,
+        c.since_sequence, c.summary_upto, t.ended_at,
+        (SELECT count(*) FROM pages p WHERE p.turn = t.id AND p.message IS NOT NULL)
     FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question WHERE t.id = ?
 """
 _ENTRIES = """
@@ -36,6 +48,15 @@ _BEFORE = """
     SELECT coalesce(h.body, b.body) FROM history h LEFT JOIN bodies b ON b.id = h.aside
     WHERE h.chat = ? AND h.sequence > ? AND h.sequence <= ? AND h.superseded = 0 ORDER BY h.sequence DESC LIMIT ?
 """
+# A voice message of the answer is made beside it, and has a number from a thousand on.
+_ATTACHMENTS = """
+    SELECT f.name, f.media_type, f.size, a.state FROM attachments a LEFT JOIN files f ON f.id = a.file
+    WHERE a.turn = ? AND a.number < 1000 ORDER BY a.number
+"""
+
+
+class _Missing(Exception):
+    """Something that a repetition needs is not stored; the text says what."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +64,12 @@ class Recording:
     """What is stored of an ended turn."""
 
     turn: int
-    question: MessageSent
+    question: MessageSent | ControlPressed
+    """What asked: a message, or a person's decision about a call of the turn before."""
     entries: tuple[Entry, ...]
-    """The question as the model read it, the passes, and their results."""
+    """The question as the model read it, the passes, their results, and what joined it meanwhile."""
     calls: tuple[CallRecord, ...]
+    """With files of the same names, kinds and sizes as those that they produced: the content is not part of it."""
     before: tuple[Entry, ...]
     """The newest entries of the history that it continued, oldest first."""
     state: TurnState
@@ -54,12 +77,26 @@ class Recording:
     """The whole text of the answer."""
     pages: int
     """How many messages showed it."""
+    files: tuple[tuple[str, str, int, str], ...] = ()
+    """The files under the answer: name, media type, size, state of delivery."""
+    asked: str = ""
+    """The id of the call that a person was asked about, if it ended with that question."""
+    then: Recording | None = None
+    """The turn that the decision about that call began."""
 
     @property
     def passes(self) -> list[AssistantEntry]:
         """What a model wrote, pass by pass."""
         made = (one for one in self.entries if isinstance(one, AssistantEntry))
         return [one for one in made if one.provider != BEFORE_FIRST_PASS]
+
+    @property
+    def all(self) -> Iterator[Recording]:
+        """Yield this turn, and those that decisions about its calls began."""
+        one: Recording | None = self
+        while one is not None:
+            yield one
+            one = one.then
 
     def to_json(self) -> dict[str, Json]:
         """Return it as JSON."""
@@ -72,19 +109,25 @@ class Recording:
             "state": str(self.state),
             "visible": self.visible,
             "pages": self.pages,
+            "files": [list(one) for one in self.files],
+            "asked": self.asked,
+            "then": None if self.then is None else self.then.to_json(),
         }
 
     @classmethod
     def from_json(cls, text: str) -> Recording:
-        """Read what `to_json` returned, as text.
+        """Read what `to_json` returned, as text, in this version or an earlier one.
 
         Raises:
             ValueError, KeyError, TypeError: it is not such a text.
         """
-        value = json.loads(text)
-        question = incoming_from_json(json.dumps(value["question"]))
-        if not isinstance(question, MessageSent):
-            raise ValueError("its question is no message")
+        return cls._from_value(json.loads(text))
+
+    @classmethod
+    def _from_value(cls, value: dict[str, Any]) -> Recording:
+        question, then = incoming_from_json(json.dumps(value["question"])), value.get("then")
+        if not isinstance(question, MessageSent | ControlPressed):
+            raise ValueError("its question is neither a message nor a decision")
         return cls(
             turn=value["turn"],
             question=question,
@@ -94,33 +137,81 @@ class Recording:
             state=TurnState(value["state"]),
             visible=value["visible"],
             pages=value["pages"],
+            files=tuple((name, kind, size, state) for name, kind, size, state in value.get("files", ())),
+            asked=value.get("asked", ""),
+            then=None if then is None else cls._from_value(then),
         )
 
 
 class Recordings(Queries):
-    """Reads recordings; writes nothing."""
+    """Reads recordings."""
 
     async def load(self, turn: int) -> Recording | str | None:
-        """Return the recording of a turn; a sentence that says what is missing, if it cannot be repeated; None if there
-        is no such turn, as after its chat was forgotten.
+        """Return the recording of a turn, or of the question whose decision began it, with all turns in between; a
+        sentence that says what is missing, if it cannot be repeated; None if there is no such turn, as after its chat
+        was forgotten.
 
         Raises:
             StoreError: the database cannot be read.
         """
+        return await self._readers.read(lambda db: _load_from_first(db, turn))
+
+    async def load_alone(self, turn: int) -> Recording | str | None:
+        """Return the same for one turn, without those before and after it."""
         return await self._readers.read(lambda db: _load(db, turn))
+
+    async def number_next(self, turn: int) -> None:
+        """Give the next delivery the number `turn`, unless that is taken: in a temporary database."""
+
+        def work(db: Connection) -> None:
+            [(newest,)] = db.execute("SELECT coalesce(max(id), 0) FROM inbox").fetchall()
+            if turn > newest + 1:
+                db.execute("DELETE FROM sqlite_sequence WHERE name = 'inbox'")
+                db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('inbox', ?)", (turn - 1,))
+
+        await self._writer.run(work)
+
+
+def _load_from_first(db: Connection, turn: int) -> Recording | str | None:
+    first = turn
+    for _ in range(MOST_DECISIONS):
+        rows = db.execute("SELECT incoming FROM inbox WHERE id = ?", (first,)).fetchall()
+        pressed = incoming_from_json(rows[0][0]) if rows else None
+        if not isinstance(pressed, ControlPressed) or pressed.control not in _DECISIONS:
+            break
+        first = pressed.turn
+    one = found = _load(db, first)
+    turns = list[Recording]()
+    while isinstance(one, Recording):
+        turns.append(one)
+        asked = load_approval(db, one.turn) if one.asked else None
+        decided = asked is not None and asked.state in (ApprovalState.ALLOWED, ApprovalState.DENIED)
+        if asked is None or not decided or len(turns) > MOST_DECISIONS:
+            break
+        one = _load(db, asked.press)
+    if not turns or (not isinstance(one, Recording) and turn not in [each.turn for each in turns]):
+        return found if not turns else one
+    whole = turns.pop()
+    while turns:
+        whole = replace(turns.pop(), then=whole)
+    return whole
 
 
 def _load(db: Connection, turn: int) -> Recording | str | None:
     row = db.execute(_TURN, (turn,)).fetchone()
     if row is None:
         return None
-    _, chat, incoming, state, visible, first, last, continues, since, upto, ended, goes_on, pages, files, asked = row
+    chat, incoming, state, visible, first, last, continues, since, upto, ended, pages = row
     question = incoming_from_json(incoming)
     entries = () if first is None else _entries(body for (body,) in db.execute(_ENTRIES, (chat, first - 1, last)))
-    calls = tuple(list_calls(db, turn))
-    missing = _find_missing(question, entries, ended, TurnState(state), bool(goes_on), bool(files), bool(asked))
-    if missing or not isinstance(question, MessageSent):
-        return missing or "no person asked it"
+    try:
+        asker = _check(question, entries, ended, TurnState(state))
+        made = [one for one in entries if isinstance(one, AssistantEntry) and one.provider]
+        # A turn that was stopped while its last pass was being stored has only the calls of that pass.
+        kept = [one for one in list_calls(db, turn) if state != TurnState.STOPPED or one.passnumber <= len(made)]
+        calls, files = tuple(_with_files(db, turn, one) for one in kept), _files_of(db, turn)
+    except _Missing as missing:
+        return str(missing)
     head = first - 1 if continues is None else continues
     if 0 < upto <= head:
         return "the summary that it read may have been replaced since"
@@ -129,50 +220,88 @@ def _load(db: Connection, turn: int) -> Recording | str | None:
         bodies += [body for (body,) in db.execute(_BEFORE, (chat, low, high, MOST_BEFORE - len(bodies)))]
         if len(bodies) >= MOST_BEFORE:
             break
+    approval = load_approval(db, turn)
     return Recording(
         turn=turn,
-        question=question,
+        question=asker,
         entries=entries,
         calls=calls,
         before=_entries(reversed(bodies)),
         state=TurnState(state),
         visible=visible,
         pages=pages,
+        files=files,
+        asked=approval.call.id if approval is not None else "",
     )
 
 
-def _find_missing(
-    question: object,
-    entries: Sequence[Entry],
-    ended: float | None,
-    state: TurnState,
-    goes_on: bool,
-    files: bool,
-    asked: bool,
-) -> str:
-    """Return why a turn cannot be repeated from what is stored; empty if it can."""
-    if not isinstance(question, MessageSent):
-        return "no person asked it"
-    if ended is None:
-        return "it has not ended"
-    if state != TurnState.DONE:
-        return f"it {state}, and the moment at which that happened is not stored"
+def _check(
+    question: Incoming, entries: Sequence[Entry], ended: float | None, state: TurnState
+) -> MessageSent | ControlPressed:
+    """Return what asked.
+
+    Raises:
+        _Missing: the turn cannot be repeated from what is stored.
+    """
+    if isinstance(question, ControlPressed) and question.control in _DECISIONS:
+        asker: MessageSent | ControlPressed = question
+    elif isinstance(question, MessageSent):
+        asker = question
+    else:
+        raise _Missing("no person asked it in words")
+    made = [one for one in entries if isinstance(one, AssistantEntry)]
+    enclosed = isinstance(asker, MessageSent) and (asker.enclosed or any(one.enclosed for one in asker.quotes))
     reasons = {
-        "its answer was cut off, and where the model's own text ended is not stored": goes_on,
-        "a person was asked to allow a call, and the moment of the press is not stored": asked or question.decides > 0,
-        "the files of its question or answer are not part of a recording": files or bool(question.enclosed),
-        "the attachments that it quotes are not part of a recording": any(one.enclosed for one in question.quotes),
-        "a call was made before the model was asked": any(
-            isinstance(one, AssistantEntry) and one.provider == BEFORE_FIRST_PASS for one in entries
-        ),
-        "an agent of another author wrote it, and what it asked its model is not stored": any(
-            isinstance(one, AssistantEntry) and one.provider == FOREIGN for one in entries
-        ),
-        "further messages joined it while it ran, and the moments are not stored": question.joined
-        or sum(isinstance(one, UserEntry) for one in entries) > 1,
-        "its entries are deleted": not entries,
+        "it has not ended": ended is None,
+        "it failed, and what its model's server said is not stored": state is TurnState.FAILED,
+        "the content of files that came with a question is not part of a recording": enclosed,
+        "its entries are deleted, or it was stopped before a model was asked": not entries,
+        "a model's picture is not part of a recording": any(one.pictures for one in made),
+        "agents of other authors and ours both answered": len(
+            {one.provider == FOREIGN for one in made if one.provider not in ("", BEFORE_FIRST_PASS)}
+        )
+        > 1,
     }
-    return next((reason for reason, holds in reasons.items() if holds), "")
+    for reason, holds in reasons.items():
+        if holds:
+            raise _Missing(reason)
+    return asker
+
+
+def _with_files(db: Connection, turn: int, record: CallRecord) -> CallRecord:
+    """Return a call with stand-ins for the files that it produced.
+
+    Raises:
+        _Missing: one is deleted.
+    """
+    if record.result is None:
+        return record
+    key = (turn, record.passnumber, record.position)
+    [(stored,)] = db.execute("SELECT result FROM calls WHERE turn = ? AND pass = ? AND position = ?", key).fetchall()
+    made = []
+    for id in files_from_json(stored):
+        rows = db.execute("SELECT name, media_type, size FROM files WHERE id = ?", (id,)).fetchall()
+        if not rows:
+            raise _Missing("a file of its answer is deleted")
+        made.append(_stand_in(*rows[0]))
+    return replace(record, result=replace(record.result, files=tuple(made)))
+
+
+def _files_of(db: Connection, turn: int) -> tuple[tuple[str, str, int, str], ...]:
+    """Return the files under an answer.
+
+    Raises:
+        _Missing: one is deleted.
+    """
+    rows = db.execute(_ATTACHMENTS, (turn,)).fetchall()
+    if any(name is None for name, *_ in rows):
+        raise _Missing("a file of its answer is deleted")
+    return tuple((str(name), str(kind), int(size), str(state)) for name, kind, size, state in rows)
+
+
+def _stand_in(name: str, media_type: str, size: int) -> ProducedFile:
+    """Return a file of this size whose content says nothing, and is not that of another name."""
+    return ProducedFile(name, media_type, name.encode()[:size].ljust(size, b"\0"))
 
 
 def _entries(bodies: Iterable[str]) -> tuple[Entry, ...]:
@@ -192,19 +321,22 @@ def _call_to_json(record: CallRecord) -> Json:
         "status": str(record.status),
         "text": None if result is None else result.text,
         "result": None if result is None else json.loads(result_json(result)),
+        "files": [[one.name, one.media_type, len(one.content)] for one in result.files] if result is not None else [],
     }
 
 
-def _call_from_json(value: dict[str, object]) -> CallRecord:
+def _call_from_json(value: dict[str, Any]) -> CallRecord:
     status, text = ToolStatus(str(value["status"])), value["text"]
-    arguments = value["arguments"]
-    assert isinstance(arguments, dict)
+    result = None if text is None else result_from_json(json.dumps(value["result"]), str(text), status, 0.0)
+    if result is not None:
+        files = tuple(_stand_in(name, kind, size) for name, kind, size in value.get("files", ()))
+        result = replace(result, files=files)
     return CallRecord(
-        int(str(value["pass"])),
-        int(str(value["position"])),
-        ToolCall(str(value["id"]), str(value["name"]), arguments, str(value["problem"])),
+        int(value["pass"]),
+        int(value["position"]),
+        ToolCall(str(value["id"]), str(value["name"]), dict(value["arguments"]), str(value["problem"])),
         bool(value["effects"]),
         status,
         0.0,
-        result=None if text is None else result_from_json(json.dumps(value["result"]), str(text), status, 0.0),
+        result=result,
     )

@@ -7,6 +7,7 @@ from bot.turn.attachments import AttachmentReader
 from bot.turn.conversation import Conversation
 from bot.turn.draft import write_unsent
 from bot.turn.footer import call_lines, describe_reasoning, format_seconds
+from bot.turn.footnotes import asks_from_outside, finish_told, is_stop_note
 from bot.turn.jobs import is_job
 from bot.turn.listening import Listener
 from bot.turn.loading import STARTS_AT_ONCE

@@ -45,6 +45,8 @@ class Progress:
     """Monotonic time of the model's last token."""
     marker: str = field(default_factory=new_marker)
     citations: Citations = field(default_factory=Citations)
+    heard: dict[int, list[Entry]] = field(default_factory=dict)
+    """What the person added while it was made, by the number of passes before it."""
     unsent: list[tuple[File, str]] = field(default_factory=list)
     """Files that cannot be posted, each with the reason."""
 
@@ -65,6 +67,7 @@ class Progress:
                 )
                 for call in made.calls
             )
+            entries.extend(self.heard.get(number, ()))
         rest = redact("".join(self.current)).strip()
         if rest or not self.passes or self.passes[-1].calls:
             origin = join_origins([told, *(entry.origin for entry in entries)])

@@ -11,6 +11,7 @@ from bot.agent import (
     Failed,
     FileProduced,
     Finished,
+    Heard,
     ModelReplaced,
     PassEnded,
     ReasoningDelta,
@@ -70,6 +71,8 @@ class EventTaker:
                 await self._tool_finished(draft, event)
             case FileProduced(file):
                 draft.attach(file)
+            case Heard(entries):
+                made.heard.setdefault(len(made.passes), []).extend(entries)
             case StateKept(state):
                 await self.store.turns.keep_checkpoint(draft.run.turn, state)
             case _:

@@ -54,7 +54,7 @@ from adapters.web import surface as web_surface
 from bot import sentences
 from bot.agent import echoes, nudges
 from bot.agent.provenance import brings, learn_result, policy_for, stands_in
-from bot.cli import recorded
+from bot.app import recorded
 from bot.commands import chatfile, exports
 from bot.context import question, summary, window
 from bot.contract import (
@@ -124,7 +124,7 @@ from bot.toolchoice.chooser import Chooser
 from bot.toolsyntax import Detector, parse, repair
 from bot.toolsyntax import arguments as written
 from bot.toolsyntax.elements import typed
-from bot.turn import footer, jobs
+from bot.turn import footer, footnotes, jobs
 from tests.conftest import RawJson, RawObject
 from tools import get_weather, read_file, search_papers, token_price, wikipedia
 from tools.calculation import display, units
@@ -809,7 +809,10 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.markdown.unfinished.close_open": unfinished.close_open,
     "bot.safety.untrusted.attribute": lambda text: untrusted.attribute("Ada", text),
     "bot.safety.untrusted.without_boundaries": untrusted.without_boundaries,
-    "bot.cli.recorded.bare": recorded.bare,
+    "bot.app.recorded.bare": recorded.bare,
+    "bot.turn.footnotes.is_stop_note": footnotes.is_stop_note,
+    "bot.turn.footnotes.finish_told": footnotes.finish_told,
+    "bot.turn.footnotes.asks_from_outside": footnotes.asks_from_outside,
     "bot.safety.untrusted.BoundaryFilter.feed": _streamed(untrusted.BoundaryFilter, 10**9),
     "bot.safety.untrusted.BoundaryFilter.feed, in pieces": _streamed(untrusted.BoundaryFilter, 64),
     "bot.safety.untrusted.tool_entry": lambda text: untrusted.tool_entry(
@@ -1163,8 +1166,8 @@ OWN: dict[str, str] = {
     "bot.cli.moving": _OPERATOR,
     "bot.cli.replay": _OPERATOR,
     "bot.cli.replaytest": _OPERATOR,
-    "bot.cli.recorded.RecordedPlatform": _HANDS_ON,
-    "bot.cli.recorded.RecordedTools": "the calls of one turn, each compared with those left",
+    "bot.app.recorded.RecordedPlatform": _HANDS_ON,
+    "bot.app.recorded.RecordedTools": "the calls of one turn, each compared with those left",
     "bot.settings.channels": _OPERATOR,
     "bot.contract.permits": _OPERATOR,
     "bot.model.providersfile": _OPERATOR,

@@ -257,9 +257,9 @@ async def test_the_command_says_equal_or_the_first_difference(
 async def test_what_cannot_be_repeated_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = await store_turns(tmp_path, monkeypatch, "discord", KINDS["plain"], KINDS["plain"])
     with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as db:
-        db.execute("UPDATE turns SET state = 'stopped' WHERE id = 2")
+        db.execute("UPDATE turns SET state = 'failed' WHERE id = 2")
 
-    with pytest.raises(SettingsError, match="it stopped, and the moment at which that happened is not stored"):
+    with pytest.raises(SettingsError, match="it failed, and what its model's server said is not stored"):
         await load(url, reference_of(2))
     with pytest.raises(SettingsError, match="no turn has the reference"):
         await load(url, reference_of(99))

@@ -12,7 +12,7 @@ import pytest
 
 from bot.cli.replay import load
 from bot.cli.replaytest import record, replace_people
-from bot.contract import AssistantEntry, Quoted, SettingsError, UserEntry, reference_of
+from bot.contract import AssistantEntry, MessageSent, Quoted, SettingsError, UserEntry, reference_of
 from bot.operations import Outlet
 from bot.settings import configure
 from bot.store import Recording
@@ -95,6 +95,7 @@ async def test_speakers_of_a_group_and_quoted_people_are_replaced_and_words_of_o
 ) -> None:
     url = await store_turns(tmp_path, monkeypatch, "telegram", KINDS["search"])
     one = await load(url, reference_of(1))
+    assert isinstance(one.question, MessageSent)
     sender = replace(one.question.sender, name="User Done")
     quoted = Quoted(text="Grace said so", author="Grace Hopper", message_id="555666")
     asked = replace(one.question, sender=sender, quoted=quoted, group=True)
@@ -109,7 +110,7 @@ async def test_speakers_of_a_group_and_quoted_people_are_replaced_and_words_of_o
     assert isinstance(first, UserEntry) and isinstance(second, AssistantEntry)
     assert first.text == "Person3: I am Person3" and first.origin.startswith("telegram:1000")
     assert second.text == f"Hello, Person3. {first.origin.removeprefix('telegram:')}"
-    assert made.question.quoted is not None
+    assert isinstance(made.question, MessageSent) and made.question.quoted is not None
     assert (made.question.quoted.author, made.question.quoted.text) == ("Person2", "Person2 said so")
     assert made.question.sender.name == "Person1"
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, Final
 
 from bot.contract import (
+    AssistantEntry,
     CallCost,
     Deliver,
     DeliveryError,
@@ -23,7 +24,8 @@ from bot.contract import (
     SurfaceLimits,
 )
 from bot.safety import without_boundaries
-from bot.store import CallRecord, Recording
+from bot.store import CallRecord, Recording, TurnState
+from bot.turn import asks_from_outside
 from tools.calling.registry import ToolRegistry
 from tools.contract.base import Arguments, Json, ToolCall, ToolContext, ToolResult, ToolSpec, ToolStatus
 
@@ -33,11 +35,27 @@ _LONGEST: Final = 64 * 1024 * 1024
 _PAPER: Final = SurfaceLimits(page_length=3000, hard_length=4000, measure=len)
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a model says when it is asked: one pass."""
+
+    entry: AssistantEntry
+    finish: str = ""
+    """Why it ends; empty: it is complete, or requests its calls."""
+    hangs: bool = False
+    """It never ends: the person stops the turn."""
+
+
 class RecordedModel:
     """A model server on this machine, in the form of Chat Completions, that answers with the recorded passes."""
 
-    def __init__(self, recording: Recording) -> None:
-        self._passes = recording.passes
+    def __init__(self, passes: Sequence[Said], asked: Callable[[], None] = lambda: None) -> None:
+        """
+        Args:
+            asked: called when everything is said of a pass that never ends.
+        """
+        self._passes = passes
+        self._asked = asked
         self.requests: list[dict[str, Json]] = []
         self.base_url = ""
 
@@ -59,25 +77,26 @@ class RecordedModel:
                 return
             self.requests.append(json.loads(body))
             number = len(self.requests) - 1
-            events = self._events(number) if number < len(self._passes) else _events(NO_MORE, "", [])
-            said = "".join(f"data: {json.dumps(one)}\n\n" for one in events) + "data: [DONE]\n\n"
+            one = self._passes[number] if number < len(self._passes) else Said(AssistantEntry(NO_MORE))
+            events = _list_events(one)
+            said = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
             begin = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
-            writer.write((begin + said).encode())
+            writer.write((begin + said + ("" if one.hangs else "data: [DONE]\n\n")).encode())
             await writer.drain()
+            if one.hangs:
+                self._asked()
+                await reader.read()
         except (asyncio.IncompleteReadError, ConnectionError):
             return
         finally:
             writer.close()
 
-    def _events(self, number: int) -> list[Json]:
-        entry = self._passes[number]
-        if not entry.native or entry.written:
-            return _events(entry.written or entry.text, entry.reasoning, [])
-        return _events(entry.text, entry.reasoning, entry.calls)
 
-
-def _events(text: str, reasoning: str, calls: Sequence[ToolCall]) -> list[Json]:
-    deltas: list[Json] = [{"reasoning_content": reasoning}] if reasoning else []
+def _list_events(said: Said) -> list[Json]:
+    """Return the events of a pass; one that hangs has no last one."""
+    entry = said.entry
+    text, calls = (entry.written or entry.text, ()) if not entry.native or entry.written else (entry.text, entry.calls)
+    deltas: list[Json] = [{"reasoning_content": entry.reasoning}] if entry.reasoning else []
     deltas += [{"content": text}] if text else []
     deltas += [
         {
@@ -92,9 +111,10 @@ def _events(text: str, reasoning: str, calls: Sequence[ToolCall]) -> list[Json]:
         }
         for index, call in enumerate(calls)
     ]
-    finish = "tool_calls" if calls else "stop"
+    finish = said.finish or ("tool_calls" if calls else "stop")
     chunks: list[Json] = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
-    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    if not said.hangs:
+        chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
     return chunks
 
 
@@ -114,29 +134,52 @@ class _Declared:
 class RecordedTools(ToolRegistry):
     """The tools of a recording: each call gets its stored result, and none runs."""
 
-    def __init__(self, recording: Recording, own: Mapping[str, ToolSpec]) -> None:
+    def __init__(
+        self, recording: Recording, own: Mapping[str, ToolSpec], hung: Callable[[], None] = lambda: None
+    ) -> None:
         """
         Args:
             own: the declarations of the program's own tools; another one accepts any arguments.
+            hung: called when a call begins that the stop of its turn ended.
         """
-        names = dict.fromkeys(record.call.name for record in recording.calls)
-        effects = {record.call.name for record in recording.calls if record.effects}
-        specs = dict(own) | {name: _any_arguments(name, name in effects) for name in names if name not in own}
+        turns = list(recording.all)
+        calls = [record for one in turns for record in one.calls]
+        asks = {record.call.name for one in turns for record in one.calls if record.call.id == one.asked}
+        outside = {name for name in asks if any(one.asked and asks_from_outside(one.visible) for one in turns)}
+        effects = {record.call.name for record in calls if record.effects}
+        specs = dict(own)
+        given: dict[str, dict[str, Json]] = {record.call.name: {} for record in calls}
+        for record in calls:
+            given[record.call.name] |= {name: {} for name in record.call.arguments}
+        for name in given.keys() - own.keys():
+            specs[name] = ToolSpec(
+                name=name,
+                purpose="A recorded tool.",
+                parameters={"type": "object", "properties": given[name]},
+                effects=name in effects,
+                asks=name in asks - outside,
+                outside=name in outside,
+            )
         super().__init__([_Declared(spec) for spec in specs.values()])
-        self._left = [record for record in recording.calls if record.result is not None]
+        self._hung = hung
+        self._left = [record for record in calls if record.result is not None]
+        self._open = [
+            record for one in turns if one.state is TurnState.STOPPED for record in one.calls if record.result is None
+        ]
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
-        """Return the stored result of this call; a failure if none is stored."""
+        """Return the stored result of this call; a failure if none is stored. One that was stopped never ends."""
         for place, record in enumerate(self._left):
-            if record.call.name == call.name and dict(record.call.arguments) == dict(call.arguments):
+            if _is_same(record, call):
                 return as_returned(self._left.pop(place))
+        if any(_is_same(record, call) for record in self._open):
+            self._hung()
+            await asyncio.Event().wait()
         return ToolResult(text="Error: the recording has no such call.", ok=False, status=ToolStatus.FAILED)
 
 
-def _any_arguments(name: str, effects: bool) -> ToolSpec:
-    return ToolSpec(
-        name=name, purpose="A recorded tool.", parameters={"type": "object", "properties": {}}, effects=effects
-    )
+def _is_same(record: CallRecord, call: ToolCall) -> bool:
+    return record.call.name == call.name and dict(record.call.arguments) == dict(call.arguments)
 
 
 def as_returned(record: CallRecord) -> ToolResult:
@@ -181,7 +224,9 @@ class _Place:
         return MessageRef(id)
 
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
-        raise DeliveryError("a recording has no files")
+        id = f"file {len(self._memory.files) + 1}"
+        self._memory.files[id] = file
+        return MessageRef(id)
 
     async def remove(self, at: MessageRef) -> None:
         self._memory.pages.pop(at.id, None)
@@ -206,6 +251,7 @@ class RecordedPlatform:
     platform: str
     limits: SurfaceLimits = _PAPER
     pages: dict[str, Page] = field(default_factory=dict)
+    files: dict[str, File] = field(default_factory=dict)
     listening: bool = False
     conflicts: int = 0
     entrance: None = None

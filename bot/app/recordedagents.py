@@ -1,0 +1,238 @@
+"""What happens while a recorded turn is repeated: what its agent does, when its person adds words, and stops it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+from bot.agent import Agent, Event, ForeignAgent, PassEnded, Task, TextDelta, TextWithdrawn, ToolFinished
+from bot.app.recorded import Said, as_returned
+from bot.context import user_entry
+from bot.contract import (
+    FOREIGN,
+    AssistantEntry,
+    ChatId,
+    File,
+    MessageSent,
+    SystemClock,
+    UserEntry,
+    answers,
+)
+from bot.store import Recording, TurnState
+from bot.turn import EndReason, TurnQueue, finish_told, is_stop_note
+
+
+def is_foreign(recording: Recording) -> bool:
+    """Return True if an agent of another author answered."""
+    return any(one.provider == FOREIGN for one in recording.passes)
+
+
+def cut_short(recording: Recording) -> AssistantEntry | None:
+    """Return what the model had written of the pass in which the turn was stopped, its text without our note; None if
+    no pass was under way."""
+    last = recording.entries[-1]
+    if recording.state is not TurnState.STOPPED or not isinstance(last, AssistantEntry) or last.provider:
+        return None
+    return AssistantEntry("" if is_stop_note(last.text) else last.text)
+
+
+def _has_open_call(recording: Recording) -> bool:
+    return recording.state is TurnState.STOPPED and any(one.result is None for one in recording.calls)
+
+
+def passes_of(recording: Recording) -> list[Said]:
+    """Return what our model says in a turn, request by request; nothing for an agent of another author."""
+    rest = cut_short(recording)
+    ours = recording.passes[-1:] if recording.asked else []  # that a person is asked, not a model's words
+    passes = recording.passes[:-1] if rest is not None or (ours and not ours[0].provider) else recording.passes
+    if is_foreign(recording):
+        return []
+    said = [Said(one) for one in passes]
+    if said and recording.state is TurnState.DONE:
+        said[-1] = Said(passes[-1], finish_told(recording.visible))
+    if rest is not None and (rest.text or not _has_open_call(recording)):
+        said.append(Said(rest, hangs=True))
+    return said
+
+
+def heard_in(recording: Recording) -> tuple[str, list[tuple[int, str]]]:
+    """Return the question as its person first wrote it, and what they added, each with the number of passes before."""
+    question, number, told = recording.question, 0, list[tuple[int, str]]()
+    for one in recording.entries[1:]:
+        number += isinstance(one, AssistantEntry)
+        if isinstance(one, UserEntry):
+            told.append((number, one.text))
+    if not isinstance(question, MessageSent):
+        return "", []
+    alone = replace(question, enclosed=(), quoted=None, waited=0.0)
+    parts, added = question.text.split("\n\n"), list[tuple[int, str]]()
+    for place, text in reversed(told):
+        count = next((count for count in range(1, len(parts)) if _is_told(alone, parts[-count:], text)), 0)
+        if count:
+            added.insert(0, (place, "\n\n".join(parts[-count:])))
+            del parts[-count:]
+    return "\n\n".join(parts), added
+
+
+def _is_told(question: MessageSent, parts: Sequence[str], text: str) -> bool:
+    """Return True if the model reads these paragraphs of a person as `text`."""
+    return len("".join(parts)) <= len(text) and user_entry(replace(question, text="\n\n".join(parts))).text == text
+
+
+class Script:
+    """What comes from outside while turns are repeated, at the stored places: further words, and the stop."""
+
+    def __init__(self, recording: Recording, say: Callable[[str], Awaitable[None]], stop: Callable[[], None]) -> None:
+        """
+        Args:
+            say: delivers further words of the person.
+            stop: stops the running turn.
+        """
+        self._turns = list(recording.all)
+        self._say = say
+        self._stop = stop
+        self._number = -1
+        self.hung = self.asked = False
+
+    def begin(self) -> Recording:
+        """The next turn begins; return its recording."""
+        self._number = min(self._number + 1, len(self._turns) - 1)
+        one = self._turns[self._number]
+        self._added, self._passes, self._finished = heard_in(one)[1], 0, 0
+        self._text = list[str]()
+        self.hung = self.asked = False
+        rest, passes = cut_short(one), [each for each in one.entries if isinstance(each, AssistantEntry)]
+        self._rest = rest.text if rest is not None else ""
+        self._until = len(passes) - (rest is not None)
+        ended = {each.call.id for each in one.calls if each.result is not None and each.passnumber == self._until}
+        self._results = len(ended)
+        self._open = _has_open_call(one)
+        self._stops = one.state is TurnState.STOPPED
+        self._waits = rest is not None and not self._rest and not self._open
+        return one
+
+    async def after(self, event: Event) -> None:
+        """Do what comes after an event that is stored and shown."""
+        match event:
+            case TextDelta(text):
+                self._text.append(text)
+            case TextWithdrawn(count):
+                del self._text[-count:]
+            case PassEnded():
+                self._passes, self._finished = self._passes + 1, 0
+                self._text.clear()
+                while self._added and self._added[0][0] == self._passes:
+                    await self._say(self._added.pop(0)[1])
+            case ToolFinished():
+                self._finished += 1
+        self.check()
+
+    def call_hangs(self) -> None:
+        """A call has begun that the stop ended."""
+        self.hung = True
+        asyncio.get_running_loop().call_soon(self.check)
+
+    def model_hangs(self) -> None:
+        """The model has said what was stored of the last pass."""
+        self.asked = True
+        asyncio.get_running_loop().call_soon(self.check)
+
+    def check(self) -> None:
+        """Stop the turn if it has come as far as it was when it was stopped."""
+        if not self._stops or self._passes < self._until or self._finished < self._results:
+            return
+        if self._open and not self.hung:
+            return
+        if self._waits and not self.asked:
+            return
+        if "".join(self._text).strip() == self._rest:
+            self._stops = False
+            asyncio.get_running_loop().call_soon(self._stop)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedAgent(Agent):
+    """Our agent, in a repeated turn."""
+
+    script: Script = field(kw_only=True)
+
+    async def answer(self, task: Task) -> AsyncGenerator[Event, None]:
+        self.script.begin()
+        async with aclosing(Agent.answer(self, task)) as events:
+            async for event in events:
+                yield event
+                await self.script.after(event)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedForeignAgent(ForeignAgent):
+    """An agent of another author, in a repeated turn."""
+
+    script: Script = field(kw_only=True)
+
+    async def answer(self, task: Task) -> AsyncGenerator[Event, None]:
+        one = self.script.begin()
+        agent = ForeignAgent(self.name, RecordedAgent(one, self.script), self.clock, self.limits, self.redact)
+        async with aclosing(agent.answer(task)) as events:
+            async for event in events:
+                yield event
+                await self.script.after(event)
+
+
+def stop_running(queue: TurnQueue, chat: ChatId) -> None:
+    """Stop the running turn of a chat, as its button does."""
+    running = queue.find_running(chat) or queue.find_beside(chat)
+    if running is not None:
+        running.end(EndReason.STOPPED)
+
+
+def watched(ours: Agent, recording: Recording, script: Script) -> Agent | ForeignAgent:
+    """Return the agent that repeats a turn."""
+    if is_foreign(recording):
+        nobody = RecordedAgent(recording, script)
+        return WatchedForeignAgent("recorded", nobody, SystemClock(), ours.limits, ours.redact, script=script)
+    return WatchedAgent(ours.registry, ours.turns, ours.policy, ours.limits, ours.redact, script=script)
+
+
+class RecordedAgent:
+    """An agent of another author that yields again what is stored of one turn."""
+
+    def __init__(self, recording: Recording, script: Script) -> None:
+        self._recording = recording
+        self._script = script
+
+    async def answer(self, question: answers.Question) -> AsyncGenerator[answers.Event, None]:
+        for event in self._events(question):
+            yield event
+        if self._recording.state is TurnState.STOPPED:
+            if _has_open_call(self._recording):
+                self._script.call_hangs()
+            self._script.model_hangs()
+            await asyncio.Event().wait()
+
+    def _events(self, question: answers.Question) -> Iterator[answers.Event]:
+        one, number = self._recording, 0
+        calls = list(one.calls)
+        for entry in one.entries:
+            if not isinstance(entry, AssistantEntry):
+                continue
+            number += 1
+            if entry.reasoning:
+                yield answers.Thought(entry.reasoning)
+            rest = cut_short(one) if entry is one.entries[-1] else None
+            if text := entry.text if rest is None else rest.text:
+                yield answers.Text(text)
+            for call in entry.calls:
+                made = answers.Call(id=call.id, name=call.name, arguments=call.arguments)
+                if call.id == one.asked:
+                    yield answers.Ask(call=made)
+                    return
+                record = next(each for each in calls if each.passnumber == number and each.call.id == call.id)
+                yield answers.Call(id=call.id, name=call.name, arguments=call.arguments, effects=record.effects)
+                if record.result is None:
+                    continue
+                result = as_returned(record)
+                files = tuple(File(each.name, each.media_type, each.content) for each in result.files)
+                yield answers.Result(id=call.id, text=result.text, ok=result.ok, files=files, sources=result.sources)

@@ -233,17 +233,25 @@ def test_a_package_from_the_examples_brings_its_tool(environment: Path, misleadi
     assert "DICE_MOST_SIDES" in _ran(run, misleading, code=2, DICE_MOST_SIDES="one")
 
 
-@pytest.fixture(scope="module")
-def mattermost(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the example of a platform, and beside it what its installation brought."""
-    folder = tmp_path_factory.mktemp("mattermost")
+def _installed(example: str, folder: Path) -> Path:
+    """A copy of the example's folder without its package, and beside it what its installation brought."""
     source = shutil.copytree(
-        ROOT / "examples/adapter-mattermost", folder / "source", ignore=shutil.ignore_patterns("__pycache__")
+        ROOT / "examples" / f"adapter-{example}", folder / "source", ignore=shutil.ignore_patterns("__pycache__")
     )
     install = ("install", "-q", "--no-index", "--no-deps", "--no-build-isolation", "--no-compile")
     _ran([sys.executable, "-m", "pip", *install, "--target", str(folder / "installed"), str(source)], folder)
-    shutil.rmtree(source / "parley_mattermost")
+    shutil.rmtree(source / f"parley_{example}")
     return source
+
+
+@pytest.fixture(scope="module")
+def mattermost(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _installed("mattermost", tmp_path_factory.mktemp("mattermost"))
+
+
+@pytest.fixture(scope="module")
+def matrix(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _installed("matrix", tmp_path_factory.mktemp("matrix"))
 
 
 def _suite(environment: Path, mattermost: Path, code: int) -> str:
@@ -252,8 +260,11 @@ def _suite(environment: Path, mattermost: Path, code: int) -> str:
     return _ran(command, mattermost, code, PYTHONPATH=str(mattermost.parent / "installed"))
 
 
-def test_a_platform_from_the_examples_passes_the_contract_of_the_wheel(environment: Path, mattermost: Path) -> None:
-    told = _suite(environment, mattermost, 0)
+@pytest.mark.parametrize("example", ["mattermost", "matrix"])
+def test_a_platform_from_the_examples_passes_the_contract_of_the_wheel(
+    environment: Path, example: str, request: pytest.FixtureRequest
+) -> None:
+    told = _suite(environment, request.getfixturevalue(example), 0)
 
     assert re.search(r"\b\d{2,} passed, \d skipped", told) and "warning" not in told
 
@@ -273,14 +284,15 @@ def test_a_platform_that_breaks_a_promise_fails_the_contract_with_what_it_did(
     assert "E       AssertionError: assert (['here'" in told, "pytest explains it"
 
 
-def test_the_adapter_of_the_examples_is_as_short_as_the_guide_says() -> None:
-    files = (ROOT / "examples/adapter-mattermost/parley_mattermost").glob("*.py")
+@pytest.mark.parametrize("example", ["mattermost", "matrix"])
+def test_the_adapter_of_the_examples_is_as_short_as_the_guide_says(example: str) -> None:
+    files = (ROOT / f"examples/adapter-{example}/parley_{example}").glob("*.py")
 
     assert 200 < sum(code_lines(file) for file in files) < 400
 
 
-def _emulator(mattermost: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("emulator_of_mattermost", mattermost / "tests/emulator.py")
+def _emulator(example: Path, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"{name}_of_an_example", example / f"tests/{name}.py")
     assert spec is not None and spec.loader is not None
     sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -290,21 +302,26 @@ def _emulator(mattermost: Path) -> ModuleType:
 @asynccontextmanager
 async def _running(environment: Path, mattermost: Path, **settings: str) -> AsyncIterator[None]:
     """`parley run`, and its end in order."""
-    command = ["env", f"PYTHONPATH={mattermost.parent / 'installed'}", str(environment / "bin/parley"), "run"]
-    folder = mattermost.parent
+    process = await _begun(environment, mattermost, **settings)
+    try:
+        yield
+    finally:
+        process.terminate()
+        assert await process.wait() == 0, (mattermost.parent / "log").read_text()
+
+
+async def _begun(environment: Path, example: Path, **settings: str) -> asyncio.subprocess.Process:
+    """`parley run`, whose end is for the caller."""
+    command = ["env", f"PYTHONPATH={example.parent / 'installed'}", str(environment / "bin/parley"), "run"]
+    folder = example.parent
     with (folder / "log").open("wb") as log:
-        process = await asyncio.create_subprocess_exec(
+        return await asyncio.create_subprocess_exec(
             *command,
             cwd=folder,
             env={"PATH": os.environ["PATH"], "HOME": str(folder), **settings},
             stdout=log,
             stderr=log,
         )
-        try:
-            yield
-        finally:
-            process.terminate()
-            assert await process.wait() == 0, (folder / "log").read_text()
 
 
 async def test_parley_answers_on_a_platform_of_a_package(environment: Path, mattermost: Path) -> None:
@@ -313,7 +330,7 @@ async def test_parley_answers_on_a_platform_of_a_package(environment: Path, matt
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     words = " ".join(f"word{number}" for number in range(60))
-    async with ModelServer() as model, _emulator(mattermost).MattermostServer() as server:
+    async with ModelServer() as model, _emulator(mattermost, "emulator").MattermostServer() as server:
         model.script = lambda body: Reply(f"{words}.", words_per_second=40)
         ada, channel = server.person("ada"), server.channel()
         settings = {
@@ -349,3 +366,53 @@ async def test_parley_answers_on_a_platform_of_a_package(environment: Path, matt
     assert answer.text == f"{words}." and answer.root == asked
     assert len(answer.versions) >= 4 and all(words.startswith(one.text.rstrip(".")) for one in answer.versions)
     assert not server.failed and not server.pings and not server.previews and not server.refusals
+
+
+async def test_parley_keeps_its_promises_on_a_platform_that_has_no_buttons_and_no_place_of_its_own_in_the_stream(
+    environment: Path, matrix: Path
+) -> None:
+    """Written in place, pressed by a reaction; after a kill whole and once, with what was asked meanwhile."""
+    homeserver = _emulator(matrix, "homeserver")
+    bot, ada, room = "@parley:example.org", "@ada:example.org", "!room:example.org"
+    words = " ".join(f"word{number}" for number in range(60))
+    async with ModelServer() as model, homeserver.Homeserver() as server:
+        model.script = lambda body: Reply(f"{words}.", words_per_second=40)
+        server.tokens["loopback-token-1234"] = bot
+        server.add_room(room, ada, bot)
+        settings = {
+            "MODEL": "openai:scripted",
+            "OPENAI_API_KEY": "sk-loopback-key-1234",
+            "OPENAI_BASE_URL": model.base_url,
+            "ALLOWED_USERS": f"matrix:{ada}",
+            "MATRIX_URL": server.url,
+            "MATRIX_TOKEN": "loopback-token-1234",
+            "MATRIX_RATE": "5",
+        }
+
+        def shown() -> list[str]:
+            return [server.read(event) for event in server.shown(room, bot)]
+
+        async with _running(environment, matrix, **settings):
+            await until(lambda: any(call[1] == "PUT" and call[2].endswith(".position") for call in server.calls))
+            server.say(room, ada, "count")
+            await until(lambda: any(text.startswith(f"{words}.\n") for text in shown()))
+            [answer] = server.shown(room, bot)
+            server.react(room, ada, answer["event_id"], "👎")
+            await until(lambda: any("Noted" in text for text in shown()))
+            grown = [homeserver.read(content).partition("\n")[0] for content in server.versions(answer)]
+        killed = await _begun(environment, matrix, **settings)
+        server.say(room, ada, "count again")
+        await until(lambda: any(text.startswith("word0 word1") and "word59" not in text for text in shown()))
+        killed.kill()
+        await killed.wait()
+        server.say(room, ada, "whoami")
+        async with _running(environment, matrix, **settings):
+            await until(lambda: any(f"matrix:{ada}" in text for text in shown()))
+            await until(lambda: sum(text.startswith(f"{words}.\n") for text in shown()) == 2)
+        parley = ["env", f"PYTHONPATH={matrix.parent / 'installed'}", str(environment / "bin/parley")]
+        told = await asyncio.to_thread(_ran, [*parley, "doctor"], matrix.parent, 0, **settings)
+
+    assert f"matrix: the token works; the bot is {bot}, in 1 rooms" in told
+    assert len(grown) >= 4 and all(words.startswith(text.rstrip(".")) for text in grown)
+    assert sum(text.startswith("word0") for text in shown()) == 2
+    assert not [call for call in server.calls if call[3] == 429] and not server.pings(bot)

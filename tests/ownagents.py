@@ -55,6 +55,14 @@ class Searching:
     asks = False
     """A person must allow each search."""
 
+    async def __aenter__(self) -> Searching:
+        # One for all answers: to make one takes as long as a whole answer of ours.
+        self._client = AsyncOpenAI(api_key=os.environ["OPENAI_API_KEY"], base_url=os.environ["OPENAI_BASE_URL"])
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._client.close()
+
     async def answer(self, question: Question) -> AsyncGenerator[Event, None]:
         messages = [{"role": "system", "content": question.instructions}, *map(as_sent, question.messages)]
         if question.decision is not None:
@@ -65,34 +73,32 @@ class Searching:
                     yield event
             else:
                 messages.append(as_sent(Message(role="tool", call=call.id, text="The person refused it.")))
-        client: AsyncOpenAI
-        async with AsyncOpenAI(api_key=os.environ["OPENAI_API_KEY"], base_url=os.environ["OPENAI_BASE_URL"]) as client:
-            while True:
-                id, name, arguments = "", "", ""
-                asked: Body = {"model": "scripted", "messages": messages, "tools": [SEARCH], "stream": True}
-                said = await client.chat.completions.create(**asked, stream_options={"include_usage": True})
-                async with said:
-                    async for chunk in said:
-                        for choice in chunk.choices:
-                            if choice.delta.content:
-                                yield Text(choice.delta.content)
-                            for part in choice.delta.tool_calls or ():
-                                id, name = id or part.id, name or part.function.name
-                                arguments += part.function.arguments or ""
-                        if chunk.usage is not None:
-                            used = chunk.usage
-                            yield Used(
-                                model="openai:scripted", prompt=used.prompt_tokens, completion=used.completion_tokens
-                            )
-                called = Call(id=id, name=name, arguments=json.loads(arguments)) if id else None
-                if called is None:
-                    return
-                if self.asks:
-                    yield Ask(call=called, state=json.dumps([called.id]))
-                    return
-                messages.append(as_sent(Message(role="assistant", calls=(called,))))
-                async for found in self._search(called, messages):
-                    yield found
+        while True:
+            id, name, arguments = "", "", ""
+            asked: Body = {"model": "scripted", "messages": messages, "tools": [SEARCH], "stream": True}
+            said = await self._client.chat.completions.create(**asked, stream_options={"include_usage": True})
+            async with said:
+                async for chunk in said:
+                    for choice in chunk.choices:
+                        if choice.delta.content:
+                            yield Text(choice.delta.content)
+                        for part in choice.delta.tool_calls or ():
+                            id, name = id or part.id, name or part.function.name
+                            arguments += part.function.arguments or ""
+                    if chunk.usage is not None:
+                        used = chunk.usage
+                        yield Used(
+                            model="openai:scripted", prompt=used.prompt_tokens, completion=used.completion_tokens
+                        )
+            called = Call(id=id, name=name, arguments=json.loads(arguments)) if id else None
+            if called is None:
+                return
+            if self.asks:
+                yield Ask(call=called, state=json.dumps([called.id]))
+                return
+            messages.append(as_sent(Message(role="assistant", calls=(called,))))
+            async for found in self._search(called, messages):
+                yield found
 
     async def _search(self, call: Call, messages: list[Body]) -> AsyncGenerator[Event, None]:
         yield call

@@ -23,6 +23,7 @@ class Searching(AGUIAgent):
         super().__init__("")
 
     async def __aenter__(self) -> Searching:
+        self._agent = await self.behind().__aenter__()
         application = web.Application()
         application.router.add_post("/", self._serve)
         self._runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=1)
@@ -35,11 +36,12 @@ class Searching(AGUIAgent):
 
     async def __aexit__(self, *exc: object) -> None:
         await self._runner.cleanup()
+        await self._agent.__aexit__(*exc)
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        async for event in written(self.behind(), await request.json()):
+        async for event in written(self._agent, await request.json()):
             await response.write(f"data: {json.dumps(event)}\n\n".encode())
         return response
 

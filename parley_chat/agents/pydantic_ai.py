@@ -84,17 +84,17 @@ def _report(model: str, usage: ai.RunUsage, reported: ai.RunUsage) -> Used:
 
 def _history(question: Question) -> list[said.ModelMessage]:
     history: list[said.ModelMessage] = []
-    names: dict[str, str] = {}
+    names = dict.fromkeys((message.call for message in question.messages), "")
     for message, addresses in read_messages(question):
         if message.role == "user":
             pictures = [ai.BinaryContent.from_data_uri(address) for address in addresses]
-            history.append(said.ModelRequest([said.UserPromptPart([message.text, *pictures])]))
+            content = [message.text, *pictures] if pictures else message.text
+            history.append(said.ModelRequest([said.UserPromptPart(content)]))
         elif message.role == "assistant":
             names |= {call.id: call.name for call in message.calls}
             calls = [said.ToolCallPart(call.name, dict(call.arguments), call.id) for call in message.calls]
             text = [said.TextPart(message.text)] if message.text else []
             history.append(said.ModelResponse([*text, *calls]))
         else:
-            part = said.ToolReturnPart(names.get(message.call, ""), message.text, message.call)
-            history.append(said.ModelRequest([part]))
+            history.append(said.ModelRequest([said.ToolReturnPart(names[message.call], message.text, message.call)]))
     return history

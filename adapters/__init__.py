@@ -49,6 +49,8 @@ class Platform(NamedTuple):
     """Where its tokens come from, as `parley init` says before it asks for them; empty: it says nothing."""
     sheet: str = ""
     """The module whose `LIMITS` say how long its pages are, without logging in; empty: none says so."""
+    drawing: str = ""
+    """The module whose `draw_page` draws a page as `Surface.draw` does, without logging in; empty: none does."""
 
 
 def _origin_on_slack() -> str:
@@ -63,11 +65,28 @@ _PORTAL: Final = "at https://discord.com/developers/applications choose New Appl
 
 PLATFORMS: dict[str, Platform] = {
     "telegram": Platform(
-        "adapters.telegram.adapter", TelegramSettings, TELEGRAM_IDS, lambda: _BOTFATHER, "adapters.telegram.limits"
+        "adapters.telegram.adapter",
+        TelegramSettings,
+        TELEGRAM_IDS,
+        lambda: _BOTFATHER,
+        "adapters.telegram.limits",
+        "adapters.telegram.pages",
     ),
-    "slack": Platform("adapters.slack.adapter", SlackSettings, SLACK_IDS, _origin_on_slack, "adapters.slack.limits"),
+    "slack": Platform(
+        "adapters.slack.adapter",
+        SlackSettings,
+        SLACK_IDS,
+        _origin_on_slack,
+        "adapters.slack.limits",
+        "adapters.slack.drawing",
+    ),
     "discord": Platform(
-        "adapters.discord.adapter", DiscordSettings, DISCORD_IDS, lambda: _PORTAL, "adapters.discord.limits"
+        "adapters.discord.adapter",
+        DiscordSettings,
+        DISCORD_IDS,
+        lambda: _PORTAL,
+        "adapters.discord.limits",
+        "adapters.discord.pages",
     ),
     "web": Platform("adapters.web.adapter", WebSettings, WEB_IDS, sheet="adapters.web.surface"),
     "console": Platform("adapters.console.adapter", ConsoleSettings, CONSOLE_IDS, sheet="adapters.console.adapter"),

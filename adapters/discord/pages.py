@@ -23,6 +23,11 @@ class DrawnMarkdown(Drawn):
     buttons: tuple[Button, ...] = ()
 
 
+def draw_page(page: Page) -> DrawnMarkdown:
+    """Draw a page. Raises as `Surface.draw`."""
+    return DrawnMarkdown(rendered(page), page.buttons)
+
+
 def view_of(buttons: tuple[Button, ...]) -> discord.ui.View | None:
     """Return the buttons in the library's form; None removes the present ones.
 

@@ -23,7 +23,7 @@ import discord
 from adapters.discord.errors import FORBIDDEN, GONE, HOOK_CLOSED, PauseAsked, file_refused, translate
 from adapters.discord.limits import BOT_WINDOW, CHANNEL_WINDOW, HOOK_WINDOW, LIMITS, SIGN_WINDOW
 from adapters.discord.ownthread import OwnThread
-from adapters.discord.pages import DrawnMarkdown, rendered, view_of
+from adapters.discord.pages import DrawnMarkdown, draw_page, view_of
 from bot.contract import (
     NEXT,
     PRESSED,
@@ -153,7 +153,7 @@ class DiscordSurface:
         return self._limits
 
     def draw(self, page: Page) -> DrawnMarkdown:
-        return DrawnMarkdown(rendered(page), page.buttons)
+        return draw_page(page)
 
     def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
         if drawn is None:

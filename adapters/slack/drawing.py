@@ -28,6 +28,15 @@ class DrawnMrkdwn(Drawn):
     cards: tuple[Status, ...] = ()
     """The cards of tool calls, above text that grows."""
 
+    @property
+    def said(self) -> str:
+        return repr(dataclasses.replace(self, whole=True, grows=False, cards=()))
+
+
+def draw_page(page: Page) -> DrawnMrkdwn:
+    """Draw a page as an ordinary message. Raises as `Surface.draw`."""
+    return drawn_of(page, whole=True)
+
 
 def drawn_of(page: Page, *, whole: bool) -> DrawnMrkdwn:
     """Draw a page. Raises as `Surface.draw`."""

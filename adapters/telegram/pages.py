@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from telegram import MessageEntity
 from telegram.constants import ParseMode
 
 from adapters.telegram.html import MOST_ENTITIES, render
+from adapters.telegram.limits import LIMITS
 from adapters.telegram.live import defang, live_parts
 from bot.contract import Button, Drawn, Page, TooLong, Unrenderable, utf16_length
 
@@ -25,6 +26,15 @@ class DrawnHtml(Drawn):
     buttons: tuple[Button, ...] = ()
     live: bool = False
     """It is shown as a draft, which does not replace a message with the same text."""
+
+    @property
+    def said(self) -> str:
+        return repr(replace(self, live=False))
+
+
+def draw_page(page: Page) -> DrawnHtml:
+    """Draw a page as an ordinary message. Raises as `draw`."""
+    return draw(page, LIMITS.hard_length)
 
 
 def draw(page: Page, limit: int) -> DrawnHtml:

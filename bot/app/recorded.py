@@ -202,6 +202,11 @@ def bare(text: str) -> str:
 @dataclass(frozen=True, slots=True)
 class _Sheet(Drawn):
     page: Page
+    text: str
+
+    @property
+    def said(self) -> str:
+        return self.text
 
 
 class _Place:
@@ -212,7 +217,7 @@ class _Place:
         self.limits = replace(memory.limits, typing_seconds=0.0)
 
     def draw(self, page: Page) -> Drawn:
-        return _Sheet(page)
+        return _Sheet(page, self._memory.draws(page).said if self._memory.draws is not None else "")
 
     def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
         return CallCost()
@@ -250,8 +255,12 @@ class RecordedPlatform:
 
     platform: str
     limits: SurfaceLimits = _PAPER
+    draws: Callable[[Page], Drawn] | None = None
+    """Draws a page as the real platform shows it; None: nobody compares how it looks."""
     pages: dict[str, Page] = field(default_factory=dict)
     files: dict[str, File] = field(default_factory=dict)
+    targets: list[ReplyTarget] = field(default_factory=list)
+    """Every place to which something was to be written."""
     listening: bool = False
     conflicts: int = 0
     entrance: None = None
@@ -273,4 +282,5 @@ class RecordedPlatform:
         return None
 
     def surface(self, target: ReplyTarget) -> Any:
+        self.targets.append(target)
         return _Place(self)

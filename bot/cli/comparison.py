@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Final
 
 from bot.app import RecordedModel, bare, passes_of
-from bot.contract import BEFORE_FIRST_PASS, AssistantEntry, Entry, ToolEntry, UserEntry, reference_of
+from bot.contract import BEFORE_FIRST_PASS, AssistantEntry, Entry, ReplyTarget, ToolEntry, UserEntry, reference_of
 from bot.store import CallRecord, Recording, TurnState
 
 _SPACES: Final = re.compile(r"[ \t\n]+(?=\n\n)")
@@ -49,9 +49,24 @@ def _pairs(stored: Recording, made: Recording) -> Iterator[tuple[str, object, ob
     yield "results in the history", _results(stored), _results(made)
     yield "the answer", _without_reference(stored), _without_reference(made)
     yield "messages of the answer", stored.pages, made.pages
+    if stored.stands and made.stands and stored.visible == made.visible:
+        for number, (one, other) in enumerate(zip_longest(stored.stands, made.stands), 1):
+            yield f"what message {number} shows at the end, with its buttons (as digests)", one, other
     yield "files under the answer", stored.files, made.files
     yield "the call that a person is asked about", stored.asked, made.asked
     yield "whether a decision followed", stored.then is not None, made.then is not None
+
+
+def compare_places(stored: Recording, targets: Sequence[ReplyTarget]) -> list[str]:
+    """Return a sentence for each place of the repetition, a chat with its thread and the message that is replied to,
+    where the stored turn wrote nothing."""
+    known = [_place(one.question.target) for one in stored.all]
+    return list(dict.fromkeys(f"it wrote to {_shorten(_place(one))}" for one in targets if _place(one) not in known))
+
+
+def _place(target: ReplyTarget) -> dict[str, object]:
+    """Return where a target leads, without the title of a conversation."""
+    return {name: value for name, value in target.data.items() if name not in ("title", "private")}
 
 
 def compare_requests(stored: Recording, model: RecordedModel) -> list[str]:

@@ -23,12 +23,11 @@ from bot.app import (
     stop_running,
     watched,
 )
-from bot.cli.comparison import compare, compare_requests, question_of
+from bot.cli.comparison import compare, compare_places, compare_requests, question_of
 from bot.context import user_entry, with_spoken
 from bot.contract import (
     JOB,
     MessageSent,
-    ReplyTarget,
     SettingsError,
     SystemClock,
     Usage,
@@ -125,6 +124,11 @@ async def repeat(recording: Recording, settings: Mapping[str, Any]) -> list[str]
     Args:
         settings: those that are not the default, by name.
     """
+    return (await repeat_once(recording, settings))[1]
+
+
+async def repeat_once(recording: Recording, settings: Mapping[str, Any]) -> tuple[Recording | None, list[str]]:
+    """Return what the repetition stored, and the differences; see `repeat`."""
     platforms = importlib.import_module("adapters").PLATFORMS
     identity.use({name: one.ids for name, one in platforms.items()})
     memory = memory_of(recording.question.chat.platform)
@@ -139,12 +143,13 @@ async def repeat(recording: Recording, settings: Mapping[str, Any]) -> list[str]
                 async with asyncio.timeout(_SECONDS):
                     made = await turn.run(core, memory)
             except TimeoutError:
-                return [f"the turn did not end within {_SECONDS:g} s"]
+                return None, [f"the turn did not end within {_SECONDS:g} s"]
     if made is None:
-        return ["the question was not answered"]
+        return None, ["the question was not answered"]
     pairs = zip(recording.all, made.all, strict=False)
+    places = compare_places(recording, memory.targets)
     differences = [one for stored, again in pairs for one in compare(stored, again)]
-    return [*differences, *compare_requests(recording, model)]
+    return made, [*differences, *places, *compare_requests(recording, model)]
 
 
 def memory_of(platform: str) -> RecordedPlatform:
@@ -152,7 +157,8 @@ def memory_of(platform: str) -> RecordedPlatform:
     row = importlib.import_module("adapters").PLATFORMS.get(platform)
     if row is None or not row.sheet:
         return RecordedPlatform(platform)
-    return RecordedPlatform(platform, importlib.import_module(row.sheet).LIMITS)
+    draws = importlib.import_module(row.drawing).draw_page if row.drawing else None
+    return RecordedPlatform(platform, importlib.import_module(row.sheet).LIMITS, draws)
 
 
 def _offline(settings: Mapping[str, Any], model: str, database: str) -> CoreSettings:
@@ -193,9 +199,8 @@ def asked_first(recording: Recording) -> MessageSent:
     assert isinstance(question, MessageSent)
     plain: dict[str, Any] = dict.fromkeys(("follow_up", "unfinished", "severed", "beside"), False)
     plain |= dict.fromkeys(("replies_to", "completes", "album"), "")
-    target = ReplyTarget(question.target.platform, {})
     text = heard_in(recording)[0]
-    return replace(question, **plain, text=text, target=target, sent_at=0.0, replaces=0, joined=False)
+    return replace(question, **plain, text=text, sent_at=0.0, replaces=0, joined=False)
 
 
 class _Repetition:
@@ -250,8 +255,7 @@ class _Repetition:
             if approval is None:
                 return None
             await self._store.recordings.number_next(one.turn)
-            target = ReplyTarget(question.target.platform, {})
-            pressed = replace(question, turn=asking, mark=approval.mark, sender=self._question.sender, target=target)
+            pressed = replace(question, turn=asking, mark=approval.mark, sender=self._question.sender)
             await self._dispatcher.deliver(replace(pressed, sent_at=0.0))
         await self._dispatcher.wait_idle()
         found = await self._store.recordings.load_alone(await self._store.turns.find_newest())

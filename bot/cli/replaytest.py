@@ -8,10 +8,11 @@ import os
 import pprint
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from bot.cli.replay import kept_settings, load, repeat
-from bot.contract import MessageSent, Quoted, SettingsError, UserEntry
+from bot.cli.replay import kept_settings, load, repeat, repeat_once
+from bot.contract import MessageSent, Quoted, ReplyTarget, SettingsError, UserEntry
 from bot.settings import Configuration
 from bot.store import Recording
 from tools.contract.base import Json
@@ -74,11 +75,13 @@ async def write_test(recording: Recording, settings: Mapping[str, Any], file: st
         SettingsError: the file exists already.
         OSError: it cannot be written.
     """
-    anonymous = replace_people(recording, mask)
+    anonymous = replace_people(_with_stands(recording, None), mask)
     plain = {name: value for name, value in settings.items() if _is_literal(value)}
     kept: dict[str, Any] = {name: mask(value) if isinstance(value, str) else value for name, value in plain.items()}
-    if differences := await repeat(anonymous, kept):
+    made, differences = await repeat_once(anonymous, kept)
+    if differences:
         return f"no test is written, as without names and keys the turn comes out otherwise: {differences[0]}"
+    anonymous = _with_stands(anonymous, made)
     text = _TEMPLATE.format(
         replay=repeat.__module__,
         recordings=Recording.__module__,
@@ -94,6 +97,12 @@ async def write_test(recording: Recording, settings: Mapping[str, Any], file: st
     return ""
 
 
+def _with_stands(recording: Recording, made: Recording | None) -> Recording:
+    """Return a recording whose messages look at the end as in `made`; with None, it does not say how they look."""
+    then = None if recording.then is None else _with_stands(recording.then, made and made.then)
+    return replace(recording, stands=made.stands if made is not None else (), then=then)
+
+
 def replace_people(recording: Recording, mask: Callable[[str], str]) -> Recording:
     """Return a recording with the names and ids of people and chats replaced, the same everywhere, and keys masked."""
     value = recording.to_json()
@@ -102,7 +111,7 @@ def replace_people(recording: Recording, mask: Callable[[str], str]) -> Recordin
         assert isinstance(part, dict)
         question = part["question"]
         assert isinstance(question, dict)
-        question |= {"delivery": f"d{number}", "target": {"platform": one.question.target.platform, "data": {}}}
+        question |= {"delivery": f"d{number}", "target": _elsewhere(one.question.target)}
         question.pop("also", None)
         part = part["then"]
     names, ids = _names_of(recording), _ids_of(recording)
@@ -119,6 +128,15 @@ def replace_people(recording: Recording, mask: Callable[[str], str]) -> Recordin
         return pattern.sub(lambda one: folded.get(one[0].replace("\\", "").casefold(), one[0]), masked)
 
     return Recording.from_json(json.dumps(_replaced(value, say)))
+
+
+def _elsewhere(target: ReplyTarget) -> Json:
+    """Return a target that leads nowhere, with the properties of the real one."""
+    data = target.data.items()
+    return {
+        "platform": target.platform,
+        "data": {name: value if value is None or isinstance(value, bool) else f"some {name}" for name, value in data},
+    }
 
 
 def _replaced(value: Json, say: Callable[[str], str]) -> Json:

@@ -120,6 +120,11 @@ class Drawn:
 
     __slots__ = ()
 
+    @property
+    def said(self) -> str:
+        """Everything in it that people see, as one text: the same for drawings that look the same."""
+        return repr(self)
+
 
 class Surface(Protocol):
     """The place of one reply. A page is drawn first and then shown; the caller keeps the drawing.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from bot.reply.approvalcard import approval_buttons, text_with_outcome
 from bot.reply.attachments import Attachments
 from bot.reply.buttons import ReplyButtons, buttons_when_done
 from bot.reply.closing import take_away
+from bot.reply.course import Course, Noting
 from bot.reply.filtering import FilterChain
 from bot.reply.fresh import Fresh
 from bot.reply.pages import ShownBefore, TextFilter
@@ -100,11 +102,12 @@ class Replies:
             fresh_after: as the attribute, for this answer; None: the same.
         """
         shown = {} if shown is None else shown
+        course = Course(self.clock)
         buttons = self._buttons_of(before.turn, question, language)
         if buttons is not None and pace is not None:
             buttons = ReplyButtons(buttons.growing, buttons.growing)  # what looks complete is not the end of it
         reply = ReplyStream(
-            surface,
+            Noting(surface, course),
             self.pacer,
             Recorded(self.store, before.turn, str(chat), shown),
             self.clock,
@@ -118,6 +121,9 @@ class Replies:
             buttons=buttons,
             fresh=None if question is None or in_place else self._fresh(before, language, fresh_after),
         )
+        # A reply that the course held would be freed late.
+        known, reply.course = weakref.ref(reply), course
+        course.written = lambda: len(one.text) if (one := known()) is not None else 0
         if pace is not None:
             reply.cadence.slow_down(pace)
         return reply

@@ -38,6 +38,7 @@ from bot.reply.attachments import Attachments
 from bot.reply.buttons import ReplyButtons
 from bot.reply.cadence import Cadence
 from bot.reply.closing import DELETED, end_with, lose, take_left_over
+from bot.reply.course import Course
 from bot.reply.filtering import FilterChain
 from bot.reply.finding import look_up
 from bot.reply.fresh import Fresh, FreshEnd
@@ -59,6 +60,8 @@ class ReplyStream:
 
     Leaving waits until the last edit has landed, or never can.
     """
+
+    course: Course | None = None
 
     def __init__(
         self,

@@ -103,6 +103,11 @@ TOLD = (
     count_earlier_turns,
 )
 
+COURSES = (
+    # What stood on the screen while an answer was written, see `bot/reply/course.py`; at most a few kilobytes.
+    "ALTER TABLE turns ADD COLUMN course TEXT NOT NULL DEFAULT ''",
+)
+
 AGENT_STATES = (
     # For agents of other authors: the state of a running turn, and what one needs to go on after a person's decision.
     "ALTER TABLE turns ADD COLUMN checkpoint TEXT NOT NULL DEFAULT ''",

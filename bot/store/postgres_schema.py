@@ -19,6 +19,7 @@ from bot.contract import SettingsError
 from bot.store.latersteps import (
     AGENT_STATES,
     ALLOWANCES,
+    COURSES,
     GOES_ON,
     GRANTS,
     HELD_BY_TURNS,
@@ -96,6 +97,7 @@ LATER: tuple[Step, ...] = (
     HELD_BY_TURNS,
     TOLD,
     AGENT_STATES,
+    COURSES,
 )
 """The steps after the first, each with the changes of SQLite's next steps; `for_postgres` translates the statements."""
 

@@ -37,7 +37,7 @@ _DECISIONS: Final = (Control.ALLOW, Control.DENY)
 _TURN = """
     SELECT t.chat, i.incoming, t.state, t.visible, t.first_sequence, t.last_sequence, t.continues,
         c.since_sequence, c.summary_upto, t.ended_at,
-        (SELECT count(*) FROM pages p WHERE p.turn = t.id AND p.message IS NOT NULL)
+        (SELECT count(*) FROM pages p WHERE p.turn = t.id AND p.message IS NOT NULL), t.course
     FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question WHERE t.id = ?
 """
 _ENTRIES = """
@@ -79,6 +79,9 @@ class Recording:
     """How many messages showed it."""
     files: tuple[tuple[str, str, int, str], ...] = ()
     """The files under the answer: name, media type, size, state of delivery."""
+    stands: tuple[str, ...] = ()
+    """Digests of the messages at the end, in order: text and buttons as the platform shows them, or a file; empty if an
+    earlier version stored it."""
     asked: str = ""
     """The id of the call that a person was asked about, if it ended with that question."""
     then: Recording | None = None
@@ -110,6 +113,7 @@ class Recording:
             "visible": self.visible,
             "pages": self.pages,
             "files": [list(one) for one in self.files],
+            "stands": list(self.stands),
             "asked": self.asked,
             "then": None if self.then is None else self.then.to_json(),
         }
@@ -138,6 +142,7 @@ class Recording:
             visible=value["visible"],
             pages=value["pages"],
             files=tuple((name, kind, size, state) for name, kind, size, state in value.get("files", ())),
+            stands=tuple(value.get("stands", ())),
             asked=value.get("asked", ""),
             then=None if then is None else cls._from_value(then),
         )
@@ -201,7 +206,7 @@ def _load(db: Connection, turn: int) -> Recording | str | None:
     row = db.execute(_TURN, (turn,)).fetchone()
     if row is None:
         return None
-    chat, incoming, state, visible, first, last, continues, since, upto, ended, pages = row
+    chat, incoming, state, visible, first, last, continues, since, upto, ended, pages, course = row
     question = incoming_from_json(incoming)
     entries = () if first is None else _entries(body for (body,) in db.execute(_ENTRIES, (chat, first - 1, last)))
     try:
@@ -232,6 +237,7 @@ def _load(db: Connection, turn: int) -> Recording | str | None:
         pages=pages,
         files=files,
         asked=approval.call.id if approval is not None else "",
+        stands=tuple(json.loads(course)["stands"]) if course else (),
     )
 
 

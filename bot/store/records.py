@@ -116,6 +116,8 @@ class Delivered:
     """Posts and edits that the platform accepted."""
     refusals: int = 0
     """Calls that it refused as too many."""
+    course: str = ""
+    """What stood on the screen over time, and at the end, as JSON; see `bot.reply.course`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from bot.store.incoming import columns_of, incoming_from_json
 from bot.store.latersteps import (
     AGENT_STATES,
     ALLOWANCES,
+    COURSES,
     GOES_ON,
     GRANTS,
     HELD_BY_TURNS,
@@ -343,6 +344,7 @@ STEPS: tuple[Step, ...] = (
     HELD_BY_TURNS,
     TOLD,
     AGENT_STATES,
+    COURSES,
 )
 
 

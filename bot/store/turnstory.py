@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from bot.contract import AssistantEntry, MessageSent, Quoted, entry_from_json, reference_of
 from bot.store.approvals import load_approval
 from bot.store.callrecords import list_calls
@@ -16,13 +18,13 @@ from tools.contract.base import Json
 _TURN = """
     SELECT t.id, c.chat, t.person, i.name, t.state, t.model, t.started_at, t.ended_at, t.first_words, t.waited, t.edits,
         t.refusals, t.usage, t.dollars, t.rating, t.error, t.visible, t.reasoning, t.question, t.superseded_by,
-        t.goes_on, i.received_at, i.attempts, i.incoming
+        t.goes_on, t.course, i.received_at, i.attempts, i.incoming
     FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question WHERE t.id = ?
 """
 _COLUMNS = (
     *("id", "chat", "person", "name", "state", "model", "started_at", "ended_at", "first_words", "waited", "edits"),
     *("refusals", "usage", "dollars", "rating", "error", "answer", "reasoning", "question_of", "replaced_by"),
-    *("goes_on", "received_at", "attempts", "incoming"),
+    *("goes_on", "course", "received_at", "attempts", "incoming"),
 )
 _ENTRIES = """
     SELECT coalesce(h.body, b.body) FROM turns t
@@ -45,6 +47,7 @@ def tell_turn(db: Connection, turn: int) -> dict[str, Json] | None:
     approval = load_approval(db, turn)
     return {
         **told,
+        "course": json.loads(course)["points"] if (course := told["course"]) else [],
         "reference": reference_of(turn),
         "usage": {name: getattr(usage, name) for name in ("prompt", "cached", "completion", "reasoning")},
         "question": question_of(asked),

@@ -124,7 +124,9 @@ class Closing:
             StoreError: it was not stored.
         """
         known, made, reply, turn = draft.known, draft.made, draft.reply, draft.run.turn
-        delivered = Delivered(edits=reply.edits, refusals=reply.refusals)
+        delivered = Delivered(
+            edits=reply.edits, refusals=reply.refusals, course=reply.course.to_json() if reply.course else ""
+        )
         if end.state == TurnState.DONE and made.last_token and not reply.lost:
             self.metrics.lag.observe(self.clock.monotonic() - made.last_token)
             delivered = self._count_waits(draft, delivered)

@@ -43,6 +43,8 @@ async def test_what_was_stored_of_a_real_platform_comes_out_the_same(way: str, w
 
     found = {}
     for number, kind in enumerate(SCRIPTS, 1):
-        found[kind] = await repeat(await load(core.database_url, reference_of(number)), kept_settings(core))
+        recording = await load(core.database_url, reference_of(number))
+        assert len(recording.stands) == recording.pages
+        found[kind] = await repeat(recording, kept_settings(core))
 
     assert found == {kind: [] for kind in SCRIPTS}

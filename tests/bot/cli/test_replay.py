@@ -15,6 +15,7 @@ from typing import TypeAlias
 import pytest
 
 from bot.app import App
+from bot.app.output import Output
 from bot.cli.replay import load, memory_of, repeat, replay
 from bot.contract import (
     AssistantEntry,
@@ -189,6 +190,18 @@ def _without_pass(one: Recording) -> Recording:
     return replace(one, entries=tuple(entry for entry in one.entries if not isinstance(entry, AssistantEntry))[:1])
 
 
+def _look(one: Recording) -> Recording:
+    return replace(one, stands=("0123456789",))
+
+
+def _further_message(one: Recording) -> Recording:
+    return replace(one, stands=(*one.stands, *one.stands))
+
+
+def _target(one: Recording) -> Recording:
+    return replace(one, question=replace(one.question, target=ReplyTarget("telegram", {"chat": 1, "thread": 7})))
+
+
 def _pages(one: Recording) -> Recording:
     return replace(one, pages=2)
 
@@ -208,6 +221,8 @@ def _pages(one: Recording) -> Recording:
         (_order, "arguments given to search_notes, call 1 of pass 1: stored {'query': 'cups'}, now {'query': 'tea'}"),
         (_without_pass, "text of pass 1: stored None, now"),
         (_pages, "messages of the answer: stored 2, now 1"),
+        (_look, "what message 1 shows at the end, with its buttons (as digests): stored '0123456789', now '"),
+        (_further_message, "what message 2 shows at the end, with its buttons (as digests): stored '"),
     ],
 )
 async def test_each_planted_difference_is_reported(plant: Plant, said: str, recorded: Recording) -> None:
@@ -216,6 +231,31 @@ async def test_each_planted_difference_is_reported(plant: Plant, said: str, reco
     differences = await repeat(plant(recorded), {})
 
     assert [one for one in differences if one.startswith(said)], differences
+
+
+async def test_an_answer_in_another_place_is_reported(recorded: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = _target(recorded)
+    assert not await repeat(asked, {})
+    monkeypatch.setattr("bot.app.output.Output.surface", _in_another_thread)
+
+    assert "it wrote to {'chat': 1, 'thread': 8}" in await repeat(asked, {})
+
+
+def _in_another_thread(output: Output, message: MessageSent) -> object:
+    return output.platforms.surface(ReplyTarget(message.target.platform, {**message.target.data, "thread": 8}))
+
+
+async def test_a_turn_of_an_earlier_version_is_compared_without_how_it_looked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = await store_turns(tmp_path, monkeypatch, "slack", KINDS["search"])
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as db:
+        db.execute("ALTER TABLE turns DROP COLUMN course")
+        db.execute("PRAGMA user_version = 31")
+
+    recording = await load(url, reference_of(1))
+
+    assert recording.stands == () and not await repeat(recording, {})
 
 
 async def test_a_change_of_the_program_is_reported_and_no_tool_runs(

@@ -50,7 +50,6 @@ from tools.contract.base import ToolStatus
 from tools.programs.cancelling import Contained, while_running
 
 log = logging.getLogger(__name__)
-
 _STANDS_STILL = 1.0
 """Seconds without more text after which its last word counts as complete."""
 
@@ -156,7 +155,7 @@ class ReplyStream:
 
     @property
     def lost(self) -> str:
-        """Why nothing more can be shown here; empty while it can."""
+        """Why nothing more can be shown; empty while it can."""
         return self._dead
 
     @property

@@ -196,3 +196,32 @@ class Wasteful:
         yield Text("Leaves.")
         if len(question.messages) == 1:
             yield Used(prompt=10**30, dollars=1e30)
+
+
+class Unopened(Echo):
+    """What it needs is not there."""
+
+    async def __aenter__(self) -> Unopened:
+        raise ConnectionError("nobody listens at 127.0.0.1:9")
+
+    async def __aexit__(self, *exc: object) -> None: ...
+
+
+class Unclosed(Echo):
+    """It ends as badly as libraries do."""
+
+    async def __aenter__(self) -> Unclosed:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        raise ValueError("closed already")
+
+
+class Slow(Echo):
+    """It waits for somebody who does not come."""
+
+    async def __aenter__(self) -> Slow:
+        await asyncio.Event().wait()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None: ...

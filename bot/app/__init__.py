@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.app.agents import name_agents, open_agent
 from bot.app.app import App
 from bot.app.recorded import RecordedModel, RecordedPlatform, RecordedTools, bare
 from bot.app.recordedagents import Script, heard_in, passes_of, stop_running, watched

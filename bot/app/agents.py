@@ -14,6 +14,7 @@ from bot.agent import Agent, ForeignAgent
 from bot.app.ground import Ground, Process
 from bot.app.rules import Rules
 from bot.contract import ChatId, SettingsError, answers
+from bot.settings import ChannelsFile
 from tools.calling.crashes import describe_crash
 from tools.programs.cancelling import Contained
 
@@ -33,24 +34,13 @@ async def open_agents(process: Process, ground: Ground, rules: Rules, stack: Asy
         SettingsError: one cannot be used; a sentence says which, and why.
     """
     default, channels, file = process.core.agent, ground.channels, process.configuration.file
-    named = {default: "AGENT"} if default else {}
-    for chat, channel in channels.channels.items():
-        if channel.agent is not None and channel.agent.value != OURS:
-            named.setdefault(channel.agent.value, f"CHANNELS_FILE ({channel.agent.source}, {chat})")
     limits, redact = process.limits, rules.redact
     ours = Agent(rules.registry, process.core, rules.calls, limits, redact)
     if process.agents is not None:
         return process.agents(ours)
     agents: dict[str, Agent | ForeignAgent] = {OURS: ours}
-    folder = file.parent.resolve() if file is not None else Path.cwd()
-    for name, setting in named.items():
-        agent = load_agent(name, setting, folder)
-        if isinstance(agent, AbstractAsyncContextManager):
-            try:
-                with Contained():
-                    await stack.enter_async_context(agent)
-            except (Exception, SystemExit) as error:
-                raise _refused(name, setting, "opened", error) from error
+    for name, setting in name_agents(default, channels).items():
+        agent = await open_agent(name, setting, file, stack)
         agents[name] = ForeignAgent(name, agent, process.clock, limits, redact)
 
     def choose(chat: ChatId) -> Agent | ForeignAgent:
@@ -58,6 +48,39 @@ async def open_agents(process: Process, ground: Ground, rules: Rules, stack: Asy
         return agents[given.value if given is not None else default or OURS]
 
     return choose
+
+
+def name_agents(default: str, channels: ChannelsFile) -> dict[str, str]:
+    """Return each agent of another author that the settings name, and which setting does.
+
+    Args:
+        default: the value of AGENT.
+    """
+    named = {default: "AGENT"} if default else {}
+    for chat, channel in channels.channels.items():
+        if channel.agent is not None and channel.agent.value != OURS:
+            named.setdefault(channel.agent.value, f"CHANNELS_FILE ({channel.agent.source}, {chat})")
+    return named
+
+
+async def open_agent(name: str, setting: str, file: Path | None, stack: AsyncExitStack) -> answers.Answers:
+    """Load an agent, and open it if it is `async with`.
+
+    Args:
+        file: the settings' file; modules beside it are found.
+        stack: closes it.
+
+    Raises:
+        SettingsError: it cannot be used; says why.
+    """
+    agent = load_agent(name, setting, file.parent.resolve() if file is not None else Path.cwd())
+    if isinstance(agent, AbstractAsyncContextManager):
+        try:
+            with Contained():
+                await stack.enter_async_context(agent)
+        except (Exception, SystemExit) as error:
+            raise _refused(name, setting, "opened", error) from error
+    return agent
 
 
 def load_agent(name: str, setting: str, folder: Path) -> answers.Answers:

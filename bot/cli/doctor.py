@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from bot.agent import CallPolicy
+from bot.cli.agentcheck import examine_agents
 from bot.cli.fleetcheck import Result
 from bot.cli.machine import examine_machine
 from bot.cli.sharing import digests_of
@@ -96,6 +97,8 @@ async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool
         report.add("channels", Finding.bad(str(error)))
         channels = ChannelsFile()
     models = await _examine_models(configuration, channels, report, offline)
+    async for finding in examine_agents(configuration, channels):
+        report.add("agent", finding)
     for line in describe_channels(channels, configuration.core):
         report.add("channels", Finding.ok(line))
     report.add("access", Finding.note(describe_access(configuration.core)))

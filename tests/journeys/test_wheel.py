@@ -233,6 +233,20 @@ def test_a_package_from_the_examples_brings_its_tool(environment: Path, misleadi
     assert "DICE_MOST_SIDES" in _ran(run, misleading, code=2, DICE_MOST_SIDES="one")
 
 
+def test_a_package_from_the_examples_brings_its_agent(environment: Path, misleading: Path, tmp_path: Path) -> None:
+    """The name of its entry point is the value of AGENT."""
+    source = shutil.copytree(ROOT / "examples/agent-echo", tmp_path / "source")
+    install = ("install", "-q", "--no-index", "--no-deps", "--no-build-isolation", "--no-compile")
+    target = tmp_path / "installed"
+    _ran([sys.executable, "-m", "pip", *install, "--target", str(target), str(source)], tmp_path)
+    doctor = ["env", f"PYTHONPATH={target}", str(environment / "bin/parley"), "doctor", "--offline"]
+    key = "sk-loopback-1234567890"
+
+    assert "echo can be loaded (AGENT)" in _ran(doctor, misleading, AGENT="echo", OPENAI_API_KEY=key)
+    told = _ran(doctor, misleading, code=1, AGENT="ecko", OPENAI_API_KEY=key)
+    assert "the name of an agent that an installed package brings" in told
+
+
 def _installed(example: str, folder: Path) -> Path:
     """A copy of the example's folder without its package, and beside it what its installation brought."""
     source = shutil.copytree(

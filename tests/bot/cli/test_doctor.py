@@ -459,6 +459,14 @@ async def test_a_server_of_tools_that_does_not_come_up_is_named(world: World) ->
     assert verdict == "BAD" and text.startswith("not offered") and "FORGE_URL is not set" in text
 
 
+async def test_an_agent_that_cannot_be_loaded_is_named(world: World) -> None:
+    told = await world.doctor(AGENT="no_such_module_here:agent")
+
+    assert told.code == 1
+    [(verdict, text)] = told.of("agent")
+    assert verdict == "BAD" and "No module named 'no_such_module_here'" in text
+
+
 async def test_a_database_that_does_not_answer_is_named(world: World) -> None:
     with closing(sqlite3.connect(world.data / "sales.db")) as sales, sales:
         sales.execute("CREATE TABLE orders (a)")

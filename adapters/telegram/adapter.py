@@ -251,6 +251,8 @@ class TelegramAdapter:
     async def _take_in(self, updates: list[dict[str, Any]], deliver: Deliver) -> bool:
         """Store a batch concurrently, in order; return False if something could not be stored, so that Telegram sends
         it again."""
+        for update in updates:
+            self._bot.numbers.note(update.get("message"))
         wanted = meant_for(self._bot, updates)
         outcomes = await asyncio.gather(*(deliver(one) for one in wanted), return_exceptions=True)
         for outcome in outcomes:

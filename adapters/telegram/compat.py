@@ -7,6 +7,8 @@ from typing import Any, Final
 from telegram import Bot
 from telegram.error import TelegramError
 
+from adapters.telegram.numbers import Numbers
+
 POLL_SECONDS: Final = 10
 UPDATES: Final = ["message", "edited_message", "callback_query"]
 """The requested kinds of updates."""
@@ -20,13 +22,27 @@ class RawBot(Bot):
     It would reject a whole batch for one malformed update, and building its objects costs more than the call itself.
     """
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # The library lets nobody set an attribute of its own.
+        object.__setattr__(self, "numbers", Numbers())
+
+    numbers: Numbers
+    """The messages that this process has seen."""
+
     async def call(self, method: str, **fields: Any) -> Any:
         """Call a method of the Bot API and return its result as JSON; a field that is None is not sent.
 
         Raises:
             TelegramError: as every call of the library.
         """
-        return await self._post(method, {name: value for name, value in fields.items() if value is not None})
+        given = {name: value for name, value in fields.items() if value is not None}
+        if method != "sendMessage":
+            return await self._post(method, given)
+        with self.numbers.posting(given["chat_id"]):
+            posted = await self._post(method, given)
+            self.numbers.note(posted)
+        return posted
 
     async def raw_updates(self, offset: int, kinds: list[str], seconds: int = POLL_SECONDS) -> list[dict[str, Any]]:
         """Return the updates from `offset` on as JSON, waiting so long for the first.

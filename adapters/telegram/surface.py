@@ -78,6 +78,8 @@ class TelegramSurface:
         self._thread = int(str(thread)) if thread else None
         reply_to = target.data.get("reply_to")
         self._reply_to = int(str(reply_to)) if reply_to else None
+        self._lost: dict[str, tuple[int, dict[str, Any]]] = {}
+        """Nonce → of a post whose answer was lost, the newest message number before it and its content."""
         self._first: str | None = None
         """The nonce of the first message, which points at the question; a repost of the same page does, too."""
         self._group = bool(target.data.get("group"))
@@ -133,6 +135,7 @@ class TelegramSurface:
             # An edit without buttons removes the present ones.
             "reply_markup": _keyboard(drawn.buttons),
         }
+        before = self._bot.numbers.newest(self._chat)
         try:
             if at is None:
                 reply = self._first_reply(nonce)
@@ -152,7 +155,10 @@ class TelegramSurface:
             if isinstance(error, ChatMigrated):
                 self._chat = error.new_chat_id
                 raise DeliveryError(f"the group became a supergroup: {error.new_chat_id}") from error
-            raise (_translated(error) if at is None else _edit_failed(error)) from error
+            problem = _translated(error) if at is None else _edit_failed(error)
+            if at is None and isinstance(problem, Unclear):
+                self._lost[nonce] = before, shown
+            raise problem from error
 
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
         if len(file.content) > LIMITS.attachment_bytes:
@@ -226,8 +232,25 @@ class TelegramSurface:
             raise _translated(error) from error
 
     async def find(self, nonce: str) -> MessageRef | None:
-        """Return None: Telegram has no way to look a message up."""
+        """Return the message of a post that this process made and whose answer was lost, by an edit that changes
+        nothing; None if it is not there, or an earlier process made it."""
+        above, shown = self._lost.get(nonce, (0, {}))
+        for number in await self._bot.numbers.find_unknown(self._chat, above):
+            if await self._is_ours(number, shown):
+                self._bot.numbers.note({"message_id": number, "chat": {"id": self._chat}})
+                return MessageRef(str(number))
+        self._lost.pop(nonce, None)
         return None
+
+    async def _is_ours(self, number: int, shown: dict[str, Any]) -> bool:
+        """Return True if a message has this content, or takes it: then an earlier post of it was lost as well."""
+        try:
+            await self._bot.call("editMessageText", **shown, message_id=number)
+        except BadRequest as error:
+            return "not modified" in error.message.lower()
+        except Exception as error:
+            raise _translated(error) from error
+        return True
 
     def _first_reply(self, nonce: str) -> dict[str, Any] | None:
         """Return the reply parameters that point a group reply's first message at the question."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from bot.contract import QUICK, CallCost, DeliveryError, Surface, Unreachable, pause_after
+from bot.contract import QUICK, CallCost, DeliveryError, RateLimited, Surface, Unclear, Unreachable, pause_after
 from bot.reply.pages import Delivery, PageNow, Stage, Standing
 from bot.store import PageState
 
@@ -36,7 +36,8 @@ async def look_up(
     except DeliveryError as error:
         log.info("could not check whether %s was posted: %s", shown.name, error)
         shown.tries.failed += 1
-        if cost.found_again and shown.tries.failed <= _LOOKS:
+        passes = cost.found_again or isinstance(error, RateLimited | Unclear)
+        if passes and shown.tries.failed <= _LOOKS:
             return pause_after(shown.tries.failed, QUICK)
         ref = None
     if ref is not None:

@@ -19,10 +19,16 @@ def held_up(pid: int) -> float:
 class Process:
     """`python …` with standard input and output as pipes; ended on leaving."""
 
-    def __init__(self, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        program: str = sys.executable,
+        folder: Path | None = None,
+    ) -> None:
         kept = ("PATH", "HOME", "PYTHONPATH")
         self._environment = {name: os.environ[name] for name in kept if name in os.environ} | dict(environment or {})
-        self._arguments = arguments
+        self._arguments, self._program, self._folder = arguments, program, folder
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
         self.log: deque[str] = deque(maxlen=50)
@@ -32,7 +38,14 @@ class Process:
         pipe = asyncio.subprocess.PIPE
         # A report of many requests is one long line.
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, *self._arguments, env=self._environment, stdin=pipe, stdout=pipe, stderr=pipe, limit=1 << 26
+            self._program,
+            *self._arguments,
+            env=self._environment,
+            cwd=self._folder,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            limit=1 << 26,
         )
         self._reader = asyncio.create_task(self._read())
         return self

@@ -36,6 +36,8 @@ _VOCABULARY = re.findall(
 WARM_UP = 90_000
 """The number of a question that is asked before anything is measured: its answer is short, so that it uses up none of
 what a platform allows in a minute."""
+OTHERS = ("gpt-4o", "gpt-4o-mini", "gpt-3.5-turbo")
+"""The models that other bots ask for by default."""
 _QUESTION = re.compile(r"number (\d+)")
 
 
@@ -101,6 +103,7 @@ class Writer:
 async def serve(tokens: int, rate: float) -> None:
     """Answer until standard input ends."""
     async with ModelServer() as model:
+        model.models += OTHERS
         model.script = lambda body: Reply(answer_of(_number(body["messages"]), tokens), words_per_second=rate)
         print(model.base_url, flush=True)
         reader = asyncio.StreamReader()

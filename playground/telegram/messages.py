@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from playground.screen import Shown
 from playground.telegram.call import ApiError, Arguments, Json, bad_request
@@ -21,6 +21,9 @@ _ACTIONS = (
 ACTIONS = frozenset(_ACTIONS.split())
 THINKING = "Thinking…"
 
+_LEGACY: Final = frozenset("_*`[\\")
+"""The signs of the old Markdown; a text without them is the same in it."""
+
 
 def formatted(arguments: Arguments, name: str = "text") -> Formatted:
     """The text of a call after its markup is parsed.
@@ -34,6 +37,8 @@ def formatted(arguments: Arguments, name: str = "text") -> Formatted:
         case "html":
             plain, marks = parse_html(clean(text))
         case "":
+            plain, marks = clean(text), []
+        case "markdown" if not _LEGACY.intersection(text):
             plain, marks = clean(text), []
         case _:
             raise bad_request("unsupported parse_mode")

@@ -17,6 +17,7 @@ from tests.playground.telegram.conftest import Raw
         ("sendMessage", {"text": "x"}, "chat_id is empty"),
         ("sendMessage", {"chat_id": "nobody", "text": "x"}, "chat not found"),
         ("sendMessage", {"chat_id": 7, "text": "x", "parse_mode": "BBCode"}, "unsupported parse_mode"),
+        ("sendMessage", {"chat_id": 7, "text": "*x*", "parse_mode": "Markdown"}, "unsupported parse_mode"),
         ("sendMessage", {"chat_id": 7, "text": "x", "reply_markup": "[{"}, "can't parse reply markup JSON object"),
         ("sendMessage", {"chat_id": 7, "text": "x", "reply_markup": "[]"}, "object expected as reply markup"),
         ("sendMessage", {"chat_id": 7, "text": "x", "reply_markup": {"inline_keyboard": 1}}, "Array of Array"),

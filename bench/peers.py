@@ -56,6 +56,7 @@ class Program:
         own = (setting.partition("=")[::2] for setting in self.settings)
         extra = {name: value.replace("{model}", model) for name, value in own}
         python, *rest = self.command
+        python = str(Path(python).absolute()) if "/" in python else python
         redirect = str(Path(__file__).with_name("redirect.py"))
         known = {**setup.environment, "OPENAI_API_KEY": "sk-loopback-bench", "OPENAI_BASE_URL": model, **extra}
         # A program of an environment of its own: nothing of this one is on its path.

@@ -49,7 +49,7 @@ def _pairs(stored: Recording, made: Recording) -> Iterator[tuple[str, object, ob
     yield "results in the history", _results(stored), _results(made)
     yield "the answer", _without_reference(stored), _without_reference(made)
     yield "messages of the answer", stored.pages, made.pages
-    if stored.stands and made.stands and stored.visible == made.visible:
+    if stored.stands and stored.visible == made.visible:
         for number, (one, other) in enumerate(zip_longest(stored.stands, made.stands), 1):
             yield f"what message {number} shows at the end, with its buttons (as digests)", one, other
     yield "files under the answer", stored.files, made.files

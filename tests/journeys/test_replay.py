@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from bot.cli.replay import kept_settings, load, repeat
@@ -48,3 +50,48 @@ async def test_what_was_stored_of_a_real_platform_comes_out_the_same(way: str, w
         found[kind] = await repeat(recording, kept_settings(core))
 
     assert found == {kind: [] for kind in SCRIPTS}
+
+
+TURNS = 334
+"""Stored turns of each platform, together a thousand."""
+TEXT = "tea Kyoto **Uji** `matcha` [1] 800 yen. 茶 é 🍵 a_b *and* 1. - # > https://example.org/a?b=c <b> | done"
+WORDS = TEXT.split()
+
+
+def _vary(seed: random.Random) -> tuple[Reply, ...]:
+    """Return what a model says to one question: some passes with calls, native or written, then an answer."""
+    passes = []
+    for _ in range(seed.choice((0, 0, 1, 1, 2))):
+        calls = tuple(
+            seed.choice(
+                (
+                    ("search_web", {"query": " ".join(seed.choices(WORDS, k=3))}),
+                    ("calculator", {"expression": f"{seed.randrange(99)}*{seed.randrange(99)}"}),
+                    ("calculator", {"expression": "1/0"}),
+                )
+            )
+            for _ in range(seed.randrange(1, 4))
+        )
+        said = seed.choice(("", "One moment.", "I look it up, **at once**."))
+        passes.append(Reply(said, calls=calls, text_calls=seed.choice(("", "", "hermes"))))
+    many = seed.choice((5, 40, 200, 900))
+    lines = [" ".join(seed.choices(WORDS, k=min(many, 60))) for _ in range(1 + many // 60)]
+    answer = "Well: " + seed.choice(("\n", "\n\n")).join(lines)
+    return (*passes, Reply(answer, reasoning=seed.choice(("", "They ask about tea."))))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("way", ["telegram", "slack direct", "discord direct"])
+async def test_a_thousand_stored_turns_come_out_the_same(way: str, world: World, start: Start) -> None:
+    seed, ada = random.Random(way), person(world, way)
+    async with start(ada.platform, MESSAGES_PER_MINUTE="0", SHOW_TOOLS="line") as bot:
+        for number in range(TURNS):
+            world.model.reply(*_vary(seed))
+            await ada.ask(bot, f"please look up {seed.choice(WORDS)}, number {number}")
+    core, found = configure().core, {}
+
+    for number in range(1, TURNS + 1):
+        if differences := await repeat(await load(core.database_url, reference_of(number)), kept_settings(core)):
+            found[number] = differences
+
+    assert not found

@@ -84,7 +84,8 @@ def _vary(seed: random.Random) -> tuple[Reply, ...]:
 @pytest.mark.parametrize("way", ["telegram", "slack direct", "discord direct"])
 async def test_a_thousand_stored_turns_come_out_the_same(way: str, world: World, start: Start) -> None:
     seed, ada = random.Random(way), person(world, way)
-    async with start(ada.platform, MESSAGES_PER_MINUTE="0", SHOW_TOOLS="line") as bot:
+    unlimited = dict.fromkeys(("MESSAGES_PER_MINUTE", "TOKENS_PER_DAY", "TOKENS_PER_DAY_PERSON"), "0")
+    async with start(ada.platform, SHOW_TOOLS="line", SUMMARY_AT="1.0", **unlimited) as bot:
         for number in range(TURNS):
             world.model.reply(*_vary(seed))
             await ada.ask(bot, f"please look up {seed.choice(WORDS)}, number {number}")

@@ -47,6 +47,30 @@ export function bars({ labels, series, unit = "", label, least = 0 }) {
   return drawn;
 }
 
+/** Lines over seconds, each a list of [seconds, count]; one of `steps` stands still until its next point. */
+export function lines({ series, label }) {
+  const points = series.flatMap((one) => one.points);
+  const whole = Math.max(0.5, ...points.map(([at]) => at));
+  const { step, top } = grid(Math.max(1, ...points.map(([, value]) => value)), 1);
+  const x = (at) => LEFT + (at / whole) * (WIDE - LEFT - 16);
+  const y = (value) => HIGH - BOTTOM - (value / top) * (HIGH - TOP - BOTTOM);
+  const drawn = svg("svg", { class: "graph", viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": label });
+  for (let value = 0; value <= top * 1.001; value += step) {
+    const line = svg("line", { x1: LEFT, x2: WIDE, y1: y(value), y2: y(value), class: "grid" });
+    drawn.append(line, words(LEFT - 7, y(value) + 4, short(value), "end"));
+  }
+  const every = grid(whole, 0.1).step;
+  for (let at = 0; at <= whole * 1.001; at += every) drawn.append(words(x(at), HIGH - 6, `${+at.toFixed(2)} s`, "middle"));
+  for (const { kind, points, steps } of series) {
+    const path = points.map(([at, value], number) => {
+      const [across, down] = [x(at).toFixed(1), y(value).toFixed(1)];
+      return number === 0 ? `M${across} ${down}` : steps ? `H${across}V${down}` : `L${across} ${down}`;
+    });
+    drawn.append(svg("path", { d: path.join(""), class: `line ${kind}` }));
+  }
+  return drawn;
+}
+
 export function spark(values, label) {
   const [least, most] = [Math.min(...values), Math.max(...values)];
   const x = (at) => 2 + (at / Math.max(1, values.length - 1)) * 106;

@@ -1,10 +1,11 @@
 // One turn from question to answer: what was asked, each pass and call, what was shown, and how long it took.
-import { gauge } from "./charts.js";
+import { gauge, lines } from "./charts.js";
 import { count, dollars, h, icon, many, percent, seconds, time } from "./dom.js";
 import { card, chatLink, link, personLink, pill, rating, table } from "./parts.js";
 
 const held = (words, label) => h("pre.held", { tabindex: "0", role: "region", "aria-label": label }, words);
 const fold = (name, ...inside) => h("details", {}, h("summary", {}, name), inside);
+const LETTERS = 27;
 const BAD = ["failed", "timeout", "cancelled"];
 
 /** Only addresses of the web become links. */
@@ -53,6 +54,49 @@ function steps(told) {
   return { whole, list: h("ol.steps", {}, list) };
 }
 
+/** How far somebody has read who reads 27 letters a second: a point wherever they catch up with the screen, or may go on. */
+function readAlong(points) {
+  let [at, read] = [points[0][0] / 1000, 0];
+  const reads = [[at, 0]];
+  points.forEach(([, , shown], number) => {
+    const until = number + 1 < points.length ? points[number + 1][0] / 1000 : Infinity;
+    const done = at + Math.max(0, shown - read) / LETTERS;
+    if (done < until) reads.push([done, (read = Math.max(read, shown))]);
+    if (until === Infinity) return;
+    if (done >= until) read += (until - at) * LETTERS;
+    reads.push([(at = until), read]);
+  });
+  return reads;
+}
+
+/** What was written, what stood on the screen and what was read, over time; nothing for turns of earlier versions. */
+function course(told) {
+  const points = told.course;
+  if (!points.length) return null;
+  const reads = readAlong(points);
+  const readAt = (at) => {
+    const after = reads.findIndex(([moment]) => moment >= at);
+    if (after < 1) return after ? reads[reads.length - 1][1] : 0;
+    const [[from, low], [to, high]] = [reads[after - 1], reads[after]];
+    return low + ((high - low) * (at - from)) / (to - from || 1);
+  };
+  const series = [
+    { name: "written", kind: "written", points: points.map(([ms, written]) => [ms / 1000, written]) },
+    { name: "on the screen", kind: "screen", points: points.map(([ms, , shown]) => [ms / 1000, shown]), steps: true },
+    { name: "read", kind: "read", points: reads },
+  ];
+  const [last, written, shown] = points[points.length - 1];
+  const label = `${count(written)} characters written and ${count(shown)} on the screen after ${seconds(last / 1000)}; read after ${seconds(reads[reads.length - 1][0])}`;
+  const rows = points.map(([ms, ...both]) => [(ms / 1000).toFixed(2), ...both.map(count), count(readAt(ms / 1000))]);
+  return card(
+    "How it came onto the screen",
+    "characters, at each call",
+    lines({ series, label }),
+    h("p.legend", {}, series.map((one) => h(`span.${one.kind}`, {}, one.name))),
+    h("details", {}, h("summary", {}, "As a table"), table("How it came onto the screen, as a table", ["#Second", "#Written", "#On the screen", "#Read"], rows, true)),
+  );
+}
+
 export function turn(told) {
   const { whole, list } = steps(told);
   const failed = told.calls.filter((call) => BAD.includes(call.status)).length;
@@ -82,7 +126,7 @@ export function turn(told) {
     h("dl.sums", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
     told.error ? h("ul.alerts", {}, h("li", {}, icon("fault"), h("span", {}, h("b", {}, "It failed"), `: ${told.error}`))) : null,
     h("div.story", {},
-      h("div", {}, card("Step by step", seconds(whole), list)),
+      h("div", {}, card("Step by step", seconds(whole), list), course(told)),
       h("div", {},
         card("What was said", "as it is stored",
           told.quoted ? h("blockquote.quote", {}, h("b", {}, `In reply to ${told.quoted.author || "somebody"}`), told.quoted.text) : null,

@@ -30,6 +30,8 @@ SECRET = "sk-0123456789abcdef0123456789"
 TURNS = 3_000
 HOSTILE = "<img src=x onerror='window.pwned = 1'><script>window.pwned = 1</script>"
 ROOM = ChatId("telegram", "42", "-1001234")
+COURSE = [[500, 60, 27], [2000, 300, 135], [10_000, 540, 540]]
+"""A hostile turn on its way to the screen: 27 letters are read in a second."""
 VIEWS = {
     "overview?days=30": "document.querySelectorAll('.tile').length === 6",
     "overview?days=365": "document.querySelectorAll('.tile').length === 6",
@@ -91,7 +93,7 @@ async def ask_hostile(store: Store) -> int:
         usage=Usage(1000, 200, 50, 5),
         dollars=0.5,
         error=HOSTILE,
-        delivered=Delivered(0.7, 4.3, 7, 1),
+        delivered=Delivered(0.7, 4.3, 7, 1, json.dumps({"points": COURSE, "stands": ["0123456789"]})),
     )
     await store.turns.rate(turn, "bad")
     return turn
@@ -183,6 +185,31 @@ async def test_a_link_or_a_reference_leads_to_the_whole_story_in_one_step(browse
     for told in ("Rosebud", "search_web", "7 edits, 1 refused", "a reader waited 4.3 s", "$0.50", '"query":', "x" * 99):
         assert told in story, told
     assert SECRET not in story
+
+
+async def test_a_turn_shows_what_was_written_what_stood_on_the_screen_and_what_was_read(
+    browser: str, address: str
+) -> None:
+    async with entered(browser, address) as tab:
+        await go(tab, f"turn?turn={TURNS + 1}")
+        label = await tab.value("document.querySelector('svg.graph').getAttribute('aria-label')")
+        paths = await tab.value(
+            "[...document.querySelectorAll('svg.graph path.line')].map((one) => one.getAttribute('d'))"
+        )
+        await tab.value("document.querySelector('svg.graph').parentNode.querySelector('details').open = true")
+        rows = await tab.value(
+            "[...document.querySelectorAll('.card:has(svg.graph) table tr')].map((one) => one.innerText.split('\\t'))"
+        )
+        legend = await tab.value("document.querySelector('.card:has(svg.graph) .legend').innerText")
+        await go(tab, "turn?turn=1")
+        earlier = await tab.value("document.querySelectorAll('svg.graph').length")
+        assert tab.errors == []
+
+    assert label == "540 characters written and 540 on the screen after 10 s; read after 25 s"
+    assert len(paths) == 3 and all(path.startswith("M") and "NaN" not in path for path in paths)
+    assert rows[1:] == [["0.50", "60", "27", "0"], ["2.00", "300", "135", "27"], ["10.00", "540", "540", "135"]]
+    assert legend.split() == ["written", "on", "the", "screen", "read"]
+    assert earlier == 0
 
 
 async def test_words_lead_to_their_turns_and_links_from_view_to_view(browser: str, address: str) -> None:

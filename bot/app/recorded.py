@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, Final
 
@@ -31,6 +31,8 @@ from tools.contract.base import Arguments, Json, ToolCall, ToolContext, ToolResu
 
 NO_MORE: Final = "(the recording has no further pass)"
 _HEAD: Final = re.compile(r"^\[(\d+)\]", re.MULTILINE)
+_TURN_SECONDS: Final = 2.0
+"""The longest that a call waits for one that ended before it."""
 _LONGEST: Final = 64 * 1024 * 1024
 _PAPER: Final = SurfaceLimits(page_length=3000, hard_length=4000, measure=len)
 
@@ -162,20 +164,43 @@ class RecordedTools(ToolRegistry):
             )
         super().__init__([_Declared(spec) for spec in specs.values()])
         self._hung = hung
+        self._returned = asyncio.Event()
         self._left = [record for record in calls if record.result is not None]
         self._open = [
             record for one in turns if one.state is TurnState.STOPPED for record in one.calls if record.result is None
         ]
 
+    async def _wait_for_turn(self, record: CallRecord) -> None:
+        """Wait until the calls of the same pass have their results whose sources have lower numbers: they ended before
+        it."""
+        number = _first_number(record)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_TURN_SECONDS):
+                while number and any(
+                    one.passnumber == record.passnumber and 0 < _first_number(one) < number for one in self._left
+                ):
+                    self._returned.clear()
+                    await self._returned.wait()
+
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         """Return the stored result of this call; a failure if none is stored. One that was stopped never ends."""
-        for place, record in enumerate(self._left):
+        for record in self._left:
             if _is_same(record, call):
-                return as_returned(self._left.pop(place))
+                await self._wait_for_turn(record)
+                self._left.remove(record)
+                self._returned.set()
+                return as_returned(record)
         if any(_is_same(record, call) for record in self._open):
             self._hung()
             await asyncio.Event().wait()
         return ToolResult(text="Error: the recording has no such call.", ok=False, status=ToolStatus.FAILED)
+
+
+def _first_number(record: CallRecord) -> int:
+    """Return the number of a result's first source; 0 if it has none."""
+    result = record.result
+    found = _HEAD.search(bare(result.text)) if result is not None and result.ok and result.sources else None
+    return int(found[1]) if found is not None else 0
 
 
 def _is_same(record: CallRecord, call: ToolCall) -> bool:

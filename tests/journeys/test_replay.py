@@ -53,7 +53,7 @@ async def test_what_was_stored_of_a_real_platform_comes_out_the_same(way: str, w
 
 
 TURNS = 334
-"""Stored turns of each platform, together a thousand."""
+"""Stored turns of each platform, together a thousand; about a quarter of an hour for each."""
 TEXT = "tea Kyoto **Uji** `matcha` [1] 800 yen. 茶 é 🍵 a_b *and* 1. - # > https://example.org/a?b=c <b> | done"
 WORDS = TEXT.split()
 
@@ -62,18 +62,13 @@ def _vary(seed: random.Random) -> tuple[Reply, ...]:
     """Return what a model says to one question: some passes with calls, native or written, then an answer."""
     passes = []
     for _ in range(seed.choice((0, 0, 1, 1, 2))):
-        calls = tuple(
-            seed.choice(
-                (
-                    ("search_web", {"query": " ".join(seed.choices(WORDS, k=3))}),
-                    ("calculator", {"expression": f"{seed.randrange(99)}*{seed.randrange(99)}"}),
-                    ("calculator", {"expression": "1/0"}),
-                )
-            )
-            for _ in range(seed.randrange(1, 4))
-        )
+        # Of several searches at once, the order in which they end decides their numbers.
+        search = ("search_web", {"query": " ".join(seed.choices(WORDS, k=3))})
+        sums = [f"{seed.randrange(99)}*{seed.randrange(99)}", "1/0", f"{seed.randrange(99)}+1"]
+        calls = [search, *(("calculator", {"expression": one}) for one in sums)]
+        calls = seed.sample(calls, seed.randrange(1, 4))
         said = seed.choice(("", "One moment.", "I look it up, **at once**."))
-        passes.append(Reply(said, calls=calls, text_calls=seed.choice(("", "", "hermes"))))
+        passes.append(Reply(said, calls=tuple(calls), text_calls=seed.choice(("", "", "hermes"))))
     many = seed.choice((5, 40, 200, 900))
     lines = [" ".join(seed.choices(WORDS, k=min(many, 60))) for _ in range(1 + many // 60)]
     answer = "Well: " + seed.choice(("\n", "\n\n")).join(lines)

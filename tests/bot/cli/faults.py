@@ -8,7 +8,9 @@ from typing import Any, Final, TypeAlias
 
 import pytest
 
-from bot.contract import Button, Control, File, MessageRef, Page, ReplyTarget, Status
+from bot.app import RecordedTools
+from bot.app.output import Output
+from bot.contract import Button, Control, Drawn, File, MessageRef, MessageSent, Page, ReplyTarget, Status
 from bot.reply.course import Noting
 from tools.contract.base import ToolResult
 
@@ -36,11 +38,11 @@ def buttons(change: Callable[[tuple[Button, ...]], tuple[Button, ...]]) -> Plant
     return ended(lambda page: replace(page, buttons=change(page.buttons)))
 
 
-def shown(how: Callable[..., Any]) -> Plant:
+def shown(how: Callable[..., object]) -> Plant:
     return lambda patch: patch.setattr(Noting, "show", how)
 
 
-def attached(how: Callable[..., Any]) -> Plant:
+def attached(how: Callable[..., object]) -> Plant:
     return lambda patch: patch.setattr(Noting, "attach", how)
 
 
@@ -60,35 +62,35 @@ def said(key: str, language: str) -> Plant:
     return plant
 
 
-async def _twice(self: Noting, page: Any, at: MessageRef | None, nonce: str = "") -> MessageRef:
+async def _twice(self: Noting, page: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
     if at is None:
         await show(self, page, None, nonce)
     return await show(self, page, at, nonce)
 
 
-async def _never_edited(self: Noting, page: Any, at: MessageRef | None, nonce: str = "") -> MessageRef:
+async def _never_edited(self: Noting, page: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
     return await show(self, page, at, nonce) if at is None else at
 
 
-async def _not_posted(self: Noting, page: Any, at: MessageRef | None, nonce: str = "") -> MessageRef:
+async def _not_posted(self: Noting, page: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
     return MessageRef(f"lost {nonce}")
 
 
-async def _first_lost(self: Noting, page: Any, at: MessageRef | None, nonce: str = "") -> MessageRef:
+async def _first_lost(self: Noting, page: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
     return MessageRef("lost") if nonce.endswith("-0") else await show(self, page, at, nonce)
 
 
-async def _last_lost(self: Noting, page: Any, at: MessageRef | None, nonce: str = "") -> MessageRef:
+async def _last_lost(self: Noting, page: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
     return await show(self, page, at, nonce) if nonce.endswith("-0") else MessageRef(f"lost {nonce}")
 
 
-async def _removed(self: Noting, page: Any, at: MessageRef | None, nonce: str = "") -> MessageRef:
+async def _removed(self: Noting, page: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
     ref = await show(self, page, at, nonce)
     await self.remove(ref)
     return ref
 
 
-async def _always_new(self: Noting, page: Any, at: MessageRef | None, nonce: str = "") -> MessageRef:
+async def _always_new(self: Noting, page: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
     return await show(self, page, None, nonce)
 
 
@@ -110,7 +112,7 @@ async def _file_of_another_kind(self: Noting, file: File, after: MessageRef | No
 
 
 def _places(**data: str) -> Plant:
-    def surface(output: Any, message: Any) -> object:
+    def surface(output: Output, message: MessageSent) -> object:
         target = message.target
         return output.platforms.surface(ReplyTarget(target.platform, {**target.data, **data}))
 
@@ -130,7 +132,7 @@ def _results(change: Callable[[ToolResult], ToolResult]) -> Plant:
 def _any_call(patch: pytest.MonkeyPatch) -> None:
     """Each call gets the newest stored result, not its own."""
 
-    async def run(self: Any, call: object, context: object) -> ToolResult:
+    async def run(self: RecordedTools, call: object, context: object) -> ToolResult:
         from bot.app.recorded import as_returned
 
         return as_returned(self._left.pop())

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from bot.agent import Agent, Event, ForeignAgent, PassEnded, Task, TextDelta, TextWithdrawn, ToolFinished
 from bot.app.recorded import Said, as_returned
@@ -22,6 +23,8 @@ from bot.contract import (
 )
 from bot.store import Recording, TurnState
 from bot.turn import EndReason, TurnQueue, finish_told, is_stop_note
+
+_MORE: Final = " and so on"
 
 
 def is_foreign(recording: Recording) -> bool:
@@ -51,7 +54,11 @@ def passes_of(recording: Recording) -> list[Said]:
         return []
     said = [Said(one) for one in passes]
     if said and recording.state is TurnState.DONE:
-        said[-1] = Said(passes[-1], finish_told(recording.visible))
+        last, finish = passes[-1], finish_told(recording.visible)
+        if finish == "cut":  # it had more to say
+            said[-1] = Said(replace(last, text=last.text + _MORE, written=last.written and last.written + _MORE))
+        else:
+            said[-1] = Said(last, finish)
     if rest is not None and (rest.text or not _has_open_call(recording)):
         said.append(Said(rest, hangs=True))
     return said

@@ -22,6 +22,9 @@ _LEAST: Final = 3
 _ID: Final = 4
 """Characters of an id that is replaced; a shorter one identifies nobody."""
 _EMAIL: Final = re.compile(r"(?:[\w.+-]|\\_){1,64}(\\?@)[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
+_LINK: Final = re.compile(r"https?://[^\s<>\"')\]]{1,4000}", re.IGNORECASE)
+_SECRET: Final = re.compile(r"([?&;#][^=&;#\s]{1,100}=)[\w.~%+$=!*-]{12,}")
+"""A value of a query that is long enough for a key; passwords in links are removed before anything is stored."""
 _SPEAKER: Final = re.compile(r"(?:\A|\n\n)([^\s:][^:\n]{0,60}): ")
 _STRUCTURE: Final = frozenset({"kind", "status", "state", "platform"})
 """Keys whose values are words of ours."""
@@ -118,11 +121,14 @@ def replace_people(recording: Recording, mask: Callable[[str], str]) -> Recordin
     words = {name: f"Person{number}" for number, whole in enumerate(names, 1) for name in _parts_of(whole)}
     words |= {id: _same_shape(id, number) for number, id in enumerate(ids, 1)}
     found = sorted(words, key=len, reverse=True)
-    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(_spelled, found))})(?!\w)", re.IGNORECASE) if found else None
+    pattern = (
+        re.compile(rf"(?<![^\W_])(?:{'|'.join(map(_spelled, found))})(?![^\W_])", re.IGNORECASE) if found else None
+    )
     folded = {word.casefold(): other for word, other in words.items()}
 
     def say(text: str) -> str:
-        masked = _EMAIL.sub(r"person\1example.org", mask(text))
+        masked = _LINK.sub(lambda link: _SECRET.sub(r"\1hidden", link[0]), mask(text))
+        masked = _EMAIL.sub(r"person\1example.org", masked)
         if pattern is None:
             return masked
         return pattern.sub(lambda one: folded.get(one[0].replace("\\", "").casefold(), one[0]), masked)

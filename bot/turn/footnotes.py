@@ -8,7 +8,7 @@ from bot.sentences import say
 from tools.contract.languages import LANGUAGES
 
 _STOPPED: Final = frozenset(f"({say('stopped', language)})" for language in LANGUAGES)
-_FINISHES: Final = {"length": "length", "filtered": "content_filter"}
+_FINISHES: Final = {"length": "length", "filtered": "content_filter", "cut": "cut"}
 
 
 def is_stop_note(text: str) -> bool:
@@ -17,7 +17,8 @@ def is_stop_note(text: str) -> bool:
 
 
 def finish_told(visible: str) -> str:
-    """Return why the model's server ended an answer early, as the answer says; empty if it does not."""
+    """Return why an answer ended early, as it says: `length` or `content_filter` by the model's server, `cut` by us
+    because it became too long; empty if it does not."""
     return next((finish for key, finish in _FINISHES.items() if _says(visible, key, "retry", "new")), "")
 
 

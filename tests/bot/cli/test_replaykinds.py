@@ -116,6 +116,10 @@ async def _cut_off(one: Stored) -> int:
     return await one.ask(Reply("Tea is a leaf and", finish_reason="length"))
 
 
+async def _too_long(one: Stored) -> int:
+    return await one.ask(Reply("Green tea is grown in Uji, and sold in Kyoto.\n\n" * 2_200))
+
+
 KINDS: Mapping[str, Made] = {
     "stopped in words": _stopped_in_words,
     "stopped before words": _stopped_before_words,
@@ -132,6 +136,7 @@ KINDS: Mapping[str, Made] = {
     "job": _job,
     "named call": _named_call,
     "cut off": _cut_off,
+    "too long": _too_long,
 }
 
 

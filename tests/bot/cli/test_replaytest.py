@@ -146,3 +146,21 @@ def test_the_command_line_gives_each_outcome_its_code(tmp_path: Path, inside: In
     assert written.code == 0 and written.out.startswith("test_turn.py is written; ")
     assert (again.code, again.err) == (2, "parley: 'test_turn.py' exists already; name another file\n")
     assert (unknown.code, unknown.err) == (2, f"parley: no turn has the reference '{reference_of(7)}'\n")
+
+
+async def test_keys_and_names_in_links_are_replaced_the_same_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    link = "https://files.example/ada_lovelace/t?user=7070707&next=our-door-opens-for-ever&page=2"
+    door = "https://db.example/x?path=correct-horse-battery"
+    answer = Reply(f"Here: {link} and [this]({link}), or {door}, Ada_Lovelace.")
+    await store_turns(tmp_path, monkeypatch, "discord", (calls(link), answer))
+    file = tmp_path / "test_turn.py"
+
+    code = await record(configure(), reference_of(1), str(file), Outlet([KEY]).words)
+
+    assert code == 0, capsys.readouterr().out
+    text = file.read_text()
+    told = ("lovelace", "our-door", "7070707", "correct-horse")
+    assert not [word for word in told if word in text.lower()]
+    assert "page=2" in text and "next=hidden" in text

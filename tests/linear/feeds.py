@@ -1132,6 +1132,8 @@ OWN: dict[str, str] = {
     "tools.pictures": "looks at the first bytes",
     "bot.turn.listening": "looks at the first bytes of a recording",
     "bot.model.local": "is handed names of our own; a process that is killed hears the rest",
+    "bot.intake.changes.Arrivals": _HANDS_ON,
+    "adapters.telegram.numbers.Numbers": _SHORT,
     "bot.intake.changes.Changes.as_meant": "takes a sign off the beginning, and hands the rest on",
     "bot.model.service": _SHORT,
     "bot.model.speaking": "is handed what is spoken in three minutes at most",

@@ -232,7 +232,7 @@ FAULTS: Final[Mapping[str, tuple[str, Plant]]] = {
         "search",
         buttons(lambda given: (*given, *(replace(one, control=Control.STOP) for one in given[:1]))),
     ),
-    "the buttons come in Chinese": ("plain", said("bot.reply.buttons.say", "zh-Hans")),
+    "the buttons come in Chinese": ("plain", put("bot.reply.buttons._label", lambda *_: "重新回答")),
     "a post comes twice": ("plain", shown(_twice)),
     "nothing is edited": ("stopped in words", shown(_never_edited)),
     "nothing is posted": ("search", shown(_not_posted)),

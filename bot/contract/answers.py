@@ -5,14 +5,13 @@ All of this is plain data, and public as `parley_chat.agent`. `problem_of` check
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
 
 from bot.contract.messages import File
 from tools.contract.base import Json, Source
-from tools.contract.json_values import is_too_deep
+from tools.contract.json_values import write_json
 
 MOST_STATE: Final = 256 * 1024
 """Characters of a `Checkpoint`, of an `Ask`'s state and of a call's arguments as JSON."""
@@ -243,14 +242,9 @@ def _call_problem(call: Call) -> str:
     if not isinstance(call.arguments, Mapping) or not all(isinstance(name, str) for name in call.arguments):
         return "Call.arguments is no mapping from names to JSON values"
     try:
-        # In this order: what contains itself is found by the first.
-        written = json.dumps(dict(call.arguments), allow_nan=False)
-        written = "" if is_too_deep(dict(call.arguments)) else written
-    except (TypeError, ValueError, RecursionError):
-        written = ""
-    if not written:
+        return _too_long(call, write_json(dict(call.arguments)))
+    except (TypeError, ValueError):
         return "Call.arguments contains something that is no JSON"
-    return _too_long(call, written)
 
 
 def _result_problem(result: Result) -> str:

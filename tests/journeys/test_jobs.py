@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
+from itertools import pairwise
 
 import pytest
 
@@ -358,3 +359,51 @@ async def test_an_agent_of_ones_own_works_for_long(room: Room, start: Start, mon
         await bot.dispatcher.wait_idle()
 
     assert room.shown == [last] and last.id != first.id
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("platform", PLATFORMS)
+async def test_an_hour_of_work_is_shown_every_few_seconds(world: World, start: Start, platform: str) -> None:
+    """Neither Slack's five minutes for a stream nor Discord's quarter of an hour can be seen."""
+    room, passes, planned = Room(world, platform), 12, dict[int, float]()
+    now = asyncio.get_running_loop().time
+
+    def script(body: RawJson) -> Reply:
+        done = results(body)
+        if any("Weigh all" in text for text in people(body)):
+            done = 0 if body["messages"][-1]["role"] == "user" else 1
+        else:
+            planned[done] = now()
+        if done == passes:
+            return Reply("There are 42 teas.")
+        steps = [f"Count shelf {number}" for number in range(passes)]
+        words = " ".join(f"word{number}" for number in range(12))
+        plan = ("plan", {"steps": steps, "done": done})
+        return Reply(words, calls=(plan,), words_per_second=1 / 23, whole_calls=True)
+
+    world.model.script = script
+    async with start(platform) as bot:
+        await room.ready(1)
+        room.ask("/job Count all teas")
+        async with asyncio.timeout(4_000):
+            while not any(one.text == "There are 42 teas." for one in room.shown):
+                await asyncio.sleep(10.0)
+        await bot.dispatcher.wait_idle()
+        first, last = [one for one in room.screen.messages if one.chat == room.chat and one.author == "bot"]
+        room.ask("/job Weigh all teas")
+        async with asyncio.timeout(400):
+            while not (room.shown[-1] is not last and STOP in room.shown[-1].buttons):
+                await asyncio.sleep(1.0)
+        second, pressed = room.shown[-1], now()
+        room.press(second, STOP)
+        await room.until(lambda: "Stopped" in second.text)
+        await bot.dispatcher.wait_idle()
+
+    assert second.versions[-1].at - pressed <= 1.0
+    assert first.deleted and first not in room.shown and planned[passes] - planned[0] > 3_300
+    assert list(planned) == list(range(passes + 1)), "a step was made twice"
+    changes = [version.at for version in first.versions]
+    assert min(later - earlier for earlier, later in pairwise(changes[1:])) >= 4.9
+    for number in range(2, passes):
+        ticked = next(one.at for one in first.versions if one.text.count("☑") == number - 1)
+        assert ticked - planned[number] <= 10.0

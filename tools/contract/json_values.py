@@ -85,6 +85,22 @@ def read_json(text: str | bytes | bytearray) -> Any:
     return json.loads(text, cls=OutsideDecoder)
 
 
+def write_json(value: Any) -> str:
+    """Return a value that code of another author made as a JSON text that `read_json` reads.
+
+    Raises:
+        TypeError: it contains something that is no JSON.
+        ValueError: it contains itself, is nested deeper than `DEEPEST`, or contains a number that is not finite.
+    """
+    try:
+        written = json.dumps(value, allow_nan=False)
+    except RecursionError as error:
+        raise TooDeep("nested too deeply") from error
+    if is_too_deep(value):
+        raise TooDeep("nested too deeply")
+    return written
+
+
 class ValueCounter:
     """Counts the values of a JSON text that arrives in pieces: an upper bound, counting each string as one value."""
 

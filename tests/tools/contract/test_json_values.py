@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import RawJson
-from tools.contract.json_values import DEEPEST, MOST_VALUES, OutsideDecoder, TooDeep, ValueCounter, read_json
+from tools.contract.json_values import (
+    DEEPEST,
+    MOST_VALUES,
+    OutsideDecoder,
+    TooDeep,
+    ValueCounter,
+    read_json,
+    write_json,
+)
 
 TEXTS = st.text(alphabet='ab"\\,[{é\n', max_size=12)
 JSON: RawJson = st.recursive(
@@ -79,6 +87,25 @@ def test_all_other_json_is_read_as_it_is_written(value: RawJson) -> None:
     text = json.dumps(value)
 
     assert read_json(text) == read_json(text.encode("utf-16")) == value
+
+
+def nested(levels: int) -> object:
+    value: object = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def test_what_another_author_made_is_written_as_it_can_be_read_or_refused() -> None:
+    itself: list[object] = []
+    itself.append(itself)
+
+    assert read_json(write_json({"teas": [1, None, "é"], "deep": nested(DEEPEST - 1)}))["teas"] == [1, None, "é"]
+    for value in (nested(DEEPEST + 1), nested(100_000), itself, [float("nan")]):
+        with pytest.raises(ValueError):
+            write_json(value)
+    with pytest.raises(TypeError):
+        write_json({"a": object()})
 
 
 def test_json_from_outside_has_one_door() -> None:

@@ -20,6 +20,7 @@ from bot.cli.replay import load, memory_of, repeat, replay
 from bot.contract import (
     AssistantEntry,
     ChatId,
+    MessageDeleted,
     MessageSent,
     ReplyTarget,
     Sender,
@@ -29,6 +30,7 @@ from bot.contract import (
 )
 from bot.settings import configure
 from bot.store import Recording, Store
+from bot.store.incoming import incoming_to_json
 from playground.model import ModelServer, Reply
 from tests.patience import PATIENCE
 from tools.calling.registry import ToolRegistry
@@ -309,6 +311,28 @@ async def test_what_cannot_be_repeated_is_one_sentence(tmp_path: Path, monkeypat
         await store.history.forget(question("discord", 1).chat)
     with pytest.raises(SettingsError, match="no turn has the reference"):
         await load(url, reference_of(1))
+
+
+async def test_what_is_stored_in_part_is_said_or_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = await store_turns(tmp_path, monkeypatch, "discord", KINDS["plain"], KINDS["plain"])
+    monkeypatch.setattr("bot.store.recordings.MOST_BEFORE", 1)
+    async with Store.open(url, clock=SystemClock()) as store:
+        recording = await store.recordings.load(2)
+        assert isinstance(recording, Recording) and len(recording.before) == 1
+        assert await store.recordings.load(99) is None
+
+    told = json.loads(json.dumps(recording.to_json()))
+    asked = recording.question
+    gone = MessageDeleted(
+        delivery="1", chat=asked.chat, sender=asked.sender, target=ReplyTarget("discord", {}), message_id="1"
+    )
+    told["question"] = json.loads(incoming_to_json(gone))
+    with pytest.raises(ValueError, match="its question is neither a message nor a decision"):
+        Recording.from_json(json.dumps(told))
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as db:
+        db.execute("UPDATE chats SET summary = 'Tea.', summary_upto = 1")
+    with pytest.raises(SettingsError, match="the summary that it read may have been replaced since"):
+        await load(url, reference_of(2))
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

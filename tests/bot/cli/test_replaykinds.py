@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -220,6 +222,15 @@ async def test_every_kind_of_turn_comes_out_the_same(
         "stopped in a later pass",
         "stopped in a call",
     ]
+
+
+async def test_a_turn_whose_file_is_deleted_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with storing(tmp_path, monkeypatch, "slack") as one:
+        turn = await KINDS["file"](one)
+    with closing(sqlite3.connect(one.url.removeprefix("sqlite:///"), isolation_level=None)) as db:
+        db.execute("DELETE FROM files")
+
+    assert "a file of its answer is deleted" in str(await _load(one.url, turn))
 
 
 async def test_turns_of_another_authors_agent_come_out_the_same(

@@ -80,11 +80,14 @@ class Turns(Queries):
         await self._writer.run(lambda db: open_turn(db, turn, chat, person, now))
 
     async def save_pass(
-        self, turn: int, number: int, entry: AssistantEntry, model: str, usage: Usage
+        self, turn: int, number: int, entry: AssistantEntry, model: str, usage: Usage, *, brings_on: bool = False
     ) -> AssistantEntry:
         """Store the result of a pass with its pictures, and the tool calls it asks for as `pending`, before they start.
 
         Return it as it is stored: with the ids of its pictures, and without those that are too long to be kept.
+
+        Args:
+            brings_on: the attempts so far do not count any more.
         """
         now = self._clock.wall()
         calls = [
@@ -115,6 +118,8 @@ class Turns(Queries):
                 "ON CONFLICT DO NOTHING",
                 [(*call, turn) for call in calls],
             )
+            if brings_on:
+                db.execute("UPDATE inbox SET attempts = 0 WHERE id = ? AND attempts > 0", (turn,))
             return kept
 
         return await self._writer.run(work)

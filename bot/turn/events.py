@@ -93,14 +93,17 @@ class EventTaker:
         made.model, made.usage = event.model or made.model, made.usage + usage
         made.dollars += (self.prices.dollars_of(event.model, usage) or 0.0) if event.dollars is None else event.dollars
         number = len(made.passes) + 1
-        entry = await self.store.turns.save_pass(draft.run.turn, number, event.entry, event.model, usage)
+        # A process that dies from here on did not die of making the answer, and has brought a job on: neither is given
+        # up for it.
+        brings_on = draft.run.job or not event.entry.calls
+        entry = await self.store.turns.save_pass(
+            draft.run.turn, number, event.entry, event.model, usage, brings_on=brings_on
+        )
         made.passes.append(entry)
         made.current.clear()
         made.thinking.clear()
-        if (run := draft.run).job:
+        if draft.run.job:
             draft.end_pass()
-            # A process that dies from here on has brought the job on: the job does not kill them.
-            await run.limits.take_back(lambda: self.store.intake.pause(run.turn))
         made.story.thought(len(made.passes), event)
         if event.model:
             self.metrics.called(event.model, usage)

@@ -13,8 +13,8 @@ from bot.reply import ReplyStream, Settling, ShownBefore
 from bot.store import Store, StoredTurn, TurnState
 
 MOST_ATTEMPTS = 2
-"""Processes that may die over one question: a message that kills the process must not start again for ever. Tries
-within a process are limited only by the turn's time."""
+"""Processes that may die over one question until its answer is complete, and over showing it: a message that kills the
+process must not start again for ever. Tries within a process are limited only by the turn's time."""
 MOST_REMINDER_ATTEMPTS = 5
 """Processes that may die over one reminder."""
 
@@ -24,7 +24,8 @@ class TurnLimits:
     """The deadline of a turn in this process, and the count of its attempts: when either is exceeded it is given up.
 
     An attempt is the work of one process on a turn, however often the process tries. The store counts it before the
-    work begins. `kill -9` leaves the count as it is; a process that ends in good order takes its attempt back.
+    work begins. `kill -9` leaves the count as it is; a process that ends in good order takes its attempt back, and the
+    last pass of an answer, like each of a job, sets the count to 0.
     """
 
     deadline: float

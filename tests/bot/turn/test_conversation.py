@@ -61,6 +61,14 @@ class Turn:
         async with asyncio.timeout(PATIENCE):
             await asyncio.gather(*self.tasks, return_exceptions=True)
 
+    async def die(self) -> None:
+        """A process dies over it."""
+        await self.rig.bot.store.turns.begin(self.id, self.message.chat, self.message.sender.id)
+
+    async def attempts(self) -> int:
+        """The processes that count against it, the present one included."""
+        return next(row.attempts for row in await self.rig.bot.store.intake.list_waiting() if row.id == self.id)
+
     async def record(self) -> TurnRecord:
         record = await self.rig.bot.store.turns.find_last(self.message.chat)
         assert record is not None
@@ -265,12 +273,52 @@ async def test_a_turn_that_kills_its_process_is_given_up(rig: OpenRig, caplog: p
     async with rig() as it:
         turn = await turn_of(it, "Tell me")
         for _ in range(MOST_ATTEMPTS):
-            await it.bot.store.turns.begin(turn.id, turn.message.chat, turn.message.sender.id)
+            await turn.die()
         await turn.run()
 
         (said,) = it.shown()
         assert "went wrong" in said and it.model.requests == []
         assert not await turn.waits() and "given up after 2 attempts" in caplog.text
+
+
+async def test_an_answer_that_is_complete_outlives_the_processes_that_wait_to_show_it(
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On Slack the last edit may wait a minute: who dies then has another reason than the question."""
+    async with rig() as it:
+        waits = asyncio.Event()
+
+        async def wait(*args: object) -> None:
+            waits.set()
+            await asyncio.Event().wait()
+
+        it.model.reply(Reply("All of it."))
+        turn = await turn_of(it, "Tell me")
+        await turn.die()
+        with monkeypatch.context() as patched:
+            patched.setattr(module, "finish", wait)
+            turn.begin()
+            await asyncio.wait_for(waits.wait(), PATIENCE)
+            counted = await turn.attempts()
+            await turn.end(None)
+        for _ in range(MOST_ATTEMPTS - 1):
+            await turn.die()
+        await turn.run()
+
+        assert counted == 0
+        assert it.shown() == ["All of it."] and len(it.model.requests) == 1
+
+
+async def test_a_pass_that_asks_for_calls_still_counts_the_processes_that_die_of_them(rig: OpenRig) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("", calls=(("xyzzy", {}),)), Reply("word " * 400, words_per_second=SLOWLY))
+        turn = await turn_of(it, "Tell me")
+        turn.begin()
+        await it.model.asked(2)
+        counted = await turn.attempts()
+        await turn.end(None)
+
+        assert counted == 1
 
 
 async def test_a_tool_called_wrongly_by_name_is_answered_without_a_model_or_a_record(rig: OpenRig) -> None:

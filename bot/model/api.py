@@ -1,8 +1,8 @@
 """One server's interface: its address, its key, and its answers, with a 2xx status or as a refusal.
 
 Requests go through the OpenAI SDK's client unchanged: its walk through the types of every message and every tool's
-schema takes longer than everything else in a request, and changes nothing in plain values. Its types are a third of the
-modules of a start, so it is loaded in a thread once the platforms are polled, or at the first request.
+schema takes longer than everything else in a request, and changes nothing in plain values. It is large, so it is loaded
+in a thread once the platforms are polled, or at the first request, and without its types (`bot.model.library`).
 https://github.com/openai/openai-python#undocumented-endpoints
 """
 
@@ -58,9 +58,9 @@ class Api:
         return Api(self._http, base_url, self._key)
 
     def load(self) -> openai.AsyncOpenAI:
-        """Return the SDK's client; the first call loads the SDK, which takes half a second of the processor."""
+        """Return the SDK's client; the first call loads the SDK, which takes a third of a second of the processor."""
         if self._client is None:
-            import openai
+            from bot.model.library import openai
 
             self._client = openai.AsyncOpenAI(
                 # Unlike an empty one, a key that a server does not ask for is never looked for in the environment.

@@ -317,6 +317,7 @@ def test_only_app_loads_packages_by_name() -> None:
         "cli/doctor.py",
         "cli/replay.py",
         "model/__init__.py",
+        "model/library.py",
     }
 
     users = {

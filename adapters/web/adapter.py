@@ -31,7 +31,9 @@ from bot.contract import (
     MessageSent,
     Proof,
     Recall,
+    RecallCalls,
     Recalled,
+    RecalledCall,
     ReplyTarget,
     Sender,
     StoreError,
@@ -77,6 +79,7 @@ class WebAdapter:
         self._following: set[asyncio.Task[None]] = set()
         self._deliver: Deliver | None = None
         self.recall: Recall | None = None
+        self.recall_calls: RecallCalls | None = None
         self.entrance = self
 
     @property
@@ -93,7 +96,7 @@ class WebAdapter:
         await end_tasks(*self._following)
 
     def surface(self, target: ReplyTarget) -> WebSurface:
-        return WebSurface(self._runs, target)
+        return WebSurface(self._runs, target, self._look_at_calls)
 
     async def fetch(self, source: str, into: BinaryIO, most: int) -> None:
         content = await asyncio.to_thread(content_of, source)
@@ -237,7 +240,8 @@ class WebAdapter:
         """End a run when its delivery has ended in the store, whatever process answered it."""
         with Contained():
             try:
-                run.finish(await self._until_ended(incoming, run))
+                end = await self._until_ended(incoming, run)
+                run.finish(end, await self._look_at_calls(str(incoming.chat), incoming.delivery, run))
             finally:
                 self._runs.forget(str(incoming.chat), incoming.delivery)
                 if not run.over:
@@ -268,6 +272,15 @@ class WebAdapter:
             return await self.recall(incoming.chat, incoming.delivery) or Recalled(ended=True)
         except StoreError:
             return Recalled(ended=False)
+
+    async def _look_at_calls(self, chat: str, delivery: str, run: Run) -> tuple[RecalledCall, ...]:
+        """Return the calls of which a run has not told all; none if they cannot be read now."""
+        if self.recall_calls is None:
+            return ()
+        try:
+            return await self.recall_calls(ChatId.parse(chat), delivery, run.ended_calls)
+        except StoreError:
+            return ()
 
 
 def open_adapter(settings: WebSettings) -> WebAdapter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any, Final
@@ -10,8 +11,8 @@ from typing import Any, Final
 from adapters.web.asking import Asked
 from adapters.web.completions import BROKEN, COMMENT, event, language_for
 from adapters.web.files import as_address
-from adapters.web.runs import Quiet, Run, Said, Sent, StepBegan, StepEnded
-from bot.contract import Clock
+from adapters.web.runs import CallBegan, CallEnded, News, Quiet, Run, Said, Sent, StepBegan, StepEnded
+from bot.contract import Clock, RecalledCall
 from bot.sentences import say
 
 VERSION: Final = "1.0"
@@ -19,33 +20,66 @@ FAILED: Final = "There is no whole answer to this; its text says why."
 _SCHEMA: Final = {"type": "object", "properties": {"approved": {"type": "boolean"}}, "required": ["approved"]}
 
 
+NO_RESULT: Final = "Error: no result is known; the call may have been carried out."
+
+
 class _Events:
-    """Writes the events of one run: each message and each step ends before the run does."""
+    """Writes the events of one run: each message, step and call ends before the run does, and each message before a
+    step or a call begins or ends. Some clients of earlier versions take no other order."""
 
     def __init__(self, run: str) -> None:
         self._run = run
         self._message = ""
         self._count = 0
         self._steps: list[str] = []
+        self._calls: list[str] = []
 
-    def of(self, news: Said | StepBegan | StepEnded | Sent) -> list[Mapping[str, Any]]:
+    def of(self, news: News) -> list[Mapping[str, Any]]:
         match news:
             case Said(message, text):
-                begins = [] if message == self._message else [*self._end_message(), self._begin_message(message)]
-                return [*begins, self._event("TEXT_MESSAGE_CONTENT", messageId=self._id, delta=text)]
+                return self._say(message, text)
             case StepBegan(line):
                 self._steps.append(line)
-                return [self._event("STEP_STARTED", stepName=line)]
+                return [*self._end_message(), self._event("STEP_STARTED", stepName=line)]
             case StepEnded(line):
                 self._steps.remove(line)
-                return [self._event("STEP_FINISHED", stepName=line)]
+                return [*self._end_message(), self._event("STEP_FINISHED", stepName=line)]
+            case CallBegan(call):
+                self._calls.append(call.id)
+                return [] if call.decided else [*self._end_message(), *self._begin_call(call)]
+            case CallEnded(id, result):
+                self._calls.remove(id)
+                return [*self._end_message(), self._end_call(id, result)]
             case Sent(file):
                 value = {"name": file.name, "mimeType": file.media_type, "url": as_address(file)}
                 return [self._event("CUSTOM", name="file", value=value)]
 
-    def end(self) -> list[Mapping[str, Any]]:
-        """End what is open."""
-        return [*self._end_message(), *(self._event("STEP_FINISHED", stepName=line) for line in self._steps)]
+    def end(self, waits: str) -> list[Mapping[str, Any]]:
+        """End what is open, except the call that a person is asked about."""
+        return [
+            *self._end_message(),
+            *(self._end_call(id, NO_RESULT) for id in self._calls if id != waits),
+            *(self._event("STEP_FINISHED", stepName=line) for line in self._steps),
+        ]
+
+    def _say(self, message: str, text: str) -> list[Mapping[str, Any]]:
+        if message == self._message:
+            return [self._event("TEXT_MESSAGE_CONTENT", messageId=self._id, delta=text)]
+        if not (text := text.lstrip("\n")):
+            return []
+        begins = [*self._end_message(), self._begin_message(message)]
+        return [*begins, self._event("TEXT_MESSAGE_CONTENT", messageId=self._id, delta=text)]
+
+    def _begin_call(self, call: RecalledCall) -> list[Mapping[str, Any]]:
+        arguments = json.dumps(dict(call.arguments), ensure_ascii=False)
+        return [
+            self._event("TOOL_CALL_START", toolCallId=call.id, toolCallName=call.name),
+            self._event("TOOL_CALL_ARGS", toolCallId=call.id, delta=arguments),
+            self._event("TOOL_CALL_END", toolCallId=call.id),
+        ]
+
+    def _end_call(self, id: str, result: str) -> Mapping[str, Any]:
+        return self._event("TOOL_CALL_RESULT", messageId=f"{id}-result", toolCallId=id, content=result, role="tool")
 
     @property
     def _id(self) -> str:
@@ -57,7 +91,8 @@ class _Events:
         return self._event("TEXT_MESSAGE_START", messageId=self._id, role="assistant")
 
     def _end_message(self) -> list[Mapping[str, Any]]:
-        return [self._event("TEXT_MESSAGE_END", messageId=self._id)] if self._message else []
+        open, self._message = self._message, ""
+        return [self._event("TEXT_MESSAGE_END", messageId=self._id)] if open else []
 
     def _event(self, kind: str, **fields: Any) -> Mapping[str, Any]:
         return {"type": kind, **fields}
@@ -73,15 +108,17 @@ async def stream(run: Run, asked: Asked, clock: Clock) -> AsyncGenerator[bytes, 
             if isinstance(one, Quiet):
                 yield COMMENT
                 continue
-            silent = False
+            silent = silent and isinstance(one, CallBegan | CallEnded)
             for each in events.of(one):
                 yield event(each)
     if silent and not run.broken:
         for each in events.of(Said("silent", say("answered_elsewhere", language_for(asked)))):
             yield event(each)
-    for each in events.end():
+    last = _last(run, names)
+    waits = run.waits if last.get("outcome", {}).get("type") == "interrupt" else ""
+    for each in events.end(waits):
         yield event(each)
-    yield event(_last(run, names))
+    yield event(last)
 
 
 def _last(run: Run, names: Mapping[str, str]) -> Mapping[str, Any]:
@@ -95,5 +132,6 @@ def _last(run: Run, names: Mapping[str, str]) -> Mapping[str, Any]:
     if end.asks:
         expires = datetime.datetime.fromtimestamp(end.asks_until, datetime.UTC).isoformat()
         interrupt = {"id": end.asks, "reason": "tool_call", "message": end.text, "responseSchema": _SCHEMA}
-        outcome = {"type": "interrupt", "interrupts": [interrupt | {"expiresAt": expires}]}
+        about = {"toolCallId": run.waits} if run.waits else {}
+        outcome = {"type": "interrupt", "interrupts": [interrupt | about | {"expiresAt": expires}]}
     return {"type": "RUN_FINISHED", **names, "outcome": outcome}

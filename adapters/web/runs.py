@@ -1,14 +1,14 @@
-"""Answers in progress, as their readers get them: text that only grows, in the order in which it was shown."""
+"""Answers in progress, as their readers get them: text that only grows and calls, in the order in which they came."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from bot.contract import Clock, File, Recalled, time_limit
+from bot.contract import Clock, File, Recalled, RecalledCall, time_limit
 
 QUIET_SECONDS: Final = 15.0
 """The time without news after which a reader gets a sign of life: proxies end silent responses after 60 s or less."""
@@ -38,6 +38,21 @@ class StepEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class CallBegan:
+    """A tool was called, in this answer or in the one that asked about it."""
+
+    call: RecalledCall
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    """It has a result."""
+
+    id: str
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
 class Sent:
     """A file below the text."""
 
@@ -49,7 +64,7 @@ class Quiet:
     """Nothing has come for a while."""
 
 
-News: TypeAlias = Said | StepBegan | StepEnded | Sent
+News: TypeAlias = Said | StepBegan | StepEnded | CallBegan | CallEnded | Sent
 
 
 class Run:
@@ -60,11 +75,15 @@ class Run:
         """What became of it, once it has ended."""
         self.broken = False
         """The program ends before the answer."""
+        self.waits = ""
+        """The call that a person is asked about."""
         self._news: list[News] = []
         self._shown: dict[str, tuple[str, str]] = {}
         """Message → the name under which readers get it, and the text that it shows."""
         self._growing: set[str] = set()
         self._steps: list[str] = []
+        self._calls: dict[str, bool] = {}
+        """Call → it has ended."""
         self._changed = asyncio.Event()
 
     @property
@@ -84,15 +103,37 @@ class Run:
                 while not (self.stands or self.over):
                     await self._changed.wait()
 
-    def show(self, message: str, body: str, lines: Iterable[str] = (), *, final: bool) -> None:
-        """Show a message with this text, and these lines about what tools do."""
-        lines = list(dict.fromkeys(lines))
+    @property
+    def ended_calls(self) -> Collection[str]:
+        """The calls of which nothing more is to be told."""
+        return {id for id, ended in self._calls.items() if ended}
+
+    def works(self, lines: Collection[str]) -> bool:
+        """Return True if a tool may have begun or ended, when these lines about what tools do are shown."""
+        return bool(self._steps or lines)
+
+    def show(
+        self,
+        message: str,
+        body: str,
+        lines: Iterable[str] = (),
+        calls: Iterable[RecalledCall] = (),
+        *,
+        final: bool,
+    ) -> None:
+        """Show a message with this text, these lines about what tools do, and these calls: the text goes before those
+        that run, and after those that have ended."""
+        lines, calls = list(dict.fromkeys(lines)), list(calls)
         self._add(StepEnded(line) for line in self._steps if line not in lines)
-        self._add(StepBegan(line) for line in lines if line not in self._steps)
-        self._steps = lines
+        for call in calls:
+            self._call(call, running=False)
         (self._growing.discard if final else self._growing.add)(message)
         if body:
             self._say(message, body)
+        for call in calls:
+            self._call(call, running=True)
+        self._add(StepBegan(line) for line in lines if line not in self._steps)
+        self._steps = lines
         self._notify()
 
     def attach(self, file: File) -> None:
@@ -100,11 +141,10 @@ class Run:
         self._add([Sent(file)])
         self._notify()
 
-    def finish(self, end: Recalled) -> None:
+    def finish(self, end: Recalled, calls: Iterable[RecalledCall] = ()) -> None:
         """It has ended; an answer of which nothing was shown here is shown now."""
-        if end.text and not self._shown:
-            self.show("stored", end.text, final=True)
-        self.show("", "", final=True)
+        shown = end.text and not self._shown
+        self.show("stored" if shown else "", end.text if shown else "", (), calls, final=True)
         self.end = end
         self._notify()
 
@@ -143,6 +183,14 @@ class Run:
             more = body[_common_paragraphs(shown, body) :]
         self._shown[message] = name, body
         self._add([Said(name, more)] if more else [])
+
+    def _call(self, call: RecalledCall, *, running: bool) -> None:
+        if (call.result is None) is not running or self._calls.get(call.id):
+            return
+        self.waits = call.id if call.waits else self.waits
+        self._add([] if call.id in self._calls else [CallBegan(call)])
+        self._add([] if call.result is None else [CallEnded(call.id, call.result)])
+        self._calls[call.id] = call.result is not None
 
     def _add(self, news: Iterable[News]) -> None:
         self._news += news

@@ -6,8 +6,9 @@ Nothing is kept but for readers: the answer is stored by the core, and a run tha
 from __future__ import annotations
 
 import uuid
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from adapters.web.runs import Run, Runs
 from bot.contract import (
@@ -17,6 +18,7 @@ from bot.contract import (
     MessageRef,
     Pace,
     Page,
+    RecalledCall,
     ReplyTarget,
     SurfaceLimits,
     TooLong,
@@ -43,11 +45,16 @@ class DrawnText(Drawn):
     final: bool
 
 
+LookAtCalls: TypeAlias = Callable[[str, str, Run], Awaitable[tuple[RecalledCall, ...]]]
+"""Returns the calls of a chat's run of which it has not told all; none if they cannot be read now."""
+
+
 class WebSurface:
     """Where the reply of one run is shown."""
 
-    def __init__(self, runs: Runs, target: ReplyTarget) -> None:
+    def __init__(self, runs: Runs, target: ReplyTarget, look: LookAtCalls) -> None:
         self._runs = runs
+        self._look = look
         self._chat, self._run = str(target.data.get("chat", "")), str(target.data.get("run", ""))
 
     @property
@@ -70,7 +77,9 @@ class WebSurface:
         assert isinstance(drawn, DrawnText)
         ref = at or MessageRef(nonce or uuid.uuid4().hex)
         if (run := self._reader()) is not None:
-            run.show(ref.id, drawn.body, drawn.lines, final=drawn.final)
+            looks = drawn.final or run.works(drawn.lines)
+            calls = await self._look(self._chat, self._run, run) if looks else ()
+            run.show(ref.id, drawn.body, drawn.lines, calls, final=drawn.final)
         return ref
 
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:

@@ -9,6 +9,7 @@ from bot.app.turns import Turns
 from bot.commands import CommandActions, CommandAnswers, Exports, Presses, ReminderList
 from bot.contract import Installable, Recalling, Suggesting
 from bot.intake import Admission, Dispatcher, WaitingSigns
+from bot.turn import CallRecall
 
 
 def build_commands(process: Process, ground: Ground, rules: Rules, output: Output, turns: Turns) -> CommandActions:
@@ -29,11 +30,12 @@ def build_commands(process: Process, ground: Ground, rules: Rules, output: Outpu
         list_tools=rules.roles.list_tools,
         thoughts=process.core.show_reasoning != "off",
     )
+    recall_calls = CallRecall(store=store, rights=rules.rights, redact=rules.redact).list_calls
     for adapter in process.adapters.values():
         if isinstance(adapter, Suggesting):
             adapter.suggest = answers.suggest
         if isinstance(adapter, Recalling):
-            adapter.recall = store.deliveries.recall
+            adapter.recall, adapter.recall_calls = store.deliveries.recall, recall_calls
         if isinstance(adapter, Installable):
             adapter.grants = store.grants
     replies, notices, settling = output.replies, output.notices, output.settling

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from bot.contract.messages import ChatId
 from bot.contract.transcript import Usage
+from tools.contract.base import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,22 @@ class Recalled:
     """The wall-clock time until which it can be decided."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecalledCall:
+    """A tool call of an answer, as its person may see it."""
+
+    id: str
+    """Unique among all calls. The answer to a decision has the call that was decided about, under the same id."""
+    name: str
+    arguments: Mapping[str, Json]
+    result: str | None = None
+    """None: it has not ended."""
+    waits: bool = False
+    """A person is asked about it."""
+    decided: bool = False
+    """An earlier answer asked about it."""
+
+
 Recall: TypeAlias = Callable[[ChatId, str], Awaitable[Recalled | None]]
 """Returns what is stored of a chat's delivery, or, if it is empty, of the chat's newest answer that asks whether a tool
 may make a call; None: nothing is.
@@ -36,10 +53,18 @@ Raises:
     StoreError: the database cannot be read now.
 """
 
+RecallCalls: TypeAlias = Callable[[ChatId, str, Collection[str]], Awaitable[tuple[RecalledCall, ...]]]
+"""Returns the tool calls of the answer to a chat's delivery that have begun by now, in their order; without those whose
+ids are given.
+
+Raises:
+    StoreError: the database cannot be read now.
+"""
+
 
 @runtime_checkable
 class Recalling(Protocol):
-    """An adapter that asks the store what became of a delivery."""
+    """An adapter that asks the store what became of a delivery. Both are set before the adapter listens."""
 
     recall: Recall | None
-    """Set before the adapter listens."""
+    recall_calls: RecallCalls | None

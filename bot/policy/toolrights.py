@@ -14,7 +14,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final
 
-from bot.contract import ADMINS, MessageSent, Sender, SettingsError, matches
+from bot.contract import ADMINS, Incoming, MessageSent, Sender, SettingsError, matches
 from bot.policy.access import ids_of
 from bot.sentences import say
 from bot.settings import ChannelsFile
@@ -82,9 +82,9 @@ class ToolRights:
     def __post_init__(self) -> None:
         self._admins_named = any(ADMINS in who for _, who in self.limits)
 
-    async def permit_for(self, message: MessageSent) -> Permit:
+    async def permit_for(self, message: Incoming) -> Permit:
         """Return what the sender of `message` may use in its chat."""
-        if message.alone:
+        if isinstance(message, MessageSent) and message.alone:
             return _NO_TOOLS
         channel = self.channels.channel_of(message.chat)
         permit = Permit(channel.tools_off, only=channel.tools_only)

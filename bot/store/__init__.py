@@ -23,6 +23,7 @@ from bot.store.location import explain_absence, is_same_database, is_server, rea
 from bot.store.lock import lock_database
 from bot.store.moving import copy_store
 from bot.store.privacy import database_files, open_to_all
+from bot.store.recalling import DeliveryCalls
 from bot.store.recordings import Recording
 from bot.store.records import (
     AttachmentRecord,

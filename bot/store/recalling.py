@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from bot.contract import ChatId, Recalled
-from bot.store.approvals import load_approval
+from dataclasses import dataclass
+
+from bot.contract import ChatId, ControlPressed, Incoming, Recalled
+from bot.store.approvals import Approval, load_approval
+from bot.store.callrecords import list_calls
 from bot.store.incoming import incoming_from_json
 from bot.store.queries import Queries
+from bot.store.records import CallRecord
 from bot.store.sql import Connection
 from bot.store.states import INBOX_ENDS, ApprovalState, InboxState, TurnState
 from bot.store.text import usage_from_json
 
 _LOOKED_AT = 20
 """The newest deliveries of a chat that are no messages, among which a press is looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryCalls:
+    """The tool calls of the answer to a delivery, and what people were asked about them."""
+
+    turn: int
+    incoming: Incoming
+    records: tuple[CallRecord, ...]
+    asked: Approval | None = None
+    """The answer asks about one of them."""
+    decided: Approval | None = None
+    """The delivery decides about a call of an earlier answer."""
+    decided_as: tuple[int, int] = (0, 0)
+    """The pass and position of that call in its own turn."""
 
 
 class Deliveries(Queries):
@@ -26,6 +45,14 @@ class Deliveries(Queries):
             StoreError: the database cannot be read now.
         """
         return await self._readers.read(lambda db: _recall(db, str(chat), delivery))
+
+    async def list_calls(self, chat: ChatId, delivery: str) -> DeliveryCalls | None:
+        """Return the calls of the answer to a chat's delivery; None if nothing is stored of it.
+
+        Raises:
+            StoreError: the database cannot be read now.
+        """
+        return await self._readers.read(lambda db: _calls(db, str(chat), delivery))
 
 
 def _recall(db: Connection, chat: str, delivery: str) -> Recalled | None:
@@ -49,6 +76,21 @@ def _recall(db: Connection, chat: str, delivery: str) -> Recalled | None:
         asks=f"{id}:{waits.mark}" if waits is not None else "",
         asks_until=waits.expires_at if waits is not None else 0.0,
     )
+
+
+def _calls(db: Connection, chat: str, delivery: str) -> DeliveryCalls | None:
+    found = _find(db, chat, delivery) if delivery else None
+    if found is None:
+        return None
+    turn = found[0]
+    [(stored,)] = db.execute("SELECT incoming FROM inbox WHERE id = ?", (turn,)).fetchall()
+    incoming, decided, place = incoming_from_json(stored), None, (0, 0)
+    if isinstance(incoming, ControlPressed) and (about := load_approval(db, incoming.turn)) and about.press == turn:
+        decided = about
+        places = [(one.passnumber, one.position) for one in list_calls(db, about.turn) if one.call.id == about.call.id]
+        place = places[-1] if places else place
+    records, asked = tuple(list_calls(db, turn)), load_approval(db, turn)
+    return DeliveryCalls(turn=turn, incoming=incoming, records=records, asked=asked, decided=decided, decided_as=place)
 
 
 def _find(db: Connection, chat: str, delivery: str) -> tuple[int, InboxState] | None:

@@ -14,6 +14,7 @@ from bot.turn.loading import STARTS_AT_ONCE
 from bot.turn.merging import Merging
 from bot.turn.narration import Narrator
 from bot.turn.queue import Running, TurnQueue
+from bot.turn.recalling import CallRecall
 from bot.turn.reminders import LONGEST_SLEEP, Reminders
 from bot.turn.run import EndReason, Run, close_told, finish
 from bot.turn.thread_context import ThreadContext

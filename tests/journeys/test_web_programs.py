@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from itertools import groupby
+from pathlib import Path
 
 import aiohttp
 import openai
@@ -17,9 +18,13 @@ import pytest
 from openai.types.chat import ChatCompletionMessageParam
 from pydantic import TypeAdapter
 
+from playground.faults import Fault
 from playground.model import Reply
+from tests.agui import calls_of, verified
 from tests.conftest import RawJson, RawObject
 from tests.journeys.conftest import Process, Start, World
+from tests.journeys.test_approvals import ALLOW, REFUSE, asked
+from tests.journeys.test_controls import PLATFORMS, Room
 from tests.journeys.test_enclosures import PNG
 from tests.patience import PATIENCE
 from tests.web import free_port
@@ -153,7 +158,7 @@ class Page:
         """Begin a run, and return all its events."""
         async with self.begin(run, text, **more) as response:
             assert response.status == 200, await response.text()
-            return [event async for event in events_of(response)]
+            return list(verified([event async for event in events_of(response)]))
 
     @asynccontextmanager
     async def begin(self, run: str, text: str = "", **more: RawJson) -> AsyncIterator[aiohttp.ClientResponse]:
@@ -177,6 +182,15 @@ def text_of(events: Iterable[RawObject]) -> str:
     return "".join(one["delta"] for one in events if one["type"] == "TEXT_MESSAGE_CONTENT")
 
 
+def texts_of(events: Iterable[RawObject]) -> list[str]:
+    """The text of each message."""
+    texts: dict[str, str] = {}
+    for one in events:
+        if one["type"] == "TEXT_MESSAGE_CONTENT":
+            texts[one["messageId"]] = texts.get(one["messageId"], "") + one["delta"]
+    return list(texts.values())
+
+
 def kinds_of(events: Iterable[RawObject]) -> list[str]:
     """The types of events, each once in a row."""
     return [kind for kind, _ in groupby(one["type"] for one in events)]
@@ -197,6 +211,10 @@ async def test_a_page_gets_the_steps_the_text_and_the_end_of_a_run(world: World,
     kinds = kinds_of(events)
     assert kinds[0] == "RUN_STARTED" and kinds[-2:] == ["TEXT_MESSAGE_END", "RUN_FINISHED"]
     assert "STEP_STARTED" in kinds and "STEP_FINISHED" in kinds
+    [(name, arguments, result)] = calls_of(events)
+    assert (name, arguments) == ("search_web", {"query": "green tea"}) and "search" in result
+    assert kinds.index("TOOL_CALL_START") > kinds.index("TEXT_MESSAGE_END")
+    assert [text for text in texts_of(events) if text.startswith("\n")] == []
     assert events[0] == {"type": "RUN_STARTED", "threadId": "tea", "runId": "r1", "protocolVersion": "1.0"}
     assert events[-1]["outcome"] == {"type": "success"}
     assert text_of(events).startswith("I look.") and "Tea is made of leaves." in text_of(events)
@@ -215,7 +233,14 @@ async def test_a_tool_that_asks_interrupts_the_run_and_the_next_one_resumes_it(
         entry = {"interruptId": interrupt["id"], "status": status, "payload": payload}
         decided = await page.run("r2", resume=[entry])
         again = await page.run("r3", resume=[entry])
+        former = await page.run("r1", "look for green tea")
 
+    assert calls_of(asked) == [("search_web", {"query": "green tea"}, "")] and calls_of(decided) == []
+    [result] = [one for one in decided if one["type"] == "TOOL_CALL_RESULT"]
+    assert result["toolCallId"] == interrupt["toolCallId"]
+    assert ("refused" in result["content"]) != (payload == {"approved": True})
+    [(_, _, outcome)] = calls_of(former)
+    assert ("refused" in outcome) != (payload == {"approved": True})
     assert text_of(decided) == "It is green." and decided[-1]["outcome"] == {"type": "success"}
     assert len(world.tavily.requests) == (payload == {"approved": True})
     assert len(world.model.requests) == 2 and text_of(again) and again[-1]["type"] == "RUN_FINISHED"
@@ -278,6 +303,30 @@ async def test_a_run_of_a_killed_program_is_completed_for_whoever_asks_again(
 
     assert text_of(whole) == text_of(again) == text
     assert whole[-1]["outcome"] == {"type": "success"} and len(world.model.requests) == 2
+
+
+async def test_a_call_of_a_killed_program_is_told_once_by_the_next(world: World, process: Process, page: Page) -> None:
+    world.settings |= {"TELEGRAM_BOT_TOKEN": "", "SLACK_BOT_TOKEN": "", "SLACK_APP_TOKEN": "", "DISCORD_BOT_TOKEN": ""}
+    world.settings["TOOL_MODE"] = "native"
+    world.model.reply(
+        Reply("I look.", calls=(("calculator", {"expression": "17 * 23"}), ("search_web", {"query": "green tea"}))),
+        Reply("It is green."),
+    )
+    searching = world.tavily.faults.add("search", Fault(hold=asyncio.Event()))
+    await process.start()
+    await until_open(page)
+    with pytest.raises(aiohttp.ClientError):
+        async with page.begin("r1", "what is tea") as response:
+            async for _ in events_of(response):
+                await searching.reached.wait()
+                await process.kill()
+    world.tavily.faults.clear()
+    await process.start()
+    await until_open(page)
+    first, second = await asyncio.gather(page.run("r1", "what is tea"), page.run("r1", "what is tea"))
+
+    assert first == second and first[-1]["outcome"] == {"type": "success"} and "It is green." in text_of(first)
+    assert [name for name, *_ in calls_of(first)] == ["calculator", "search_web"] and len(world.model.requests) == 2
 
 
 async def until_open(page: Page) -> None:
@@ -377,6 +426,39 @@ async def test_stop_is_a_message_of_the_thread_and_ends_its_run_as_cancelled(
     assert stopped and text_of(told).startswith("word")
 
 
+async def test_a_call_that_is_stopped_while_it_runs_has_an_end(
+    world: World, start: Start, client: openai.AsyncOpenAI, page: Page
+) -> None:
+    world.model.reply(Reply("I look.", calls=(("search_web", {"query": "green tea"}),)))
+    searching = world.tavily.faults.add("search", Fault(hold=asyncio.Event()))
+    async with start("web", TOOL_MODE="native"), page.begin("r1", "look for green tea") as response:
+        told = []
+        async for event in events_of(response):
+            told.append(event)
+            if event["type"] == "TOOL_CALL_END":
+                await searching.reached.wait()
+                assert await ask(client, "/stop", **THREAD)
+
+    [(name, _, result)] = calls_of(verified(told))
+    assert name == "search_web" and result.startswith("Error:") and told[-1]["outcome"] == {"type": "cancelled"}
+
+
+async def test_what_a_reserved_tool_found_stays_with_those_who_may_use_it(
+    world: World, start: Start, page: Page
+) -> None:
+    """Somebody lost the right to use a tool after it had answered them."""
+    world.model.reply(Reply("I look.", calls=(("search_web", {"query": "green tea"}),)), Reply("It is green."))
+    async with start("web", TOOL_MODE="native", TOOLS_FOR="search_web=web:client"):
+        mine = await page.run("r1", "look for green tea")
+    async with start("web", TOOL_MODE="native", TOOLS_FOR="search_web=web:bob"):
+        later = await page.run("r1", "look for green tea")
+
+    [(name, arguments, result)] = calls_of(mine)
+    assert arguments == {"query": "green tea"} and "green tea" in result
+    [(name, arguments, result)] = calls_of(later)
+    assert (name, arguments) == ("search_web", {}) and "reserved" in result and "green tea" not in result
+
+
 async def test_each_person_has_threads_facts_and_quotas_of_their_own_and_access_is_closed_as_anywhere(
     world: World, start: Start, client: openai.AsyncOpenAI
 ) -> None:
@@ -437,5 +519,45 @@ async def test_every_event_is_one_of_the_protocols_own_package(world: World, sta
 
     events = [TypeAdapter(core.Event).validate_python(one) for one in told]
     assert not [event for event in events if event.model_extra]
-    assert {"STEP_STARTED", "RUN_FINISHED"} <= {str(event.type.value) for event in events}
+    kinds = {str(event.type.value) for event in events}
+    assert {"STEP_STARTED", "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_RESULT", "RUN_FINISHED"} <= kinds
     assert events[-1].outcome.type == "success"
+
+
+@pytest.fixture(params=PLATFORMS)
+def room(request: pytest.FixtureRequest, world: World, client: openai.AsyncOpenAI, tmp_path: Path) -> Room:
+    """A group in which another Parley answers, behind this one."""
+    (tmp_path / "chats.yaml").write_text(f"{request.param}:*:\n  agent: tests.frameworks.outlet:Front\n")
+    world.settings |= {"CHANNELS_FILE": str(tmp_path / "chats.yaml"), "TOOL_MODE": "native"}
+    return Room(world, request.param)
+
+
+async def test_a_parley_behind_another_shows_its_calls_as_calls(room: Room, start: Start, world: World) -> None:
+    world.model.reply(Reply("Let me look.", calls=(("search_web", {"query": "green tea"}),)), Reply("Leaves."))
+    async with start(room.platform, "web") as bot:
+        room.ask("what is tea made of?")
+        await room.answered("Let me look.\n\nLeaves.")
+        await bot.dispatcher.wait_idle()
+        last = await bot.store.turns.find_newest()
+        records = [await bot.store.turns.list_calls(turn) for turn in range(1, last + 1)]
+
+    behind, before = sorted(filter(None, records), key=lambda calls: calls[0].call.id.startswith("call-"))
+    for [call] in (behind, before):
+        assert (call.call.name, call.call.arguments) == ("search_web", {"query": "green tea"})
+        assert call.result is not None and "green tea" in call.result.text
+    assert len(world.tavily.requests) == 1
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_a_call_that_waits_behind_another_parley_is_decided_at_its_card(
+    room: Room, start: Start, world: World, allowed: bool
+) -> None:
+    world.model.reply(Reply("I look.", calls=(("search_web", {"query": "green tea"}),)), Reply("It is green."))
+    async with start(room.platform, "web", CONFIRM_TOOLS="search_web"):
+        room.ask("look for green tea")
+        card = await asked(room)
+        assert "Query: green tea" in card.text and not world.tavily.requests
+        room.press(card, ALLOW if allowed else REFUSE)
+        await room.answered("It is green.")
+
+    assert len(world.tavily.requests) == allowed

@@ -124,7 +124,7 @@ from bot.toolchoice.chooser import Chooser
 from bot.toolsyntax import Detector, parse, repair
 from bot.toolsyntax import arguments as written
 from bot.toolsyntax.elements import typed
-from bot.turn import footer, footnotes, jobs
+from bot.turn import footer, footnotes, jobs, recalling
 from tests.conftest import RawJson, RawObject
 from tools import get_weather, read_file, search_papers, token_price, wikipedia
 from tools.calculation import display, units
@@ -615,6 +615,10 @@ def _grown_on_the_web(text: str) -> None:
         run.show("1", body, final=False)
 
 
+async def _no_calls(chat: str, run: str, reader: web_runs.Run) -> tuple[()]:
+    return ()
+
+
 FED: dict[str, Callable[[str], object]] = {
     # Platforms
     "adapters.console.terminal.draw": _printed,
@@ -628,7 +632,7 @@ FED: dict[str, Callable[[str], object]] = {
     "adapters.web.asking.read_completion": _asked_by_web,
     "adapters.web.runs.Run.show": _grown_on_the_web,
     "adapters.web.surface.WebSurface.draw": lambda text: web_surface.WebSurface(
-        web_runs.Runs(), ReplyTarget("web", {})
+        web_runs.Runs(), ReplyTarget("web", {}), _no_calls
     ).draw(_page(text)),
     "adapters.web.completions.event": lambda text: web_completions.event({"text": text}),
     "adapters.web.files.content_of": _fetched_from_the_web,
@@ -785,6 +789,7 @@ FED: dict[str, Callable[[str], object]] = {
         text, "en", redactor.Redactor(["k" * 40]).redact
     ),
     "bot.turn.footer.collapsed_reasoning": lambda text: footer.collapsed_reasoning(text, "en", str),
+    "bot.turn.recalling.cut_argument": lambda text: recalling.cut_argument([text]),
     "bot.turn.footer.code_line": lambda text: footer.code_line(text, redactor.Redactor(["k" * 40]).redact, 200),
     "bot.safety.sources.source_line": lambda text: sources.source_line(Source(text, text)),
     "bot.safety.spellings.secret_forms": lambda text: spellings.secret_forms([text]),
@@ -1003,6 +1008,8 @@ INSIDE: dict[str, str] = {
     "bot.safety.enclosures": "bot.safety.enclosures.describe_enclosed",
     "bot.agent.echoes.leaves_of": "bot.agent.echoes.Echoes.could_build",
     "bot.reply.approvalcard.write_card": "bot.reply.approvalcard.exact",
+    "bot.turn.recalling.CallRecall.list_calls": "bot.turn.recalling.cut_argument",
+    "adapters.web.runs.Run.works": "adapters.web.runs.Run.show",
     "bot.sentences.labels.label_of": "bot.reply.approvalcard.exact",
     "bot.reply.graphemes.is_boundary": "bot.reply.graphemes.boundary_before",
     "bot.contract.identity": "bot.contract.identity.anything",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack
 
 import aiohttp
@@ -25,6 +25,7 @@ from bot.contract import (
     Metrics,
     Page,
     Recalled,
+    RecalledCall,
     ReplyTarget,
     Status,
     StoreError,
@@ -35,6 +36,7 @@ from bot.operations import WebServer
 from bot.operations.web import MOST_BYTES, MOST_READING, READ_SECONDS, SEND_SECONDS
 from bot.sentences import say
 from tests import patience
+from tests.agui import verified
 from tests.conftest import FakeClock, RawObject
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -47,6 +49,7 @@ class Desk:
         self.adapter, self.clock = adapter, clock
         self.taken: list[Incoming] = []
         self.stored: dict[str, Recalled] = {}
+        self.calls: list[RecalledCall] = []
         self.failing = False
         self.begun = asyncio.Queue[str]()
         """The runs whose streams have begun."""
@@ -65,6 +68,11 @@ class Desk:
         if self.failing:
             raise StoreError("the disk is full")
         return self.stored.get(delivery)
+
+    async def recall_calls(self, chat: ChatId, delivery: str, known: Collection[str]) -> tuple[RecalledCall, ...]:
+        if self.failing:
+            raise StoreError("the disk is full")
+        return tuple(call for call in self.calls if call.id not in known)
 
     @property
     def address(self) -> str:
@@ -106,7 +114,7 @@ class Desk:
 async def desk(clock: FakeClock) -> AsyncIterator[Desk]:
     adapter = WebAdapter(WebSettings.model_validate({"web_token": SecretStr(TOKEN)}), clock)
     desk = Desk(adapter, clock)
-    adapter.recall = desk.recall
+    adapter.recall, adapter.recall_calls = desk.recall, desk.recall_calls
     serves = {"web": WebSettings.model_validate({}).serves}
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(adapter)
@@ -155,6 +163,92 @@ async def test_what_is_rewritten_follows_from_its_paragraph_and_nothing_is_taken
     by_message = [[one["delta"] for one in told if one.get("messageId") == id and "delta" in one] for id in messages]
     assert ["".join(parts) for parts in by_message] == ["Tea is a leaf.\n\nI call search", "It is green."]
     assert [one["type"] for one in told].count("STEP_FINISHED") == 1
+
+
+def called(id: str, result: str | None = None, **more: bool) -> RecalledCall:
+    return RecalledCall(id=id, name="search", arguments={"query": "茶"}, result=result, **more)
+
+
+async def test_calls_come_between_the_text_before_them_and_their_results_before_the_text_after_them(desk: Desk) -> None:
+    reading = desk.begin()
+    await desk.taken_in()
+    desk.calls = [called("c1"), called("c2")]
+    ref = await desk.show("I look.", status="Searching")
+    desk.calls = [called("c1", "Green."), called("c2")]
+    await desk.show("I look.", ref, status="Searching on")
+    desk.calls = [called("c1", "Green."), called("c2", "Black."), called("c3", "White.")]
+    await desk.show("I look.\n\nTea is", ref)
+    await desk.show("I look.\n\nTea is a leaf.", ref, final=True)
+    await desk.end()
+
+    told = verified(events(await reading))
+    shown = [
+        (one["type"], one.get("delta") or one.get("content")) for one in told if "delta" in one or "content" in one
+    ]
+    asked = ("TOOL_CALL_ARGS", '{"query": "茶"}')
+    assert shown == [
+        ("TEXT_MESSAGE_CONTENT", "I look."),
+        *(asked, asked, ("TOOL_CALL_RESULT", "Green."), ("TOOL_CALL_RESULT", "Black.")),
+        *(asked, ("TOOL_CALL_RESULT", "White.")),
+        *(("TEXT_MESSAGE_CONTENT", "Tea is"), ("TEXT_MESSAGE_CONTENT", " a leaf.")),
+    ]
+
+
+async def test_a_completion_has_no_calls_since_its_client_would_run_them(desk: Desk) -> None:
+    whole, stream = (desk.begin(run, "/v1/chat/completions", stream=run == "r2") for run in ("r1", "r2"))
+    await desk.taken_in(2)
+    desk.calls = [called("c1", "Green.")]
+    for run in ("r1", "r2"):
+        await desk.end(run, text="Tea is a leaf.")
+
+    [choice] = json.loads(await whole)["choices"]
+    assert choice["message"]["content"] == "Tea is a leaf." and choice["finish_reason"] == "stop"
+    assert "tool_calls" not in choice["message"] and "tool_calls" not in await stream and "Green" not in await stream
+
+
+async def test_no_call_is_left_open_when_its_result_cannot_be_read_or_the_program_ends(desk: Desk) -> None:
+    first, second = desk.begin("r1"), desk.begin("r2")
+    await desk.taken_in(2)
+    desk.calls = [called("c1"), called("c0", decided=True)]
+    for asked in desk.taken:
+        surface = desk.adapter.surface(asked.target)
+        await surface.show(surface.draw(Page("I look.", (Status("Searching"),))), None, "t1-0")
+    await desk.end("r1", stopped=True, text="I look.")
+    await desk.adapter.__aexit__(None, None, None)
+
+    stopped, broken = verified(events(await first)), verified(events(await second))
+    assert stopped[-1]["outcome"] == {"type": "cancelled"} and broken[-1]["code"] == "broken_off"
+    for told in (stopped, broken):
+        ends = [(one["toolCallId"], one["content"][:6]) for one in told if one["type"] == "TOOL_CALL_RESULT"]
+        assert ends == [("c1", "Error:"), ("c0", "Error:")]
+
+
+async def test_the_call_that_a_run_asks_about_has_no_result_and_is_named_by_its_interrupt(desk: Desk) -> None:
+    reading = desk.begin()
+    await desk.taken_in()
+    desk.calls = [called("c1", "Green."), called("c2", waits=True)]
+    await desk.show("May I?", final=True)
+    desk.failing = True
+    await desk.clock.advance(1.0)
+    desk.failing = False
+    await desk.end(text="May I?", asks="1:abc", asks_until=60.0)
+
+    told = verified(events(await reading))
+    [interrupt] = told[-1]["outcome"]["interrupts"]
+    assert interrupt["toolCallId"] == "c2"
+
+
+async def test_an_answer_goes_on_while_its_calls_cannot_be_read(desk: Desk) -> None:
+    reading = desk.begin()
+    await desk.taken_in()
+    desk.calls, desk.failing = [called("c1", "Green.")], True
+    await desk.show("Tea is a leaf.", final=True)
+    desk.failing = False
+    await desk.end(text="Tea is a leaf.")
+
+    told = verified(events(await reading))
+    kinds = [one["type"] for one in told]
+    assert kinds[-4:] == ["TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT", "RUN_FINISHED"]
 
 
 async def test_files_of_an_answer_come_with_it_in_each_form(desk: Desk) -> None:

@@ -135,7 +135,7 @@ def _has_more(chat: int, seen: int, screen: Screen) -> bool:
     return len(screen.of(str(chat))) > seen
 
 
-async def count(calls: Calls, scripts: tuple[tuple[Reply, ...], ...]) -> list[Counter[CodeType]]:
+async def count(calls: Calls, scripts: tuple[tuple[Reply, ...], ...], times: int = TIMES) -> list[Counter[CodeType]]:
     """Ask each script's question several times; return for each the calls of its median time."""
     async with AsyncExitStack() as stack:
         telegram = await stack.enter_async_context(TelegramServer())
@@ -166,7 +166,7 @@ async def count(calls: Calls, scripts: tuple[tuple[Reply, ...], ...]) -> list[Co
         for asker, script in enumerate(scripts, 1):
             telegram.person(asker, "Ada")
             counted = []
-            for _ in range(TIMES + 1):
+            for _ in range(times + 1):
                 model.reply(*script)
                 with calls:
                     telegram.say(asker, "What is green tea made of?", person=asker)

@@ -147,18 +147,15 @@ class Briefings:
         )
         count = self.models.tokens_of(model)
         fixed = token_count([system, asked], count) + tool_token_count(tools, count)
-        history = past.entries
         room = max(0, self.window_of(model) * 3 // 4 - fixed)
-        kept = window.fit(history, room, count)
-        turns = len(window.turns_of(kept))
-        spent, summarised = token_count(kept, count), count([summary])
+        kept, summarised = window.fit(past.entries, room, count), count([summary])
         return Briefing(
-            entries=(system, *kept, asked),
-            turns=turns,
-            left_out=len(window.turns_of(history)) - turns,
-            past_tokens=spent + summarised,
+            entries=(system, *kept.entries, asked),
+            turns=kept.turns,
+            left_out=kept.left_out,
+            past_tokens=kept.tokens + summarised,
             room=room + summarised,
-            tokens=spent + fixed,
+            tokens=kept.tokens + fixed,
         )
 
     async def report(self, asked: Admitted) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from bot.contract import AssistantEntry, Entry, ToolEntry, UserEntry
 from bot.model import CountTokens, token_count
@@ -27,18 +28,29 @@ def turns_of(history: Sequence[Entry]) -> list[list[Entry]]:
     return turns
 
 
-def fit(history: Sequence[Entry], room: int, count: CountTokens) -> list[Entry]:
+class Fitted(NamedTuple):
+    """The part of a history that fits."""
+
+    entries: list[Entry]
+    turns: int
+    left_out: int
+    """The turns before it."""
+    tokens: int
+
+
+def fit(history: Sequence[Entry], room: int, count: CountTokens) -> Fitted:
     """Return the newest whole turns of `history` with at most `room` tokens together."""
     chosen: list[list[Entry]] = []
-    left = room
-    for turn in reversed(turns_of(history)):
+    left, turns = room, turns_of(history)
+    for turn in reversed(turns):
         shorter = as_told(turn)
         needed = token_count(shorter, count)
         if needed > left:
             break
         left -= needed
         chosen.append(shorter)
-    return [entry for turn in reversed(chosen) for entry in turn]
+    entries = [entry for turn in reversed(chosen) for entry in turn]
+    return Fitted(entries, len(chosen), len(turns) - len(chosen), room - left)
 
 
 def withhold(history: Sequence[Entry], may_read: Callable[[str], bool]) -> list[Entry]:

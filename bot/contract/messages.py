@@ -10,6 +10,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final, TypeAlias
 from urllib.parse import quote, unquote
 
@@ -47,6 +48,7 @@ class ChatId:
     thread: str = ""
     """A Telegram topic, or a thread of Slack or Discord; empty if there is none."""
 
+    @lru_cache(maxsize=4096)  # noqa: B019  # it is written twenty times a turn, and small
     def __str__(self) -> str:
         parts = [self.account, self.chat] + ([self.thread] if self.thread else [])
         return f"{self.platform}:{'/'.join(quote(part, safe='') for part in parts)}"

@@ -162,9 +162,9 @@ class ChatRendering:
                 case AssistantEntry():
                     results, taken = results_of(entry, entries[place:])
                     place += taken
-                    if native and not (self._provider.calls_need_raw and not self._own(entry)):
-                        messages.append(self._with_calls(entry))
-                        own = self._own(entry)
+                    own = self._own(entry)
+                    if native and (own or not self._provider.calls_need_raw):
+                        messages.append(self._with_calls(entry, own=own))
                         for result, text in zip(results, results_texts(results), strict=True):
                             given = call_id(result.call_id, own=own)
                             messages.append({"role": "tool", "tool_call_id": given, "content": text})
@@ -192,22 +192,21 @@ class ChatRendering:
 
     def _answer(self, entry: AssistantEntry, *, after_tool: bool) -> Message:
         message: Message = {"role": "assistant", "content": entry.text}
-        self._give_back(entry, message, reasoning=after_tool)
+        self._give_back(entry, message, reasoning=after_tool, own=self._own(entry))
         return message
 
-    def _with_calls(self, entry: AssistantEntry) -> Message:
-        own = self._own(entry)
+    def _with_calls(self, entry: AssistantEntry, *, own: bool) -> Message:
         kept = tables_in(entry.raw.get("tool_calls")) if own else ()
         raw_calls = {str(call.get("id")): call for call in kept}
         content = entry.text or (None if self._provider.null_content else "")
         message: Message = {"role": "assistant", "content": content}
         message["tool_calls"] = [self._call(call, raw_calls.get(call.id, {}), own=own) for call in entry.calls]
-        self._give_back(entry, message, reasoning=True)
+        self._give_back(entry, message, reasoning=True, own=own)
         return message
 
-    def _give_back(self, entry: AssistantEntry, message: Message, *, reasoning: bool) -> None:
+    def _give_back(self, entry: AssistantEntry, message: Message, *, reasoning: bool, own: bool) -> None:
         """Add what the provider wants to see again of its own message; `reasoning`: also what it thought."""
-        raw = entry.raw if self._own(entry) else {}
+        raw = entry.raw if own else {}
         for name in ("extra_content", *(self._provider.reasoning_back if reasoning else ())):
             if raw.get(name):
                 message[name] = raw[name]

@@ -175,18 +175,20 @@ class MeteredModel:
     async def _has_room(self, call: _Call, size: AnswerSize) -> bool:
         """Return True if the answer may continue: its reservation is raised before it is used up."""
         call.read = size.prompt.most(call.words, call.pictures)  # calls that ended meanwhile taught more about it
-        if call.wished <= call.room or not size.grows:
+        room = call.room
+        if call.wished <= room or not size.grows:
             return True
-        written, now = call.seen * size.factor + call.again, self.quotas.clock.monotonic()
+        written, now, ahead = call.seen * size.factor + call.again, self.quotas.clock.monotonic(), size.ahead
         back = self.quotas.given_back
-        if written + 2 * size.ahead > call.room and (call.refused_at != back or now >= call.look_at):
+        if written + 2 * ahead > room and (call.refused_at != back or now >= call.look_at):
             # A prompt that was read once more costs far more than the growth of an answer.
-            least = max(size.ahead, math.ceil(written + size.ahead - call.room))
-            extended = await self.quotas.extend(call.reserved, self.name, least, max(least + size.ahead, call.room))
+            least = max(ahead, math.ceil(written + ahead - room))
+            extended = await self.quotas.extend(call.reserved, self.name, least, max(least + ahead, room))
             call.refused_at, call.look_at = back, now + LOOK_SECONDS
             if isinstance(extended, Reserved):
                 call.reserved, call.refused_at = extended, -1
-        return written + size.ahead <= call.room
+                room = call.room
+        return written + ahead <= room
 
     def _cut(self, call: _Call, used: Usage) -> Answer:
         """Return the end of an answer for which no more can be paid."""

@@ -261,12 +261,12 @@ class Quotas:
         """Return the most tokens that a call's answer can have if the other calls return their whole reservations."""
         dearest = self._amount_of(model, Usage(0, _MANY)).dollars / _MANY
         most = float("inf")
-        for key, limit, left in reserved.left:
-            rest = left + self._holdings.sum_others(key, reserved.call)
-            if limit.tokens:
-                most = min(most, rest.tokens)
-            if limit.dollars and dearest:
-                most = min(most, rest.dollars / dearest)
+        for limit, spent in reserved.before:
+            used = spent - self._holdings.sum_others(limit.key, reserved.call)
+            if limit.most.tokens:
+                most = min(most, limit.most.tokens - used.tokens - reserved.amount.tokens)
+            if limit.most.dollars and dearest:
+                most = min(most, (limit.most.dollars - used.dollars - reserved.amount.dollars) / dearest)
         return reserved.amount.tokens + int(min(most, _MANY))
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from bot.contract import NEXT, CallCost, Clock, MessageRef, Pace, Page, Surface
+from bot.contract import NEXT, CallCost, Clock, MessageRef, Pace, Page, Surface, SurfaceLimits
 from bot.pacing import Grant, Pacer, Purpose, seconds_to_read
 from bot.reply.pages import PageNow
 from bot.reply.pageset import PageSet
@@ -18,10 +18,19 @@ class Cadence:
     """Requests the calls of one reply from the pacer, from `begin` to `end`."""
 
     def __init__(
-        self, surface: Surface, pacer: Pacer, clock: Clock, pages: PageSet, *, preamble: str, calm: bool
+        self,
+        surface: Surface,
+        limits: SurfaceLimits,
+        pacer: Pacer,
+        clock: Clock,
+        pages: PageSet,
+        *,
+        preamble: str,
+        calm: bool,
     ) -> None:
         """
         Args:
+            limits: those of the surface as the reply begins.
             preamble: text before the reply that its reader already knows.
             calm: nobody waits for it.
         """
@@ -31,8 +40,8 @@ class Cadence:
         self._posts = surface.cost(self.sample, None).budgets
         edits = surface.cost(self.sample, MessageRef("", NEXT)).budgets
         self._budgets = tuple({budget.scope: budget for budget in (*self._posts, *edits)}.values())
-        self._may_be_in_pieces = surface.limits.pieces
-        self._pace = surface.limits.pace
+        self._may_be_in_pieces = limits.pieces
+        self._pace = limits.pace
         self._pacer = pacer
         self._clock = clock
         self._pages = pages
@@ -153,10 +162,10 @@ class Cadence:
 
     def _is_needed(self) -> bool:
         """The call is wanted as soon as possible: a full page, or first words that last until the next call."""
-        pages = self._pages
-        if pages.finished or (pages.status and not pages.visible and not self.in_pieces):
+        pages, visible = self._pages, self._pages.visible
+        if pages.finished or (pages.status and not visible and not self.in_pieces):
             return True
-        if pages.visible:
+        if visible:
             return pages.exists(self._number + 1)
         words = (pages.beginning(0) if self._only_begins else pages.page(0)).body
         return self._pacer.lasts(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from bot.contract import CallCost, Clock, Drawn, File, MessageRef, Page, Surface, SurfaceLimits
+from bot.contract import Clock, Drawn, File, MessageRef, Page, Surface, SurfaceLimits
 
 MOST_POINTS: Final = 60
 """The most moments that are kept of one answer."""
@@ -73,6 +73,7 @@ class Noting:
         self._surface = surface
         self._course = course
         self._lengths = deque[tuple[Drawn, int]](maxlen=4)
+        self.cost = surface.cost
         self.receipt_cost = surface.receipt_cost
         self.receipt = surface.receipt
         self.typing = surface.typing
@@ -86,9 +87,6 @@ class Noting:
         drawn = self._surface.draw(page)
         self._lengths.append((drawn, len(page.body)))
         return drawn
-
-    def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
-        return self._surface.cost(drawn, at)
 
     async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
         ref = await self._surface.show(drawn, at, nonce)

@@ -8,10 +8,9 @@ from dataclasses import replace
 from bot.contract import GROWS, Button, Full, MessageRef, Page, Status, SurfaceLimits, TooLong
 from bot.reply.buttons import ReplyButtons
 from bot.reply.pages import PageNow, ShownBefore, Stage, Standing
-from bot.reply.paging import PageText, Paginator, beginning, whole_words, worth_showing
+from bot.reply.paging import Paginator, beginning, whole_words, worth_showing
 from tools.contract.base import ToolStatus
 
-_NOTHING = PageText("", 0, 0)
 MOST_LINES = 12
 """Lines about tools that a page shows: more than run at once, and always fewer than a message has room for."""
 FORMER = 1_000_000
@@ -124,9 +123,6 @@ class PageSet:
         if key in self._tasks:
             self._tasks[key] = replace(self._tasks[key], state=state)
 
-    def _newest_lines(self) -> list[str]:
-        return list(self.status.values())[-MOST_LINES:]
-
     def _cards(self, number: int) -> tuple[Status, ...]:
         """The cards on a growing page; on a final one, those that it already has."""
         stands = self.now(number).stands.page
@@ -173,11 +169,11 @@ class PageSet:
 
     def exists(self, number: int) -> bool:
         """There is such a page; the first one also if it shows only a status."""
-        return number < max(1, len(self._paginator.upto(number)))
+        return number == 0 or number < len(self._paginator.upto(number))
 
     def page(self, number: int) -> Page:
         """Page `number` as it should look now."""
-        pages = self._upto(number)
+        pages = self._paginator.upto(number + 1)
         last = number == len(pages) - 1
         shown = self._shown.get(number)
         stands = shown.stands.page.body if shown is not None and shown.stands.page is not None else ""
@@ -188,10 +184,10 @@ class PageSet:
             live and not self.status and not self.stands_still
         ):  # while a tool runs the last word counts as complete, too
             body = body[: max(len(whole_words(body)), len(stands))]
-        status = tuple(Status(line) for line in self._newest_lines()) if last and not grows else ()
+        lines = list(self.status.values())[-MOST_LINES:] if last and not grows else ()
         return Page(
             body=body,
-            status=self._cards(number) if grows and body else status,
+            status=self._cards(number) if grows and body else tuple(map(Status, lines)),
             final=not live,
             buttons=self._buttons(body == pages[number].body, body) if last and not (grows and live) else (),
             plain=shown.plain if shown else False,
@@ -210,7 +206,11 @@ class PageSet:
             final: show it as if it were.
         """
         page = self.page(number)
-        cut = page if page.body != self._upto(number)[number].body else beginning(page, self.buttons.growing)
+        cut = (
+            page
+            if page.body != self._paginator.upto(number + 1)[number].body
+            else beginning(page, self.buttons.growing)
+        )
         return replace(cut, final=cut.final or final)
 
     def sentences(self, number: int) -> str:
@@ -219,7 +219,7 @@ class PageSet:
 
     def begin_piece(self, number: int, *, grows: bool) -> None:
         """Show page `number` in whole sentences: in a message that `grows`, or in one that stays as it is posted."""
-        if grows and number not in self.refs and not self._upto(number)[number].opened:
+        if grows and number not in self.refs and not self._paginator.upto(number)[number].opened:
             self.now(number).grows = True
             for key in self._tasks:
                 self._task_pages.setdefault(key, number)
@@ -248,7 +248,7 @@ class PageSet:
         number = -1
         while True:
             number += 1
-            pages = self._upto(number)
+            pages = self._paginator.upto(number + 1)
             if number >= len(pages):
                 return None
             if pages[number].blank and not (self.status and number == len(pages) - 1):
@@ -276,7 +276,3 @@ class PageSet:
             return 0.0
         later = any(one.stands.ref is not None for other, one in self._shown.items() if other > number)
         return self.now(number).too_long(not later and self._paginator.shrink(error.by, number))
-
-    def _upto(self, number: int) -> Sequence[PageText]:
-        """Return the pages up to the one after `number`; an empty one where there is no text yet."""
-        return self._paginator.upto(number + 1) or (_NOTHING,)

@@ -50,6 +50,9 @@ class PageText:
         return not self.source.strip()
 
 
+_NOTHING = PageText("", 0, 0)
+
+
 class Paginator:
     """The pages of one reply while it grows.
 
@@ -96,16 +99,16 @@ class Paginator:
 
     @property
     def pages(self) -> Sequence[PageText]:
-        """Every page so far: all but the last are sealed. Empty before the first character."""
+        """Every page so far: all but the last are sealed."""
         return self.upto(sys.maxsize - 1)
 
     def upto(self, number: int) -> Sequence[PageText]:
         """Return the pages up to this one, if there are so many, and those after it that are known: all but the last of
-        the text are sealed."""
+        the text are sealed. Before the first character there is one empty page."""
         if self._pages is not None:
             return self._pages
         if not self._settle(number + 1) or not self._open:
-            return tuple(self._sealed)
+            return tuple(self._sealed) or (_NOTHING,)
         text = "".join(self._open)
         self._open = [text]
         last = PageText(

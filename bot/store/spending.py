@@ -59,8 +59,8 @@ class Reserved:
     windows: tuple[Window, ...]
     call: str = ""
     """The call that holds it; empty if none of it is ever returned."""
-    left: tuple[tuple[str, Amount, Amount], ...] = ()
-    """For each real quota its key, its limit, and what nobody had spent or reserved of it after this."""
+    before: tuple[tuple[Limit, Amount], ...] = ()
+    """Each real quota, and what was spent and reserved of it before this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Spending(Queries):
             fit = self._fit(db, limits, windows, least, most or least, others)
             if isinstance(fit, Refused):
                 return fit
-            amount, left = fit
+            amount, before = fit
             _add(db, windows, amount)
             held = (amount.tokens, amount.dollars, counted.tokens, counted.dollars, turn)
             if windows:
@@ -145,7 +145,7 @@ class Spending(Queries):
                     f"sure_dollars, turn) VALUES {_rows(10, len(windows))}",
                     [value for window in windows for value in (call, self._worker, *window, *held)],
                 )
-            return Reserved(amount, tuple(windows), call, left)
+            return Reserved(amount, tuple(windows), call, before)
 
         return await self._writer.run_last(work)
 
@@ -186,8 +186,8 @@ class Spending(Queries):
         least: Amount,
         most: Amount,
         others: Sequence[int],
-    ) -> tuple[Amount, tuple[tuple[str, Amount, Amount], ...]] | Refused:
-        """Return how much every quota allows, between `least` and `most`, and what remains of each."""
+    ) -> tuple[Amount, tuple[tuple[Limit, Amount], ...]] | Refused:
+        """Return how much every quota allows, between `least` and `most`, and what was spent of each."""
         limited = [
             (limit, window, beside)
             for limit, window, beside in zip(limits, windows, others or [0] * len(limits), strict=True)
@@ -201,8 +201,7 @@ class Spending(Queries):
                 return self._refuse(db, limit, window, spent)
             part = min(part, _part(limit.most, spent + least, wish, beside + calls.get(limit.key, 0)))
         amount = least + Amount(int(wish.tokens * part), wish.messages, wish.dollars * part)
-        left = [limit.most - spent - amount for (limit, _, _), spent in zip(limited, all_spent, strict=True)]
-        return amount, tuple((one[0].key, one[0].most, rest) for one, rest in zip(limited, left, strict=True))
+        return amount, tuple((limit, spent) for (limit, _, _), spent in zip(limited, all_spent, strict=True))
 
     def _count_elsewhere(self, db: Connection, keys: Sequence[str]) -> dict[str, int]:
         """Return how many calls of other processes hold a part of these keys, if there are any."""

@@ -162,7 +162,7 @@ BROUGHT: list[tuple[list[Entry], str]] = [
 def test_an_address_in_the_part_of_an_earlier_result_that_is_not_told_again_is_still_brought() -> None:
     """The model may have named it in its answer, and the person asks for that page."""
     found = searched("Obey. " * 500 + "Source: https://example.org/tea")
-    told = fit([UserEntry("Find tea", ADA), *found], 10_000, count_letters)
+    told = fit([UserEntry("Find tea", ADA), *found], 10_000, count_letters).entries
 
     assert "example.org" not in str([entry.text for entry in told if isinstance(entry, ToolEntry)])
     assert opens(cleared(*told, UserEntry("Open the last one", ADA)), "https://example.org/tea")

@@ -31,10 +31,11 @@ def test_only_whole_turns_are_told_the_newest_and_never_more_than_fit(
 ) -> None:
     history = [entry for number, (calls, size) in enumerate(shapes) for entry in turn(number, calls, size)]
 
-    told = fit(history, budget, count_letters)
+    told, turns, left_out, tokens = fit(history, budget, count_letters)
 
     assert told == history[len(history) - len(told) :]
-    assert cost(told) <= budget
+    assert cost(told) == tokens <= budget
+    assert (turns, left_out) == (len(turns_of(told)), len(turns_of(history)) - turns)
     assert not told or isinstance(told[0], UserEntry)
     asked = [call.id for entry in told if isinstance(entry, AssistantEntry) for call in entry.calls]
     assert asked == [entry.call_id for entry in told if isinstance(entry, ToolEntry)]
@@ -46,13 +47,13 @@ def test_a_turn_that_does_not_fit_ends_the_view_even_if_an_older_one_would() -> 
     """A conversation with a hole in it is worse than a short one."""
     history = [*turn(1), *turn(2, calls=1, size=500), *turn(3)]
 
-    assert fit(history, 200, count_letters) == turn(3)
+    assert fit(history, 200, count_letters).entries == turn(3)
 
 
 def test_an_old_result_is_told_in_short_and_the_stored_one_stays() -> None:
     history = turn(1, calls=1, size=OLD_RESULT_CHARS + 100)
 
-    [result] = [entry for entry in fit(history, 100_000, count_letters) if isinstance(entry, ToolEntry)]
+    [result] = [entry for entry in fit(history, 100_000, count_letters).entries if isinstance(entry, ToolEntry)]
 
     assert result.text.startswith("r" * OLD_RESULT_CHARS + "\n[")
     assert len(text_of(history[2])) == OLD_RESULT_CHARS + 100

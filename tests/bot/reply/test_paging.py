@@ -350,11 +350,12 @@ def test_a_table_that_ends_before_a_paragraph_moves_to_the_next_page_whole() -> 
     assert table in pages[1].body and pages[0].body == "x" * 70 + "\n\n"
 
 
-def test_a_reply_without_text_has_no_page() -> None:
+def test_a_reply_without_text_has_one_empty_page() -> None:
     pages = Paginator(80)
     pages.finish()
 
-    assert pages.pages == ()
+    assert [(page.body, page.blank) for page in pages.pages] == [("", True)]
+    assert not pages.shrink(10)
 
 
 def test_a_finished_reply_takes_nothing_more() -> None:

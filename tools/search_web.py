@@ -19,8 +19,8 @@ from tools.contract.credentials import hidden
 from tools.contract.findings import Finding
 from tools.contract.network import proxy_before, trusted
 from tools.contract.payments import Bill
-from tools.search import keyless
-from tools.search.results import best_score, found_pages, label, written
+from tools.fetch import keyless_search
+from tools.fetch.search_results import best_score, found_pages, label, written
 from tools.settings import SearchSettings
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def open_tool(settings: SearchSettings | None, *, again_below: float = AGAIN_BEL
     # Without a key Tavily's client raises no error: it searches "keyless", with other limits. We decide here.
     if settings is None or not (settings.tavily_api_key.get_secret_value().strip() or settings.search_fallback):
         raise Unavailable("it needs TAVILY_API_KEY, a key from tavily.com, or SEARCH_FALLBACK=ddgs")
-    if settings.search_fallback and not keyless.installed():
+    if settings.search_fallback and not keyless_search.installed():
         raise Unavailable("SEARCH_FALLBACK=ddgs needs ddgs: pip install ddgs", wanted=True)
     return WebSearch(settings, again_below)
 
@@ -111,7 +111,7 @@ class WebSearch(FunctionTool):
             label=("Search the web", "搜索网页", "搜尋網路"),
             subject="query",
             cache_seconds=600.0,
-            timeout=34.0 + (keyless.TOTAL_SECONDS if self._key and self._second else 0.0),
+            timeout=34.0 + (keyless_search.TOTAL_SECONDS if self._key and self._second else 0.0),
         )
 
     async def search(
@@ -173,7 +173,7 @@ class WebSearch(FunctionTool):
         """
         place = urlsplit(self._base_url).netloc
         if not self._key:
-            return Finding.not_asked(f"SEARCH_FALLBACK searches without a key; it needs {keyless.ENGINES}")
+            return Finding.not_asked(f"SEARCH_FALLBACK searches without a key; it needs {keyless_search.ENGINES}")
         if offline:
             return Finding.not_asked(f"it needs Tavily at {place}")
         options = {"query": "Tavily", **_DEPTHS["quick"], "max_results": 1, "timeout": _SECONDS["quick"]}
@@ -313,7 +313,7 @@ def _explain_status(status: int) -> ToolError:
 
 async def _search_without_key(options: Mapping[str, Any], language: str) -> Mapping[str, Any]:
     """What the second source finds for options of Tavily. Raises ToolError."""
-    rows = await keyless.search(
+    rows = await keyless_search.search(
         options["query"],
         most=options["max_results"],
         language=language,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from bot.contract import NEXT, CallCost, Clock, MessageRef, Pace, Page, Surface, SurfaceLimits
+from bot.contract import NEXT, CallCost, Clock, MessageRef, Pace, Page, Surface
 from bot.pacing import Grant, Pacer, Purpose, seconds_to_read
 from bot.reply.pages import PageNow
 from bot.reply.pageset import PageSet
@@ -18,19 +18,10 @@ class Cadence:
     """Requests the calls of one reply from the pacer, from `begin` to `end`."""
 
     def __init__(
-        self,
-        surface: Surface,
-        limits: SurfaceLimits,
-        pacer: Pacer,
-        clock: Clock,
-        pages: PageSet,
-        *,
-        preamble: str,
-        calm: bool,
+        self, surface: Surface, pacer: Pacer, clock: Clock, pages: PageSet, *, preamble: str, calm: bool
     ) -> None:
         """
         Args:
-            limits: those of the surface as the reply begins.
             preamble: text before the reply that its reader already knows.
             calm: nobody waits for it.
         """
@@ -40,8 +31,8 @@ class Cadence:
         self._posts = surface.cost(self.sample, None).budgets
         edits = surface.cost(self.sample, MessageRef("", NEXT)).budgets
         self._budgets = tuple({budget.scope: budget for budget in (*self._posts, *edits)}.values())
-        self._may_be_in_pieces = limits.pieces
-        self._pace = limits.pace
+        self._may_be_in_pieces = pages.limits.pieces
+        self._pace = pages.limits.pace
         self._pacer = pacer
         self._clock = clock
         self._pages = pages

@@ -34,7 +34,8 @@ class PageSet:
             cuts: the ends of the pages as an earlier process cut them.
         """
         self._turn = turn
-        self._limits = limits
+        self.limits = limits
+        """Those of the surface as the reply began."""
         self._preamble = preamble
         self._paginator = Paginator.resume(limits.page_length, limits.measure, preamble, cuts)
         self._shown: dict[int, PageNow] = {}
@@ -96,7 +97,7 @@ class PageSet:
         for shown in self._shown.values():
             shown.grows = False
         self.rewritten = True
-        self._paginator = Paginator.resume(self._limits.page_length, self._limits.measure, self._preamble)
+        self._paginator = Paginator.resume(self.limits.page_length, self.limits.measure, self._preamble)
 
     def forget(self, number: int) -> None:
         """Page `number` is no longer on screen; a new one of that number is another message."""

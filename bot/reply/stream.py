@@ -106,13 +106,12 @@ class ReplyStream:
         self._careful = careful
         self._delayed = delayed
         self._sign = TypingSign(surface=surface, pacer=pacer, clock=clock, words=thinking, stands=bool(shown))
-        limits = surface.limits
-        self._pages = PageSet(turn, limits, preamble, cuts)
+        self._pages = PageSet(turn, surface.limits, preamble, cuts)
         self._pages.restore(shown or {}, calm)
         self._pages.buttons = buttons or ReplyButtons()
-        self._fresh = FreshEnd(self._pages, delivery, clock, (fresh if limits.unread else None) or Fresh())
+        self._fresh = FreshEnd(self._pages, delivery, clock, (fresh if self._pages.limits.unread else None) or Fresh())
         self._below = fresh.below if fresh is not None else ""
-        self.cadence = Cadence(surface, limits, pacer, clock, self._pages, preamble=preamble, calm=calm)
+        self.cadence = Cadence(surface, pacer, clock, self._pages, preamble=preamble, calm=calm)
         self._text: list[str] = []
         begun = {number: file.ref for number, file in (attached or {}).items() if file.state != PageState.GONE}
         self._attachments = Attachments(surface, pacer, delivery, clock, turn=turn, begun=begun)

@@ -15,7 +15,7 @@ from bot.sentences import TABLE, chinese, how_long, language_of, say
 from bot.sentences.language import is_certain, script
 from tools.calling.problems import _PROBLEMS
 from tools.contract.languages import LANGUAGES, Words, phrase
-from tools.search.results import _LABELS
+from tools.fetch.search_results import _LABELS
 
 TEXTS = st.text(alphabet="茶什麼么国國 a1", max_size=6)
 TAGS = st.sampled_from(("", "en", "zh", "zh-TW", "zh-CN"))

@@ -135,7 +135,7 @@ from tools.calling.registry import ToolRegistry
 from tools.contract import addresses as addresses_of
 from tools.contract import credentials, json_values, languages, names, plaintext
 from tools.contract.base import Json, Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
-from tools.fetch import bodies, encodings, entries, extraction, guard, reader, service
+from tools.fetch import bodies, encodings, entries, extraction, guard, keyless_search, reader, search_results, service
 from tools.fetch import client as fetch_client
 from tools.mcp import config, content
 from tools.mcp.listed import ListedTool
@@ -143,8 +143,6 @@ from tools.mcp.plain import plain_text
 from tools.mcp.tool import offers_of
 from tools.programs import output
 from tools.sandbox import cell
-from tools.search import keyless
-from tools.search import results as search_results
 from tools.times import cron, moments, numerals, repeats, zones
 
 # What is said and told
@@ -519,7 +517,7 @@ def _price(text: str) -> object:
 
 def _keyless(text: str) -> object:
     row = {"title": text, "href": f"https://{text}", "body": text}
-    return keyless._pages([row, row | {"href": f"https://a.b/{text}"}, text], 5, ["a.b"], [text[:200]])
+    return keyless_search._pages([row, row | {"href": f"https://a.b/{text}"}, text], 5, ["a.b"], [text[:200]])
 
 
 def _service(text: str) -> object:
@@ -912,7 +910,7 @@ FED: dict[str, Callable[[str], object]] = {
     "tools.fetch.service.read_retry_after": lambda text: service.read_retry_after({"Retry-After": text}),
     "tools.fetch.service.text_of": service.text_of,
     "tools.get_weather.Weather.get_weather": _weather,
-    "tools.search.keyless.search": _keyless,
+    "tools.fetch.keyless_search.search": _keyless,
     "tools.token_price.TokenPrice.price": _price,
     "tools.mcp.config.substitute_variables": lambda text: config.substitute_variables(text, {}, "here"),
     "tools.mcp.content.convert_answer": lambda text: content.convert_answer(_mcp_answer(text), text),
@@ -938,7 +936,7 @@ FED: dict[str, Callable[[str], object]] = {
     "tools.search_papers.rebuilt": lambda text: search_papers.rebuilt(
         {word: [place] for place, word in enumerate(text.split(" "))}
     ),
-    "tools.search.results.written": _found,
+    "tools.fetch.search_results.written": _found,
     "tools.wikipedia.Wikipedia.look_up": _article,
     "tools.times.zones.find": zones.find,
 }
@@ -1092,8 +1090,8 @@ INSIDE: dict[str, str] = {
     "tools.remind_me.remind_me": "tools.times.moments.read",
     "tools.sandbox.cell.produced": "tools.sandbox.cell.safe_name",
     "tools.calling.schema.without_unknown": "tools.calling.schema.check",
-    "tools.search.results": "tools.search.results.written",
-    "tools.search_web": "tools.search.results.written",
+    "tools.fetch.search_results": "tools.fetch.search_results.written",
+    "tools.search_web": "tools.fetch.search_results.written",
 }
 """Function, class or module → what is fed and runs it."""
 

@@ -147,8 +147,8 @@ async def test_a_search_that_nobody_can_pay_is_made_where_it_is_free(
     async def found(query: str, **how: Any) -> list[dict[str, str]]:
         return [{"title": "Solar", "url": "https://solar.example/", "content": "It grows."}]
 
-    monkeypatch.setattr("tools.search.keyless.installed", lambda: True)
-    monkeypatch.setattr("tools.search.keyless.search", found)
+    monkeypatch.setattr("tools.fetch.keyless_search.installed", lambda: True)
+    monkeypatch.setattr("tools.fetch.keyless_search.search", found)
     tool, purse = search(tavily, search_fallback="ddgs"), FakePurse(left=0.0)
 
     result = await call(tool, purse, query="solar power")

@@ -24,11 +24,11 @@ from tools import generate_image, search_papers, search_web
 from tools.calling.registry import ToolRegistry
 from tools.contract.base import ToolCall, ToolContext, ToolError, ToolResult
 from tools.contract.network import find_certificate_fault, find_proxy_faults
+from tools.fetch import keyless_search
 from tools.mcp import session
 from tools.mcp.config import Endpoint
 from tools.sandbox.cell import SandboxFailed
 from tools.sandbox.e2b import E2B
-from tools.search import keyless
 from tools.settings import ImageSettings, SearchPapersSettings, SearchSettings
 
 pytestmark = pytest.mark.usefixtures("no_proxy_of_this_machine")
@@ -149,7 +149,7 @@ async def test_search_engines_without_a_key_are_asked_through_the_proxy(
     monkeypatch.setenv("HTTPS_PROXY", proxy.address)  # they are all asked by HTTPS
     monkeypatch.delenv("DDGS_PROXY", raising=False)
 
-    assert await keyless.search("bridges", most=5) == []
+    assert await keyless_search.search("bridges", most=5) == []
     assert {"brave.test", "duckduckgo.test", "mojeek.test"} >= set(proxy.asked) != set()
 
 
@@ -197,7 +197,7 @@ async def test_a_socks_proxy_alone_is_named_with_what_helps(monkeypatch: pytest.
         await sandbox.check()
     await sandbox.close()
     with pytest.raises(ToolError, match="socks proxy, which cannot be used for the search engines"):
-        await keyless.search("bridges", most=5)
+        await keyless_search.search("bridges", most=5)
     assert find_proxy_faults()[0].startswith(said.format("https addresses"))
 
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:7890")

@@ -32,7 +32,7 @@ from playground.loopback import Loopback
 from playground.tavily import TavilyServer
 from tests.tools.web.conftest import Caller
 from tools.contract.base import Source, Unavailable
-from tools.search import keyless as keyless_search
+from tools.fetch import keyless_search
 from tools.search_web import open_tool
 from tools.settings import SearchSettings
 

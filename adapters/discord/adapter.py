@@ -37,6 +37,7 @@ from bot.contract import (
     Deliver,
     DeliveryError,
     Entrance,
+    FindLeftOff,
     LogThrottle,
     MessageSent,
     ReplyTarget,
@@ -99,6 +100,7 @@ class DiscordAdapter:
         self._session = ""
         self._intake: Intake | None = None
         self.suggest: Suggest | None = None
+        self.find_left_off: FindLeftOff | None = None
         self.entrance: Entrance | None = None
         self._posts: Entrance | None = None
         if settings.by_web:
@@ -112,10 +114,16 @@ class DiscordAdapter:
         compat.use_api(self._base)
         compat.read_endless_polls()
         # A closed client cannot be reopened.
-        self._client = Client(self._threads, self._identifying, self._forwards, proxy_before(self._base, "Discord"))
+        self._client = Client(
+            self._threads, self._identifying, self._forwards, self._clock, proxy_before(self._base, "Discord")
+        )
         self._registered = False
         await self._login(self._client)
         return self
+
+    def _make_client(self) -> Client:
+        proxy = proxy_before(self._base, "Discord")
+        return Client(self._threads, self._identifying, self._forwards, self._clock, proxy)
 
     async def _login(self, client: Client) -> None:
         try:
@@ -130,7 +138,9 @@ class DiscordAdapter:
             raise Unreachable(f"Discord at {self._base} does not answer ({type(error).__name__})") from error
 
     async def _open_shard(self) -> Client:
-        client = Client(self._threads, self._identifying, self._forwards, proxy_before(self._base, "Discord"))
+        client = Client(
+            self._threads, self._identifying, self._forwards, self._clock, proxy_before(self._base, "Discord")
+        )
         await self._login(client)
         return client
 
@@ -171,6 +181,10 @@ class DiscordAdapter:
         return self._gateway.connected
 
     @property
+    def heard(self) -> bool:
+        return self.listening and self._intake is not None and not self._intake.busy
+
+    @property
     def shards(self) -> Mapping[str, str]:
         return self._gateway.states
 
@@ -205,7 +219,7 @@ class DiscordAdapter:
             await self._find_gateway()
             # From here on there is a client that reads posts.
             self.entrance = self._posts
-            await self._gateway.run(self._client, intake, self.suggest)
+            await self._gateway.run(self._client, intake, self.suggest, self.find_left_off)
         except discord.PrivilegedIntentsRequired as error:
             raise SettingsError(
                 "Discord refuses the bot's intents: none is privileged, look at the bot's page"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import discord
@@ -17,8 +18,9 @@ from adapters.discord.errors import refusals
 from adapters.discord.events import being_typed, chat_in, is_unplaced, message_deleted, message_edited, message_sent
 from adapters.discord.forwards import Forwards
 from adapters.discord.identifying import Identifying
-from adapters.discord.intake import FindChat, Intake
-from bot.contract import ChatId, MessageSent, Suggest, origin_of
+from adapters.discord.intake import FindChat, Found, Intake
+from adapters.discord.missed import Missed
+from bot.contract import ChatId, Clock, MessageSent, Suggest, origin_of
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +35,9 @@ https://docs.discord.com/developers/interactions/receiving-and-responding#intera
 class Client(discord.Client):
     """A discord.py client that caches no messages and passes on what arrives."""
 
-    def __init__(self, threads: bool, identifying: Identifying, forwards: Forwards, proxy: str | None = None) -> None:
+    def __init__(
+        self, threads: bool, identifying: Identifying, forwards: Forwards, clock: Clock, proxy: str | None = None
+    ) -> None:
         """
         Args:
             forwards: knows the forwards in a channel, for a comment that may follow.
@@ -62,6 +66,7 @@ class Client(discord.Client):
         self._threads = threads
         self._identifying = identifying
         self._forwards = forwards
+        self.missed = Missed(self, clock)
         self._connecting = False
         self.greeted = False
         """READY came since listening began."""
@@ -75,6 +80,7 @@ class Client(discord.Client):
         await super().before_identify_hook(shard_id, initial=initial)
         if not initial:
             await self._identifying.wait(shard_id or 0)
+        await self.missed.begin()
 
     async def connect(self, *, reconnect: bool = True) -> None:
         """Stay connected; however that ends, the client can reconnect, and make calls meanwhile."""
@@ -100,7 +106,11 @@ class Client(discord.Client):
         _leave_out(event_method, sys.exception())
 
     async def on_ready(self) -> None:
+        self._catch_up(self.missed.direct_channels() if not self.shard_id else ())
         self.greeted = self.connected = True
+
+    async def on_guild_available(self, guild: discord.Guild) -> None:
+        self._catch_up(self.missed.channels(guild))
 
     async def on_resumed(self) -> None:
         self.connected = True
@@ -111,12 +121,8 @@ class Client(discord.Client):
     # The library starts a task for each event, in the order of arrival; nothing may be awaited before it is queued.
 
     async def on_message(self, message: discord.Message) -> None:
-        if self.intake is None:
-            return
-        sent = message_sent(message, *self._ids, threads=self._threads)
-        if sent is not None and not self._forwards.keep(message, sent):
-            forward = self._forwards.before(message, *self._ids)
-            self.intake.message(sent, self._place_of(message.channel), forward)
+        if self.intake is not None and (found := self._find(message)) is not None:
+            self.intake.message(found)
 
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
         if self.intake is None:
@@ -139,6 +145,22 @@ class Client(discord.Client):
             await _offer(interaction, typed, self.suggest)
         else:
             self.intake.command(interaction, self._about.question(interaction), threads=self._threads)
+
+    def _find(self, message: discord.Message) -> Found | None:
+        """Return a message if it is for the bot; None for any other, and for a forward that waits for its comment."""
+        sent = message_sent(message, *self._ids, threads=self._threads)
+        if sent is None or self._forwards.keep(message, sent):
+            return None
+        return Found(sent, self._place_of(message.channel), self._forwards.before(message, *self._ids))
+
+    def _catch_up(self, channels: Sequence[int]) -> None:
+        async def read(channel: int) -> Sequence[Found]:
+            missed = [self._find(message) for message in await self.missed.read(channel)]
+            return [found for found in missed if found is not None]
+
+        if self.intake is not None:
+            for channel in channels:
+                self.intake.missed(channel, partial(read, channel))
 
     def _deleted(self, channel: int, ids: set[int]) -> None:
         application, _ = self._ids

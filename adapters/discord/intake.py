@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import aiohttp
 import discord
@@ -35,6 +35,18 @@ log = logging.getLogger(__name__)
 
 FindChat: TypeAlias = Callable[[], Awaitable[ChatId]]
 """Asks Discord for the chat of a message."""
+
+
+class Found(NamedTuple):
+    """A message for the bot, and what must be requested to complete it."""
+
+    sent: MessageSent
+    find: FindChat | None = None
+    """Returns its chat, if that must be requested."""
+    forward: FindForward | None = None
+    """Returns the forward that it comments on."""
+
+
 STORE_PATIENCE: Final = 1.0
 """Seconds a slash command waits for the database before it is acknowledged anyway: Discord allows three in all."""
 ACKNOWLEDGE_SECONDS: Final = 10.0
@@ -55,14 +67,20 @@ class Intake:
     _tasks: set[asyncio.Task[Any]] = field(default_factory=set, init=False)
     _dropped: bool = field(default=False, init=False)
 
-    def message(self, sent: MessageSent, find: FindChat | None = None, forward: FindForward | None = None) -> None:
-        """Store a new message for the bot.
+    def message(self, found: Found) -> None:
+        """Store a new message for the bot."""
+        self._take(found.sent, find=found.find, forward=found.forward)
 
-        Args:
-            find: returns its chat, if that must be requested.
-            forward: returns the forward that it comments on.
-        """
-        self._take(sent, find=find, forward=forward)
+    def missed(self, channel: int, read: Callable[[], Awaitable[Sequence[Found]]]) -> None:
+        """Store what was missed in a channel, before what arrives there from now on."""
+
+        async def store(before: asyncio.Task[bool] | None) -> bool:
+            if before is not None:
+                await asyncio.wait({before})
+            stored = [await self._store(one.sent, None, True, one.find, one.forward) for one in await read()]
+            return all(stored)
+
+        self._chain(str(channel), store, f"missed in {channel}")
 
     def edited(self, edited: MessageEdited, find: FindChat | None = None) -> None:
         """Store an edit of a message for the bot."""
@@ -112,9 +130,17 @@ class Intake:
         find: FindChat | None = None,
         forward: FindForward | None = None,
     ) -> asyncio.Task[bool]:
-        chat = incoming.chat.thread or incoming.chat.chat
-        storing = self._store(incoming, self._last.get(chat), patient, find, forward)
-        task = self._run(storing, f"store {incoming.delivery}")
+        return self._chain(
+            incoming.chat.thread or incoming.chat.chat,
+            lambda before: self._store(incoming, before, patient, find, forward),
+            f"store {incoming.delivery}",
+        )
+
+    def _chain(
+        self, chat: str, work: Callable[[asyncio.Task[bool] | None], Coroutine[Any, Any, bool]], name: str
+    ) -> asyncio.Task[bool]:
+        """Begin work that is given the latest one of its channel, to wait for it."""
+        task = self._run(work(self._last.get(chat)), name)
         self._last[chat] = task
 
         def forget(done: asyncio.Task[bool]) -> None:

@@ -18,7 +18,7 @@ from adapters.discord.client import Client
 from adapters.discord.compat import Session
 from adapters.discord.identifying import Identifying
 from adapters.discord.intake import Intake
-from bot.contract import Backoff, Clock, LogThrottle, Suggest, Unreachable, origin_of, time_limit
+from bot.contract import Backoff, Clock, FindLeftOff, LogThrottle, Suggest, Unreachable, origin_of, time_limit
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,9 @@ class Shards:
         number = (int(guild) >> 22) % len(self._clients) if guild else 0
         return self._clients[number]
 
-    async def run(self, first: Client, intake: Intake, suggest: Suggest | None) -> None:
+    async def run(
+        self, first: Client, intake: Intake, suggest: Suggest | None, find_left_off: FindLeftOff | None
+    ) -> None:
         """Keep all shards connected until cancelled. The first one reads posts before the others are known.
 
         Args:
@@ -106,6 +108,7 @@ class Shards:
 
         def add(client: Client) -> None:
             client.greeted, client.intake, client.suggest = False, intake, suggest
+            client.missed.find = find_left_off
             self._clients.append(client)
 
         self._troubles.clear()

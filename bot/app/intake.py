@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from bot.app.ground import Ground, Process
 from bot.app.output import Output
 from bot.app.rules import Rules
 from bot.app.turns import Turns
 from bot.commands import CommandActions, CommandAnswers, Exports, Presses, ReminderList
-from bot.contract import Installable, Recalling, Suggesting
+from bot.contract import CatchingUp, Installable, Recalling, Suggesting
 from bot.intake import Admission, Dispatcher, WaitingSigns
 from bot.turn import CallRecall
 
@@ -31,11 +33,13 @@ def build_commands(process: Process, ground: Ground, rules: Rules, output: Outpu
         thoughts=process.core.show_reasoning != "off",
     )
     recall_calls = CallRecall(store=store, rights=rules.rights, redact=rules.redact).list_calls
-    for adapter in process.adapters.values():
+    for name, adapter in process.adapters.items():
         if isinstance(adapter, Suggesting):
             adapter.suggest = answers.suggest
         if isinstance(adapter, Recalling):
             adapter.recall, adapter.recall_calls = store.deliveries.recall, recall_calls
+        if isinstance(adapter, CatchingUp):
+            adapter.find_left_off = partial(store.deliveries.find_left_off, name)
         if isinstance(adapter, Installable):
             adapter.grants = store.grants
     replies, notices, settling = output.replies, output.notices, output.settling

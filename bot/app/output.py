@@ -44,6 +44,7 @@ def build_output(process: Process, ground: Ground, rules: Rules, stack: AsyncExi
         metrics=ground.metrics,
         locks=process.locks if shared else None,
         sessions=process.sessions,
+        note_heard=ground.store.deliveries.note_heard,
         role=rules.roles.role,
     )
     replies = Replies(

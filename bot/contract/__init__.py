@@ -95,7 +95,16 @@ from bot.contract.metrics import Metrics
 from bot.contract.newest import Newest
 from bot.contract.origin import OURS, OUTSIDE, is_from_outside, join_origins
 from bot.contract.permits import Permits, allow_everything, matches
-from bot.contract.recall import Recall, RecallCalls, Recalled, RecalledCall, Recalling
+from bot.contract.recall import (
+    CatchingUp,
+    FindLeftOff,
+    LeftOff,
+    Recall,
+    RecallCalls,
+    Recalled,
+    RecalledCall,
+    Recalling,
+)
 from bot.contract.reference import reference_of, turns_of
 from bot.contract.steps import BeginStep, CallStep, EndStep, PassStep, Step, Watcher
 from bot.contract.surface import (

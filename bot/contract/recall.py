@@ -1,8 +1,8 @@
-"""What became of a delivery, for an adapter whose platform keeps no messages."""
+"""What became of deliveries, for adapters whose platform keeps none, or not for long."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -68,3 +68,37 @@ class Recalling(Protocol):
 
     recall: Recall | None
     recall_calls: RecallCalls | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOff:
+    """Where a platform was heard last, so that what was written since then can be looked up."""
+
+    since: float
+    """The wall-clock time after which messages may be missing. Some from later may be stored already."""
+    private: Sequence[ChatId] = ()
+    """The private chats with the newest questions, the newest first."""
+    groups: Sequence[ChatId] = ()
+    """The same of all other chats."""
+
+
+FindLeftOff: TypeAlias = Callable[[], Awaitable[LeftOff | None]]
+"""Returns where the platform was heard last; None if it never was, as before the first start.
+
+Raises:
+    StoreError: the database cannot be read now.
+"""
+
+
+@runtime_checkable
+class CatchingUp(Protocol):
+    """An adapter that looks up what its platform will not deliver any more. A message that is delivered twice is
+    answered once."""
+
+    find_left_off: FindLeftOff | None
+    """Set before the adapter listens."""
+
+    @property
+    def heard(self) -> bool:
+        """True while it is connected and everything that people wrote so far was delivered."""
+        ...

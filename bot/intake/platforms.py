@@ -14,6 +14,7 @@ from bot.contract import (
     Adapter,
     Backoff,
     BotError,
+    CatchingUp,
     Clock,
     Companion,
     Contested,
@@ -44,6 +45,8 @@ log = logging.getLogger(__name__)
 
 STEADY_SECONDS = 60.0
 """A connection that lasted this long was good: when it ends, the next is tried after the shortest pause again."""
+HEARD_SECONDS = 60.0
+"""How often is stored that everything written until now was heard; `find_left_off` looks back further than that."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -58,6 +61,8 @@ class Platforms:
     one."""
     sessions: Sessions | None = None
     """Where it leaves its session for the next one."""
+    note_heard: Callable[[str], Awaitable[None]] | None = None
+    """Stores that everything written on a platform until now was heard."""
     role: Role = Role.ALL
     """This process's role; if others receive, it only writes."""
 
@@ -276,14 +281,15 @@ class Platforms:
             await asyncio.Future()
         if self.locks is None or not isinstance(adapter, Sole) or not adapter.account:
             self._state[name] = "listening"
-            await adapter.listen(deliver)
+            async with self._noting(name, adapter):
+                await adapter.listen(deliver)
             return
 
         async def take_over() -> None:
             adapter.take_over()
             self._state[name] = "listening"
             try:
-                async with self._resumed(lock, adapter):
+                async with self._resumed(lock, adapter), self._noting(name, adapter):
                     await adapter.listen(deliver)
             finally:
                 self._state[name] = "standing by"
@@ -318,6 +324,29 @@ class Platforms:
             await end_tasks(leaving)
             with suppress(StoreError):
                 await sessions.leave(lock, adapter.session)
+
+    @asynccontextmanager
+    async def _noting(self, name: str, adapter: Adapter) -> AsyncIterator[None]:
+        """Note while listening until when everything was heard, for an adapter that looks up what it missed."""
+        note = self.note_heard
+        if note is None or not isinstance(adapter, CatchingUp):
+            yield
+            return
+
+        async def keep() -> None:
+            due = self.clock.monotonic()
+            while True:
+                await self.clock.sleep(LOOK_SECONDS)
+                if adapter.heard and self.clock.monotonic() >= due:
+                    with suppress(StoreError):
+                        await note(name)
+                        due = self.clock.monotonic() + HEARD_SECONDS
+
+        noting = asyncio.create_task(keep(), name=f"heard {name}")
+        try:
+            yield
+        finally:
+            await end_tasks(noting)
 
     def _try_over(self, name: str) -> None:
         self._untried.discard(name)

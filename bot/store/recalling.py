@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bot.contract import ChatId, ControlPressed, Incoming, Recalled
+from bot.contract import ChatId, ControlPressed, Incoming, LeftOff, Recalled
 from bot.store.approvals import Approval, load_approval
 from bot.store.callrecords import list_calls
 from bot.store.incoming import incoming_from_json
@@ -14,6 +15,13 @@ from bot.store.sql import Connection
 from bot.store.states import INBOX_ENDS, ApprovalState, InboxState, TurnState
 from bot.store.text import usage_from_json
 
+_HEARD = "heard"
+"""The key of the moment until which everything was heard on a platform, among those of its deliveries."""
+_OVERLAP = 120.0
+"""Seconds before that moment that are looked at again: a broken connection is noticed late, and clocks differ."""
+_FURTHEST = 86_400.0
+"""Telegram keeps messages as long."""
+_CHATS_AT_ONCE = 200
 _LOOKED_AT = 20
 """The newest deliveries of a chat that are no messages, among which a press is looked for."""
 
@@ -53,6 +61,42 @@ class Deliveries(Queries):
             StoreError: the database cannot be read now.
         """
         return await self._readers.read(lambda db: _calls(db, str(chat), delivery))
+
+    async def note_heard(self, platform: str) -> None:
+        """Store that everything written on a platform until now was delivered."""
+        await self._writer.execute(
+            "INSERT INTO deliveries (platform, account, delivery, seen_at) VALUES (?, '', ?, ?) "
+            "ON CONFLICT (platform, account, delivery) DO UPDATE SET seen_at = excluded.seen_at",
+            (platform, _HEARD, self._clock.wall()),
+        )
+
+    async def find_left_off(self, platform: str) -> LeftOff | None:
+        """Return since when messages of a platform may be missing, a day at most, and where to look for them; None if
+        nothing was ever heard there.
+
+        Raises:
+            StoreError: the database cannot be read now.
+        """
+        furthest = self._clock.wall() - _FURTHEST
+
+        def read(db: Connection) -> LeftOff | None:
+            query = "SELECT seen_at FROM deliveries WHERE platform = ? AND account = '' AND delivery = ?"
+            heard = db.execute(query, (platform, _HEARD)).fetchone()
+            if heard is None:
+                return None
+            private, groups = (tuple(_newest_chats(db, platform, grouped=grouped)) for grouped in (False, True))
+            return LeftOff(since=max(float(heard[0]) - _OVERLAP, furthest), private=private, groups=groups)
+
+        return await self._readers.read(read)
+
+
+def _newest_chats(db: Connection, platform: str, *, grouped: bool) -> Iterator[ChatId]:
+    query = (
+        "SELECT chat FROM chats c WHERE chat >= ? AND chat < ? AND EXISTS (SELECT 1 FROM inbox i "
+        f"WHERE i.chat = c.chat AND i.grouped = ?) ORDER BY last_at DESC LIMIT {_CHATS_AT_ONCE}"
+    )
+    for (chat,) in db.execute(query, (f"{platform}:", f"{platform};", int(grouped))).fetchall():
+        yield ChatId.parse(chat)
 
 
 def _recall(db: Connection, chat: str, delivery: str) -> Recalled | None:

@@ -103,6 +103,7 @@ async def running(
     locks: Locks | None = None,
     sessions: Sessions | None = None,
     role: Role = Role.ALL,
+    note_heard: Callable[[str], Awaitable[None]] | None = None,
 ) -> AsyncIterator[tuple[Platforms, asyncio.Event, asyncio.Task[None]]]:
     async def nothing(_: object) -> None:
         return None
@@ -114,6 +115,7 @@ async def running(
         locks=locks,
         sessions=sessions,
         role=role,
+        note_heard=note_heard,
     )
     leave = asyncio.Event()
     task = asyncio.create_task(platforms.run(nothing, resume or nothing, leave, off or nothing))
@@ -514,6 +516,39 @@ async def test_who_takes_over_goes_on_where_the_listener_before_was(clock: FakeC
         assert left[lock] == "session 2, event 9"
         sole.session = "session 2, event 10"
     assert left[lock] == "session 2, event 10"
+
+
+class CatchingUpFake(SoleFake):
+    """A platform that forgets what it could not deliver."""
+
+    find_left_off = None
+    heard = True
+
+
+@pytest.mark.parametrize("held", [False, True])
+async def test_until_when_everything_was_heard_is_stored_each_minute(clock: FakeClock, held: bool) -> None:
+    noted: list[float] = []
+    broken = False
+    fake, locks = CatchingUpFake("discord"), HeldElsewhere()
+    locks.free.set()
+
+    async def note(platform: str) -> None:
+        assert platform == "discord"
+        if broken:
+            raise StoreError("locked")
+        noted.append(clock.monotonic())
+
+    began = clock.monotonic()
+    async with running(clock, fake, locks=locks if held else None, note_heard=note):
+        await clock.advance(1.0)
+        fake.heard = False
+        await clock.advance(120.0)
+        assert len(noted) == 1, "something is still on its way"
+        fake.heard = broken = True
+        await clock.advance(1.0)
+        broken = False
+        await clock.advance(62.0)
+    assert [round(at - began) for at in noted] == [1, 123, 183]
 
 
 async def test_a_platform_out_of_reach_is_left_to_the_other_processes_meanwhile(clock: FakeClock) -> None:

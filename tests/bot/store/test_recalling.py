@@ -22,9 +22,9 @@ def asked(run: str, chat: ChatId = CHAT) -> MessageSent:
     )
 
 
-async def answer(store: Store, turn: int, state: TurnState = TurnState.DONE) -> None:
+async def answer(store: Store, turn: int, state: TurnState = TurnState.DONE, chat: ChatId = CHAT) -> None:
     usage = Usage(prompt=7, completion=3)
-    await store.turns.begin(turn, CHAT, ADA.id)
+    await store.turns.begin(turn, chat, ADA.id)
     await store.turns.close(turn, state, [], visible="A leaf.", reasoning="", model="m", usage=usage)
 
 
@@ -90,3 +90,36 @@ async def test_a_call_that_waits_is_named_until_it_is_decided_and_the_press_is_f
 
     decided = await store.deliveries.recall(CHAT, "r2")
     assert decided is not None and decided.ended and decided.text == "A leaf." and not decided.asks
+
+
+async def test_it_is_known_where_a_platform_was_heard_last_and_where_people_wrote(
+    store: Store, clock: HandClock
+) -> None:
+    async def write(chat: str, *, group: bool) -> None:
+        clock.passed += 1
+        sent = replace(asked(chat, ChatId.parse(chat)), group=group)
+        await answer(store, await taken_in(store, sent), chat=sent.chat)
+
+    places = [("discord:1/5", False), ("discord:1/6/7", True), ("discordant:1/9", False), ("discord:1/8", False)]
+    for chat, group in places:
+        await write(chat, group=group)
+    assert await store.deliveries.find_left_off("discord") is None
+    for _ in range(2):
+        clock.passed += 600
+        await store.deliveries.note_heard("discord")
+    heard = clock.wall()
+    clock.passed += 3600
+
+    left = await store.deliveries.find_left_off("discord")
+    assert left is not None and heard - 300 < left.since < heard - 60
+    assert [str(chat) for chat in left.private] == ["discord:1/8", "discord:1/5"]
+    assert [str(chat) for chat in left.groups] == ["discord:1/6/7"]
+    assert await store.deliveries.find_left_off("discordant") is None
+
+
+async def test_what_is_more_than_a_day_old_is_not_looked_up(store: Store, clock: HandClock) -> None:
+    await store.deliveries.note_heard("discord")
+    clock.passed += 5 * 86_400
+
+    left = await store.deliveries.find_left_off("discord")
+    assert left is not None and left.since == clock.wall() - 86_400

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, Final
@@ -30,9 +30,9 @@ from tools.calling.registry import ToolRegistry
 from tools.contract.base import Arguments, Json, ToolCall, ToolContext, ToolResult, ToolSpec, ToolStatus
 
 NO_MORE: Final = "(the recording has no further pass)"
-_HEAD: Final = re.compile(r"^\[(\d+)\]", re.MULTILINE)
+_HEAD: Final = re.compile(r"^\[(\d{1,3})\](?=[ \t])", re.MULTILINE)
 _TURN_SECONDS: Final = 2.0
-"""The longest that a call waits for one that ended before it."""
+"""The longest that a call waits until it is stored that it began, and for one that ended before it."""
 _LONGEST: Final = 64 * 1024 * 1024
 _PAPER: Final = SurfaceLimits(page_length=3000, hard_length=4000, measure=len)
 
@@ -137,12 +137,13 @@ class RecordedTools(ToolRegistry):
     """The tools of a recording: each call gets its stored result, and none runs."""
 
     def __init__(
-        self, recording: Recording, own: Mapping[str, ToolSpec], hung: Callable[[], None] = lambda: None
+        self, recording: Recording, own: Mapping[str, ToolSpec], begun: Callable[[ToolCall], Awaitable[None]]
     ) -> None:
         """
         Args:
             own: the declarations of the program's own tools; another one accepts any arguments.
-            hung: called when a call begins that the stop of its turn ended.
+            begun: waits until it is stored that a call began. From then on calls are numbered in the order in which
+                they end; before, those that began early are numbered in the order of their pass.
         """
         turns = list(recording.all)
         calls = [record for one in turns for record in one.calls]
@@ -163,7 +164,7 @@ class RecordedTools(ToolRegistry):
                 outside=name in outside,
             )
         super().__init__([_Declared(spec) for spec in specs.values()])
-        self._hung = hung
+        self._begun = begun
         self._returned = asyncio.Event()
         self._left = [record for record in calls if record.result is not None]
         self._open = [
@@ -171,11 +172,12 @@ class RecordedTools(ToolRegistry):
         ]
 
     async def _wait_for_turn(self, record: CallRecord) -> None:
-        """Wait until the calls of the same pass have their results whose sources have lower numbers: they ended before
-        it."""
+        """Wait until the call has begun, and those of the same pass have their results whose sources have lower
+        numbers: they ended before it."""
         number = _first_number(record)
         with suppress(TimeoutError):
             async with asyncio.timeout(_TURN_SECONDS):
+                await self._begun(record.call)
                 while number and any(
                     one.passnumber == record.passnumber and 0 < _first_number(one) < number for one in self._left
                 ):
@@ -185,37 +187,54 @@ class RecordedTools(ToolRegistry):
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         """Return the stored result of this call; a failure if none is stored. One that was stopped never ends."""
         for record in self._left:
-            if _is_same(record, call):
+            if is_same(record.call, call):
                 await self._wait_for_turn(record)
                 self._left.remove(record)
                 self._returned.set()
                 return as_returned(record)
-        if any(_is_same(record, call) for record in self._open):
-            self._hung()
+        if any(is_same(record.call, call) for record in self._open):
             await asyncio.Event().wait()
         return ToolResult(text="Error: the recording has no such call.", ok=False, status=ToolStatus.FAILED)
 
 
 def _first_number(record: CallRecord) -> int:
-    """Return the number of a result's first source; 0 if it has none."""
+    """Return the number of a result's first source; 0 if it has none, or is that of an equal call once more."""
     result = record.result
-    found = _HEAD.search(bare(result.text)) if result is not None and result.ok and result.sources else None
-    return int(found[1]) if found is not None else 0
+    if result is None or result.status is ToolStatus.CACHED:
+        return 0
+    return min((one.number for one in result.sources if one.number), default=0) if result.ok else 0
 
 
-def _is_same(record: CallRecord, call: ToolCall) -> bool:
-    return record.call.name == call.name and dict(record.call.arguments) == dict(call.arguments)
+def is_same(one: ToolCall, other: ToolCall) -> bool:
+    """Return True if two calls have the same name and arguments."""
+    return one.name == other.name and dict(one.arguments) == dict(other.arguments)
 
 
 def as_returned(record: CallRecord) -> ToolResult:
     """Return the result of a stored call as its tool returned it: without boundary, its sources numbered from 1."""
     result = record.result
     assert result is not None
-    text = bare(result.text)
-    head = _HEAD.search(text) if result.ok and result.sources else None
-    if head is not None and (offset := int(head[1]) - 1) > 0:
-        text = _HEAD.sub(lambda found: f"[{max(1, int(found[1]) - offset)}]", text)
+    text, number = bare(result.text), _first_number(record)
+    listed = "".join(f"[{one.number}] {one.title} {one.url}\n" for one in result.sources)
+    if number and text.startswith(f"{listed}\n"):  # not by the tool: its sources were listed before its text
+        text = text[len(listed) + 1 :]
+    elif number:
+        text = _numbered_from_one(text, number)
     return replace(result, text=text, sources=tuple(replace(one, number=0) for one in result.sources))
+
+
+def _numbered_from_one(text: str, first: int) -> str:
+    """Return a text whose entries, numbered one after another from `first`, are numbered from 1."""
+    due = first
+
+    def head(found: re.Match[str]) -> str:
+        nonlocal due
+        if int(found[1]) != due:
+            return found[0]
+        due += 1
+        return f"[{due - first}]"
+
+    return _HEAD.sub(head, text)
 
 
 def bare(text: str) -> str:

@@ -8,8 +8,19 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from bot.agent import Agent, Event, ForeignAgent, PassEnded, Task, TextDelta, TextWithdrawn, ToolFinished
-from bot.app.recorded import Said, as_returned
+from bot.agent import (
+    Agent,
+    Event,
+    FileProduced,
+    ForeignAgent,
+    PassEnded,
+    Task,
+    TextDelta,
+    TextWithdrawn,
+    ToolFinished,
+    ToolStarted,
+)
+from bot.app.recorded import Said, as_returned, is_same
 from bot.context import user_entry
 from bot.contract import (
     FOREIGN,
@@ -23,6 +34,7 @@ from bot.contract import (
 )
 from bot.store import Recording, TurnState
 from bot.turn import EndReason, TurnQueue, finish_told, is_stop_note
+from tools.contract.base import ToolCall
 
 _MORE: Final = " and so on"
 
@@ -101,27 +113,36 @@ class Script:
         self._say = say
         self._stop = stop
         self._number = -1
-        self.hung = self.asked = False
+        self._moved = asyncio.Event()
+        self.asked = False
 
     def begin(self) -> Recording:
         """The next turn begins; return its recording."""
         self._number = min(self._number + 1, len(self._turns) - 1)
         one = self._turns[self._number]
-        self._added, self._passes, self._finished = heard_in(one)[1], 0, 0
-        self._text = list[str]()
-        self.hung = self.asked = False
+        self._added, self._passes, self._finished, self._files = heard_in(one)[1], 0, 0, 0
+        self._text, self._begun = list[str](), list[ToolCall]()
+        self.asked = False
         rest, passes = cut_short(one), [each for each in one.entries if isinstance(each, AssistantEntry)]
         self._rest = rest.text if rest is not None else ""
         self._until = len(passes) - (rest is not None)
-        ended = {each.call.id for each in one.calls if each.result is not None and each.passnumber == self._until}
-        self._results = len(ended)
-        self._open = _has_open_call(one)
+        last = [each for each in one.calls if each.passnumber == self._until]
+        self._cut = {each.call.id for each in last if each.result is None}
+        self._results, self._attached = len(last) - len(self._cut), len(one.files)
         self._stops = one.state is TurnState.STOPPED
-        self._waits = rest is not None and not self._rest and not self._open
+        self._waits = rest is not None and not self._rest and not _has_open_call(one)
         return one
 
+    def is_too_late(self, event: Event) -> bool:
+        """Return True if an event did not happen any more: the turn was stopped before."""
+        if not self._stops or self._passes < self._until:
+            return False
+        if isinstance(event, FileProduced):
+            return self._files >= self._attached
+        return isinstance(event, ToolFinished) and event.call.id in self._cut
+
     async def after(self, event: Event) -> None:
-        """Do what comes after an event that is stored and shown."""
+        """Do what comes after an event that is stored and shown. Never returns after the last one before a stop."""
         match event:
             case TextDelta(text):
                 self._text.append(text)
@@ -130,33 +151,41 @@ class Script:
             case PassEnded():
                 self._passes, self._finished = self._passes + 1, 0
                 self._text.clear()
+                self._begun.clear()
                 while self._added and self._added[0][0] == self._passes:
                     await self._say(self._added.pop(0)[1])
+            case ToolStarted(call):
+                self._begun.append(call)
+                self._moved.set()
             case ToolFinished():
                 self._finished += 1
-        self.check()
+            case FileProduced():
+                self._files += 1
+        if self.check():
+            await asyncio.Event().wait()
 
-    def call_hangs(self) -> None:
-        """A call has begun that the stop ended."""
-        self.hung = True
-        asyncio.get_running_loop().call_soon(self.check)
+    async def call_begins(self, call: ToolCall) -> None:
+        """Wait until it is stored that a call of the pass began."""
+        while not any(is_same(one, call) for one in self._begun):
+            self._moved.clear()
+            await self._moved.wait()
 
     def model_hangs(self) -> None:
         """The model has said what was stored of the last pass."""
         self.asked = True
         asyncio.get_running_loop().call_soon(self.check)
 
-    def check(self) -> None:
-        """Stop the turn if it has come as far as it was when it was stopped."""
+    def check(self) -> bool:
+        """Stop the turn if everything has happened that happened before it was stopped; return True if it is."""
         if not self._stops or self._passes < self._until or self._finished < self._results:
-            return
-        if self._open and not self.hung:
-            return
-        if self._waits and not self.asked:
-            return
-        if "".join(self._text).strip() == self._rest:
-            self._stops = False
-            asyncio.get_running_loop().call_soon(self._stop)
+            return False
+        if self._files < self._attached or (self._waits and not self.asked):
+            return False
+        if "".join(self._text).strip() != self._rest:
+            return False
+        self._stops = False
+        asyncio.get_running_loop().call_soon(self._stop)
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +198,9 @@ class WatchedAgent(Agent):
         self.script.begin()
         async with aclosing(Agent.answer(self, task)) as events:
             async for event in events:
-                yield event
-                await self.script.after(event)
+                if not self.script.is_too_late(event):
+                    yield event
+                    await self.script.after(event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +214,9 @@ class WatchedForeignAgent(ForeignAgent):
         agent = ForeignAgent(self.name, RecordedAgent(one, self.script), self.clock, self.limits, self.redact)
         async with aclosing(agent.answer(task)) as events:
             async for event in events:
-                yield event
-                await self.script.after(event)
+                if not self.script.is_too_late(event):
+                    yield event
+                    await self.script.after(event)
 
 
 def stop_running(queue: TurnQueue, chat: ChatId) -> None:
@@ -213,9 +244,7 @@ class RecordedAgent:
     async def answer(self, question: answers.Question) -> AsyncGenerator[answers.Event, None]:
         for event in self._events(question):
             yield event
-        if self._recording.state is TurnState.STOPPED:
-            if _has_open_call(self._recording):
-                self._script.call_hangs()
+        if cut_short(self._recording) is not None or _has_open_call(self._recording):
             self._script.model_hangs()
             await asyncio.Event().wait()
 

@@ -219,7 +219,7 @@ class _Repetition:
         configuration = Configuration(core=core, platforms={}, tools=tools, file=None)
         app = App(configuration, {memory.platform: memory})
         app.open_tools = lambda settings, **_: RecordedTools(
-            self._recording, _own_tools(settings), self.script.call_hangs
+            self._recording, _own_tools(settings), self.script.call_begins
         )
         app.agents = lambda ours: lambda _: watched(ours, self._recording, self.script)
         async with app:

@@ -30,6 +30,7 @@ from bot.sentences import say
 from bot.store import Store
 from bot.turn.draft import Draft, Progress
 from tools.calling.registry import ToolRegistry
+from tools.programs.cancelling import complete
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -44,6 +45,8 @@ class EventTaker:
 
     async def take(self, draft: Draft, event: Event) -> Finished | Failed | None:
         """Store and show one event; return the last one of an answer.
+
+        A turn that is stopped meanwhile has it whole, in its history and among its calls.
 
         Raises:
             StoreError: it was neither stored nor shown.
@@ -60,15 +63,15 @@ class EventTaker:
             case ModelReplaced():
                 draft.write(say("replaced", draft.run.language) + "\n\n")
             case PassEnded():
-                await self._pass_ended(draft, event)
+                await complete(self._pass_ended(draft, event))
             case EarlyCall(call, status, dollars):
                 made.early = True
                 made.dollars += dollars
                 reply.status(call.id, status)
             case ToolStarted():
-                await self._tool_started(draft, event)
+                await complete(self._tool_started(draft, event))
             case ToolFinished():
-                await self._tool_finished(draft, event)
+                await complete(self._tool_finished(draft, event))
             case FileProduced(file):
                 draft.attach(file)
             case Heard(entries):

@@ -38,7 +38,7 @@ async def _stopped_in_a_later_pass(one: Stored) -> int:
 
 
 async def _stopped_in_a_call(one: Stored) -> int:
-    return await one.ask_and_stop(one.tool.hung.is_set, calls("tea", "cups"), calls("slow"))
+    return await one.ask_and_stop(one.tool.hung.is_set, calls("tea"), calls("cups", "slow"))
 
 
 async def _file(one: Stored) -> int:

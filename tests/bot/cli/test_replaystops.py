@@ -1,0 +1,76 @@
+"""`parley replay` repeats a turn that was stopped at any moment: at, or after, each event of its agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.agent import Event
+from bot.cli.replay import load, repeat
+from bot.contract import reference_of
+from bot.turn import EndReason
+from bot.turn.draft import Draft
+from bot.turn.events import EventTaker
+from playground.model import Reply
+from tests.bot.cli.replaying import LONG, OTHER, Stored, calls, storing
+
+take = EventTaker.take
+UNLIMITED = dict.fromkeys(("MESSAGES_PER_MINUTE", "TOKENS_PER_DAY", "TOKENS_PER_DAY_PERSON"), "0")
+
+
+async def _stop_at(one: Stored, patch: pytest.MonkeyPatch, number: int, after: bool, text: str) -> tuple[int, str]:
+    """Ask, stop the answer at or after the event with a number, counted from 0, and return the turn and the event's
+    name; an empty one if the turn had no such event."""
+    question, seen = one.question(text), list[Event]()
+
+    def stop() -> None:
+        running = one.app.dispatcher.queue.find_running(question.chat)
+        assert running is not None
+        running.end(EndReason.STOPPED)
+
+    async def taking(self: EventTaker, draft: Draft, event: Event) -> object:
+        seen.append(event)
+        here = len(seen) == number + 1
+        if here and not after:
+            stop()
+        told = await take(self, draft, event)
+        if here and after:
+            stop()
+        return told
+
+    patch.setattr(EventTaker, "take", taking)
+    says = iter((calls("tea"), calls("cups", "a table", "nothing", "cups"), Reply(f"Tea [1] and cups [2]. {LONG}")))
+    one.model.script = lambda _: next(says)
+    await one.app.dispatcher.deliver(question)
+    await one.app.dispatcher.wait_idle()
+    name = type(seen[number]).__name__ if len(seen) > number else ""
+    return await one.app.store.turns.find_newest(), name
+
+
+@pytest.mark.parametrize(
+    ("platform", "after", "agent"),
+    [("telegram", False, ""), ("slack", True, ""), ("discord", False, ""), ("slack", False, OTHER)],
+)
+async def test_a_turn_that_was_stopped_at_any_moment_comes_out_the_same(
+    platform: str, after: bool, agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns, wrong = dict[int, str](), {}
+    async with storing(tmp_path, monkeypatch, platform, agent, **UNLIMITED) as one:
+        for text in ("What is tea?", "Give me a file.") if agent else ("What is tea?",):
+            number = 0
+            while True:
+                turn, name = await _stop_at(one, monkeypatch, number, after, text)
+                if not name:
+                    break
+                turns[turn] = f"{number}, {name}: {text}"
+                number += 1
+    monkeypatch.setattr(EventTaker, "take", take)
+
+    for turn, when in turns.items():
+        recording = await load(one.url, reference_of(turn))
+        if differences := await repeat(recording, {}):
+            wrong[when] = differences
+
+    assert wrong == {}
+    assert len(turns) >= 12

@@ -9,6 +9,7 @@ import pytest
 from bot.cli.replay import kept_settings, load, repeat
 from bot.contract import reference_of
 from bot.settings import configure
+from playground.faults import Fault
 from playground.model import Reply
 from playground.model.texts import long_answer
 from tests.journeys.conftest import Start, World
@@ -62,11 +63,10 @@ def _vary(seed: random.Random) -> tuple[Reply, ...]:
     """Return what a model says to one question: some passes with calls, native or written, then an answer."""
     passes = []
     for _ in range(seed.choice((0, 0, 1, 1, 2))):
-        # Of several searches at once, the order in which they end decides their numbers.
-        search = ("search_web", {"query": " ".join(seed.choices(WORDS, k=3))})
+        searches = [("search_web", {"query": " ".join(seed.choices(WORDS, k=3))}) for _ in range(4)]
         sums = [f"{seed.randrange(99)}*{seed.randrange(99)}", "1/0", f"{seed.randrange(99)}+1"]
-        calls = [search, *(("calculator", {"expression": one}) for one in sums)]
-        calls = seed.sample(calls, seed.randrange(1, 4))
+        calls = [*searches, *(("calculator", {"expression": one}) for one in sums)]
+        calls = seed.sample(calls, seed.randrange(1, 6))
         said = seed.choice(("", "One moment.", "I look it up, **at once**."))
         passes.append(Reply(said, calls=tuple(calls), text_calls=seed.choice(("", "", "hermes"))))
     many = seed.choice((5, 40, 200, 900))
@@ -80,6 +80,9 @@ def _vary(seed: random.Random) -> tuple[Reply, ...]:
 async def test_a_thousand_stored_turns_come_out_the_same(way: str, world: World, start: Start) -> None:
     seed, ada = random.Random(way), person(world, way)
     unlimited = dict.fromkeys(("MESSAGES_PER_MINUTE", "TOKENS_PER_DAY", "TOKENS_PER_DAY_PERSON"), "0")
+    world.tavily.per_minute = 1_000_000
+    # Of several searches at once, the order in which they end decides their numbers.
+    world.tavily.faults.source = lambda _: Fault(delay=seed.choice((0.0, 0.0, 0.02, 0.05, 0.2)))
     async with start(ada.platform, SHOW_TOOLS="line", SUMMARY_AT="1.0", **unlimited) as bot:
         for number in range(TURNS):
             world.model.reply(*_vary(seed))
